@@ -41,8 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             .into());
     }
     let pages = Path::new("../ui/dist");
-    stand_in(pages, "index.html")?;
-    stand_in(pages, "prompt.html")?;
+    write_placeholder(pages, "index.html")?;
+    write_placeholder(pages, "prompt.html")?;
     println!("cargo::rerun-if-changed={}", pages.display());
     let commands = tauri_build::AppManifest::new().commands(&COMMANDS);
     tauri_build::try_build(tauri_build::Attributes::new().app_manifest(commands))?;
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The framework refuses to compile without pages. A checkout in which the interface was not built
 /// yet gets ones that say so, so that the Rust side can be checked and tested by itself.
-fn stand_in(pages: &Path, name: &str) -> io::Result<()> {
+fn write_placeholder(pages: &Path, name: &str) -> io::Result<()> {
     let page = pages.join(name);
     if page.exists() {
         return Ok(());

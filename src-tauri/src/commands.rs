@@ -5,21 +5,21 @@
 pub(crate) mod main;
 pub(crate) mod prompt;
 
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 use serde_json::value::RawValue;
 use tauri::WebviewWindow;
 use tauri::ipc::Response;
 
 /// Checks the calling window. The capability files enforce the same; this is defence in depth in case
 /// one of them is wrong.
-fn only(window: &WebviewWindow, label: &str) -> Result<(), Problem> {
+fn ensure_window(window: &WebviewWindow, label: &str) -> Result<(), UserError> {
     if window.label() == label {
         return Ok(());
     }
-    Err(Problem::new(ErrorCode::NotPermitted, "This window may not do that."))
+    Err(UserError::new(ErrorCode::NotPermitted, "This window may not do that."))
 }
 
 /// A reply of the core as raw bytes.
-fn raw(reply: Box<RawValue>) -> Response {
+fn raw_response(reply: Box<RawValue>) -> Response {
     Response::new(String::from(Box::<str>::from(reply)))
 }

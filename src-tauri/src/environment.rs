@@ -13,7 +13,7 @@ use gatehouse_common::user_environment::{PROXIES, kept_as};
 /// how things look. None of them names a file with code for this process; `GTK_IM_MODULE` names one of
 /// the input methods installed on the system. None names certificates either (`SSL_CERT_FILE`): whoever
 /// controls a trusted certificate could read sign-ins, so only those of the system's store are trusted.
-const KNOWN: &[&str] = &[
+const ALLOWED: &[&str] = &[
     // The user and the session.
     "HOME",
     "USER",
@@ -102,7 +102,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Allowed prefixes: locale, folders and session, Gatehouse's own, and the per-drive folders on Windows.
-const KNOWN_PREFIXES: [&str; 4] = ["LC_", "XDG_", "GATEHOUSE_", "="];
+const ALLOWED_PREFIXES: [&str; 4] = ["LC_", "XDG_", "GATEHOUSE_", "="];
 
 /// Withheld although the prefix is allowed: the toolkit reads a settings file in these folders, which
 /// may name modules with code. Gatehouse keeps nothing there, and finds the download folder as if they
@@ -117,8 +117,8 @@ const BACKENDS: [&str; 2] = ["x11", "wayland"];
 /// would not be enough, since the toolkit's threads and libraries read its environment. Servers get the
 /// withheld variables from the copies kept under other names. Returns the exit code if this process has
 /// to end.
-pub(crate) fn restart_if_unknown() -> Option<ExitCode> {
-    if is_driven() || std::env::vars_os().all(|(name, value)| is_known(&name, &value)) {
+pub(crate) fn restart_with_clean_environment() -> Option<ExitCode> {
+    if is_driven() || std::env::vars_os().all(|(name, value)| is_allowed(&name, &value)) {
         return None;
     }
     Some(restart(std::env::vars_os()))
@@ -130,7 +130,7 @@ fn is_driven() -> bool {
     cfg!(feature = "test-door") && std::env::var_os("TAURI_AUTOMATION").is_some()
 }
 
-fn is_known(name: &OsStr, value: &OsStr) -> bool {
+fn is_allowed(name: &OsStr, value: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let known = |name: &str| match name {
         "GDK_BACKEND" => {
@@ -138,9 +138,9 @@ fn is_known(name: &OsStr, value: &OsStr) -> bool {
         }
         _ if WITHHELD.contains(&name) => false,
         _ => {
-            KNOWN.contains(&name)
+            ALLOWED.contains(&name)
                 || PROXIES.contains(&name)
-                || KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         }
     };
     // On Windows names are case-insensitive.
@@ -148,9 +148,9 @@ fn is_known(name: &OsStr, value: &OsStr) -> bool {
 }
 
 /// The variables to run with. A name that is not Unicode is dropped.
-fn harmless(given: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
+fn sanitize(given: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
     given.filter_map(|(name, value)| {
-        if is_known(&name, &value) {
+        if is_allowed(&name, &value) {
             Some((name, value))
         } else {
             Some((kept_as(name.to_str()?).into(), value))
@@ -162,7 +162,7 @@ fn restart(given: impl Iterator<Item = (OsString, OsString)>) -> ExitCode {
     let failed = match std::env::current_exe() {
         Ok(program) => {
             let mut command = std::process::Command::new(program);
-            command.args(std::env::args_os().skip(1)).env_clear().envs(harmless(given));
+            command.args(std::env::args_os().skip(1)).env_clear().envs(sanitize(given));
             match replace(command) {
                 Ok(code) => return code,
                 Err(error) => error,
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_desktop_session_keeps_its_variables_and_nothing_that_loads_code() {
+    fn allows_session_variables_and_none_that_load_code() {
         for name in [
             "DISPLAY",
             "WAYLAND_DISPLAY",
@@ -213,7 +213,7 @@ mod tests {
         .into_iter()
         .chain(PROXIES)
         {
-            assert!(is_known(OsStr::new(name), OsStr::new("x")), "{name}");
+            assert!(is_allowed(OsStr::new(name), OsStr::new("x")), "{name}");
         }
         for name in [
             // Automation and inspectors.
@@ -266,14 +266,14 @@ mod tests {
             "home",
         ] {
             assert!(
-                !is_known(OsStr::new(name), OsStr::new("x")) || cfg!(windows) && name == "home",
+                !is_allowed(OsStr::new(name), OsStr::new("x")) || cfg!(windows) && name == "home",
                 "{name}"
             );
         }
     }
 
     #[test]
-    fn the_window_is_drawn_on_a_display_alone() {
+    fn allows_only_display_backends() {
         for (value, is_kept) in [
             ("x11", true),
             ("wayland", true),
@@ -283,7 +283,7 @@ mod tests {
             ("*", false),
             ("", false),
         ] {
-            assert_eq!(is_known(OsStr::new("GDK_BACKEND"), OsStr::new(value)), is_kept, "{value}");
+            assert_eq!(is_allowed(OsStr::new("GDK_BACKEND"), OsStr::new(value)), is_kept, "{value}");
         }
     }
 
@@ -291,7 +291,7 @@ mod tests {
     /// variables is left, and servers still get what the user set.
     #[cfg(unix)]
     #[test]
-    fn a_steered_start_becomes_one_that_nobody_steers() {
+    fn restarts_without_steering_variables() {
         use gatehouse_common::user_environment::{variable, variables};
         const CHILD: &str = "GATEHOUSE_STEERED_CHILD";
         const FREE: &str = "nobody steers this";
@@ -306,7 +306,7 @@ mod tests {
             ("SSL_CERT_DIR", "/tmp/evil"),
         ];
         if std::env::var_os(CHILD).is_some() {
-            if std::env::vars_os().all(|(name, value)| is_known(&name, &value)) {
+            if std::env::vars_os().all(|(name, value)| is_allowed(&name, &value)) {
                 assert!(set.iter().all(|(name, _)| std::env::var_os(name).is_none()));
                 assert!(set.iter().all(|(name, value)| variable(name).is_some_and(|found| found == *value)));
                 assert!(variables().contains_key(OsStr::new("GITHUB_TOKEN")));
@@ -317,7 +317,7 @@ mod tests {
             restart(std::env::vars_os());
             panic!("it came back");
         }
-        let this = "environment::tests::a_steered_start_becomes_one_that_nobody_steers";
+        let this = "environment::tests::restarts_without_steering_variables";
         let child = std::process::Command::new(std::env::current_exe().unwrap())
             .args([this, "--exact", "--nocapture"])
             .env(CHILD, "1")

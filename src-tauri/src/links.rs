@@ -2,7 +2,7 @@
 //! argument of one program, never through a shell.
 
 use gatehouse_common::ip_address::is_https_or_loopback;
-use gatehouse_model::{ErrorCode, OpenUrl, Problem};
+use gatehouse_model::{ErrorCode, OpenUrl, UserError};
 use url::Url;
 
 /// The user's browser.
@@ -15,20 +15,20 @@ impl OpenUrl for Browser {
 }
 
 /// Opens an address after a check of its scheme.
-pub(crate) fn open_link(address: &str) -> Result<(), Problem> {
-    let url = permitted(address).ok_or_else(|| {
-        Problem::new(ErrorCode::Refused, "This link was not opened.")
-            .why("Gatehouse opens only https addresses, and http ones on this computer.")
+pub(crate) fn open_link(address: &str) -> Result<(), UserError> {
+    let url = permitted_url(address).ok_or_else(|| {
+        UserError::new(ErrorCode::Refused, "This link was not opened.")
+            .with_cause("Gatehouse opens only https addresses, and http ones on this computer.")
     })?;
     open::that_detached(url.as_str()).map_err(|error| {
-        Problem::new(ErrorCode::Internal, "The browser could not be opened.")
-            .why(format!("{error}."))
-            .todo("Copy the address and open it yourself.")
+        UserError::new(ErrorCode::Internal, "The browser could not be opened.")
+            .with_cause(format!("{error}."))
+            .with_hint("Copy the address and open it yourself.")
     })
 }
 
 /// The normalised address, if it may be opened.
-fn permitted(address: &str) -> Option<Url> {
+fn permitted_url(address: &str) -> Option<Url> {
     let url = Url::parse(address).ok()?;
     let plain = url.username().is_empty() && url.password().is_none();
     (plain && is_https_or_loopback(&url)).then_some(url)
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_secure_addresses_and_this_computer() {
+    fn opens_only_https_and_local_http() {
         let table = [
             ("https://example.org/a?b=c#d", true),
             ("HTTPS://example.org", true),
@@ -59,7 +59,7 @@ mod tests {
             ("", false),
         ];
         for (address, expected) in table {
-            assert_eq!(permitted(address).is_some(), expected, "{address}");
+            assert_eq!(permitted_url(address).is_some(), expected, "{address}");
         }
     }
 }

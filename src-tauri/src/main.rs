@@ -3,32 +3,32 @@
 //! in the core. It must never pass a secret to a window.
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
-mod address;
+mod application;
 mod commands;
 mod environment;
+mod event_forwarder;
 mod host;
+mod i18n;
 mod links;
+mod locations;
+mod main_page;
 mod main_window;
-mod pages;
 mod preferences;
+mod process_start;
 mod prompt;
-mod pump;
 mod secrets;
 mod shortcut;
-mod started;
 mod tray;
-mod window;
-mod words;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let started = started::Started::now();
-    gatehouse_app::run_helper_if_asked();
-    if let Some(code) = environment::restart_if_unknown() {
+    let process_start = process_start::ProcessStart::now();
+    gatehouse_app::run_helper_if_requested();
+    if let Some(code) = environment::restart_with_clean_environment() {
         return code;
     }
-    match window::run(started) {
+    match application::run(process_start) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("Gatehouse could not start: {error}");

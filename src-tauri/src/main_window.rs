@@ -4,9 +4,9 @@
 use tauri::webview::WebviewWindowBuilder;
 use tauri::{App, AppHandle, Manager};
 
-use crate::pages::MainPage;
+use crate::application::is_own_page;
+use crate::main_page::MainPage;
 use crate::preferences;
-use crate::window::is_own_page;
 
 /// Label of the main window.
 pub(crate) const MAIN: &str = "main";
@@ -24,7 +24,7 @@ pub(crate) fn open(app: &App) -> tauri::Result<()> {
 
 /// Brings the window to the front, also if it is minimised or hidden.
 pub(crate) fn raise(app: &AppHandle) {
-    act(app, "raise", |window| {
+    with_window(app, "raise", |window| {
         window.unminimize()?;
         window.show()?;
         window.set_focus()
@@ -33,19 +33,19 @@ pub(crate) fn raise(app: &AppHandle) {
 
 /// Hides the window; everything else keeps running.
 pub(crate) fn hide(app: &AppHandle) {
-    act(app, "hide", tauri::WebviewWindow::hide);
+    with_window(app, "hide", tauri::WebviewWindow::hide);
 }
 
 /// The user closed the window. The first time the page explains that Gatehouse keeps running, and then
 /// hides the window itself.
-pub(crate) fn closed(app: &AppHandle) {
+pub(crate) fn on_close_requested(app: &AppHandle) {
     let said = preferences::load(app).is_ok_and(|preferences| preferences.said_keeps_running);
-    if said || !app.state::<MainPage>().tell_closing() {
+    if said || !app.state::<MainPage>().notify_closing() {
         hide(app);
     }
 }
 
-fn act(app: &AppHandle, what: &str, how: impl FnOnce(&tauri::WebviewWindow) -> tauri::Result<()>) {
+fn with_window(app: &AppHandle, what: &str, how: impl FnOnce(&tauri::WebviewWindow) -> tauri::Result<()>) {
     let Some(window) = app.get_webview_window(MAIN) else { return };
     if let Err(error) = how(&window) {
         tracing::warn!(%error, what, "the main window did not obey");

@@ -2,7 +2,7 @@
 //! does not write atomically: nothing that must not be lost may be stored here, and nothing that grants
 //! a permission.
 
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 use serde::{Deserialize, Serialize};
 use tauri::{AppHandle, Runtime};
 use tauri_plugin_store::StoreExt;
@@ -43,26 +43,26 @@ pub(crate) enum Language {
 }
 
 /// The stored preferences; the defaults if there are none or they cannot be parsed.
-pub(crate) fn load<R: Runtime>(app: &AppHandle<R>) -> Result<Preferences, Problem> {
-    let store = app.store(FILE).map_err(unusable)?;
+pub(crate) fn load<R: Runtime>(app: &AppHandle<R>) -> Result<Preferences, UserError> {
+    let store = app.store(FILE).map_err(storage_error)?;
     Ok(store.get(KEY).map(read).unwrap_or_default())
 }
 
-pub(crate) fn save<R: Runtime>(app: &AppHandle<R>, preferences: Preferences) -> Result<(), Problem> {
-    let store = app.store(FILE).map_err(unusable)?;
+pub(crate) fn save<R: Runtime>(app: &AppHandle<R>, preferences: Preferences) -> Result<(), UserError> {
+    let store = app.store(FILE).map_err(storage_error)?;
     let value = serde_json::to_value(preferences).map_err(|error| {
-        Problem::new(ErrorCode::Internal, "The preferences were not kept.").why(error.to_string())
+        UserError::new(ErrorCode::Internal, "The preferences were not kept.").with_cause(error.to_string())
     })?;
     store.set(KEY, value);
-    store.save().map_err(unusable)
+    store.save().map_err(storage_error)
 }
 
 fn read(value: serde_json::Value) -> Preferences {
     serde_json::from_value(value).unwrap_or_default()
 }
 
-fn unusable(error: tauri_plugin_store::Error) -> Problem {
-    Problem::new(ErrorCode::Storage, "The preferences file cannot be used.").why(format!("{error}."))
+fn storage_error(error: tauri_plugin_store::Error) -> UserError {
+    UserError::new(ErrorCode::Storage, "The preferences file cannot be used.").with_cause(format!("{error}."))
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_cannot_be_read_is_the_default() {
+    fn falls_back_to_default_preferences() {
         let dark = Preferences {
             theme: Theme::Dark,
             language: Language::SimplifiedChinese,

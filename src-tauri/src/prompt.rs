@@ -2,7 +2,7 @@
 //! applies the effects of the policy. It makes no decision about an approval request; if the window
 //! cannot be shown, the request expires, which denies it.
 
-pub(crate) mod guard;
+pub(crate) mod input_delay;
 pub(crate) mod policy;
 pub(crate) mod window;
 
@@ -15,16 +15,16 @@ use tauri::ipc::Channel;
 use tauri::{AppHandle, Manager, WebviewWindow};
 use tokio::sync::mpsc;
 
-use guard::Guard;
-use policy::{Effect, Input, Policy};
+use input_delay::InputDelay;
+use policy::{PromptEffect, PromptInput, PromptPolicy};
 
+use crate::i18n::Locale;
 use crate::preferences::Preferences;
-use crate::words::Words;
 
 /// Signals for the page of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Signal {
+pub(crate) enum PromptSignal {
     /// The pending approvals have changed.
     Changed,
     /// The window came up or was raised.
@@ -34,11 +34,11 @@ pub(crate) enum Signal {
 }
 
 /// Messages for the window's task.
-enum Message {
+enum PromptMessage {
     /// Build the window without showing it.
-    Warm,
+    Preload,
     /// An input of the policy.
-    Input(Input),
+    PromptInput(PromptInput),
     /// Set this height, in logical pixels.
     Fit(f64),
 }
@@ -46,53 +46,54 @@ enum Message {
 /// Handle to the prompt window.
 #[derive(Clone)]
 pub(crate) struct Prompt {
-    inbox: mpsc::UnboundedSender<Message>,
-    guard: Arc<Guard>,
-    page: Arc<Mutex<Option<Channel<Signal>>>>,
+    inbox: mpsc::UnboundedSender<PromptMessage>,
+    input_delay: Arc<InputDelay>,
+    page: Arc<Mutex<Option<Channel<PromptSignal>>>>,
 }
 
 /// The receiving end, run as a task.
-pub(crate) struct Driver {
-    outbox: mpsc::UnboundedReceiver<Message>,
+pub(crate) struct PromptDriver {
+    outbox: mpsc::UnboundedReceiver<PromptMessage>,
     prompt: Prompt,
-    policy: Policy,
+    policy: PromptPolicy,
     window: Option<WebviewWindow>,
 }
 
 impl Prompt {
     /// A prompt whose window is not built yet.
-    pub(crate) fn new() -> (Self, Driver) {
+    pub(crate) fn new() -> (Self, PromptDriver) {
         let (inbox, outbox) = mpsc::unbounded_channel();
-        let prompt = Self { inbox, guard: Arc::default(), page: Arc::default() };
-        let driver = Driver { outbox, prompt: prompt.clone(), policy: Policy::default(), window: None };
+        let prompt = Self { inbox, input_delay: Arc::default(), page: Arc::default() };
+        let driver =
+            PromptDriver { outbox, prompt: prompt.clone(), policy: PromptPolicy::default(), window: None };
         (prompt, driver)
     }
 
     /// Builds the window ahead of the first approval request.
-    pub(crate) fn warm(&self) {
-        self.send(Message::Warm);
+    pub(crate) fn preload(&self) {
+        self.send(PromptMessage::Preload);
     }
 
     /// Sends an input to the policy.
-    pub(crate) fn input(&self, input: Input) {
-        self.send(Message::Input(input));
+    pub(crate) fn input(&self, input: PromptInput) {
+        self.send(PromptMessage::PromptInput(input));
     }
 
     /// Sets the window's height to that of its page.
     pub(crate) fn fit(&self, height: f64) {
-        self.send(Message::Fit(height));
+        self.send(PromptMessage::Fit(height));
     }
 
     /// Replaces the page's channel. The page has to read again: what it read before it subscribed may be
     /// outdated.
-    pub(crate) fn listen(&self, page: Channel<Signal>) {
+    pub(crate) fn listen(&self, page: Channel<PromptSignal>) {
         *self.page.lock() = Some(page);
-        self.tell(Signal::Changed);
-        self.input(Input::PageReady);
+        self.send_signal(PromptSignal::Changed);
+        self.input(PromptInput::PageReady);
     }
 
     /// Sends a signal to the page, if there is one.
-    fn tell(&self, signal: Signal) {
+    fn send_signal(&self, signal: PromptSignal) {
         let page = self.page.lock().clone();
         if let Some(Err(error)) = page.map(|page| page.send(signal)) {
             tracing::warn!(%error, "the page of the prompt did not hear");
@@ -100,89 +101,92 @@ impl Prompt {
     }
 
     /// Applies changed preferences.
-    pub(crate) fn look(&self, app: &AppHandle, preferences: &Preferences) {
-        self.tell(Signal::Preferences);
+    pub(crate) fn apply_preferences(&self, app: &AppHandle, preferences: &Preferences) {
+        self.send_signal(PromptSignal::Preferences);
         if let Some(window) = app.get_webview_window(window::PROMPT) {
-            done("title", window.set_title(Words::preferred(preferences.language).asks()));
+            log_failure(
+                "title",
+                window.set_title(Locale::from_preference(preferences.language).prompt_title()),
+            );
         }
     }
 
     /// Refuses an answer that comes too soon to be intended.
-    pub(crate) fn may_answer(&self) -> Result<(), gatehouse_model::Problem> {
-        self.guard.check(Instant::now())
+    pub(crate) fn ensure_can_answer(&self) -> Result<(), gatehouse_model::UserError> {
+        self.input_delay.check(Instant::now())
     }
 
     /// After the application has ended there is no receiver, and nothing to do.
-    fn send(&self, message: Message) {
+    fn send(&self, message: PromptMessage) {
         if self.inbox.send(message).is_err() {
             tracing::debug!("the window with the questions is gone");
         }
     }
 }
 
-impl Driver {
+impl PromptDriver {
     /// Runs until the application ends.
     pub(crate) async fn run(mut self, app: AppHandle) {
         loop {
-            let message = match self.policy.wakes_at() {
+            let message = match self.policy.next_wakeup() {
                 None => self.outbox.recv().await,
                 Some(at) => match tokio::time::timeout_at(at.into(), self.outbox.recv()).await {
                     Ok(message) => message,
-                    Err(_) => Some(Message::Input(Input::Tick)),
+                    Err(_) => Some(PromptMessage::PromptInput(PromptInput::Tick)),
                 },
             };
             match message {
                 None => return,
-                Some(Message::Warm) => {
+                Some(PromptMessage::Preload) => {
                     self.window(&app);
                 }
-                Some(Message::Fit(height)) => {
+                Some(PromptMessage::Fit(height)) => {
                     if let Some(window) = &self.window {
-                        done("fit", window::fit(window, height));
+                        log_failure("fit", window::fit(window, height));
                     }
                 }
-                Some(Message::Input(input)) => self.take(&app, input),
+                Some(PromptMessage::PromptInput(input)) => self.handle_input(&app, input),
             }
         }
     }
 
-    fn take(&mut self, app: &AppHandle, input: Input) {
+    fn handle_input(&mut self, app: &AppHandle, input: PromptInput) {
         // The user minimised the window, which is another way of putting it away.
-        if matches!(input, Input::Asked(_) | Input::All(_))
+        if matches!(input, PromptInput::Requested(_) | PromptInput::Snapshot(_))
             && self.window.as_ref().is_some_and(|window| window.is_minimized().unwrap_or(false))
         {
-            self.apply(app, Input::PutAway);
+            self.apply(app, PromptInput::Dismissed);
         }
         self.apply(app, input);
     }
 
-    fn apply(&mut self, app: &AppHandle, input: Input) {
-        for effect in self.policy.take(input, Instant::now()) {
+    fn apply(&mut self, app: &AppHandle, input: PromptInput) {
+        for effect in self.policy.transition(input, Instant::now()) {
             match effect {
-                Effect::Show => self.bring(app, window::show),
-                Effect::Raise => self.bring(app, window::raise),
-                Effect::Rearm => self.shown(),
-                Effect::Reread => self.prompt.tell(Signal::Changed),
-                Effect::Hide => {
-                    self.prompt.guard.close();
+                PromptEffect::Show => self.present(app, window::show),
+                PromptEffect::Raise => self.present(app, window::raise),
+                PromptEffect::Rearm => self.shown(),
+                PromptEffect::Reread => self.prompt.send_signal(PromptSignal::Changed),
+                PromptEffect::Hide => {
+                    self.prompt.input_delay.close();
                     if let Some(window) = &self.window {
-                        done("hide", window.hide());
+                        log_failure("hide", window.hide());
                     }
                 }
             }
         }
     }
 
-    fn bring(&mut self, app: &AppHandle, how: fn(&AppHandle, &WebviewWindow) -> tauri::Result<()>) {
+    fn present(&mut self, app: &AppHandle, how: fn(&AppHandle, &WebviewWindow) -> tauri::Result<()>) {
         if let Some(window) = self.window(app) {
-            done("show", how(app, window));
+            log_failure("show", how(app, window));
             self.shown();
         }
     }
 
     fn shown(&self) {
-        self.prompt.guard.arm(Instant::now());
-        self.prompt.tell(Signal::Shown);
+        self.prompt.input_delay.arm(Instant::now());
+        self.prompt.send_signal(PromptSignal::Shown);
     }
 
     /// The window; built first if necessary.
@@ -197,7 +201,7 @@ impl Driver {
     }
 }
 
-fn done(what: &str, result: tauri::Result<()>) {
+fn log_failure(what: &str, result: tauri::Result<()>) {
     if let Err(error) = result {
         tracing::warn!(%error, what, "the window with the questions did not obey");
     }

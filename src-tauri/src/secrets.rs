@@ -5,12 +5,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gatehouse_app::{SecretError, SecretKind, SecretStore, has_vault, memory, open_keychain, vault_file};
-use gatehouse_model::Problem;
+use gatehouse_app::{
+    SecretError, SecretStore, SecretStoreKind, has_vault, memory, open_keychain, vault_file,
+};
+use gatehouse_model::UserError;
 use serde::Serialize;
 
 /// The secret store found at the start.
-pub(crate) enum Found {
+pub(crate) enum SecretsAtStart {
     /// A store that is open.
     Open(Arc<dyn SecretStore>),
     /// No keychain, but a vault, which the user has to unlock or to skip.
@@ -20,24 +22,24 @@ pub(crate) enum Found {
 /// Looks for the keychain, then for a vault; if there is neither, uses memory, which the status reports.
 /// A keychain that exists and does not open is an error: otherwise the permissions sealed with it would
 /// be replaced silently.
-pub(crate) fn find(data_dir: &Path) -> Result<Found, Problem> {
+pub(crate) fn open_secret_store(data_dir: &Path) -> Result<SecretsAtStart, UserError> {
     match open_keychain() {
-        Ok(keychain) => Ok(Found::Open(keychain)),
+        Ok(keychain) => Ok(SecretsAtStart::Open(keychain)),
         Err(SecretError::Unavailable { reason }) => without_keychain(data_dir, &reason),
         Err(error) => Err(error.into()),
     }
 }
 
-fn without_keychain(data_dir: &Path, reason: &str) -> Result<Found, Problem> {
+fn without_keychain(data_dir: &Path, reason: &str) -> Result<SecretsAtStart, UserError> {
     match has_vault(data_dir) {
         Ok(false) => {
             tracing::warn!(reason, "no keychain: secrets and rights last until Gatehouse ends");
-            Ok(Found::Open(memory()))
+            Ok(SecretsAtStart::Open(memory()))
         }
         // The page reads which of them it is.
         Ok(true) | Err(SecretError::Damaged { .. } | SecretError::NewerVersion) => {
             tracing::info!(reason, "no keychain: waiting for the passphrase of the vault");
-            Ok(Found::Locked)
+            Ok(SecretsAtStart::Locked)
         }
         Err(error) => Err(error.into()),
     }
@@ -48,7 +50,7 @@ fn without_keychain(data_dir: &Path, reason: &str) -> Result<Found, Problem> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VaultView {
     state: VaultState,
-    fault: Option<Fault>,
+    fault: Option<VaultFault>,
     /// Path of the vault, whether it exists or not.
     file: String,
 }
@@ -72,7 +74,7 @@ pub(crate) enum VaultState {
 /// Why no passphrase can open the vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Fault {
+pub(crate) enum VaultFault {
     /// Its content is damaged.
     Damaged,
     /// A newer version of Gatehouse wrote it.
@@ -81,19 +83,19 @@ pub(crate) enum Fault {
 
 impl VaultView {
     /// Looks for the vault. `kind` is the secret store in use, if one is open.
-    pub(crate) fn look(data_dir: &Path, kind: Option<SecretKind>) -> Result<Self, Problem> {
+    pub(crate) fn inspect(data_dir: &Path, kind: Option<SecretStoreKind>) -> Result<Self, UserError> {
         let (there, fault) = match has_vault(data_dir) {
             Ok(there) => (there, None),
-            Err(SecretError::Damaged { .. }) => (true, Some(Fault::Damaged)),
-            Err(SecretError::NewerVersion) => (true, Some(Fault::Newer)),
+            Err(SecretError::Damaged { .. }) => (true, Some(VaultFault::Damaged)),
+            Err(SecretError::NewerVersion) => (true, Some(VaultFault::Newer)),
             Err(error) => return Err(error.into()),
         };
         let state = match kind {
             None => VaultState::Locked,
-            Some(SecretKind::Keychain) => VaultState::Keychain,
-            Some(SecretKind::Vault) => VaultState::Open,
-            Some(SecretKind::Memory) if there => VaultState::PutAside,
-            Some(SecretKind::Memory) => VaultState::Absent,
+            Some(SecretStoreKind::Keychain) => VaultState::Keychain,
+            Some(SecretStoreKind::Vault) => VaultState::Open,
+            Some(SecretStoreKind::Memory) if there => VaultState::PutAside,
+            Some(SecretStoreKind::Memory) => VaultState::Absent,
         };
         Ok(Self { state, fault, file: vault_file(data_dir).display().to_string() })
     }
@@ -102,7 +104,7 @@ impl VaultView {
 /// Result of a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Tried {
+pub(crate) enum PassphraseResult {
     /// It is correct.
     Right,
     /// It is wrong.
@@ -113,9 +115,9 @@ pub(crate) enum Tried {
     Newer,
 }
 
-impl Tried {
+impl PassphraseResult {
     /// What an error says about the passphrase; errors that say nothing about it are returned.
-    pub(crate) fn from_error(error: SecretError) -> Result<Self, Problem> {
+    pub(crate) fn from_error(error: SecretError) -> Result<Self, UserError> {
         match error {
             SecretError::WrongPassphrase => Ok(Self::Wrong),
             SecretError::Damaged { reason } => {
@@ -135,37 +137,37 @@ mod tests {
     use gatehouse_model::Secret;
 
     #[test]
-    fn the_page_is_told_what_there_is() {
+    fn reports_vault_state() {
         let folder = tempfile::tempdir().unwrap();
-        let state = |kind| VaultView::look(folder.path(), kind).unwrap().state;
-        let locked = || matches!(without_keychain(folder.path(), "none"), Ok(Found::Locked));
-        assert_eq!(state(Some(SecretKind::Memory)), VaultState::Absent);
+        let state = |kind| VaultView::inspect(folder.path(), kind).unwrap().state;
+        let locked = || matches!(without_keychain(folder.path(), "none"), Ok(SecretsAtStart::Locked));
+        assert_eq!(state(Some(SecretStoreKind::Memory)), VaultState::Absent);
         assert!(!locked());
         make_vault(folder.path(), &Secret::new("correct horse")).unwrap();
         for (kind, expected) in [
             (None, VaultState::Locked),
-            (Some(SecretKind::Memory), VaultState::PutAside),
-            (Some(SecretKind::Vault), VaultState::Open),
-            (Some(SecretKind::Keychain), VaultState::Keychain),
+            (Some(SecretStoreKind::Memory), VaultState::PutAside),
+            (Some(SecretStoreKind::Vault), VaultState::Open),
+            (Some(SecretStoreKind::Keychain), VaultState::Keychain),
         ] {
             assert_eq!(state(kind), expected);
         }
         assert!(locked());
-        let view = VaultView::look(folder.path(), None).unwrap();
+        let view = VaultView::inspect(folder.path(), None).unwrap();
         assert_eq!(serde_json::to_value(&view).unwrap()["state"], "locked");
         assert!(Path::new(&view.file).exists());
         std::fs::write(&view.file, "nothing of ours").unwrap();
-        assert_eq!(VaultView::look(folder.path(), None).unwrap().fault, Some(Fault::Damaged));
+        assert_eq!(VaultView::inspect(folder.path(), None).unwrap().fault, Some(VaultFault::Damaged));
         assert!(locked(), "a damaged vault is not replaced");
     }
 
     #[test]
-    fn only_what_a_passphrase_does_is_said_of_it() {
-        assert_eq!(Tried::from_error(SecretError::WrongPassphrase), Ok(Tried::Wrong));
-        assert_eq!(Tried::from_error(SecretError::NewerVersion), Ok(Tried::Newer));
+    fn maps_only_passphrase_errors() {
+        assert_eq!(PassphraseResult::from_error(SecretError::WrongPassphrase), Ok(PassphraseResult::Wrong));
+        assert_eq!(PassphraseResult::from_error(SecretError::NewerVersion), Ok(PassphraseResult::Newer));
         let damaged = SecretError::Damaged { reason: "cut".to_owned() };
-        assert_eq!(Tried::from_error(damaged), Ok(Tried::Damaged));
+        assert_eq!(PassphraseResult::from_error(damaged), Ok(PassphraseResult::Damaged));
         let refused = SecretError::Refused { reason: "the disk is full".to_owned() };
-        assert!(Tried::from_error(refused).unwrap_err().what.contains("the disk is full"));
+        assert!(PassphraseResult::from_error(refused).unwrap_err().what.contains("the disk is full"));
     }
 }

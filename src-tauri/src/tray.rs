@@ -1,8 +1,8 @@
 //! The tray: status at a glance, a switch for pausing (PERM-13), and a way to open the windows. A
 //! desktop without a tray is not an error. It keeps no state except what it shows.
 
+mod appindicator;
 mod icon;
-mod library;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use tauri::menu::{Menu, MenuItem, PredefinedMenuItem};
 use tauri::tray::{TrayIcon, TrayIconBuilder};
 use tauri::{AppHandle, Manager, Wry};
 
-use self::icon::Look;
+use self::icon::TrayIconState;
 use crate::host::Host;
+use crate::i18n::Locale;
 use crate::main_window;
 use crate::prompt::Prompt;
-use crate::prompt::policy::Input;
-use crate::words::Words;
+use crate::prompt::policy::PromptInput;
 
 const SHOW: &str = "show";
 const QUESTION: &str = "question";
@@ -28,7 +28,7 @@ const QUIT: &str = "quit";
 
 /// The state to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum TrayView {
     /// The core was not started yet, or could not be.
     NotRunning,
     /// The core waits for the passphrase of the vault.
@@ -50,7 +50,7 @@ pub(crate) enum View {
     },
 }
 
-impl From<&StatusReport> for View {
+impl From<&StatusReport> for TrayView {
     fn from(report: &StatusReport) -> Self {
         Self::Running {
             running: report.running,
@@ -63,15 +63,15 @@ impl From<&StatusReport> for View {
     }
 }
 
-impl View {
+impl TrayView {
     /// In order of importance: pending approvals, then paused or off, then problems.
-    fn look(self) -> Look {
+    fn icon_state(self) -> TrayIconState {
         match self {
-            Self::NotRunning => Look::Normal,
-            Self::Locked | Self::Running { waiting: 1.., .. } => Look::Waiting,
-            Self::Running { paused: true, .. } | Self::Running { on: false, .. } => Look::Paused,
-            Self::Running { problem: true, .. } => Look::Problem,
-            Self::Running { .. } => Look::Normal,
+            Self::NotRunning => TrayIconState::Normal,
+            Self::Locked | Self::Running { waiting: 1.., .. } => TrayIconState::Waiting,
+            Self::Running { paused: true, .. } | Self::Running { on: false, .. } => TrayIconState::Paused,
+            Self::Running { problem: true, .. } => TrayIconState::Problem,
+            Self::Running { .. } => TrayIconState::Normal,
         }
     }
 
@@ -90,17 +90,17 @@ impl View {
 
 /// The tray, if there is one.
 #[derive(Clone)]
-pub(crate) struct Tray(Arc<Mutex<Inner>>);
+pub(crate) struct Tray(Arc<Mutex<TrayState>>);
 
-struct Inner {
-    view: View,
-    words: Words,
-    made: Option<Made>,
+struct TrayState {
+    view: TrayView,
+    locale: Locale,
+    items: Option<TrayItems>,
 }
 
 /// The menu and the icon on the screen.
 #[derive(Clone)]
-struct Made {
+struct TrayItems {
     icon: TrayIcon,
     base: Image<'static>,
     status: MenuItem<Wry>,
@@ -112,19 +112,19 @@ struct Made {
 
 impl Tray {
     /// A tray that is not on the screen yet.
-    pub(crate) fn new(words: Words) -> Self {
-        Self(Arc::new(Mutex::new(Inner { view: View::NotRunning, words, made: None })))
+    pub(crate) fn new(locale: Locale) -> Self {
+        Self(Arc::new(Mutex::new(TrayState { view: TrayView::NotRunning, locale, items: None })))
     }
 
     /// Puts the tray on the screen.
-    pub(crate) fn put_up(&self, app: &AppHandle) {
-        if !library::is_there() {
+    pub(crate) fn install(&self, app: &AppHandle) {
+        if !appindicator::is_available() {
             tracing::warn!("no tray: the desktop's library for it is not installed");
             return;
         }
-        match make(app) {
-            Ok(made) => {
-                self.0.lock().made = Some(made);
+        match build_tray(app) {
+            Ok(items) => {
+                self.0.lock().items = Some(items);
                 self.draw(true);
             }
             Err(error) => tracing::warn!(%error, "no tray"),
@@ -132,52 +132,52 @@ impl Tray {
     }
 
     /// Shows another state.
-    pub(crate) fn view(&self, view: View) {
+    pub(crate) fn set_view(&self, view: TrayView) {
         let before = std::mem::replace(&mut self.0.lock().view, view);
         if before != view {
-            self.draw(before.look() != view.look());
+            self.draw(before.icon_state() != view.icon_state());
         }
     }
 
     /// Changes the language.
-    pub(crate) fn speak(&self, words: Words) {
-        let before = std::mem::replace(&mut self.0.lock().words, words);
-        if before != words {
+    pub(crate) fn set_locale(&self, locale: Locale) {
+        let before = std::mem::replace(&mut self.0.lock().locale, locale);
+        if before != locale {
             self.draw(false);
         }
     }
 
     fn draw(&self, with_icon: bool) {
         // The lock is released first: the toolkit draws on the main thread, which may need it.
-        let (view, words, made) = {
+        let (view, locale, items) = {
             let inner = self.0.lock();
-            (inner.view, inner.words, inner.made.clone())
+            (inner.view, inner.locale, inner.items.clone())
         };
-        if let Some(Err(error)) = made.map(|made| made.draw(view, words, with_icon)) {
+        if let Some(Err(error)) = items.map(|items| items.draw(view, locale, with_icon)) {
             tracing::warn!(%error, "the tray could not be drawn");
         }
     }
 }
 
-impl Made {
-    fn draw(&self, view: View, words: Words, with_icon: bool) -> tauri::Result<()> {
-        let status = words.status(view);
+impl TrayItems {
+    fn draw(&self, view: TrayView, locale: Locale, with_icon: bool) -> tauri::Result<()> {
+        let status = locale.status(view);
         self.icon.set_tooltip(Some(&status))?;
         self.status.set_text(status)?;
-        self.show.set_text(words.show())?;
-        self.question.set_text(words.question())?;
+        self.show.set_text(locale.show())?;
+        self.question.set_text(locale.question())?;
         self.question.set_enabled(view.has_question())?;
-        self.pause.set_text(words.pause(view.is_paused()))?;
+        self.pause.set_text(locale.pause(view.is_paused()))?;
         self.pause.set_enabled(view.is_running())?;
-        self.quit.set_text(words.quit())?;
+        self.quit.set_text(locale.quit())?;
         if with_icon {
-            self.icon.set_icon(Some(icon::draw(&self.base, view.look())))?;
+            self.icon.set_icon(Some(icon::draw(&self.base, view.icon_state())))?;
         }
         Ok(())
     }
 }
 
-fn make(app: &AppHandle) -> tauri::Result<Made> {
+fn build_tray(app: &AppHandle) -> tauri::Result<TrayItems> {
     let item = |id: &str, enabled| MenuItem::with_id(app, id, "", enabled, None::<&str>);
     let base = app.default_window_icon().map(|icon| {
         let (width, height) = (icon.width(), icon.height());
@@ -191,32 +191,32 @@ fn make(app: &AppHandle) -> tauri::Result<Made> {
         Menu::with_items(app, &[&status, &line()?, &show, &question, &line()?, &pause, &line()?, &quit])?;
     let icon = TrayIconBuilder::with_id("gatehouse")
         .icon(base.clone())
-        .temp_dir_path(pictures(app)?)
+        .temp_dir_path(icon_dir(app)?)
         .menu(&menu)
-        .on_menu_event(|app, event| chosen(app, event.id().as_ref()))
+        .on_menu_event(|app, event| handle_menu_event(app, event.id().as_ref()))
         .build(app)?;
-    Ok(Made { icon, base, status, show, question, pause, quit })
+    Ok(TrayItems { icon, base, status, show, question, pause, quit })
 }
 
 /// Desktops read the tray's icon from a file. It is in a private folder, since other users could write
 /// to a shared one.
-fn pictures(app: &AppHandle) -> tauri::Result<PathBuf> {
+fn icon_dir(app: &AppHandle) -> tauri::Result<PathBuf> {
     Ok(app.path().app_cache_dir()?.join("tray"))
 }
 
 /// Handles a click in the menu.
-fn chosen(app: &AppHandle, what: &str) {
+fn handle_menu_event(app: &AppHandle, what: &str) {
     match what {
         SHOW => main_window::raise(app),
-        QUESTION => app.state::<Prompt>().input(Input::Raise),
-        PAUSE => switch(app),
+        QUESTION => app.state::<Prompt>().input(PromptInput::Raise),
+        PAUSE => toggle_pause(app),
         QUIT => app.exit(0),
         _ => {}
     }
 }
 
 /// Pauses or resumes, as the menu item said.
-fn switch(app: &AppHandle) {
+fn toggle_pause(app: &AppHandle) {
     let host = app.state::<Host>().inner().clone();
     let paused = app.state::<Tray>().0.lock().view.is_paused();
     app.state::<Host>().spawn(async move {
@@ -232,8 +232,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_picture_says_what_matters_most() {
-        let view = |waiting, paused, on, problem| View::Running {
+    fn icon_shows_most_important_state() {
+        let view = |waiting, paused, on, problem| TrayView::Running {
             running: 1,
             servers: 2,
             waiting,
@@ -241,17 +241,17 @@ mod tests {
             on,
             problem,
         };
-        for (view, look) in [
-            (View::NotRunning, Look::Normal),
-            (View::Locked, Look::Waiting),
-            (view(0, false, true, false), Look::Normal),
-            (view(0, false, true, true), Look::Problem),
-            (view(0, true, true, true), Look::Paused),
-            (view(0, false, false, false), Look::Paused),
-            (view(1, false, true, true), Look::Waiting),
-            (view(3, true, true, false), Look::Waiting),
+        for (view, icon_state) in [
+            (TrayView::NotRunning, TrayIconState::Normal),
+            (TrayView::Locked, TrayIconState::Waiting),
+            (view(0, false, true, false), TrayIconState::Normal),
+            (view(0, false, true, true), TrayIconState::Problem),
+            (view(0, true, true, true), TrayIconState::Paused),
+            (view(0, false, false, false), TrayIconState::Paused),
+            (view(1, false, true, true), TrayIconState::Waiting),
+            (view(3, true, true, false), TrayIconState::Waiting),
         ] {
-            assert_eq!(view.look(), look, "{view:?}");
+            assert_eq!(view.icon_state(), icon_state, "{view:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { GrantChoice, PendingAsk } from "../../ui/src/gen/types.ts";
+import type { GrantChoice, PendingApproval } from "../../ui/src/gen/types.ts";
 import { expect, test } from "./base.ts";
 
 test("the pages have the content security policy of the windows, and only they get in", async ({ gatehouse, main }) => {
@@ -33,8 +33,8 @@ for (const revision of ["2026-07-28", "2025-11-25"] as const) {
     await gatehouse.addFixture("Fixture");
     const client = await gatehouse.connect("Claude Code", revision);
     const call = client.call("echo", { said: revision });
-    let pending: PendingAsk[] = [];
-    const waiting = async () => (pending = (await gatehouse.door("prompt_pending", { known: [] })) as PendingAsk[]).length;
+    let pending: PendingApproval[] = [];
+    const waiting = async () => (pending = (await gatehouse.door("prompt_pending", { known: [] })) as PendingApproval[]).length;
     await expect.poll(waiting).toBe(1);
     const choice: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
     const answers = pending.map(({ id, ask }) => {

@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::lines::Lines;
-use crate::places;
+use crate::child_process::ChildProcess;
+use crate::paths;
 
 /// An SDK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,21 +22,21 @@ pub enum Sdk {
 /// A connected client.
 #[derive(Debug)]
 pub struct Client {
-    lines: Lines,
-    early: Vec<Value>,
+    child_process: ChildProcess,
+    unread: Vec<Value>,
     calls: u32,
 }
 
 /// Outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum CallOutcome {
     /// A result, `isError` or not.
     Result(Value),
     /// An error, as the SDK reports it.
     Error(Value),
 }
 
-impl Answer {
+impl CallOutcome {
     /// All text blocks of the result in one string; the message of an error.
     #[must_use]
     pub fn text(&self) -> String {
@@ -90,7 +90,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::connect`].
-    pub fn connect_able(revision: &str, endpoint: &str, token: &str, answers: &Value) -> Result<Self> {
+    pub fn connect_answering(revision: &str, endpoint: &str, token: &str, answers: &Value) -> Result<Self> {
         let command = json!({
             "op": "connect", "url": endpoint, "token": token, "revision": revision, "answers": answers,
         });
@@ -98,24 +98,24 @@ impl Client {
     }
 
     fn connected(mut self, revision: &str, command: &Value) -> Result<Self> {
-        self.lines.say(&command.to_string())?;
+        self.child_process.write_line(&command.to_string())?;
         match self.answer("connect")? {
-            Answer::Result(found) if found["protocol"] == json!(revision) => Ok(self),
-            Answer::Result(found) => bail!("connected, but with {found}"),
-            Answer::Error(error) => bail!("connecting failed: {error}"),
+            CallOutcome::Result(found) if found["protocol"] == json!(revision) => Ok(self),
+            CallOutcome::Result(found) => bail!("connected, but with {found}"),
+            CallOutcome::Error(error) => bail!("connecting failed: {error}"),
         }
     }
 
     fn spawn(sdk: Sdk) -> Result<Self> {
         let mut program = match sdk {
             Sdk::TypeScript => Command::new("node"),
-            Sdk::Python => Command::new(places::python()?),
+            Sdk::Python => Command::new(paths::python()?),
         };
         Self::run(&format!("the {sdk:?} client"), program.arg(script(sdk)))
     }
 
     fn run(name: &str, program: &mut Command) -> Result<Self> {
-        Ok(Self { lines: Lines::start(name, program)?, early: Vec::new(), calls: 0 })
+        Ok(Self { child_process: ChildProcess::start(name, program)?, unread: Vec::new(), calls: 0 })
     }
 
     /// Names of all tools.
@@ -123,10 +123,10 @@ impl Client {
     /// # Errors
     /// When the list cannot be had.
     pub fn tools(&mut self) -> Result<Vec<Value>> {
-        self.lines.say(r#"{"op":"list"}"#)?;
+        self.child_process.write_line(r#"{"op":"list"}"#)?;
         match self.answer("list")? {
-            Answer::Result(result) => result["tools"].as_array().cloned().context("no tools member"),
-            Answer::Error(error) => bail!("tools/list failed: {error}"),
+            CallOutcome::Result(result) => result["tools"].as_array().cloned().context("no tools member"),
+            CallOutcome::Error(error) => bail!("tools/list failed: {error}"),
         }
     }
 
@@ -135,8 +135,8 @@ impl Client {
     ///
     /// # Errors
     /// When the client has ended.
-    pub fn ask(&mut self, op: &str, uri: &str) -> Result<Answer> {
-        self.lines.say(&json!({ "op": op, "uri": uri }).to_string())?;
+    pub fn ask(&mut self, op: &str, uri: &str) -> Result<CallOutcome> {
+        self.child_process.write_line(&json!({ "op": op, "uri": uri }).to_string())?;
         self.answer(op)
     }
 
@@ -145,24 +145,24 @@ impl Client {
     ///
     /// # Errors
     /// When none comes in time.
-    pub fn told(&mut self, member: &str) -> Result<Value> {
+    pub fn next_message(&mut self, member: &str) -> Result<Value> {
         let wanted = |message: &Value| message.get(member).is_some();
-        if let Some(at) = self.early.iter().position(wanted) {
-            return Ok(self.early.remove(at));
+        if let Some(at) = self.unread.iter().position(wanted) {
+            return Ok(self.unread.remove(at));
         }
         loop {
-            let message: Value = serde_json::from_str(&self.lines.next_line()?)?;
+            let message: Value = serde_json::from_str(&self.child_process.next_line()?)?;
             if wanted(&message) {
                 return Ok(message);
             }
-            self.early.push(message);
+            self.unread.push(message);
         }
     }
 
     /// Number of messages with this member that arrived so far and were not consumed.
     #[must_use]
-    pub fn so_far(&self, member: &str) -> usize {
-        self.early.iter().filter(|message| message.get(member).is_some()).count()
+    pub fn buffered_count(&self, member: &str) -> usize {
+        self.unread.iter().filter(|message| message.get(member).is_some()).count()
     }
 
     /// Starts a call and returns its id for [`Client::finish`].
@@ -173,7 +173,7 @@ impl Client {
         self.calls += 1;
         let id = format!("call-{}", self.calls);
         let command = json!({"op": "call", "id": id, "name": name, "arguments": arguments, "progress": true});
-        self.lines.say(&command.to_string())?;
+        self.child_process.write_line(&command.to_string())?;
         Ok(id)
     }
 
@@ -181,12 +181,12 @@ impl Client {
     ///
     /// # Errors
     /// When the client has ended.
-    pub fn begin_impatient(&mut self, name: &str, arguments: &Value, millis: u32) -> Result<String> {
+    pub fn begin_with_timeout(&mut self, name: &str, arguments: &Value, millis: u32) -> Result<String> {
         self.calls += 1;
         let id = format!("call-{}", self.calls);
         let command =
             json!({"op": "call", "id": id, "name": name, "arguments": arguments, "timeoutMs": millis});
-        self.lines.say(&command.to_string())?;
+        self.child_process.write_line(&command.to_string())?;
         Ok(id)
     }
 
@@ -194,7 +194,7 @@ impl Client {
     ///
     /// # Errors
     /// When it does not end in time.
-    pub fn finish(&mut self, id: &str) -> Result<Answer> {
+    pub fn finish(&mut self, id: &str) -> Result<CallOutcome> {
         self.answer(id)
     }
 
@@ -202,7 +202,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::begin`] and [`Client::finish`].
-    pub fn call(&mut self, name: &str, arguments: &Value) -> Result<Answer> {
+    pub fn call(&mut self, name: &str, arguments: &Value) -> Result<CallOutcome> {
         let id = self.begin(name, arguments)?;
         self.finish(&id)
     }
@@ -212,38 +212,38 @@ impl Client {
     /// # Errors
     /// When the client has ended.
     pub fn cancel(&mut self, id: &str) -> Result<()> {
-        self.lines.say(&json!({"op": "cancel", "id": id}).to_string())
+        self.child_process.write_line(&json!({"op": "cancel", "id": id}).to_string())
     }
 
-    fn answer(&mut self, id: &str) -> Result<Answer> {
+    fn answer(&mut self, id: &str) -> Result<CallOutcome> {
         let wanted = |message: &Value| message["id"] == json!(id);
-        let message = match self.early.iter().position(wanted) {
-            Some(at) => self.early.swap_remove(at),
+        let message = match self.unread.iter().position(wanted) {
+            Some(at) => self.unread.swap_remove(at),
             None => loop {
-                let message: Value = serde_json::from_str(&self.lines.next_line()?)?;
+                let message: Value = serde_json::from_str(&self.child_process.next_line()?)?;
                 if wanted(&message) {
                     break message;
                 }
-                self.early.push(message);
+                self.unread.push(message);
             },
         };
         Ok(match message.get("result") {
-            Some(result) => Answer::Result(result.clone()),
-            None => Answer::Error(message["error"].clone()),
+            Some(result) => CallOutcome::Result(result.clone()),
+            None => CallOutcome::Error(message["error"].clone()),
         })
     }
 
     /// Progress notifications of a call so far.
     #[must_use]
     pub fn progress_of(&self, id: &str) -> Vec<Value> {
-        self.early.iter().filter(|message| message["progressOf"] == json!(id)).cloned().collect()
+        self.unread.iter().filter(|message| message["progressOf"] == json!(id)).cloned().collect()
     }
 }
 
 /// Path of the script for an SDK.
 #[must_use]
 pub fn script(sdk: Sdk) -> PathBuf {
-    places::tests_dir().join(match sdk {
+    paths::tests_dir().join(match sdk {
         Sdk::TypeScript => "js/client.mjs",
         Sdk::Python => "py/client.py",
     })
@@ -252,5 +252,5 @@ pub fn script(sdk: Sdk) -> PathBuf {
 /// Path of a server from npm, by package name.
 #[must_use]
 pub fn npm_server(package: &str) -> PathBuf {
-    places::tests_dir().join("js/node_modules/@modelcontextprotocol").join(package).join("dist/index.js")
+    paths::tests_dir().join("js/node_modules/@modelcontextprotocol").join(package).join("dist/index.js")
 }

@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use gatehouse_mcp_wire::headers::ParamHeader;
-use gatehouse_model::server::{Limits, Look, Origin, Remote};
+use gatehouse_model::server::{Remote, ServerAppearance, ServerLimits, ServerOrigin};
 use gatehouse_model::{BoxFuture, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport};
 use gatehouse_servers::{
-    OutgoingParams, PolicyFile, Reply, Respond, ServerAnswer, ServerDeps, ServerHandle, ServerManager,
-    ServerRequest, UpstreamCall, answered,
+    PolicyFile, RequestParams, RpcOutcome, ServerDeps, ServerHandle, ServerManager, ServerRequest,
+    ServerRequestHandler, ServerRequestResult, UpstreamRequest, handle_server_request,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use user::{Heard, User};
+use user::{ChangeCounters, User};
 
 /// Limit of sign-ins per server.
 const SIGN_INS: usize = 3;
 /// Time limit of each step.
-const SOON: Duration = Duration::from_secs(40);
+const STEP_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Runs the scenario named in the environment.
 ///
@@ -32,7 +32,7 @@ pub async fn run() -> Result<()> {
     let url = std::env::args().next_back().context("the server's address is missing")?;
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").context("no scenario is named")?;
     let folder = tempfile::tempdir()?;
-    let client = Client::new(&scenario, &url, folder.path()).await?;
+    let client = ScenarioClient::new(&scenario, &url, folder.path()).await?;
     let played = client.run(&scenario).await;
     client.user.sign_ins.shutdown().await;
     client.manager.shutdown().await;
@@ -40,10 +40,10 @@ pub async fn run() -> Result<()> {
 }
 
 /// A user who agrees to everything and fills in nothing.
-struct Agrees;
+struct AcceptingUser;
 
-impl Respond for Agrees {
-    fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerAnswer> {
+impl ServerRequestHandler for AcceptingUser {
+    fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
         let content = match serde_json::from_str::<Value>(request.params.get()) {
             Ok(params) if params["requestedSchema"]["properties"]["confirmed"].is_object() => {
                 json!({ "confirmed": true })
@@ -55,16 +55,17 @@ impl Respond for Agrees {
     }
 }
 
-struct Client {
+struct ScenarioClient {
     manager: ServerManager,
     server: ServerHandle,
     config: Arc<ServerConfig>,
     user: User,
 }
 
-impl Client {
+impl ScenarioClient {
     async fn new(scenario: &str, url: &str, folder: &std::path::Path) -> Result<Self> {
-        let (secrets, events, context) = (gatehouse_store::memory(), Heard::default(), user::context());
+        let (secrets, events, context) =
+            (gatehouse_store::memory(), ChangeCounters::default(), user::context());
         let user = User::new(Arc::clone(&secrets), &events, folder);
         let manager = ServerManager::new(ServerDeps {
             secrets: Arc::clone(&secrets),
@@ -75,7 +76,7 @@ impl Client {
             policy: PolicyFile::at(folder.join("policy.json")),
             guard_program: None,
         });
-        manager.answer_with(Arc::new(Agrees));
+        manager.set_fallback_handler(Arc::new(AcceptingUser));
         let mut config = ServerConfig {
             id: "srv-conformance".into(),
             generation: Generation::default(),
@@ -83,15 +84,15 @@ impl Client {
             transport: Transport::Http(Remote::at(url)),
             enabled: true,
             autostart: true,
-            look: Look::default(),
-            limits: Limits::default(),
-            origin: Origin::User,
+            look: ServerAppearance::default(),
+            limits: ServerLimits::default(),
+            origin: ServerOrigin::User,
         };
         let (sign_in, entered) = user::settings(scenario, &context)?;
         config.transport = Transport::Http(Remote { sign_in, ..Remote::at(url) });
         // Secrets are bound to the server with all of its settings.
         for (field, secret) in entered {
-            user::keep(&*secrets, &config, field, &secret)?;
+            user::store_secret(&*secrets, &config, field, &secret)?;
         }
         if let Some(id_token) = context["idp_id_token"].as_str() {
             user.sign_ins.adopt_id_token(&config, Secret::new(id_token)).await?;
@@ -105,7 +106,7 @@ impl Client {
     async fn run(&self, scenario: &str) -> Result<()> {
         let mut sign_ins = 0;
         loop {
-            self.settled().await?;
+            self.wait_until_settled().await?;
             let wants = matches!(self.server.status(), ServerStatus::NeedsAuth { .. });
             let played = if wants { Ok(()) } else { self.play(scenario).await };
             let wants = wants || {
@@ -119,12 +120,14 @@ impl Client {
             self.user.sign_in(&self.config).await?;
             let mut next = self.user.next_status();
             self.manager.reconnect(&self.config.id).await?;
-            tokio::time::timeout(SOON, next.changed()).await.context("nothing was connected to")??;
+            tokio::time::timeout(STEP_TIMEOUT, next.changed())
+                .await
+                .context("nothing was connected to")??;
         }
     }
 
     /// Waits until a connection is made, or the server needs the user.
-    async fn settled(&self) -> Result<()> {
+    async fn wait_until_settled(&self) -> Result<()> {
         match self.settled_status().await? {
             ServerStatus::Failed { message, .. } => bail!(message),
             ServerStatus::NeedsClientRegistration { reason } => bail!(reason),
@@ -142,7 +145,7 @@ impl Client {
                 }
             }
         };
-        tokio::time::timeout(SOON, settled).await.context("the server never connected")?
+        tokio::time::timeout(STEP_TIMEOUT, settled).await.context("the server never connected")?
     }
 
     async fn play(&self, scenario: &str) -> Result<()> {
@@ -156,37 +159,34 @@ impl Client {
                 self.list().await?;
                 self.call("test_reconnection", json!({})).await.map(drop)
             }
-            "sep-2322-client-request-state" => self.rounds().await,
-            "http-standard-headers" => self.everything().await,
-            "http-custom-headers" => self.told_calls().await,
-            "http-invalid-tool-headers" => self.every_tool().await,
-            "json-schema-2020-12-preservation" => self.schema().await,
+            "sep-2322-client-request-state" => self.input_required_rounds().await,
+            "http-standard-headers" => self.call_everything().await,
+            "http-custom-headers" => self.calls_from_context().await,
+            "http-invalid-tool-headers" => self.call_every_tool().await,
+            "json-schema-2020-12-preservation" => self.echo_schema().await,
             scenario if scenario.starts_with("auth/") => self.list_and_call().await,
             other => bail!("the scenario {other} is not known"),
         }
     }
 
-    async fn request(&self, method: &'static str, params: OutgoingParams) -> Result<Value> {
+    async fn request(&self, method: &'static str, params: RequestParams) -> Result<Value> {
         let (progress, responder, cancel) = (None, None, CancellationToken::new());
-        let call = UpstreamCall { method, params, progress, responder, cancel };
+        let call = UpstreamRequest { method, params, progress, responder, cancel };
         match self.server.call(call).await? {
-            Reply::Result(result) => Ok(serde_json::from_str(result.get())?),
-            Reply::Error(error) => bail!("{method} was answered with {}", error.get()),
+            RpcOutcome::Result(result) => Ok(serde_json::from_str(result.get())?),
+            RpcOutcome::Error(error) => bail!("{method} was answered with {}", error.get()),
         }
     }
 
     async fn list(&self) -> Result<Vec<Value>> {
-        let listed = self.request("tools/list", OutgoingParams::none()).await?;
+        let listed = self.request("tools/list", RequestParams::none()).await?;
         Ok(listed["tools"].as_array().cloned().unwrap_or_default())
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
         let arguments = to_raw_value(&arguments)?;
-        self.request(
-            "tools/call",
-            OutgoingParams::none().with_text("name", tool).with("arguments", arguments),
-        )
-        .await
+        self.request("tools/call", RequestParams::none().with_text("name", tool).with("arguments", arguments))
+            .await
     }
 
     /// Lists and calls tools, as a signed-in client does.
@@ -196,7 +196,7 @@ impl Client {
     }
 
     /// Multi-round-trip requests (input required), as the gateway handles them for a client that cannot.
-    async fn rounds(&self) -> Result<()> {
+    async fn input_required_rounds(&self) -> Result<()> {
         for tool in
             ["test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"]
         {
@@ -211,12 +211,12 @@ impl Client {
                     method: request["method"].as_str().context("no method")?.into(),
                     params: to_raw_value(&request["params"])?,
                 };
-                let answer = answered(&Agrees, request, self.manager.schemas()).await;
+                let answer = handle_server_request(&AcceptingUser, request, self.manager.schemas()).await;
                 let answer =
                     answer.map_err(|error| anyhow::anyhow!("nobody could answer: {}", error.get()))?;
                 responses.insert(name.clone(), serde_json::from_str(answer.get())?);
             }
-            let mut params = OutgoingParams::none()
+            let mut params = RequestParams::none()
                 .with_text("name", tool)
                 .with("arguments", to_raw_value(&json!({}))?)
                 .with("inputResponses", to_raw_value(&responses)?);
@@ -229,19 +229,19 @@ impl Client {
         Ok(())
     }
 
-    async fn everything(&self) -> Result<()> {
+    async fn call_everything(&self) -> Result<()> {
         self.list().await?;
         self.call("my-hyphenated-tool", json!({})).await?;
         self.call("test_headers", json!({})).await?;
-        self.request("resources/list", OutgoingParams::none()).await?;
+        self.request("resources/list", RequestParams::none()).await?;
         for uri in ["file:///path/to/file%20name.txt", "https://example.com/resource?id=123"] {
-            self.request("resources/read", OutgoingParams::none().with_text("uri", uri)).await?;
+            self.request("resources/read", RequestParams::none().with_text("uri", uri)).await?;
         }
-        self.request("prompts/list", OutgoingParams::none()).await?;
-        self.request("prompts/get", OutgoingParams::none().with_text("name", "test_prompt")).await.map(drop)
+        self.request("prompts/list", RequestParams::none()).await?;
+        self.request("prompts/get", RequestParams::none().with_text("name", "test_prompt")).await.map(drop)
     }
 
-    async fn told_calls(&self) -> Result<()> {
+    async fn calls_from_context(&self) -> Result<()> {
         let context: Value = serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
         self.list().await?;
         for call in context["toolCalls"].as_array().context("no calls are named")? {
@@ -251,7 +251,7 @@ impl Client {
     }
 
     /// Calls every tool in the catalog, which leaves out those with invalid header annotations.
-    async fn every_tool(&self) -> Result<()> {
+    async fn call_every_tool(&self) -> Result<()> {
         let mut called = 0;
         for tool in self.list().await? {
             if ParamHeader::of_schema(&tool["inputSchema"].to_string()).is_err() {
@@ -264,7 +264,7 @@ impl Client {
         Ok(())
     }
 
-    async fn schema(&self) -> Result<()> {
+    async fn echo_schema(&self) -> Result<()> {
         let lists = self.server.lists();
         let tool = lists.tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool");
         let definition: Map<String, Value> =

@@ -102,24 +102,24 @@
 //! | `progress-flood[=N]` | 10,000 (or N) progress notifications of 16 KiB come before the answer of each tool call |
 //! | `asks-at-start` | once an older client is ready and has a standing stream, a form is requested |
 
-mod answers;
-mod asks;
-mod bell;
+mod acceptor;
 mod bombs;
+mod broken_streams;
+mod call_signal;
 mod calls;
 mod completion;
-mod door;
 mod engine;
 mod http;
 mod lenient;
-mod lost;
 mod message;
 mod options;
+mod outbound_requests;
 mod peers;
 mod pipe;
 mod prompts;
 mod request;
 mod resources;
+mod results;
 mod slow;
 mod sse;
 mod stdio;
@@ -181,7 +181,7 @@ fn serve(options: Options) -> anyhow::Result<()> {
     if options.has(&Fault::GrandchildHoldsStdout) {
         stdio::leave_grandchild(&options)?;
     }
-    if let Some(secret) = options.leaked() {
+    if let Some(secret) = options.leaked_secret() {
         eprintln!("fixture-server: started with {secret}");
     }
     if let Some(wait) = options.dies_after() {

@@ -14,17 +14,17 @@ use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tempfile::TempDir;
 
-use crate::lines::Lines;
-use crate::{administrator, places};
+use crate::child_process::ChildProcess;
+use crate::{administrator, paths};
 
 /// Runs commands of the core with the operator key.
 #[derive(Clone)]
-pub struct Commands {
+pub struct CommandRunner {
     data_dir: PathBuf,
     key: String,
 }
 
-impl Commands {
+impl CommandRunner {
     /// Runs a command.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Commands {
 #[derive(Debug)]
 pub struct Gatehouse {
     home: TempDir,
-    serve: Option<Lines>,
+    serve: Option<ChildProcess>,
     has_administrator: bool,
     /// Address of the gateway.
     pub endpoint: String,
@@ -54,7 +54,8 @@ pub struct Gatehouse {
 /// Shell scripts that run `gatehousectl`: with the operator key, the same with both output streams in
 /// one, without the key.
 const OPERATOR: &str = r#"exec 3<"$KEY"; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#;
-const OPERATOR_HEARD: &str = r#"exec 3<"$KEY" 2>&1; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#;
+const OPERATOR_WITH_STDERR: &str =
+    r#"exec 3<"$KEY" 2>&1; exec "$0" --data-dir "$DATA" --operator-key-fd 3 "$@""#;
 const ANYONE: &str = r#"exec setsid "$0" --data-dir "$DATA" "$@""#;
 
 /// Shell script that rotates the operator key.
@@ -140,17 +141,17 @@ impl Gatehouse {
     ///
     /// # Errors
     /// When it does not get ready.
-    pub fn launch_in(&mut self, variables: &[(&str, &str)]) -> Result<()> {
+    pub fn launch_with_env(&mut self, variables: &[(&str, &str)]) -> Result<()> {
         let mut command = self.serve_command(&[])?;
         command.envs(variables.iter().copied());
         self.run(&mut command)
     }
 
-    /// Deletes the user's copy of the operator key. Returns it, for [`Gatehouse::remember_key`].
+    /// Deletes the user's copy of the operator key. Returns it, for [`Gatehouse::restore_operator_key`].
     ///
     /// # Errors
     /// When there was none.
-    pub fn forget_key(&self) -> Result<String> {
+    pub fn take_operator_key(&self) -> Result<String> {
         let known = fs::read_to_string(self.key_file())?;
         fs::remove_file(self.key_file())?;
         Ok(known)
@@ -160,7 +161,7 @@ impl Gatehouse {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn remember_key(&self, known: &str) -> Result<()> {
+    pub fn restore_operator_key(&self, known: &str) -> Result<()> {
         Ok(fs::write(self.key_file(), known)?)
     }
 
@@ -178,9 +179,9 @@ impl Gatehouse {
         fs::write(self.passphrase_file(), PASSPHRASE)?;
         let mut serve = if self.has_administrator {
             let mut inside = administrator::on(&self.computer(), command)?;
-            Lines::start(NAME, inside.stderr(self.stderr_log()?))?
+            ChildProcess::start(NAME, inside.stderr(self.stderr_log()?))?
         } else {
-            Lines::start(NAME, command)?
+            ChildProcess::start(NAME, command)?
         };
         let ready: Value = serde_json::from_str(&serve.next_line()?).context("the ready line is not JSON")?;
         self.endpoint = ready["endpoint"].as_str().context("no endpoint in the ready line")?.to_owned();
@@ -198,7 +199,7 @@ impl Gatehouse {
         command
             .arg("-c")
             .arg(r#"exec 3>>"$KEY" 4<"$PASS"; exec "$0" serve --data-dir "$DATA" --secrets vault --operator-key-fd 3 --vault-passphrase-fd 4 "$@""#)
-            .arg(places::program("gatehousectl")?)
+            .arg(paths::program("gatehousectl")?)
             .args(more)
             .env("KEY", self.key_file())
             .env("PASS", self.passphrase_file())
@@ -323,7 +324,7 @@ impl Gatehouse {
     ///
     /// # Errors
     /// When it cannot be run.
-    pub fn operator(&self, words: &[&str]) -> Result<Output> {
+    pub fn run_as_operator(&self, words: &[&str]) -> Result<Output> {
         self.ctl(words, true)
     }
 
@@ -340,7 +341,7 @@ impl Gatehouse {
     ///
     /// # Errors
     /// When it cannot be run.
-    pub fn anyone(&self, words: &[&str]) -> Result<Output> {
+    pub fn run_unprivileged(&self, words: &[&str]) -> Result<Output> {
         self.ctl(words, false)
     }
 
@@ -348,9 +349,9 @@ impl Gatehouse {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn begin(&self, words: &[&str]) -> Result<Lines> {
-        let mut command = self.ctl_script(OPERATOR_HEARD, words)?;
-        Lines::start(&format!("gatehousectl {words:?}"), &mut command)
+    pub fn begin(&self, words: &[&str]) -> Result<ChildProcess> {
+        let mut command = self.ctl_script(OPERATOR_WITH_STDERR, words)?;
+        ChildProcess::start(&format!("gatehousectl {words:?}"), &mut command)
     }
 
     fn ctl(&self, words: &[&str], operator: bool) -> Result<Output> {
@@ -366,7 +367,7 @@ impl Gatehouse {
         command
             .arg("-c")
             .arg(script)
-            .arg(places::program("gatehousectl")?)
+            .arg(paths::program("gatehousectl")?)
             .args(words)
             .env("KEY", self.key_file())
             .env("DATA", self.data_dir())
@@ -382,7 +383,7 @@ impl Gatehouse {
     pub fn ask(&self, words: &[&str]) -> Result<Value> {
         let mut all = vec!["--json"];
         all.extend_from_slice(words);
-        let output = self.operator(&all)?;
+        let output = self.run_as_operator(&all)?;
         if !output.status.success() {
             bail!(
                 "gatehousectl {words:?} failed: {}{}",
@@ -409,8 +410,8 @@ impl Gatehouse {
     ///
     /// # Errors
     /// When there is no operator key.
-    pub fn commands(&self) -> Result<Commands> {
-        Ok(Commands { data_dir: self.data_dir(), key: self.operator_key()? })
+    pub fn commands(&self) -> Result<CommandRunner> {
+        Ok(CommandRunner { data_dir: self.data_dir(), key: self.operator_key()? })
     }
 
     /// Adds a client and returns its token.
@@ -427,7 +428,7 @@ impl Gatehouse {
     /// # Errors
     /// When it does not come to that in time.
     pub fn await_status(&self, server: &str, state: &str) -> Result<Value> {
-        let deadline = std::time::Instant::now() + crate::lines::PATIENCE;
+        let deadline = std::time::Instant::now() + crate::child_process::TEST_TIMEOUT;
         loop {
             let servers = self.ask(&["servers", "list"])?;
             let found = servers
@@ -451,9 +452,9 @@ impl Gatehouse {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn terminal(&self) -> Result<Terminal> {
+    pub fn terminal(&self) -> Result<ApprovalTerminal> {
         let mut command = self.ctl_command(&["approvals", "watch"], true)?;
-        Ok(Terminal { watch: Lines::start("approvals watch", &mut command)? })
+        Ok(ApprovalTerminal { watch: ChildProcess::start("approvals watch", &mut command)? })
     }
 
     /// `gatehousectl approvals watch` as JSON, used as the person who answers.
@@ -462,22 +463,22 @@ impl Gatehouse {
     /// When it cannot be started.
     pub fn person(&self) -> Result<Person> {
         let mut command = self.ctl_command(&["--json", "approvals", "watch"], true)?;
-        Ok(Person { watch: Lines::start("approvals watch", &mut command)? })
+        Ok(Person { watch: ChildProcess::start("approvals watch", &mut command)? })
     }
 }
 
 /// The output of `approvals watch` as a person sees it.
 #[derive(Debug)]
-pub struct Terminal {
-    watch: Lines,
+pub struct ApprovalTerminal {
+    watch: ChildProcess,
 }
 
-impl Terminal {
+impl ApprovalTerminal {
     /// The next approval request: its id and every line that was shown.
     ///
     /// # Errors
     /// When none comes.
-    pub fn question(&mut self) -> Result<(String, Vec<String>)> {
+    pub fn next_approval(&mut self) -> Result<(String, Vec<String>)> {
         let mut shown = Vec::new();
         loop {
             let line = self.watch.next_line()?;
@@ -496,15 +497,15 @@ impl Terminal {
     ///
     /// # Errors
     /// When the watch has ended.
-    pub fn say(&mut self, line: &str) -> Result<()> {
-        self.watch.say(line)
+    pub fn write_line(&mut self, line: &str) -> Result<()> {
+        self.watch.write_line(line)
     }
 }
 
 /// A person who watches the pending approvals and answers them.
 #[derive(Debug)]
 pub struct Person {
-    watch: Lines,
+    watch: ChildProcess,
 }
 
 impl Person {
@@ -512,8 +513,8 @@ impl Person {
     ///
     /// # Errors
     /// When none comes.
-    pub fn question(&mut self) -> Result<Value> {
-        let line = self.watch.until(|line| line.contains(r#""ask":"#))?;
+    pub fn next_approval(&mut self) -> Result<Value> {
+        let line = self.watch.wait_for_line(|line| line.contains(r#""ask":"#))?;
         Ok(serde_json::from_str(&line)?)
     }
 
@@ -523,6 +524,6 @@ impl Person {
     /// When the watch has ended.
     pub fn answer(&mut self, question: &Value, words: &str) -> Result<()> {
         let id = question["id"].as_str().context("no id in the question")?;
-        self.watch.say(&format!("{id} {words}"))
+        self.watch.write_line(&format!("{id} {words}"))
     }
 }

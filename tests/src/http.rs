@@ -7,12 +7,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
-use crate::lines::{Lines, PATIENCE};
-use crate::places;
+use crate::child_process::{ChildProcess, TEST_TIMEOUT};
+use crate::paths;
 
 /// An answer, read until the server closes the connection.
 #[derive(Debug)]
-pub struct Answer {
+pub struct RawHttpResponse {
     /// Status code.
     pub status: u16,
     /// Header lines.
@@ -25,7 +25,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// When the connection fails.
-pub fn post(endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
+pub fn post(endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<RawHttpResponse> {
     send("POST", endpoint, headers, body)
 }
 
@@ -33,12 +33,12 @@ pub fn post(endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Ans
 ///
 /// # Errors
 /// When the connection fails.
-pub fn send(method: &str, endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
+pub fn send(method: &str, endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<RawHttpResponse> {
     let rest = endpoint.strip_prefix("http://").context("not an http address")?;
     let (authority, path) = rest.split_once('/').context("no path")?;
     let mut stream = TcpStream::connect(authority)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TEST_TIMEOUT))?;
+    stream.set_write_timeout(Some(TEST_TIMEOUT))?;
     let mut head =
         format!("{method} /{path} HTTP/1.1\r\nContent-Length: {}\r\nConnection: close\r\n", body.len());
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -58,32 +58,32 @@ pub fn send(method: &str, endpoint: &str, headers: &[(&str, &str)], body: &[u8])
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").context("no end of the headers")?;
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).context("no status")?;
-    Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    Ok(RawHttpResponse { status, head: head.to_owned(), body: body.to_owned() })
 }
 
 /// The simplest client of revision 2026-07-28: one request, one JSON answer.
 ///
 /// # Errors
 /// When the connection fails.
-pub fn modern(endpoint: &str, token: &str, method: &str, params: &str) -> Result<Answer> {
-    Modern { name: "bytes", can: "{}" }.send(endpoint, token, method, params)
+pub fn stateless_request(endpoint: &str, token: &str, method: &str, params: &str) -> Result<RawHttpResponse> {
+    StatelessClient { name: "bytes", capabilities: "{}" }.send(endpoint, token, method, params)
 }
 
 /// The description of such a client, as JSON text.
 #[derive(Clone, Copy, Debug)]
-pub struct Modern<'a> {
+pub struct StatelessClient<'a> {
     /// Its name, without the quotes.
     pub name: &'a str,
     /// Its capabilities.
-    pub can: &'a str,
+    pub capabilities: &'a str,
 }
 
-impl Modern<'_> {
+impl StatelessClient<'_> {
     /// Sends one request.
     ///
     /// # Errors
     /// When the connection fails.
-    pub fn send(self, endpoint: &str, token: &str, method: &str, params: &str) -> Result<Answer> {
+    pub fn send(self, endpoint: &str, token: &str, method: &str, params: &str) -> Result<RawHttpResponse> {
         let (headers, body) = self.request(token, method, params);
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         post(endpoint, &headers, body.as_bytes())
@@ -91,7 +91,7 @@ impl Modern<'_> {
 
     /// The headers and the body of a request.
     fn request(self, token: &str, method: &str, params: &str) -> (Vec<(&'static str, String)>, String) {
-        let Self { name: says, can } = self;
+        let Self { name: says, capabilities } = self;
         // The name or URI is repeated in a header.
         let name = [r#""name":""#, r#""uri":""#]
             .iter()
@@ -99,7 +99,7 @@ impl Modern<'_> {
             .and_then(|(_, rest)| rest.split_once('"'))
             .map_or_else(String::new, |(name, _)| name.to_owned());
         let meta = format!(
-            r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{says}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{can}}}"#
+            r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{says}","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{capabilities}}}"#
         );
         let params = match params {
             "" => format!("{{{meta}}}"),
@@ -119,19 +119,21 @@ impl Modern<'_> {
         (headers, body)
     }
 
-    /// Makes another program call a tool with these params, byte for byte as [`Modern::begin`] would:
+    /// Makes another program call a tool with these params, byte for byte as [`StatelessClient::begin`] would:
     /// node with a script of ours, so that the peer process is a known program with another name.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn begin_elsewhere(self, endpoint: &str, token: &str, params: &str) -> Result<Elsewhere> {
+    pub fn begin_with_paste(self, endpoint: &str, token: &str, params: &str) -> Result<Elsewhere> {
         let (headers, body) = self.request(token, "tools/call", params);
         let headers: Map<String, Value> =
             headers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         let mut program = Command::new("node");
-        let mut lines =
-            Lines::start("another program", program.arg(places::tests_dir().join("js").join(ELSEWHERE)))?;
-        lines.say(&json!({ "url": endpoint, "headers": headers, "body": body }).to_string())?;
+        let mut lines = ChildProcess::start(
+            "another program",
+            program.arg(paths::tests_dir().join("js").join(ELSEWHERE)),
+        )?;
+        lines.write_line(&json!({ "url": endpoint, "headers": headers, "body": body }).to_string())?;
         Ok(Elsewhere(lines))
     }
 }
@@ -141,37 +143,37 @@ pub const ELSEWHERE: &str = "post.mjs";
 
 /// A request of another program.
 #[derive(Debug)]
-pub struct Elsewhere(Lines);
+pub struct Elsewhere(ChildProcess);
 
 impl Elsewhere {
     /// Its answer. The header lines are left out.
     ///
     /// # Errors
     /// When the connection failed.
-    pub fn end(mut self) -> Result<Answer> {
+    pub fn end(mut self) -> Result<RawHttpResponse> {
         let answer: Value = serde_json::from_str(&self.0.next_line()?)?;
         let status = answer["status"].as_u64().and_then(|status| u16::try_from(status).ok());
         let body = answer["body"].as_str().map(str::to_owned);
         let (Some(status), Some(body)) = (status, body) else { bail!("no answer: {answer}") };
-        Ok(Answer { status, head: String::new(), body })
+        Ok(RawHttpResponse { status, head: String::new(), body })
     }
 }
 
 /// A request that waits for its answer on another thread.
 #[derive(Debug)]
-pub struct Waiting(std::thread::JoinHandle<Result<Answer>>);
+pub struct BackgroundCall(std::thread::JoinHandle<Result<RawHttpResponse>>);
 
-impl Waiting {
+impl BackgroundCall {
     /// Calls a tool; the arguments are sent unchanged.
     #[must_use]
     pub fn call(endpoint: &str, token: &str, tool: &str, arguments: &str) -> Self {
         let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
-        Modern { name: "bytes", can: "{}" }.begin(endpoint, token, &params)
+        StatelessClient { name: "bytes", capabilities: "{}" }.begin(endpoint, token, &params)
     }
 
     /// Whether it has ended.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
 
@@ -179,15 +181,15 @@ impl Waiting {
     ///
     /// # Errors
     /// When the connection failed.
-    pub fn end(self) -> Result<Answer> {
+    pub fn end(self) -> Result<RawHttpResponse> {
         self.0.join().map_err(|_| anyhow::anyhow!("the call broke off"))?
     }
 }
 
-impl Modern<'static> {
+impl StatelessClient<'static> {
     /// Calls a tool with these params, on another thread.
     #[must_use]
-    pub fn begin(self, endpoint: &str, token: &str, params: &str) -> Waiting {
+    pub fn begin(self, endpoint: &str, token: &str, params: &str) -> BackgroundCall {
         self.begin_request(endpoint, token, ("tools/call", params))
     }
 
@@ -198,8 +200,8 @@ impl Modern<'static> {
         endpoint: &str,
         token: &str,
         (method, params): (&'static str, &str),
-    ) -> Waiting {
+    ) -> BackgroundCall {
         let (endpoint, token, params) = (endpoint.to_owned(), token.to_owned(), params.to_owned());
-        Waiting(std::thread::spawn(move || self.send(&endpoint, &token, method, &params)))
+        BackgroundCall(std::thread::spawn(move || self.send(&endpoint, &token, method, &params)))
     }
 }

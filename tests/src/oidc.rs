@@ -13,24 +13,24 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::child_process::{ChildProcess, TEST_TIMEOUT};
 use crate::http;
-use crate::lines::{Lines, PATIENCE};
-use crate::places;
+use crate::paths;
 
 /// Both servers, in one process.
 #[derive(Debug)]
 pub struct AuthorizationServer {
-    _lines: Lines,
+    _lines: ChildProcess,
     /// Address of the protected MCP server.
     pub mcp: String,
-    /// Issuer at the start; [`AuthorizationServer::swap`] returns a new one.
+    /// Issuer at the start; [`AuthorizationServer::replace_issuer`] returns a new one.
     pub issuer: String,
     test: String,
 }
 
 /// The preregistered clients at the present issuer.
 #[derive(Debug, Deserialize)]
-pub struct Clients {
+pub struct RegisteredClients {
     /// Signs in users; redirects to `/callback` on this machine, at any port.
     pub confidential: SecretClient,
     /// Client credentials with a secret.
@@ -59,14 +59,14 @@ pub struct KeyClient {
 /// Requests to the present issuer by grant type, and for `authorize`, `registration` and `revocation`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Counts {
+pub struct RequestCounts {
     asked: BTreeMap<String, u64>,
     granted: BTreeMap<String, u64>,
     /// Number of access tokens that are valid now.
     pub access_tokens: u64,
 }
 
-impl Counts {
+impl RequestCounts {
     /// Number of requests of a kind.
     #[must_use]
     pub fn asked(&self, what: &str) -> u64 {
@@ -82,7 +82,7 @@ impl Counts {
 
 /// A token that the MCP server received.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Seen {
+pub struct ReceivedToken {
     pub hash: String,
     /// Its issuer.
     pub issuer: Option<String>,
@@ -96,7 +96,7 @@ pub struct Seen {
 
 /// A token, code, verifier or secret that the authorization server issued.
 #[derive(Debug, Deserialize)]
-pub struct Issued {
+pub struct IssuedSecret {
     pub kind: String,
     pub value: Secret,
 }
@@ -119,8 +119,8 @@ impl AuthorizationServer {
     /// When they do not get ready.
     pub fn start(options: &[&str]) -> Result<Self> {
         let mut command = Command::new("node");
-        command.arg(places::tests_dir().join("js/authorization-server.mjs")).args(options);
-        let mut lines = Lines::start("the authorization server", &mut command)?;
+        command.arg(paths::tests_dir().join("js/authorization-server.mjs")).args(options);
+        let mut lines = ChildProcess::start("the authorization server", &mut command)?;
         let ready: Value = serde_json::from_str(&lines.next_line()?)?;
         let text =
             |name: &str| Ok::<_, anyhow::Error>(ready[name].as_str().context("no address")?.to_owned());
@@ -131,7 +131,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// When the server is gone.
-    pub fn clients(&self) -> Result<Clients> {
+    pub fn clients(&self) -> Result<RegisteredClients> {
         self.get("clients")
     }
 
@@ -139,7 +139,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// When the server is gone.
-    pub fn counts(&self) -> Result<Counts> {
+    pub fn counts(&self) -> Result<RequestCounts> {
         self.get("counts")
     }
 
@@ -147,7 +147,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// When the server is gone.
-    pub fn seen(&self) -> Result<Vec<Seen>> {
+    pub fn received_tokens(&self) -> Result<Vec<ReceivedToken>> {
         self.get("seen")
     }
 
@@ -156,7 +156,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// When the server is gone.
-    pub fn strays(&self) -> Result<BTreeMap<String, Vec<Value>>> {
+    pub fn misdirected_secrets(&self) -> Result<BTreeMap<String, Vec<Value>>> {
         self.get("strays")
     }
 
@@ -164,7 +164,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// When the server is gone.
-    pub fn secrets(&self) -> Result<Vec<Issued>> {
+    pub fn secrets(&self) -> Result<Vec<IssuedSecret>> {
         self.get("secrets")
     }
 
@@ -225,7 +225,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// When it does not start.
-    pub fn swap(&self) -> Result<String> {
+    pub fn replace_issuer(&self) -> Result<String> {
         let swapped = self.post("swap", &json!({}))?;
         Ok(swapped["issuer"].as_str().context("no issuer")?.to_owned())
     }
@@ -234,8 +234,8 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// When tokens are renewed all the time.
-    pub fn until_expired(&self) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn wait_until_expired(&self) -> Result<()> {
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let counts = self.counts()?;
             if counts.access_tokens == 0 {
@@ -251,11 +251,11 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// When something is found, or when there was nothing to look for or in.
-    pub fn left_nothing(&self, folder: &Path, texts: &[(&str, String)]) -> Result<()> {
+    pub fn ensure_nothing_leaked(&self, folder: &Path, texts: &[(&str, String)]) -> Result<()> {
         let secrets = self.secrets()?;
         ensure!(!secrets.is_empty(), "nothing was ever given away");
         let mut files = Vec::new();
-        gather(folder, &mut files)?;
+        collect_files(folder, &mut files)?;
         let mut places: Vec<(String, String)> = Vec::new();
         for path in &files {
             let bytes = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
@@ -265,7 +265,7 @@ impl AuthorizationServer {
         let known = places.iter().any(|(_, text)| text.contains(&self.mcp));
         ensure!(known, "not even the server's address is to be found: this looks in the wrong places");
         for (name, text) in &places {
-            for Issued { kind, value } in &secrets {
+            for IssuedSecret { kind, value } in &secrets {
                 // Short values would be found by chance.
                 ensure!(value.reveal().len() >= 16, "a {kind} is too short to be looked for");
                 ensure!(!text.contains(value.reveal()), "{name} holds a {kind}");
@@ -287,11 +287,11 @@ impl AuthorizationServer {
     }
 }
 
-fn gather(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<()> {
+fn collect_files(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         match entry.file_type()? {
-            kind if kind.is_dir() => gather(&entry.path(), files)?,
+            kind if kind.is_dir() => collect_files(&entry.path(), files)?,
             kind if kind.is_file() => files.push(entry.path()),
             _ => {}
         }
@@ -308,7 +308,7 @@ pub struct Browser {
 
 /// The page at which a browser ended.
 #[derive(Debug, Deserialize)]
-pub struct Page {
+pub struct BrowserPage {
     pub address: String,
     /// Its status; 0 if it was not opened.
     pub status: u16,
@@ -332,7 +332,7 @@ impl Browser {
     ///
     /// # Errors
     /// When it does not get there.
-    pub fn visit(self, address: &str) -> Result<Page> {
+    pub fn visit(self, address: &str) -> Result<BrowserPage> {
         self.run(address, self.more)
     }
 
@@ -348,8 +348,8 @@ impl Browser {
         Ok(page.address)
     }
 
-    fn run(self, address: &str, more: &[&str]) -> Result<Page> {
-        let script = places::tests_dir().join("js/browser.mjs");
+    fn run(self, address: &str, more: &[&str]) -> Result<BrowserPage> {
+        let script = paths::tests_dir().join("js/browser.mjs");
         let mut command = Command::new("node");
         command.arg(script).args([address, "--user", self.user]).args(more);
         let output = command.output()?;
@@ -363,27 +363,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_about_or_goes_astray_is_found() -> Result<()> {
+    fn finds_leaked_and_misdirected_secrets() -> Result<()> {
         let provider = AuthorizationServer::start(&[])?;
         let secret = provider.clients()?.confidential.secret;
         let folder = tempfile::tempdir()?;
-        assert!(provider.left_nothing(folder.path(), &[]).is_err(), "there was nothing to look in");
+        assert!(provider.ensure_nothing_leaked(folder.path(), &[]).is_err(), "there was nothing to look in");
         fs::create_dir(folder.path().join("deep"))?;
         fs::write(folder.path().join("deep/file"), [&[0, 255], provider.mcp.as_bytes()].concat())?;
-        provider.left_nothing(folder.path(), &[])?;
+        provider.ensure_nothing_leaked(folder.path(), &[])?;
         let said = format!("it said {}.", secret.reveal());
-        assert!(provider.left_nothing(folder.path(), &[("a text", said.clone())]).is_err());
+        assert!(provider.ensure_nothing_leaked(folder.path(), &[("a text", said.clone())]).is_err());
         fs::write(folder.path().join("deep/other"), [&[0, 255], said.as_bytes()].concat())?;
-        assert!(provider.left_nothing(folder.path(), &[]).is_err());
+        assert!(provider.ensure_nothing_leaked(folder.path(), &[]).is_err());
 
-        let issuer = provider.swap()?;
-        assert!(provider.strays()?.values().all(Vec::is_empty));
+        let issuer = provider.replace_issuer()?;
+        assert!(provider.misdirected_secrets()?.values().all(Vec::is_empty));
         let body =
             format!("grant_type=authorization_code&client_id=confidential&client_secret={}", secret.reveal());
         let form = [("Content-Type", "application/x-www-form-urlencoded")];
         let answer = http::post(&format!("{issuer}/token"), &form, body.as_bytes())?;
         assert_eq!(answer.status, 401, "another issuer took the secret");
-        assert_eq!(provider.strays()?[&issuer].len(), 1);
+        assert_eq!(provider.misdirected_secrets()?[&issuer].len(), 1);
         Ok(())
     }
 }

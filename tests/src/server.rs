@@ -5,13 +5,13 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::child_process::ChildProcess;
 use crate::gatehouse::Gatehouse;
-use crate::lines::Lines;
-use crate::places;
+use crate::paths;
 
 /// The transport of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum ServerTransport {
     /// Standard streams.
     Stdio,
     /// Streamable HTTP.
@@ -22,7 +22,7 @@ pub enum Over {
     Ws,
 }
 
-impl Over {
+impl ServerTransport {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Stdio, Self::Http, Self::Sse, Self::Ws];
 
@@ -38,18 +38,18 @@ impl Over {
 
 /// A server in a separate process, or none if Gatehouse starts it.
 #[derive(Debug)]
-pub struct Upstream {
-    lines: Option<Lines>,
+pub struct FixtureServer {
+    child_process: Option<ChildProcess>,
     /// Its URL, if it has one.
     pub url: String,
 }
 
-impl Upstream {
+impl FixtureServer {
     /// Starts the fixture on a transport with a URL.
     ///
     /// # Errors
     /// When it does not get ready.
-    pub fn start(over: Over, more: &[&str]) -> Result<Self> {
+    pub fn start(over: ServerTransport, more: &[&str]) -> Result<Self> {
         Self::start_at(over, 0, more)
     }
 
@@ -57,14 +57,14 @@ impl Upstream {
     ///
     /// # Errors
     /// When it does not get ready.
-    pub fn start_at(over: Over, port: u16, more: &[&str]) -> Result<Self> {
-        let mut command = Command::new(places::program("fixture-server")?);
+    pub fn start_at(over: ServerTransport, port: u16, more: &[&str]) -> Result<Self> {
+        let mut command = Command::new(paths::program("fixture-server")?);
         let option = over.option().context("a server over standard streams has no address")?;
         command.args([option, &port.to_string()]).args(more);
-        let mut lines = Lines::start("fixture-server", &mut command)?;
-        let ready: Value = serde_json::from_str(&lines.next_line()?)?;
+        let mut child_process = ChildProcess::start("fixture-server", &mut command)?;
+        let ready: Value = serde_json::from_str(&child_process.next_line()?)?;
         let url = ready["url"].as_str().context("no address")?.to_owned();
-        Ok(Self { lines: Some(lines), url })
+        Ok(Self { child_process: Some(child_process), url })
     }
 
     /// The port in its URL.
@@ -82,9 +82,9 @@ impl Upstream {
     /// # Errors
     /// When it ended already.
     pub fn kill(&mut self) -> Result<()> {
-        let mut lines = self.lines.take().context("it has ended")?;
-        lines.signal("KILL")?;
-        lines.wait()?;
+        let mut child_process = self.child_process.take().context("it has ended")?;
+        child_process.signal("KILL")?;
+        child_process.wait()?;
         Ok(())
     }
 }
@@ -93,8 +93,8 @@ impl Upstream {
 ///
 /// # Errors
 /// When it does not connect.
-pub fn add(gatehouse: &Gatehouse, name: &str, over: Over, more: &[&str]) -> Result<Upstream> {
-    let upstream = introduce(gatehouse, name, over, more)?;
+pub fn add(gatehouse: &Gatehouse, name: &str, over: ServerTransport, more: &[&str]) -> Result<FixtureServer> {
+    let upstream = add_unconnected(gatehouse, name, over, more)?;
     gatehouse.await_status(name, "connected")?;
     Ok(upstream)
 }
@@ -103,15 +103,20 @@ pub fn add(gatehouse: &Gatehouse, name: &str, over: Over, more: &[&str]) -> Resu
 ///
 /// # Errors
 /// When it cannot be added.
-pub fn introduce(gatehouse: &Gatehouse, name: &str, over: Over, more: &[&str]) -> Result<Upstream> {
-    if over == Over::Stdio {
-        let program = places::program("fixture-server")?;
+pub fn add_unconnected(
+    gatehouse: &Gatehouse,
+    name: &str,
+    over: ServerTransport,
+    more: &[&str],
+) -> Result<FixtureServer> {
+    if over == ServerTransport::Stdio {
+        let program = paths::program("fixture-server")?;
         let mut words = vec!["servers", "add", name, "--", program.to_str().context("path")?];
         words.extend_from_slice(more);
         gatehouse.ask(&words)?;
-        return Ok(Upstream { lines: None, url: String::new() });
+        return Ok(FixtureServer { child_process: None, url: String::new() });
     }
-    let upstream = Upstream::start(over, more)?;
+    let upstream = FixtureServer::start(over, more)?;
     gatehouse.ask(&["servers", "add", name, "--url", &upstream.url])?;
     Ok(upstream)
 }

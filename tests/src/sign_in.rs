@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Sdk};
+use crate::child_process::{ChildProcess, TEST_TIMEOUT};
+use crate::client::{CallOutcome, Client, Sdk};
 use crate::gatehouse::Gatehouse;
-use crate::lines::{Lines, PATIENCE};
-use crate::oidc::{AuthorizationServer, Browser, Page};
+use crate::oidc::{AuthorizationServer, Browser, BrowserPage};
 
 /// A Gatehouse, an AI client of it, and an authorization server.
 #[derive(Debug)]
-pub struct Scene {
+pub struct SignInTestbed {
     pub gatehouse: Gatehouse,
     /// The authorization server and the MCP server that it protects.
     pub provider: AuthorizationServer,
@@ -22,7 +22,7 @@ pub struct Scene {
     token: String,
 }
 
-impl Scene {
+impl SignInTestbed {
     /// Starts all of them; the options are those of [`AuthorizationServer::start`].
     ///
     /// # Errors
@@ -78,11 +78,11 @@ impl Scene {
     ///
     /// # Errors
     /// When it does not come to that.
-    pub fn sign_in(&self, name: &str, user: &'static str) -> Result<Page> {
-        let signing = SigningIn::begin(&self.gatehouse, name)?;
+    pub fn sign_in(&self, name: &str, user: &'static str) -> Result<BrowserPage> {
+        let signing = SignInCommand::begin(&self.gatehouse, name)?;
         let page = Browser::of(user).visit(&signing.address)?;
-        signing.done()?;
-        self.running(name)?;
+        signing.wait_for_success()?;
+        self.await_connected(name)?;
         Ok(page)
     }
 
@@ -90,7 +90,7 @@ impl Scene {
     ///
     /// # Errors
     /// When it does not come to that.
-    pub fn running(&self, name: &str) -> Result<()> {
+    pub fn await_connected(&self, name: &str) -> Result<()> {
         self.gatehouse.await_status(name, "connected")?;
         self.gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
         Ok(())
@@ -100,7 +100,7 @@ impl Scene {
     ///
     /// # Errors
     /// When the call does not end.
-    pub fn call(&mut self, server: &str, tool: &str, arguments: &Value) -> Result<Answer> {
+    pub fn call(&mut self, server: &str, tool: &str, arguments: &Value) -> Result<CallOutcome> {
         let name = self.exposed(server, tool)?;
         self.client.call(&name, arguments)
     }
@@ -141,8 +141,8 @@ impl Scene {
     ///
     /// # Errors
     /// When it does not come to that in time.
-    pub fn until(&self, server: &str, is: &str) -> Result<Value> {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn await_sign_in(&self, server: &str, is: &str) -> Result<Value> {
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let state = self.state(server)?;
             if state["is"] == is {
@@ -181,7 +181,7 @@ impl Scene {
             texts.push(("a server's log", gatehouse.ask(&["servers", "log", id])?.to_string()));
         }
         self.gatehouse.stop()?;
-        self.provider.left_nothing(self.gatehouse.home(), &texts)
+        self.provider.ensure_nothing_leaked(self.gatehouse.home(), &texts)
     }
 }
 
@@ -191,13 +191,13 @@ fn connect(gatehouse: &Gatehouse, token: &str) -> Result<Client> {
 
 /// `gatehousectl servers sign-in NAME --print`, which waits until the browser is done.
 #[derive(Debug)]
-pub struct SigningIn {
-    lines: Lines,
+pub struct SignInCommand {
+    child_process: ChildProcess,
     /// The address to open.
     pub address: String,
 }
 
-impl SigningIn {
+impl SignInCommand {
     /// Starts a sign-in.
     ///
     /// # Errors
@@ -206,18 +206,18 @@ impl SigningIn {
         Self::begin_with(gatehouse, server, "--print")
     }
 
-    /// Starts a sign-in whose browser is on another computer; [`SigningIn::paste`] has to follow.
+    /// Starts a sign-in whose browser is on another computer; [`SignInCommand::paste`] has to follow.
     ///
     /// # Errors
     /// When no address comes.
-    pub fn begin_elsewhere(gatehouse: &Gatehouse, server: &str) -> Result<Self> {
+    pub fn begin_with_paste(gatehouse: &Gatehouse, server: &str) -> Result<Self> {
         Self::begin_with(gatehouse, server, "--paste")
     }
 
     fn begin_with(gatehouse: &Gatehouse, server: &str, how: &str) -> Result<Self> {
-        let mut lines = gatehouse.begin(&["servers", "sign-in", server, how])?;
-        let address = lines.until(|line| line.starts_with("http"))?;
-        Ok(Self { lines, address })
+        let mut child_process = gatehouse.begin(&["servers", "sign-in", server, how])?;
+        let address = child_process.wait_for_line(|line| line.starts_with("http"))?;
+        Ok(Self { child_process, address })
     }
 
     /// Types the callback URL of the browser.
@@ -225,16 +225,16 @@ impl SigningIn {
     /// # Errors
     /// When the command has ended.
     pub fn paste(&mut self, address: &str) -> Result<()> {
-        self.lines.say(address)
+        self.child_process.write_line(address)
     }
 
     /// Waits until it succeeds.
     ///
     /// # Errors
     /// When it ends badly.
-    pub fn done(mut self) -> Result<()> {
+    pub fn wait_for_success(mut self) -> Result<()> {
         let said = self.rest();
-        let status = self.lines.wait()?;
+        let status = self.child_process.wait()?;
         ensure!(status.success(), "the sign-in ended with {status}: {said}");
         Ok(())
     }
@@ -243,16 +243,16 @@ impl SigningIn {
     ///
     /// # Errors
     /// When it ends well.
-    pub fn failed(mut self) -> Result<String> {
+    pub fn wait_for_failure(mut self) -> Result<String> {
         let said = self.rest();
-        let status = self.lines.wait()?;
+        let status = self.child_process.wait()?;
         ensure!(!status.success(), "the sign-in ended well: {said}");
         Ok(said)
     }
 
     fn rest(&mut self) -> String {
         let mut said = String::new();
-        while let Ok(line) = self.lines.next_line() {
+        while let Ok(line) = self.child_process.next_line() {
             said.push_str(&line);
             said.push('\n');
         }

@@ -5,7 +5,7 @@
 mod desktop;
 mod driver;
 #[cfg(target_os = "linux")]
-mod hand;
+mod pointer;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,51 +15,51 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 pub use desktop::Desktop;
-use driver::Driver;
+use driver::WebDriverSession;
 #[cfg(target_os = "linux")]
-pub use hand::{Hand, Spot};
+pub use pointer::{Pointer, ScreenPoint};
 
-use crate::lines::PATIENCE;
-use crate::places;
+use crate::child_process::TEST_TIMEOUT;
+use crate::paths;
 
 /// The application with its pages under control. Killed when dropped.
 #[derive(Debug)]
-pub struct RealWindow {
-    driver: Driver,
+pub struct AppWindow {
+    driver: WebDriverSession,
     /// Handles of the pages by the last part of their addresses.
     pages: BTreeMap<&'static str, String>,
 }
 
 /// One page of the application.
 #[derive(Clone, Copy, Debug)]
-pub struct Page<'a> {
-    driver: &'a Driver,
+pub struct WebPage<'a> {
+    driver: &'a WebDriverSession,
     handle: &'a str,
 }
 
-impl RealWindow {
+impl AppWindow {
     /// Starts the application on this desktop and waits until both of its pages are loaded.
     ///
     /// # Errors
     /// When it is not built with the feature `test-door`, or does not come up.
     pub fn start(desktop: &Desktop) -> Result<Self> {
         let window = Self::open(desktop)?;
-        window.main().until("return document.querySelector('header code') !== null")?;
+        window.main().wait_until("return document.querySelector('header code') !== null")?;
         Ok(window)
     }
 
-    /// Starts the application as [`RealWindow::start`] does, but its core may wait for user input.
+    /// Starts the application as [`AppWindow::start`] does, but its core may wait for user input.
     ///
     /// # Errors
-    /// As [`RealWindow::start`].
+    /// As [`AppWindow::start`].
     pub fn open(desktop: &Desktop) -> Result<Self> {
-        let driver = Driver::start(desktop, &places::program("gatehouse")?)?;
+        let driver = WebDriverSession::start(desktop, &paths::program("gatehouse")?)?;
         let mut window = Self { driver, pages: BTreeMap::new() };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while window.pages.len() < 2 {
             anyhow::ensure!(Instant::now() < deadline, "only these pages came up: {:?}", window.pages);
             for handle in window.driver.handles()? {
-                let page = Page { driver: &window.driver, handle: &handle };
+                let page = WebPage { driver: &window.driver, handle: &handle };
                 let name = match page.address()?.as_str() {
                     address if address.contains("prompt.html") => "prompt",
                     address if address.starts_with("tauri:") => "main",
@@ -73,13 +73,13 @@ impl RealWindow {
 
     /// The main window.
     #[must_use]
-    pub fn main(&self) -> Page<'_> {
+    pub fn main(&self) -> WebPage<'_> {
         self.page("main")
     }
 
     /// The prompt window.
     #[must_use]
-    pub fn prompt(&self) -> Page<'_> {
+    pub fn prompt(&self) -> WebPage<'_> {
         self.page("prompt")
     }
 
@@ -91,8 +91,8 @@ impl RealWindow {
         Ok(self.driver.handles()?.len())
     }
 
-    fn page(&self, name: &str) -> Page<'_> {
-        Page { driver: &self.driver, handle: self.pages.get(name).map_or("", String::as_str) }
+    fn page(&self, name: &str) -> WebPage<'_> {
+        WebPage { driver: &self.driver, handle: self.pages.get(name).map_or("", String::as_str) }
     }
 
     /// Quits the application by its own command, as a user would, and waits until it is gone.
@@ -101,12 +101,12 @@ impl RealWindow {
     /// When it does not end.
     pub fn quit(self) -> Result<()> {
         self.main().run("window.__TAURI_INTERNALS__.invoke('quit'); return null").ok();
-        self.driver.gone()
+        self.driver.wait_until_closed()
     }
 }
 
-impl Page<'_> {
-    fn turn_to(&self) -> Result<()> {
+impl WebPage<'_> {
+    fn switch_to(&self) -> Result<()> {
         self.driver.post("window", &json!({ "handle": self.handle })).map(drop)
     }
 
@@ -115,7 +115,7 @@ impl Page<'_> {
     /// # Errors
     /// When the page is gone.
     pub fn address(&self) -> Result<String> {
-        self.turn_to()?;
+        self.switch_to()?;
         Ok(self.driver.get("url")?.as_str().unwrap_or_default().to_owned())
     }
 
@@ -124,7 +124,7 @@ impl Page<'_> {
     /// # Errors
     /// When it throws.
     pub fn run(&self, body: &str) -> Result<Value> {
-        self.turn_to()?;
+        self.switch_to()?;
         self.driver.post("execute/sync", &json!({ "script": body, "args": [] }))
     }
 
@@ -133,7 +133,7 @@ impl Page<'_> {
     /// # Errors
     /// With what it threw.
     pub fn wait_for(&self, body: &str) -> Result<Value> {
-        self.turn_to()?;
+        self.switch_to()?;
         let script = format!(
             "const done = arguments[0]; (async () => {{ {body} }})().then((ok) => done({{ ok }}), \
              (error) => done({{ error: typeof error === 'string' ? error : JSON.stringify(error) + String(error) }}));"
@@ -157,8 +157,8 @@ impl Page<'_> {
     ///
     /// # Errors
     /// When it does not in time; the text of the page is in the error.
-    pub fn until(&self, body: &str) -> Result<Value> {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn wait_until(&self, body: &str) -> Result<Value> {
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let found = self.run(body)?;
             if !matches!(found, Value::Null | Value::Bool(false)) {
@@ -168,7 +168,7 @@ impl Page<'_> {
                 let text = self.text()?;
                 bail!("the page did not come to it: {body}\n{text}");
             }
-            std::thread::sleep(driver::PAUSE);
+            std::thread::sleep(driver::POLL_INTERVAL);
         }
     }
 
@@ -184,8 +184,8 @@ impl Page<'_> {
     ///
     /// # Errors
     /// When it does not in time.
-    pub fn shows(&self, text: &str) -> Result<()> {
-        self.until(&format!("return document.body.innerText.includes({})", json!(text))).map(drop)
+    pub fn wait_for_text(&self, text: &str) -> Result<()> {
+        self.wait_until(&format!("return document.body.innerText.includes({})", json!(text))).map(drop)
     }
 
     /// Clicks on the first enabled, visible element that matches, with the pointer.
@@ -229,7 +229,7 @@ impl Page<'_> {
     ///
     /// # Errors
     /// When the picture cannot be written.
-    pub fn picture(&self, file: &Path) -> Result<()> {
+    pub fn screenshot(&self, file: &Path) -> Result<()> {
         self.wait_for("await document.fonts.ready; await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")?;
         let encoded = self.driver.get("screenshot")?;
         driver::write_picture(file, encoded.as_str().context("no picture")?)
@@ -253,7 +253,7 @@ impl Page<'_> {
              const hit = top && (it.contains(top) || [...(it.labels ?? [])].some((one) => one.contains(top))); \
              return hit && String(before) === String(after) ? it : null;"
         );
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let found = self.wait_for(&find)?;
             let id = found.as_object().and_then(|object| object.values().next()).and_then(Value::as_str);
@@ -263,7 +263,7 @@ impl Page<'_> {
             if Instant::now() > deadline {
                 bail!("nothing here can be clicked on: {list}\n{}", self.text()?);
             }
-            std::thread::sleep(driver::PAUSE);
+            std::thread::sleep(driver::POLL_INTERVAL);
         }
     }
 }

@@ -5,10 +5,10 @@ use std::net::TcpListener;
 use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::ChildProcess;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::http::{self, Answer};
-use gatehouse_tests::lines::Lines;
-use gatehouse_tests::places;
+use gatehouse_tests::http::{self, RawHttpResponse};
+use gatehouse_tests::paths;
 use serde_json::Value;
 
 fn problems(gatehouse: &Gatehouse) -> Result<String> {
@@ -16,7 +16,7 @@ fn problems(gatehouse: &Gatehouse) -> Result<String> {
 }
 
 #[test]
-fn a_broken_servers_file_is_left_alone_and_the_last_good_copy_runs() -> Result<()> {
+fn broken_servers_file_falls_back_to_last_good_copy() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     let file = gatehouse.data_dir().join("servers.json");
     gatehouse.stop()?;
@@ -28,14 +28,14 @@ fn a_broken_servers_file_is_left_alone_and_the_last_good_copy_runs() -> Result<(
     let said = problems(&gatehouse)?;
     ensure!(said.contains("servers.json") && said.contains("line 1"), "it does not say where: {said}");
     gatehouse.await_status("Time", "connected")?;
-    let refused = gatehouse.operator(&["servers", "add", "more", "--", "true"])?;
+    let refused = gatehouse.run_as_operator(&["servers", "add", "more", "--", "true"])?;
     ensure!(!refused.status.success(), "a server was added over a broken file");
     ensure!(fs::read_to_string(&file)? == broken, "the broken file was overwritten");
     Ok(())
 }
 
 #[test]
-fn an_unknown_field_fails_its_entry_alone() -> Result<()> {
+fn unknown_field_fails_only_its_entry() -> Result<()> {
     let gatehouse = Gatehouse::start_with(|data| {
         let file = r#"{"version":1,"mcpServers":{"typo":{"comand":"true"},"fine":{"type":"builtin","builtin":{"kind":"time"}}}}"#;
         fs::write(data.join("servers.json"), file)?;
@@ -49,23 +49,23 @@ fn an_unknown_field_fails_its_entry_alone() -> Result<()> {
 }
 
 #[test]
-fn a_file_of_a_newer_version_is_refused_and_left_alone() -> Result<()> {
+fn rejects_newer_servers_file_unchanged() -> Result<()> {
     let newer = r#"{"version":99,"mcpServers":{}}"#;
     let gatehouse = Gatehouse::start_with(|data| Ok(fs::write(data.join("servers.json"), newer)?))?;
     ensure!(problems(&gatehouse)?.contains("newer"), "{}", problems(&gatehouse)?);
-    let refused = gatehouse.operator(&["servers", "add", "more", "--", "true"])?;
+    let refused = gatehouse.run_as_operator(&["servers", "add", "more", "--", "true"])?;
     ensure!(!refused.status.success(), "a server was added to a file of a newer version");
     ensure!(fs::read_to_string(gatehouse.data_dir().join("servers.json"))? == newer, "it was changed");
     Ok(())
 }
 
 #[test]
-fn a_port_in_use_is_named() -> Result<()> {
+fn reports_port_in_use() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let taken = TcpListener::bind("127.0.0.1:0")?;
     let address = taken.local_addr()?.to_string();
     let other = tempfile::tempdir()?;
-    let output = std::process::Command::new(places::program("gatehousectl")?)
+    let output = std::process::Command::new(paths::program("gatehousectl")?)
         .args(["serve", "--secrets", "memory", "--listen", &address, "--data-dir"])
         .arg(other.path())
         .output()?;
@@ -77,9 +77,9 @@ fn a_port_in_use_is_named() -> Result<()> {
 }
 
 #[test]
-fn a_data_folder_has_one_owner() -> Result<()> {
+fn rejects_second_owner_of_data_folder() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let output = std::process::Command::new(places::program("gatehousectl")?)
+    let output = std::process::Command::new(paths::program("gatehousectl")?)
         .args(["serve", "--secrets", "memory", "--data-dir"])
         .arg(gatehouse.data_dir())
         .output()?;
@@ -90,9 +90,9 @@ fn a_data_folder_has_one_owner() -> Result<()> {
 }
 
 #[test]
-fn only_loopback_is_listened_on() -> Result<()> {
+fn listens_only_on_loopback() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let output = std::process::Command::new(places::program("gatehousectl")?)
+    let output = std::process::Command::new(paths::program("gatehousectl")?)
         .args(["serve", "--secrets", "memory", "--listen", "0.0.0.0:0", "--data-dir"])
         .arg(folder.path())
         .output()?;
@@ -101,15 +101,15 @@ fn only_loopback_is_listened_on() -> Result<()> {
     Ok(())
 }
 
-fn failed(gatehouse: &Gatehouse, words: &[&str]) -> Result<Value> {
+fn failed_status(gatehouse: &Gatehouse, words: &[&str]) -> Result<Value> {
     gatehouse.ask(words)?;
     gatehouse.await_status("odd", "failed")
 }
 
 #[test]
-fn a_command_that_does_not_exist_is_named_at_once() -> Result<()> {
+fn reports_missing_command() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let status = failed(&gatehouse, &["servers", "add", "odd", "--", "no-such-command-anywhere"])?;
+    let status = failed_status(&gatehouse, &["servers", "add", "odd", "--", "no-such-command-anywhere"])?;
     let said = status["status"]["message"].as_str().context("message")?;
     ensure!(said.contains("no-such-command-anywhere") && said.contains("not found"), "{said}");
     ensure!(status["status"]["error"] == "configuration", "{status:#}");
@@ -118,20 +118,20 @@ fn a_command_that_does_not_exist_is_named_at_once() -> Result<()> {
 }
 
 #[test]
-fn a_server_that_prints_something_else_is_told_apart() -> Result<()> {
+fn reports_server_that_prints_no_mcp() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let script = "while :; do echo 'Listening on port 3000 …'; done";
-    let status = failed(&gatehouse, &["servers", "add", "odd", "--", "sh", "-c", script])?;
+    let status = failed_status(&gatehouse, &["servers", "add", "odd", "--", "sh", "-c", script])?;
     let said = status["status"]["message"].as_str().context("message")?;
     ensure!(said.contains("Listening on port 3000"), "it does not show what came: {said}");
     Ok(())
 }
 
 #[test]
-fn a_server_that_dies_at_start_says_its_last_words() -> Result<()> {
+fn reports_last_output_of_crashed_server() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let script = "echo 'API key is missing' >&2; exit 3";
-    let status = failed(&gatehouse, &["servers", "add", "odd", "--", "sh", "-c", script])?;
+    let status = failed_status(&gatehouse, &["servers", "add", "odd", "--", "sh", "-c", script])?;
     let said = status["status"]["message"].as_str().context("message")?;
     ensure!(said.contains("API key is missing") && said.contains('3'), "{said}");
     Ok(())
@@ -139,7 +139,7 @@ fn a_server_that_dies_at_start_says_its_last_words() -> Result<()> {
 
 const LIST: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
-fn list_with(gatehouse: &Gatehouse, more: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
+fn list_with(gatehouse: &Gatehouse, more: &[(&str, &str)], body: &[u8]) -> Result<RawHttpResponse> {
     let mut headers = vec![
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
@@ -151,7 +151,7 @@ fn list_with(gatehouse: &Gatehouse, more: &[(&str, &str)], body: &[u8]) -> Resul
 }
 
 #[test]
-fn who_may_connect() -> Result<()> {
+fn rejects_bad_token_host_and_origin() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = format!("Bearer {}", gatehouse.add_client("right")?);
     let right = ("Authorization", token.as_str());
@@ -177,7 +177,7 @@ fn who_may_connect() -> Result<()> {
 }
 
 #[test]
-fn a_request_of_20_mib_is_too_large() -> Result<()> {
+fn rejects_20_mib_request() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = format!("Bearer {}", gatehouse.add_client("big")?);
     let mut body = LIST.to_vec();
@@ -189,10 +189,10 @@ fn a_request_of_20_mib_is_too_large() -> Result<()> {
 }
 
 #[test]
-fn duplicate_keys_and_lone_surrogates_never_reach_a_server() -> Result<()> {
+fn rejects_duplicate_keys_and_lone_surrogates() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let log = gatehouse.folder("log")?.join("messages");
-    let server = places::program("fixture-server")?;
+    let server = paths::program("fixture-server")?;
     let words = ["servers", "add", "raw", "--", server.to_str().context("path")?, "--log"];
     gatehouse.ask(&[&words[..], &[log.to_str().context("path")?]].concat())?;
     gatehouse.await_status("raw", "connected")?;
@@ -204,11 +204,11 @@ fn duplicate_keys_and_lone_surrogates_never_reach_a_server() -> Result<()> {
         (r#"{"text":"\ud800"}"#, "text"),
     ] {
         let params = format!(r#""name":"echo","arguments":{arguments}"#);
-        let answer = http::modern(&gatehouse.endpoint, &token, "tools/call", &params)?;
+        let answer = http::stateless_request(&gatehouse.endpoint, &token, "tools/call", &params)?;
         ensure!(answer.body.contains("-32602") && answer.body.contains(word), "{arguments}: {}", answer.body);
     }
     let doubled = r#""name":"echo","arguments":{"a":"seen-once"},"arguments":{"a":"seen-twice"}"#;
-    let answer = http::modern(&gatehouse.endpoint, &token, "tools/call", doubled)?;
+    let answer = http::stateless_request(&gatehouse.endpoint, &token, "tools/call", doubled)?;
     ensure!(answer.body.contains(r#""error""#), "doubled arguments were taken: {}", answer.body);
     let received = fs::read_to_string(&log)?;
     ensure!(!received.contains("tools/call"), "one of them reached the server: {received}");
@@ -220,30 +220,33 @@ fn fails_with(output: &Output, code: i32) -> bool {
 }
 
 #[test]
-fn the_command_line_refuses_what_it_does_not_understand() -> Result<()> {
+fn cli_rejects_unknown_arguments() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    ensure!(fails_with(&gatehouse.operator(&["servers", "frobnicate"])?, 2), "usage errors end with 2");
     ensure!(
-        fails_with(&gatehouse.operator(&["servers", "stop", "nobody"])?, 1),
+        fails_with(&gatehouse.run_as_operator(&["servers", "frobnicate"])?, 2),
+        "usage errors end with 2"
+    );
+    ensure!(
+        fails_with(&gatehouse.run_as_operator(&["servers", "stop", "nobody"])?, 1),
         "no such server ends with 1"
     );
     let absent = tempfile::tempdir()?;
-    let mut command = std::process::Command::new(places::program("gatehousectl")?);
+    let mut command = std::process::Command::new(paths::program("gatehousectl")?);
     let output = command.arg("--data-dir").arg(absent.path()).arg("status").output()?;
     ensure!(fails_with(&output, 3), "nothing running ends with 3: {output:?}");
     Ok(())
 }
 
 #[test]
-fn a_failed_start_leaves_nothing_running() -> Result<()> {
+fn failed_start_leaves_no_process() -> Result<()> {
     let taken = TcpListener::bind("127.0.0.1:0")?;
     let address = taken.local_addr()?.to_string();
     let folder = tempfile::tempdir()?;
-    let mut command = std::process::Command::new(places::program("gatehousectl")?);
+    let mut command = std::process::Command::new(paths::program("gatehousectl")?);
     command.args(["serve", "--secrets", "memory", "--listen", &address, "--data-dir"]).arg(folder.path());
-    let mut serve = Lines::start("serve", &mut command)?;
+    let mut serve = ChildProcess::start("serve", &mut command)?;
     ensure!(!serve.wait()?.success(), "it started on a port in use");
-    let free = std::process::Command::new(places::program("gatehousectl")?)
+    let free = std::process::Command::new(paths::program("gatehousectl")?)
         .arg("--data-dir")
         .arg(folder.path())
         .arg("status")

@@ -7,28 +7,28 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::server::Over;
-use gatehouse_tests::{places, server};
+use gatehouse_tests::server::ServerTransport;
+use gatehouse_tests::{paths, server};
 use serde_json::{Value, json};
 
 /// One fault.
-struct Case {
+struct FaultCase {
     fault: &'static str,
-    over: Over,
+    over: ServerTransport,
     lifecycle: &'static str,
     /// The call that triggers the fault, if one is needed.
     call: Option<(&'static str, &'static str)>,
     /// What has to be visible: in the status, in the answer to the call, or in the log.
-    seen: Seen,
+    symptom: Symptom,
     /// How the server recovers.
     recovery: &'static str,
 }
 
 #[derive(Clone, Copy)]
-enum Seen {
+enum Symptom {
     /// This status with this text in its message (empty: any).
     Status(&'static str, &'static str),
     /// The server works: the fault does not concern the user.
@@ -41,66 +41,66 @@ enum Seen {
 
 const CALL: Option<(&str, &str)> = Some(("echo", "{}"));
 
-const fn stdio(fault: &'static str, seen: Seen, recovery: &'static str) -> Case {
-    Case { fault, over: Over::Stdio, lifecycle: "both", call: None, seen, recovery }
+const fn stdio(fault: &'static str, symptom: Symptom, recovery: &'static str) -> FaultCase {
+    FaultCase { fault, over: ServerTransport::Stdio, lifecycle: "both", call: None, symptom, recovery }
 }
 
-const fn http(fault: &'static str, seen: Seen, recovery: &'static str) -> Case {
-    Case { fault, over: Over::Http, lifecycle: "both", call: None, seen, recovery }
+const fn http(fault: &'static str, symptom: Symptom, recovery: &'static str) -> FaultCase {
+    FaultCase { fault, over: ServerTransport::Http, lifecycle: "both", call: None, symptom, recovery }
 }
 
-const fn calling(case: Case) -> Case {
-    Case { call: CALL, ..case }
+const fn calling(case: FaultCase) -> FaultCase {
+    FaultCase { call: CALL, ..case }
 }
 
 const RETRY: &str = "tried again after 1, 2, 4, 8, 16 s";
 const BY_HAND: &str = "by hand, once it is mended";
 const NOTHING: &str = "nothing to do";
 
-const CASES: &[Case] = &[
-    stdio("slow-start=1500", Seen::Connected, NOTHING),
-    stdio("silent-after-connect", Seen::Status("failed", "health check"), RETRY),
-    stdio("half-open", Seen::Status("failed", "health check"), RETRY),
-    http("half-open", Seen::Status("failed", "health check"), RETRY),
-    calling(stdio("dies-mid-call", Seen::Call("exit code 7", "failed"), RETRY)),
-    stdio("dies-at-start", Seen::Status("failed", "exit code 3"), RETRY),
-    stdio("dies-after=300", Seen::Status("failed", "exit code 9"), RETRY),
-    stdio("exits-on-discover", Seen::Connected, "started again with initialize"),
-    calling(stdio("foreign-id", Seen::Call("", "connected"), NOTHING)),
-    calling(stdio("garbage-lines", Seen::Log("not a protocol message"), NOTHING)),
-    calling(stdio("huge-result", Seen::Call("xxx", "connected"), NOTHING)),
-    stdio("many-tools", Seen::Connected, NOTHING),
-    stdio("endless-paging", Seen::Log("not read to its end"), NOTHING),
-    stdio("repeated-cursor", Seen::Log("not read to its end"), NOTHING),
-    calling(stdio("notification-flood", Seen::Call("", "connected"), NOTHING)),
-    calling(Case {
+const CASES: &[FaultCase] = &[
+    stdio("slow-start=1500", Symptom::Connected, NOTHING),
+    stdio("silent-after-connect", Symptom::Status("failed", "health check"), RETRY),
+    stdio("half-open", Symptom::Status("failed", "health check"), RETRY),
+    http("half-open", Symptom::Status("failed", "health check"), RETRY),
+    calling(stdio("dies-mid-call", Symptom::Call("exit code 7", "failed"), RETRY)),
+    stdio("dies-at-start", Symptom::Status("failed", "exit code 3"), RETRY),
+    stdio("dies-after=300", Symptom::Status("failed", "exit code 9"), RETRY),
+    stdio("exits-on-discover", Symptom::Connected, "started again with initialize"),
+    calling(stdio("foreign-id", Symptom::Call("", "connected"), NOTHING)),
+    calling(stdio("garbage-lines", Symptom::Log("not a protocol message"), NOTHING)),
+    calling(stdio("huge-result", Symptom::Call("xxx", "connected"), NOTHING)),
+    stdio("many-tools", Symptom::Connected, NOTHING),
+    stdio("endless-paging", Symptom::Log("not read to its end"), NOTHING),
+    stdio("repeated-cursor", Symptom::Log("not read to its end"), NOTHING),
+    calling(stdio("notification-flood", Symptom::Call("", "connected"), NOTHING)),
+    calling(FaultCase {
         lifecycle: "legacy",
-        ..http("loses-session=1", Seen::Call("", "connected"), "opened once more, the call sent again")
+        ..http("loses-session=1", Symptom::Call("", "connected"), "opened once more, the call sent again")
     }),
-    calling(Case {
+    calling(FaultCase {
         lifecycle: "legacy",
-        ..http("loses-session=always", Seen::Call("session", "failed"), BY_HAND)
+        ..http("loses-session=always", Symptom::Call("session", "failed"), BY_HAND)
     }),
-    http("http-status=401", Seen::Status("needs_auth", ""), "signing in"),
-    http("http-status=403", Seen::Status("needs_auth", ""), "signing in"),
-    http("http-status=404", Seen::Status("failed", "404"), BY_HAND),
-    http("http-status=405", Seen::Status("failed", "405"), BY_HAND),
-    http("http-status=429", Seen::Status("failed", "429"), RETRY),
-    http("http-status=500", Seen::Status("failed", "500"), RETRY),
-    http("http-status=503", Seen::Status("failed", "503"), RETRY),
-    http("status-times=2:503", Seen::Status("connected", ""), RETRY),
-    Case {
+    http("http-status=401", Symptom::Status("needs_auth", ""), "signing in"),
+    http("http-status=403", Symptom::Status("needs_auth", ""), "signing in"),
+    http("http-status=404", Symptom::Status("failed", "404"), BY_HAND),
+    http("http-status=405", Symptom::Status("failed", "405"), BY_HAND),
+    http("http-status=429", Symptom::Status("failed", "429"), RETRY),
+    http("http-status=500", Symptom::Status("failed", "500"), RETRY),
+    http("http-status=503", Symptom::Status("failed", "503"), RETRY),
+    http("status-times=2:503", Symptom::Status("connected", ""), RETRY),
+    FaultCase {
         call: Some(("slow", r#"{"ms":600,"progress":3}"#)),
         lifecycle: "legacy",
-        ..http("lost-stream", Seen::Call("slept", "connected"), "the stream is taken up again")
+        ..http("lost-stream", Symptom::Call("slept", "connected"), "the stream is taken up again")
     },
-    stdio("grandchild-holds-stdout", Seen::Connected, NOTHING),
-    stdio("ignores-sigterm", Seen::Connected, "killed when it is stopped"),
-    calling(stdio("changes-tools", Seen::Call("", "connected"), "read again, asked about again")),
+    stdio("grandchild-holds-stdout", Symptom::Connected, NOTHING),
+    stdio("ignores-sigterm", Symptom::Connected, "killed when it is stopped"),
+    calling(stdio("changes-tools", Symptom::Call("", "connected"), "read again, asked about again")),
 ];
 
 #[test]
-fn every_fault_is_seen_and_told() -> Result<()> {
+fn reports_every_fault() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Tester")?;
     let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
@@ -121,14 +121,14 @@ fn every_fault_is_seen_and_told() -> Result<()> {
     Ok(())
 }
 
-fn add(gatehouse: &Gatehouse, name: &str, case: &Case) -> Result<Option<server::Upstream>> {
+fn add(gatehouse: &Gatehouse, name: &str, case: &FaultCase) -> Result<Option<server::FixtureServer>> {
     let words = ["--lifecycle", case.lifecycle, "--fault", case.fault];
     let checks = case.fault.starts_with("half-open") || case.fault.starts_with("silent");
-    let (transport, upstream) = if case.over == Over::Stdio {
-        let program = places::program("fixture-server")?;
+    let (transport, upstream) = if case.over == ServerTransport::Stdio {
+        let program = paths::program("fixture-server")?;
         (json!({ "type": "stdio", "command": program, "args": words }), None)
     } else {
-        let upstream = server::Upstream::start(case.over, &words)?;
+        let upstream = server::FixtureServer::start(case.over, &words)?;
         (json!({ "type": "auto", "url": upstream.url }), Some(upstream))
     };
     let limits = if checks {
@@ -141,7 +141,7 @@ fn add(gatehouse: &Gatehouse, name: &str, case: &Case) -> Result<Option<server::
     Ok(upstream)
 }
 
-fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &Case) -> Result<String> {
+fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &FaultCase) -> Result<String> {
     let _upstream = add(gatehouse, name, case)?;
     let mut answered = String::new();
     if let Some((tool, arguments)) = case.call {
@@ -150,17 +150,17 @@ fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &Case) -> 
         let arguments: Value = serde_json::from_str(arguments)?;
         answered = format!("{:?}", client.call(tool, &arguments)?);
     }
-    match case.seen {
-        Seen::Connected => {
+    match case.symptom {
+        Symptom::Connected => {
             await_state(gatehouse, name, "connected", "")?;
             Ok("connected".to_owned())
         }
-        Seen::Status(state, words) => {
+        Symptom::Status(state, words) => {
             let found = await_state(gatehouse, name, state, words)?;
             let message = found["status"]["message"].as_str().unwrap_or_default();
             Ok(format!("{state} {message}"))
         }
-        Seen::Call(words, state) => {
+        Symptom::Call(words, state) => {
             ensure!(
                 answered.contains(words),
                 "the call answered {}",
@@ -170,7 +170,7 @@ fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &Case) -> 
             let told = if words.is_empty() { "the call's result" } else { words };
             Ok(format!("{told}; then {state}"))
         }
-        Seen::Log(words) => {
+        Symptom::Log(words) => {
             let found = await_state(gatehouse, name, "connected", "")?;
             let log = gatehouse.ask(&["servers", "log", name])?.to_string();
             ensure!(log.contains(words), "the log has {log}");
@@ -180,7 +180,7 @@ fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &Case) -> 
 }
 
 fn await_state(gatehouse: &Gatehouse, name: &str, state: &str, words: &str) -> Result<Value> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let servers = gatehouse.ask(&["servers", "list"])?;
         let found = servers.as_array().into_iter().flatten().find(|server| server["config"]["name"] == name);
@@ -196,8 +196,8 @@ fn await_state(gatehouse: &Gatehouse, name: &str, state: &str, words: &str) -> R
 
 /// Every fault that the fixture knows has to be in the table, so that a new one is not forgotten.
 #[test]
-fn no_fault_is_missing() -> Result<()> {
-    let source = fs::read_to_string(places::tests_dir().join("src/fixture/options.rs"))?;
+fn covers_every_fixture_fault() -> Result<()> {
+    let source = fs::read_to_string(paths::tests_dir().join("src/fixture/options.rs"))?;
     // Other tests cover these more thoroughly than a row could.
     let elsewhere = [
         "unauthorized",

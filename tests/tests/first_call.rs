@@ -6,9 +6,9 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::client::{Answer, Client, Sdk, npm_server};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
+use gatehouse_tests::client::{CallOutcome, Client, Sdk, npm_server};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
 use serde_json::{Value, json};
 
 /// A Gatehouse with the filesystem server from npm over one folder, and a client's token.
@@ -42,7 +42,7 @@ fn argument<'a>(question: &'a Value, name: &str) -> Result<&'a str> {
         .with_context(|| format!("no argument {name} in {question:#}"))
 }
 
-fn story(sdk: Sdk, revision: &str) -> Result<()> {
+fn first_call_flow(sdk: Sdk, revision: &str) -> Result<()> {
     let (mut gatehouse, folder, token) = with_files("Writer")?;
     let mut client = Client::connect(sdk, revision, &gatehouse.endpoint, Some(&token))?;
     let names: Vec<String> =
@@ -55,7 +55,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
 
     // "Allow once" lets exactly this call through.
     let call = client.begin("read_text_file", &json!({ "path": todo }))?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     ensure!(question["ask"]["client"]["name"] == "Writer", "client: {question:#}");
     ensure!(question["ask"]["server"]["name"] == "files", "server: {question:#}");
     ensure!(question["ask"]["subject"]["name"] == "read_text_file", "tool: {question:#}");
@@ -66,7 +66,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
 
     // The same call again needs a new approval; a denial's reason reaches the model.
     let call = client.begin("read_text_file", &json!({ "path": todo }))?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     person.answer(&question, "deny not before lunch")?;
     let answer = client.finish(&call)?;
     ensure!(answer.is_tool_error(), "denied, yet {answer:?}");
@@ -76,7 +76,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
     // The server's labels are trusted: its reads can be allowed permanently.
     gatehouse.ask(&["servers", "trust-labels", "files"])?;
     let call = client.begin("read_text_file", &json!({ "path": todo }))?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     ensure!(question["ask"]["class"]["class"] == "read", "class: {question:#}");
     person.answer(&question, "always-reads")?;
     ensure!(client.finish(&call)?.is_ok(), "allowed for good, yet refused");
@@ -87,7 +87,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
     let target = folder.join("new.md");
     let arguments = json!({ "path": target.to_str(), "content": "written" });
     let call = client.begin("write_file", &arguments)?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     ensure!(question["ask"]["class"]["class"] == "write", "class: {question:#}");
     ensure!(argument(&question, "content")? == r#""written""#, "arguments: {question:#}");
     ensure!(!target.exists(), "written before the answer");
@@ -96,7 +96,7 @@ fn story(sdk: Sdk, revision: &str) -> Result<()> {
     ensure!(!target.exists(), "written although denied");
 
     let call = client.begin("write_file", &arguments)?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     person.answer(&question, "allow")?;
     ensure!(client.finish(&call)?.is_ok(), "an allowed write was refused");
     ensure!(fs::read_to_string(&target)? == "written", "the file holds something else");
@@ -141,39 +141,39 @@ fn survives_restart(
 
 #[test]
 fn typescript_client_of_2026_07_28() -> Result<()> {
-    story(Sdk::TypeScript, "2026-07-28")
+    first_call_flow(Sdk::TypeScript, "2026-07-28")
 }
 
 #[test]
 fn typescript_client_of_2025_11_25() -> Result<()> {
-    story(Sdk::TypeScript, "2025-11-25")
+    first_call_flow(Sdk::TypeScript, "2025-11-25")
 }
 
 #[test]
 fn python_client_of_2026_07_28() -> Result<()> {
-    story(Sdk::Python, "2026-07-28")
+    first_call_flow(Sdk::Python, "2026-07-28")
 }
 
 #[test]
 fn python_client_of_2025_11_25() -> Result<()> {
-    story(Sdk::Python, "2025-11-25")
+    first_call_flow(Sdk::Python, "2025-11-25")
 }
 
 #[test]
-fn a_cancelled_call_leaves_a_ticket_for_the_same_call_only() -> Result<()> {
+fn cancelled_call_leaves_ticket_for_same_call() -> Result<()> {
     let (gatehouse, folder, token) = with_files("Impatient")?;
     let mut client = Client::connect(Sdk::TypeScript, "2025-11-25", &gatehouse.endpoint, Some(&token))?;
     let mut person = gatehouse.person()?;
     let path = folder.join("late.md");
     let arguments = json!({ "path": path.to_str(), "content": "late" });
     let call = client.begin("write_file", &arguments)?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     client.cancel(&call)?;
     let answer = client.finish(&call)?;
-    ensure!(matches!(answer, Answer::Error(_)), "a cancelled call ended well: {answer:?}");
+    ensure!(matches!(answer, CallOutcome::Error(_)), "a cancelled call ended well: {answer:?}");
     // The cancellation may not have arrived yet; the answer is meant for an approval whose client no
     // longer waits.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while gatehouse.ask(&["approvals", "list"])?[0]["waiting"] != false {
         ensure!(Instant::now() < deadline, "the cancellation never arrived");
     }
@@ -181,7 +181,7 @@ fn a_cancelled_call_leaves_a_ticket_for_the_same_call_only() -> Result<()> {
 
     let other = json!({ "path": path.to_str(), "content": "something else" });
     let call = client.begin("write_file", &other)?;
-    let second = person.question()?;
+    let second = person.next_approval()?;
     ensure!(second["ask"]["hash"] != question["ask"]["hash"], "another call, the same hash");
     person.answer(&second, "deny")?;
     ensure!(client.finish(&call)?.is_tool_error(), "the ticket let another call through");
@@ -190,19 +190,19 @@ fn a_cancelled_call_leaves_a_ticket_for_the_same_call_only() -> Result<()> {
     ensure!(fs::read_to_string(&path)? == "late", "the file holds something else");
 
     let call = client.begin("write_file", &arguments)?;
-    let third = person.question()?;
+    let third = person.next_approval()?;
     person.answer(&third, "deny")?;
     ensure!(client.finish(&call)?.is_tool_error(), "the ticket was used twice");
     Ok(())
 }
 
 #[test]
-fn without_a_person_a_call_is_not_let_through() -> Result<()> {
+fn denies_call_without_approver() -> Result<()> {
     let (mut gatehouse, folder, token) = with_files("Alone")?;
     let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
     let path = folder.join("never.md");
     let call = client.begin("write_file", &json!({ "path": path.to_str(), "content": "x" }))?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while gatehouse.ask(&["approvals", "list"])?.as_array().is_none_or(Vec::is_empty) {
         ensure!(Instant::now() < deadline, "the question never came");
     }

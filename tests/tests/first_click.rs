@@ -4,14 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use anyhow::Result;
-use gatehouse_tests::story;
+use gatehouse_tests::walkthrough;
 use gatehouse_tests::window::Desktop;
 
 #[test]
-fn from_adding_a_server_to_allow_and_past_a_restart() -> Result<()> {
+fn adds_server_allows_call_and_survives_restart() -> Result<()> {
     let desktop = Desktop::start()?;
     let pictures = desktop.folder("pictures")?;
-    story::play(&desktop, &pictures, |_| {})?;
+    walkthrough::play(&desktop, &pictures, |_| {})?;
     for name in ["servers.png", "prompt.png", "activity.png"] {
         assert!(pictures.join(name).metadata()?.len() > 5_000, "{name}");
     }

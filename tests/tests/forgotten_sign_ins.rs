@@ -7,12 +7,12 @@ use gatehouse_auth::secret_keys;
 use gatehouse_model::{Secret, ServerConfig};
 use gatehouse_store::SecretKey;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::sign_in::Scene;
+use gatehouse_tests::sign_in::SignInTestbed;
 use serde_json::{Value, json};
 
 /// A scene with a signed-in server, and the keys under which the sign-in is stored.
-fn signed_in() -> Result<(Scene, Vec<SecretKey>)> {
-    let scene = Scene::start(&[])?;
+fn signed_in() -> Result<(SignInTestbed, Vec<SecretKey>)> {
+    let scene = SignInTestbed::start(&[])?;
     scene.add("diary")?;
     scene.sign_in("diary", "ann")?;
     let keys = secret_keys(&serde_json::from_value::<ServerConfig>(config(&scene.gatehouse)?)?);
@@ -76,7 +76,7 @@ fn it_goes_when_an_operator_key_is_made_anew() -> Result<()> {
     let (mut scene, keys) = signed_in()?;
     let gatehouse = &mut scene.gatehouse;
     gatehouse.stop()?;
-    gatehouse.forget_key()?;
+    gatehouse.take_operator_key()?;
     gatehouse.launch_with(&["--new-operator-key"])?;
     ensure!(kept(gatehouse, &keys)? == 0, "it is there, and serves nothing");
     Ok(())

@@ -2,21 +2,23 @@
 //! states what was tried and what stopped it.
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::asks;
+use gatehouse_tests::approvals;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::http::Waiting;
-use gatehouse_tests::server::{Over, add};
+use gatehouse_tests::http::BackgroundCall;
+use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::json;
 
-fn runs(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {
-    let end = Waiting::call(&gatehouse.endpoint, token, "echo", &json!({ "url": url }).to_string()).end()?;
+fn assert_runs(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {
+    let end =
+        BackgroundCall::call(&gatehouse.endpoint, token, "echo", &json!({ "url": url }).to_string()).end()?;
     ensure!(end.body.contains(url), "{url} did not run: {end:?}");
     Ok(())
 }
 
-fn is_asked(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {
-    let call = Waiting::call(&gatehouse.endpoint, token, "echo", &json!({ "url": url }).to_string());
-    let question = asks::waiting(gatehouse, 1).with_context(|| format!("{url} was not asked"))?.remove(0);
+fn assert_asked(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {
+    let call = BackgroundCall::call(&gatehouse.endpoint, token, "echo", &json!({ "url": url }).to_string());
+    let question =
+        approvals::wait_for_pending(gatehouse, 1).with_context(|| format!("{url} was not asked"))?.remove(0);
     gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
     ensure!(call.end()?.body.contains(r#""isError":true"#), "{url} ran");
     Ok(())
@@ -26,9 +28,9 @@ fn is_asked(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {
 /// by: a condition about a host only matches http, https, ws, wss and ftp, and the default port if it
 /// names none.
 #[test]
-fn it_goes_to_another_port_or_by_another_scheme() -> Result<()> {
+fn rejects_other_scheme_or_port_of_allowed_host() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
     let token = gatehouse.add_client("agent")?;
     // As it was stored before conditions had ports.
     let choice = json!({
@@ -40,7 +42,7 @@ fn it_goes_to_another_port_or_by_another_scheme() -> Result<()> {
         &json!({ "server": "raw", "tool": "echo", "client": null, "choice": choice }),
     )?;
     for fine in ["http://127.0.0.1/a", "https://127.0.0.1:443/a", "ws://127.0.0.1/a"] {
-        runs(&gatehouse, &token, fine)?;
+        assert_runs(&gatehouse, &token, fine)?;
     }
     for other in [
         "file://127.0.0.1/etc/passwd",
@@ -49,7 +51,7 @@ fn it_goes_to_another_port_or_by_another_scheme() -> Result<()> {
         "http://127.0.0.1:3000/a",
         "http://127.0.0.1:443/a",
     ] {
-        is_asked(&gatehouse, &token, other)?;
+        assert_asked(&gatehouse, &token, other)?;
     }
     Ok(())
 }
@@ -57,27 +59,36 @@ fn it_goes_to_another_port_or_by_another_scheme() -> Result<()> {
 /// Tried: the default port, and another one, where a specific port was allowed. Stopped by: the proposed
 /// condition of the approval request, and the one written on a command line, contain the port.
 #[test]
-fn it_goes_to_another_port_than_the_one_that_was_asked_about() -> Result<()> {
+fn rejects_port_other_than_approved() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
     let token = gatehouse.add_client("agent")?;
     let (here, usual, other) = ("http://127.0.0.1:3000/a", "http://127.0.0.1/a", "http://127.0.0.1:3001/a");
-    let first = Waiting::call(&gatehouse.endpoint, &token, "echo", &json!({ "url": here }).to_string());
-    let question = asks::waiting(&gatehouse, 1)?.remove(0);
-    let choice = asks::narrowed(&question, "until_quit", "host_is")?;
-    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
+    let first =
+        BackgroundCall::call(&gatehouse.endpoint, &token, "echo", &json!({ "url": here }).to_string());
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+    let choice = approvals::narrowed(&question, "until_quit", "host_is")?;
+    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
     ensure!(first.end()?.body.contains(here), "it did not run");
-    runs(&gatehouse, &token, here)?;
-    is_asked(&gatehouse, &token, usual)?;
-    is_asked(&gatehouse, &token, other)?;
+    assert_runs(&gatehouse, &token, here)?;
+    assert_asked(&gatehouse, &token, usual)?;
+    assert_asked(&gatehouse, &token, other)?;
 
     gatehouse.ask(&["policy", "grant", "raw", "--tool", "echo", "--when", "url host 127.0.0.1:3001"])?;
-    runs(&gatehouse, &token, other)?;
-    is_asked(&gatehouse, &token, usual)?;
-    let wrong =
-        gatehouse.operator(&["policy", "grant", "raw", "--tool", "echo", "--when", "url host http://x/"])?;
+    assert_runs(&gatehouse, &token, other)?;
+    assert_asked(&gatehouse, &token, usual)?;
+    let wrong = gatehouse.run_as_operator(&[
+        "policy",
+        "grant",
+        "raw",
+        "--tool",
+        "echo",
+        "--when",
+        "url host http://x/",
+    ])?;
     ensure!(String::from_utf8_lossy(&wrong.stderr).contains("write only its host"), "{wrong:?}");
-    let never = gatehouse.operator(&["policy", "grant", "raw", "--tool", "echo", "--when", "url like [a"])?;
+    let never =
+        gatehouse.run_as_operator(&["policy", "grant", "raw", "--tool", "echo", "--when", "url like [a"])?;
     ensure!(String::from_utf8_lossy(&never.stderr).contains("can never hold"), "{never:?}");
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
-use gatehouse_tests::server::{Over, Upstream};
+use gatehouse_tests::server::{FixtureServer, ServerTransport};
 use serde_json::json;
 
 const REFUSAL: &str = "This computer's administrator does not allow this server.";
@@ -25,7 +25,7 @@ fn example() -> Result<&'static str> {
 
 /// Runs a command that the policy may refuse: `None` if it succeeded, else its error message.
 fn refusal(gatehouse: &Gatehouse, words: &[&str]) -> Result<Option<String>> {
-    let output = gatehouse.operator(words)?;
+    let output = gatehouse.run_as_operator(words)?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     Ok((!output.status.success()).then_some(said))
 }
@@ -51,9 +51,9 @@ fn failed(gatehouse: &Gatehouse, server: &str) -> Result<String> {
 }
 
 /// A server with a URL, which logs the messages that reach it.
-fn noted(gatehouse: &Gatehouse, name: &str) -> Result<(Upstream, PathBuf)> {
+fn noted(gatehouse: &Gatehouse, name: &str) -> Result<(FixtureServer, PathBuf)> {
     let log = gatehouse.folder("log")?.join(name);
-    Ok((Upstream::start(Over::Http, &["--log", log.to_str().context("path")?])?, log))
+    Ok((FixtureServer::start(ServerTransport::Http, &["--log", log.to_str().context("path")?])?, log))
 }
 
 /// How many messages with this method reached a server.
@@ -139,7 +139,7 @@ fn it_goes_on_with_a_server_that_was_there_before() -> Result<()> {
     let servers = json!({ "allow": [{ "url": good.url }], "reason": "Ask IT." });
     gatehouse.administer(&json!({ "servers": servers }).to_string())?;
     let params = r#""name":"echo","arguments":{}"#;
-    let answer = http::modern(&gatehouse.endpoint, &token, "tools/call", params)?;
+    let answer = http::stateless_request(&gatehouse.endpoint, &token, "tools/call", params)?;
     ensure!(answer.body.contains("administrator") && answer.body.contains("Ask IT."), "{answer:?}");
     ensure!(reached(&bad_log, "tools/call") == 0, "the call reached it");
     restart(&gatehouse, "bad")?;

@@ -9,16 +9,16 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::{asks, http, places};
+use gatehouse_tests::{approvals, http, paths};
 use serde_json::{Value, json};
 
 /// Tried: every command that widens the agent's permissions. Stopped by: the operator key, which the
 /// agent does not have.
 #[test]
-fn it_runs_gatehousectl_without_the_key() -> Result<()> {
+fn rejects_cli_commands_without_operator_key() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.add_client("agent")?;
     for words in [
@@ -32,7 +32,7 @@ fn it_runs_gatehousectl_without_the_key() -> Result<()> {
         &["approvals", "watch"],
         &["resume"],
     ] {
-        let output = gatehouse.anyone(words)?;
+        let output = gatehouse.run_unprivileged(words)?;
         ensure!(output.status.code() == Some(4), "{words:?} ended with {output:?}");
     }
     let rules = gatehouse.ask(&["policy", "show"])?;
@@ -43,21 +43,21 @@ fn it_runs_gatehousectl_without_the_key() -> Result<()> {
 /// Tried: to answer the approval request for its own call, as a command and on the socket, with the id
 /// that the agent found out. Stopped by: the operator key.
 #[test]
-fn it_answers_its_own_question() -> Result<()> {
+fn rejects_agent_answering_its_own_approval() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     let token = gatehouse.add_client("agent")?;
-    let call = http::Waiting::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"mine"}"#);
-    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"mine"}"#);
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let id = question["id"].as_str().unwrap_or_default();
     for word in ["allow", "always-tool", "always-server"] {
-        let output = gatehouse.anyone(&["approvals", "answer", id, word])?;
+        let output = gatehouse.run_unprivileged(&["approvals", "answer", id, word])?;
         ensure!(output.status.code() == Some(4), "{word} ended with {output:?}");
     }
-    let answer = json!({ "answer": "allow", "choice": asks::once() });
+    let answer = json!({ "answer": "allow", "choice": approvals::once_choice() });
     let args = json!({ "answers": [{ "id": id, "hash": question["ask"]["hash"], "answer": answer }] });
     let stream = UnixStream::connect(gatehouse.data_dir().join("control.sock"))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TEST_TIMEOUT))?;
     for (key, code) in [(None, "not_permitted"), (Some(""), "bad_request"), (Some(&*token), "bad_request")] {
         let mut line = json!({ "id": 1, "command": "approvals.answer", "args": args });
         if let Some(key) = key {
@@ -69,7 +69,7 @@ fn it_answers_its_own_question() -> Result<()> {
         let answer: Value = serde_json::from_str(&answer)?;
         ensure!(answer["problem"]["code"] == code, "{key:?}: {answer}");
     }
-    ensure!(asks::waiting(&gatehouse, 1)?[0]["id"] == id, "the question is gone");
+    ensure!(approvals::wait_for_pending(&gatehouse, 1)?[0]["id"] == id, "the question is gone");
     gatehouse.ask(&["approvals", "answer", id, "deny"])?;
     let end = call.end()?;
     ensure!(end.body.contains("user refused") || end.body.contains("isError"), "{end:?}");
@@ -79,13 +79,13 @@ fn it_answers_its_own_question() -> Result<()> {
 /// Tried: the control socket with no key, an empty one, and a guess. Stopped by: the socket's mode,
 /// which keeps other users out, and the operator key.
 #[test]
-fn it_speaks_to_the_socket_itself() -> Result<()> {
+fn rejects_control_socket_requests_without_key() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let socket = gatehouse.data_dir().join("control.sock");
     let mode = fs::metadata(&socket)?.permissions().mode() & 0o777;
     ensure!(mode == 0o600, "the socket's mode is {mode:o}");
     let stream = UnixStream::connect(&socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TEST_TIMEOUT))?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut ask = |line: &str| -> Result<Value> {
         (&stream).write_all(format!("{line}\n").as_bytes())?;
@@ -107,7 +107,7 @@ fn it_speaks_to_the_socket_itself() -> Result<()> {
 /// Tried: a token that was rotated, one that was revoked, and both after a restart. Stopped by: the list
 /// of clients, which contains the current token only.
 #[test]
-fn it_replays_old_tokens() -> Result<()> {
+fn rejects_rotated_and_revoked_tokens() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
@@ -115,7 +115,7 @@ fn it_replays_old_tokens() -> Result<()> {
     let gone = gatehouse.add_client("gone")?;
     let status = |gatehouse: &Gatehouse, token: &str| -> Result<u16> {
         let params = r#""name":"add_note","arguments":{"text":"replayed"}"#;
-        Ok(http::modern(&gatehouse.endpoint, token, "tools/call", params)?.status)
+        Ok(http::stateless_request(&gatehouse.endpoint, token, "tools/call", params)?.status)
     };
     ensure!(status(&gatehouse, &first)? == 200 && status(&gatehouse, &gone)? == 200, "no use at first");
     let second = gatehouse.ask(&["clients", "rotate", "agent"])?["token"].as_str().unwrap_or("").to_owned();
@@ -136,14 +136,14 @@ fn it_replays_old_tokens() -> Result<()> {
 /// the folder, which one process holds. The agent is not given a key, and the key of the running process
 /// stays valid.
 #[test]
-fn it_serves_on_the_folder_in_use() -> Result<()> {
+fn rejects_second_serve_on_folder_in_use() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let key = gatehouse.folder("own")?.join("key");
     for more in ["", "--new-operator-key"] {
         let output = Command::new("/bin/sh")
             .arg("-c")
             .arg(r#"exec 3>"$OWN"; exec "$0" serve --data-dir "$DATA" --secrets memory --operator-key-fd 3 $MORE"#)
-            .arg(places::program("gatehousectl")?)
+            .arg(paths::program("gatehousectl")?)
             .env("OWN", &key)
             .env("MORE", more)
             .env("DATA", gatehouse.data_dir())
@@ -160,17 +160,17 @@ fn it_serves_on_the_folder_in_use() -> Result<()> {
 /// Tried: to continue after a pause, and to end it. Stopped by: the pause, which only the operator can
 /// end.
 #[test]
-fn a_pause_stops_everything_and_only_the_operator_ends_it() -> Result<()> {
+fn pause_blocks_calls_until_operator_resumes() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
     let token = gatehouse.add_client("agent")?;
     let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
     ensure!(client.call("add_note", &json!({ "text": "one" }))?.is_ok(), "not allowed at first");
-    ensure!(gatehouse.anyone(&["pause"])?.status.success(), "anyone may pause");
+    ensure!(gatehouse.run_unprivileged(&["pause"])?.status.success(), "anyone may pause");
     let answer = client.call("add_note", &json!({ "text": "two" }))?;
     ensure!(answer.is_tool_error() && answer.text().contains("pause"), "{answer:?}");
-    ensure!(gatehouse.anyone(&["resume"])?.status.code() == Some(4), "anyone may resume");
+    ensure!(gatehouse.run_unprivileged(&["resume"])?.status.code() == Some(4), "anyone may resume");
     gatehouse.ask(&["resume"])?;
     ensure!(client.call("add_note", &json!({ "text": "three" }))?.is_ok(), "still paused");
     Ok(())
@@ -179,7 +179,7 @@ fn a_pause_stops_everything_and_only_the_operator_ends_it() -> Result<()> {
 /// Tried: to find a token, the key or a secret argument in the files. Stopped by: they are not written,
 /// and every file is readable by its owner only.
 #[test]
-fn nothing_secret_is_written_anywhere() -> Result<()> {
+fn writes_no_secrets_to_files() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("agent")?;
     let key = gatehouse.operator_key()?;

@@ -5,8 +5,8 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::oidc::Browser;
-use gatehouse_tests::server::{Over, add};
-use gatehouse_tests::sign_in::{Scene, SigningIn};
+use gatehouse_tests::server::{ServerTransport, add};
+use gatehouse_tests::sign_in::{SignInCommand, SignInTestbed};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -34,48 +34,48 @@ fn hold_ledger(gatehouse: &Gatehouse) -> Result<Connection> {
 /// Tried: to sign in, to be refused, to lose the tokens and to sign out without a trace. Stopped by: an
 /// entry for each, with server, account and authorization server, and without any token or code.
 #[test]
-fn it_signs_in_and_out_unseen() -> Result<()> {
-    let mut scene = Scene::start(&[])?;
-    scene.add("diary")?;
-    let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
+fn audits_every_sign_in_and_sign_out() -> Result<()> {
+    let mut testbed = SignInTestbed::start(&[])?;
+    testbed.add("diary")?;
+    let signing = SignInCommand::begin(&testbed.gatehouse, "diary")?;
     Browser::refusing("ann").visit(&signing.address)?;
-    signing.failed()?;
-    scene.sign_in("diary", "ann")?;
-    scene.provider.revoke("ann")?;
-    ensure!(!scene.call("diary", "whoami", &json!({}))?.is_ok(), "revoked tokens were taken");
-    scene.gatehouse.await_status("diary", "needs_auth")?;
-    scene.sign_in("diary", "ann")?;
-    scene.gatehouse.ask(&["servers", "sign-out", "diary"])?;
+    signing.wait_for_failure()?;
+    testbed.sign_in("diary", "ann")?;
+    testbed.provider.revoke("ann")?;
+    ensure!(!testbed.call("diary", "whoami", &json!({}))?.is_ok(), "revoked tokens were taken");
+    testbed.gatehouse.await_status("diary", "needs_auth")?;
+    testbed.sign_in("diary", "ann")?;
+    testbed.gatehouse.ask(&["servers", "sign-out", "diary"])?;
     let expected = ["failed", "signed_in", "expired", "signed_in", "signed_out", "tokens_revoked"];
-    ensure!(outcomes(&scene.gatehouse)? == expected, "{:?}", outcomes(&scene.gatehouse)?);
-    let written = entries(&scene.gatehouse, "sign_in")?;
+    ensure!(outcomes(&testbed.gatehouse)? == expected, "{:?}", outcomes(&testbed.gatehouse)?);
+    let written = entries(&testbed.gatehouse, "sign_in")?;
     ensure!(written[0]["reason"].is_string(), "why it was refused is missing: {}", written[0]);
     for entry in &written[1..] {
-        ensure!(entry["issuer"] == scene.provider.issuer.as_str(), "{entry}");
+        ensure!(entry["issuer"] == testbed.provider.issuer.as_str(), "{entry}");
         ensure!(entry["account"].as_str().is_some_and(|account| account.contains("ann")), "{entry}");
     }
-    let words = scene.gatehouse.operator(&["audit"])?;
+    let words = testbed.gatehouse.run_as_operator(&["audit"])?;
     let words = String::from_utf8(words.stdout)?;
     for sentence in ["signed in to diary as ann", "signed out of diary", "tokens for diary revoked"] {
         ensure!(words.contains(sentence), "“{sentence}” is not in {words}");
     }
-    ensure!(scene.gatehouse.ask(&["audit", "verify"])?["result"] == "whole", "the chain is broken");
-    scene.end()
+    ensure!(testbed.gatehouse.ask(&["audit", "verify"])?["result"] == "whole", "the chain is broken");
+    testbed.end()
 }
 
 /// Tried: to get a form, a page, a model's answer and more scopes without an audit entry. Stopped by: an
 /// entry for each answer that names server, client, kind and decision, and nothing that was entered.
 #[test]
-fn it_gets_answers_unseen() -> Result<()> {
+fn audits_every_answered_server_request() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Plain")?;
-    let _upstream = add(&gatehouse, "curious", Over::Stdio, &["--lifecycle", "legacy"])?;
+    let _upstream = add(&gatehouse, "curious", ServerTransport::Stdio, &["--lifecycle", "legacy"])?;
     gatehouse.ask(&["policy", "auto-approve", "curious", "all"])?;
     let mut client = Client::connect(Sdk::TypeScript, OLD, &gatehouse.endpoint, Some(&token))?;
     let mut person = gatehouse.person()?;
     for (tool, word) in [("ask_form", "allow"), ("ask_url", "deny"), ("ask_model", "deny")] {
         let call = client.begin(tool, &json!({}))?;
-        let question = person.question()?;
+        let question = person.next_approval()?;
         person.answer(&question, word)?;
         client.finish(&call)?;
     }
@@ -91,7 +91,7 @@ fn it_gets_answers_unseen() -> Result<()> {
         ensure!(entry["server"].is_string() && entry["by"] == "operator", "{entry}");
         ensure!(!entry.to_string().contains("Ann"), "what was entered is in the audit: {entry}");
     }
-    let words = String::from_utf8(gatehouse.operator(&["audit"])?.stdout)?;
+    let words = String::from_utf8(gatehouse.run_as_operator(&["audit"])?.stdout)?;
     ensure!(words.contains("form of curious for Plain: accepted by the operator"), "{words}");
     Ok(())
 }
@@ -99,15 +99,15 @@ fn it_gets_answers_unseen() -> Result<()> {
 /// Tried: to have an answer accepted while the audit cannot be written. Stopped by: the answer is
 /// refused, the request stays pending, and the server gets nothing until the audit can be written.
 #[test]
-fn it_keeps_the_audit_from_being_written() -> Result<()> {
+fn rejects_answers_while_audit_is_unwritable() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Plain")?;
-    let _upstream = add(&gatehouse, "curious", Over::Stdio, &["--lifecycle", "legacy"])?;
+    let _upstream = add(&gatehouse, "curious", ServerTransport::Stdio, &["--lifecycle", "legacy"])?;
     gatehouse.ask(&["policy", "auto-approve", "curious", "all"])?;
     let mut client = Client::connect(Sdk::TypeScript, OLD, &gatehouse.endpoint, Some(&token))?;
     let mut person = gatehouse.person()?;
     let call = client.begin("ask_form", &json!({}))?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     let answer = json!({ "answers": [{
         "id": question["id"], "hash": null, "answer": { "answer": "accept", "content": "{\"name\":\"Zoe\"}" },
     }] });
@@ -126,15 +126,15 @@ fn it_keeps_the_audit_from_being_written() -> Result<()> {
 
 /// Tried: to sign in while the audit cannot be written. Stopped by: the tokens are not stored.
 #[test]
-fn it_signs_in_while_the_audit_cannot_be_written() -> Result<()> {
-    let scene = Scene::start(&[])?;
-    scene.add("diary")?;
-    let signing = SigningIn::begin(&scene.gatehouse, "diary")?;
-    let held = hold_ledger(&scene.gatehouse)?;
+fn rejects_sign_in_while_audit_is_unwritable() -> Result<()> {
+    let testbed = SignInTestbed::start(&[])?;
+    testbed.add("diary")?;
+    let signing = SignInCommand::begin(&testbed.gatehouse, "diary")?;
+    let held = hold_ledger(&testbed.gatehouse)?;
     Browser::of("ann").visit(&signing.address)?;
-    signing.failed()?;
+    signing.wait_for_failure()?;
     drop(held);
-    ensure!(scene.state("diary")?["is"] == "out", "signed in without a trace");
-    ensure!(!outcomes(&scene.gatehouse)?.contains(&"signed_in".to_owned()), "it says so all the same");
-    scene.end()
+    ensure!(testbed.state("diary")?["is"] == "out", "signed in without a trace");
+    ensure!(!outcomes(&testbed.gatehouse)?.contains(&"signed_in".to_owned()), "it says so all the same");
+    testbed.end()
 }

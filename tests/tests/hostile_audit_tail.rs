@@ -47,8 +47,8 @@ fn last(gatehouse: &Gatehouse) -> Result<i64> {
 }
 
 /// Checks that `verify` names the first missing entry, and that the status reports it.
-fn is_named(gatehouse: &Gatehouse, first: i64) -> Result<()> {
-    let output = gatehouse.operator(&["--json", "audit", "verify"])?;
+fn assert_gap_reported(gatehouse: &Gatehouse, first: i64) -> Result<()> {
+    let output = gatehouse.run_as_operator(&["--json", "audit", "verify"])?;
     let verdict: Value = serde_json::from_slice(&output.stdout)?;
     ensure!(!output.status.success() && verdict["result"] == "broken", "it passes: {verdict}");
     ensure!(verdict["seq"] == first, "{verdict}, not {first}");
@@ -63,7 +63,7 @@ fn is_named(gatehouse: &Gatehouse, first: i64) -> Result<()> {
 /// the operator acknowledges it; the gap stays in the chain, also after a restart by another process and
 /// after more new entries than were cut.
 #[test]
-fn it_cuts_the_tail_and_puts_the_old_head_back() -> Result<()> {
+fn detects_truncated_audit_with_restored_head() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     for number in 0..3 {
         gatehouse.add_client(&format!("client {number}"))?;
@@ -78,28 +78,28 @@ fn it_cuts_the_tail_and_puts_the_old_head_back() -> Result<()> {
     put_back(&gatehouse, &copy)?;
     for turn in 0..3 {
         gatehouse.launch()?;
-        is_named(&gatehouse, first).with_context(|| format!("turn {turn}"))?;
+        assert_gap_reported(&gatehouse, first).with_context(|| format!("turn {turn}"))?;
         for number in 0..10 {
             gatehouse.add_client(&format!("later {turn} {number}"))?;
         }
-        is_named(&gatehouse, first).with_context(|| format!("turn {turn}, later"))?;
+        assert_gap_reported(&gatehouse, first).with_context(|| format!("turn {turn}, later"))?;
         gatehouse.stop()?;
     }
     gatehouse.launch()?;
-    let refused = gatehouse.anyone(&["audit", "acknowledge"])?;
+    let refused = gatehouse.run_unprivileged(&["audit", "acknowledge"])?;
     ensure!(!refused.status.success(), "anybody may silence it");
     gatehouse.ask(&["audit", "acknowledge"])?;
     gatehouse.stop()?;
     gatehouse.launch()?;
     ensure!(!gatehouse.ask(&["status"])?["problems"].to_string().contains("missing"), "it is said for ever");
-    ensure!(!gatehouse.operator(&["audit", "verify"])?.status.success(), "the gap is mended");
+    ensure!(!gatehouse.run_as_operator(&["audit", "verify"])?.status.success(), "the gap is mended");
     Ok(())
 }
 
 /// Tried: the same after Gatehouse was killed, so that it could not record the end of the audit at its
 /// stop. Stopped by: the mark that is written every few entries.
 #[test]
-fn it_kills_gatehouse_first() -> Result<()> {
+fn detects_truncation_after_kill() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     gatehouse.stop()?;
     let first = last(&gatehouse)? + 1;
@@ -111,26 +111,26 @@ fn it_kills_gatehouse_first() -> Result<()> {
     gatehouse.kill()?;
     put_back(&gatehouse, &copy)?;
     gatehouse.launch()?;
-    is_named(&gatehouse, first)
+    assert_gap_reported(&gatehouse, first)
 }
 
 /// Tried: the same while Gatehouse runs. Stopped by: the last entry, which Gatehouse has in memory.
 #[test]
-fn it_cuts_under_a_running_gatehouse() -> Result<()> {
+fn detects_truncation_while_running() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.add_client("before")?;
     let first = last(&gatehouse)? + 1;
     let copy = take_copy(&gatehouse, "old")?;
     gatehouse.add_client("after")?;
     put_back(&gatehouse, &copy)?;
-    is_named(&gatehouse, first)?;
+    assert_gap_reported(&gatehouse, first)?;
     gatehouse.add_client("later")?;
-    is_named(&gatehouse, first)
+    assert_gap_reported(&gatehouse, first)
 }
 
 /// Not attacks: a crash leaves a mark that lags behind, and retention removes entries from the front.
 #[test]
-fn a_crash_and_retention_cut_nothing() -> Result<()> {
+fn accepts_audit_after_crash_and_retention() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     for number in 0..5 {
         gatehouse.add_client(&format!("client {number}"))?;
@@ -140,7 +140,7 @@ fn a_crash_and_retention_cut_nothing() -> Result<()> {
     gatehouse.ask(&["settings", "set", "--audit-days", "7"])?;
     gatehouse.kill()?;
     gatehouse.launch()?;
-    ensure!(gatehouse.operator(&["audit", "verify"])?.status.success(), "{}", gatehouse.stderr());
+    ensure!(gatehouse.run_as_operator(&["audit", "verify"])?.status.success(), "{}", gatehouse.stderr());
     ensure!(!gatehouse.ask(&["status"])?["problems"].to_string().contains("audit"), "a false alarm");
     ensure!(fs::metadata(ledger(&gatehouse)).is_ok(), "no ledger");
     Ok(())

@@ -6,11 +6,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_model::{Effect, IdentityHash};
+use gatehouse_model::{IdentityHash, RuleEffect};
 use gatehouse_store::SecretKey;
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::{asks, http};
+use gatehouse_tests::{approvals, http};
 use serde_json::json;
 
 /// Tried: grants, access classes and trusted labels that were given for another command under the same
@@ -18,7 +18,7 @@ use serde_json::json;
 /// identity, which is part of a rule's binding. Every call needs approval, the rules are revoked and the
 /// audit records that. A deny stays.
 #[test]
-fn it_gives_a_server_the_rights_of_another_command() -> Result<()> {
+fn rejects_permissions_bound_to_another_command() -> Result<()> {
     for identity in ["0000000000000000000000000000000000000000000000000000000000000000", ""] {
         let mut gatehouse = Gatehouse::start()?;
         gatehouse.await_status("Notes", "connected")?;
@@ -31,28 +31,28 @@ fn it_gives_a_server_the_rights_of_another_command() -> Result<()> {
         gatehouse.stop()?;
         {
             let store = gatehouse.open_store()?;
-            let mut rights = store.rights().load()?.context("no rights")?;
+            let mut rights = store.permissions().load()?.context("no rights")?;
             let bound = rights.rules.iter_mut().filter_map(|rule| rule.server.as_mut());
             let others = rights.overrides.iter_mut().map(|user| &mut user.server);
             for binding in bound.chain(others).chain(&mut rights.trusted_labels) {
                 binding.identity = IdentityHash::new(identity);
             }
-            store.rights().save(&rights)?;
+            store.permissions().save(&rights)?;
             store.close();
         }
         gatehouse.launch()?;
         gatehouse.await_status("Notes", "connected")?;
-        let call = http::Waiting::call(&gatehouse.endpoint, &token, "list_notes", "{}");
-        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, "list_notes", "{}");
+        let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         ensure!(
             question["ask"]["class"]["reason"]["by"] != "trusted_label",
             "the labels are trusted: {question:#}"
         );
         gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
         ensure!(call.end()?.body.contains("isError"), "“{identity}”: it ran");
-        let blocked = http::Waiting::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"x"}"#);
+        let blocked = http::BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"x"}"#);
         ensure!(blocked.end()?.body.contains("isError"), "the deny is gone");
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         let shown = loop {
             let shown = gatehouse.ask(&["policy", "show"])?;
             if shown["rules"].as_array().is_some_and(|rules| rules.len() == 1) {
@@ -66,7 +66,7 @@ fn it_gives_a_server_the_rights_of_another_command() -> Result<()> {
         ensure!(shown["verified"] == true, "{shown:#}");
         let rules = shown["rules"].as_array().context("no rules")?;
         ensure!(
-            rules.len() == 1 && rules[0]["rule"]["effect"] == serde_json::to_value(Effect::Deny)?,
+            rules.len() == 1 && rules[0]["rule"]["effect"] == serde_json::to_value(RuleEffect::Deny)?,
             "“{identity}”: what confers nothing is still shown: {shown:#}"
         );
         ensure!(shown["overrides"] == json!([]) && shown["trustedLabels"] == json!([]));
@@ -82,9 +82,9 @@ fn it_gives_a_server_the_rights_of_another_command() -> Result<()> {
 /// by: its key in the secret store, which contains the hash of the server's identity; the server starts
 /// without the secret and reports that it is missing.
 #[test]
-fn it_gives_a_server_the_secret_of_another_command() -> Result<()> {
+fn rejects_secret_bound_to_another_command() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
-    let program = gatehouse_tests::places::program("fixture-server")?;
+    let program = gatehouse_tests::paths::program("fixture-server")?;
     let program = program.to_str().context("path")?;
     let transport = json!({
         "type": "stdio", "command": program, "args": [], "env": { "KEY": "${secret:KEY}" }, "cwd": null,
@@ -100,11 +100,13 @@ fn it_gives_a_server_the_secret_of_another_command() -> Result<()> {
         let raw = servers.iter().find(|server| server.name == "raw").context("no server")?;
         let secrets = store.secrets();
         let (own, field) = (raw.binding(), "env/KEY");
-        let kept = secrets.get(&SecretKey::bound(&own, field))?.context("it is kept under another name")?;
-        secrets.delete(&SecretKey::bound(&own, field))?;
+        let kept = secrets
+            .get(&SecretKey::for_server_field(&own, field))?
+            .context("it is kept under another name")?;
+        secrets.delete(&SecretKey::for_server_field(&own, field))?;
         let mut another = own;
         another.identity = IdentityHash::new("another command");
-        secrets.set(&SecretKey::bound(&another, field), &kept)?;
+        secrets.set(&SecretKey::for_server_field(&another, field), &kept)?;
         store.close();
     }
     gatehouse.launch()?;

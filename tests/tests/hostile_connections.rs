@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::server::{Over, add};
+use gatehouse_tests::server::{ServerTransport, add};
 
 /// More connections than the gateway accepts.
 const FLOOD: usize = 400;
@@ -33,13 +33,13 @@ fn beginning(number: usize, authority: &str) -> String {
 }
 
 /// Holds many connections without a token; closed ones are opened again at once.
-struct Flood {
+struct ConnectionFlood {
     stop: Arc<AtomicBool>,
     opened: Arc<AtomicUsize>,
     thread: JoinHandle<()>,
 }
 
-impl Flood {
+impl ConnectionFlood {
     fn start(endpoint: &str) -> Result<Self> {
         let authority = authority(endpoint)?.to_owned();
         let (stop, opened) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
@@ -70,7 +70,7 @@ impl Flood {
             }
         });
         let flood = Self { stop, opened, thread };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while flood.opened.load(Ordering::SeqCst) < FLOOD {
             ensure!(Instant::now() < deadline, "the flood did not begin");
             std::thread::yield_now();
@@ -88,16 +88,16 @@ impl Flood {
 /// to reopen each one that is closed. Stopped by: the connection that was silent longest is closed for
 /// the next one; a client sends its token with its first request.
 #[test]
-fn it_holds_all_connections_without_a_token() -> Result<()> {
+fn evicts_silent_connections_without_token() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Time", "connected")?;
     let token = gatehouse.add_client("real")?;
-    let flood = Flood::start(&gatehouse.endpoint)?;
+    let flood = ConnectionFlood::start(&gatehouse.endpoint)?;
     // Each call uses a new connection. Waiting for the time limits of silent connections would take many
     // times as long.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     for number in 0..60 {
-        let answer = http::modern(&gatehouse.endpoint, &token, "tools/list", "")?;
+        let answer = http::stateless_request(&gatehouse.endpoint, &token, "tools/list", "")?;
         ensure!(answer.status == 200, "the real client got {answer:?}");
         ensure!(Instant::now() < deadline, "the real client made only {number} calls");
     }
@@ -106,7 +106,7 @@ fn it_holds_all_connections_without_a_token() -> Result<()> {
 
 /// Tried: to keep a connection after it was refused. Stopped by: the gateway closes it.
 #[test]
-fn it_stays_after_a_refusal() -> Result<()> {
+fn closes_connection_after_rejection() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let authority = authority(&gatehouse.endpoint)?;
     for (head, status) in [
@@ -116,7 +116,7 @@ fn it_stays_after_a_refusal() -> Result<()> {
         (format!("Host: {authority}\r\nOrigin: https://evil.example\r\n"), "403"),
     ] {
         let mut stream = TcpStream::connect(authority)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TEST_TIMEOUT))?;
         stream.write_all(format!("GET /mcp HTTP/1.1\r\n{head}\r\n").as_bytes())?;
         let mut text = String::new();
         stream.read_to_string(&mut text).context("the connection stays open")?;
@@ -129,7 +129,7 @@ fn it_stays_after_a_refusal() -> Result<()> {
 /// Tried: to hold every connection with a token, by requests whose body never arrives. Stopped by: the
 /// limit for one client; the other clients have their own.
 #[test]
-fn one_client_holds_all_connections() -> Result<()> {
+fn limits_connections_of_one_client() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Time", "connected")?;
     let (greedy, real) = (gatehouse.add_client("greedy")?, gatehouse.add_client("real")?);
@@ -140,7 +140,7 @@ fn one_client_holds_all_connections() -> Result<()> {
     );
     let mut held = Vec::new();
     let mut refused = 0;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while refused == 0 {
         ensure!(Instant::now() < deadline, "{} connections were taken", held.len());
         // More than the limit; from then on only the answers are awaited.
@@ -162,11 +162,11 @@ fn one_client_holds_all_connections() -> Result<()> {
             }
         }
     }
-    let answer = http::modern(&gatehouse.endpoint, &real, "tools/list", "")?;
+    let answer = http::stateless_request(&gatehouse.endpoint, &real, "tools/list", "")?;
     ensure!(answer.status == 200, "the other client got {answer:?}");
     drop(held);
-    let deadline = Instant::now() + PATIENCE;
-    while http::modern(&gatehouse.endpoint, &greedy, "tools/list", "")?.status != 200 {
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while http::stateless_request(&gatehouse.endpoint, &greedy, "tools/list", "")?.status != 200 {
         ensure!(Instant::now() < deadline, "the places were not given back");
     }
     Ok(())
@@ -195,7 +195,7 @@ fn send(
     token: &str,
     (method, body): (&str, &str),
     more: &[(&str, &str)],
-) -> Result<http::Answer> {
+) -> Result<http::RawHttpResponse> {
     let authorization = format!("Bearer {token}");
     let mut headers = vec![
         ("Authorization", authorization.as_str()),
@@ -238,7 +238,7 @@ fn resume(gatehouse: &Gatehouse, token: &str, left: &Left) -> Result<u16> {
 fn begin(gatehouse: &Gatehouse, token: &str) -> Result<TcpStream> {
     let (authority, session, body) = (authority(&gatehouse.endpoint)?, open(gatehouse, token)?, big(LARGE));
     let mut stream = TcpStream::connect(authority)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TEST_TIMEOUT))?;
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {token}\r\n\
          Mcp-Session-Id: {session}\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\n\
@@ -259,7 +259,7 @@ fn begin(gatehouse: &Gatehouse, token: &str) -> Result<TcpStream> {
 #[test]
 fn one_client_leaves_large_results_in_many_sessions() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     let (greedy, real) = (gatehouse.add_client("greedy")?, gatehouse.add_client("real")?);
     let theirs = leave(&gatehouse, &real, 1024)?;
@@ -272,7 +272,8 @@ fn one_client_leaves_large_results_in_many_sessions() -> Result<()> {
         "not the newest five are kept: {resumed:?}"
     );
     ensure!(resume(&gatehouse, &real, &theirs)? == 200, "what another client left is gone");
-    let answer = http::modern(&gatehouse.endpoint, &real, "tools/call", r#""name":"echo","arguments":{}"#)?;
+    let answer =
+        http::stateless_request(&gatehouse.endpoint, &real, "tools/call", r#""name":"echo","arguments":{}"#)?;
     ensure!(answer.status == 200, "the other client got {answer:?}");
 
     // The end of a session frees its room.

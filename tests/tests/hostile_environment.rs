@@ -9,8 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::lines::Lines;
-use gatehouse_tests::places;
+use gatehouse_tests::child_process::ChildProcess;
+use gatehouse_tests::paths;
 use gatehouse_tests::window::Desktop;
 
 /// Contained in every value that names something to load.
@@ -115,7 +115,7 @@ fn it_starts_the_window_with_variables_that_load_code() -> Result<()> {
     let folder = desktop.folder(EVIL)?;
     let folder = folder.to_str().context("path")?;
     let mut command = desktop.command("sh");
-    command.args(["-c", "exec \"$0\" 2>&1"]).arg(places::program("gatehouse")?);
+    command.args(["-c", "exec \"$0\" 2>&1"]).arg(paths::program("gatehouse")?);
     // With this variable a test build could be controlled by a driver.
     command.env_remove("TAURI_AUTOMATION").env("GTK_THEME", "Adwaita").env("GDK_SCALE", "1");
     command.envs(HOSTILE.map(|(name, value)| (name, value.replace('@', folder))));
@@ -123,7 +123,7 @@ fn it_starts_the_window_with_variables_that_load_code() -> Result<()> {
         .get_envs()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned())))
         .collect();
-    let mut window = Lines::start("gatehouse", &mut command)?;
+    let mut window = ChildProcess::start("gatehouse", &mut command)?;
     loop {
         let line = window.next_line()?;
         ensure!(!line.contains(EVIL), "something was looked for: {line}");

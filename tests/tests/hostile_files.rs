@@ -6,18 +6,18 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::server::{Over, add};
-use gatehouse_tests::{asks, fixture, http};
+use gatehouse_tests::server::{ServerTransport, add};
+use gatehouse_tests::{approvals, fixture, http};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
 /// Tried: an additional server in `servers.json`. Stopped by: the confirmation of the edit; the last
 /// confirmed configuration keeps running.
 #[test]
-fn it_edits_the_servers_file() -> Result<()> {
+fn asks_before_running_edited_servers_file() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     let file = gatehouse.data_dir().join("servers.json");
     let ran = gatehouse.folder("log")?.join("ran");
@@ -26,11 +26,11 @@ fn it_edits_the_servers_file() -> Result<()> {
         json!({ "command": "sh", "args": ["-c", format!("touch {}", ran.display())] });
     fs::write(&file, servers.to_string())?;
     let mut person = gatehouse.person()?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     ensure!(question["ask"]["ask"] == "config_change" && question["ask"]["server"] == "evil", "{question:#}");
     ensure!(!ran.exists(), "it ran before anybody confirmed it");
     person.answer(&question, "deny")?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !gatehouse.ask(&["audit", "list"])?.to_string().contains("hand_edit") {
         ensure!(Instant::now() < deadline, "the refusal is not in the audit");
     }
@@ -56,7 +56,7 @@ fn copy_databases(from: &Path, to: &Path) -> Result<()> {
 /// Tried: databases from before a grant was revoked. Stopped by: the counter of the seal, which is in
 /// the secret store and has advanced.
 #[test]
-fn it_restores_an_old_database_to_revive_a_revoked_grant() -> Result<()> {
+fn rejects_restored_old_database() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("agent")?;
     gatehouse.await_status("Notes", "connected")?;
@@ -80,7 +80,7 @@ fn it_restores_an_old_database_to_revive_a_revoked_grant() -> Result<()> {
     let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
     let call = client.begin("add_note", &json!({ "text": "revived" }))?;
     let mut person = gatehouse.person()?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     person.answer(&question, "deny")?;
     ensure!(client.finish(&call)?.is_tool_error(), "the revoked grant lives");
     Ok(())
@@ -105,7 +105,7 @@ fn ledger(gatehouse: &Gatehouse) -> Result<Connection> {
 /// record. Stopped by: the seal over text and number. Nothing is allowed any more, including what was
 /// allowed before, and the status reports it.
 #[test]
-fn it_forges_a_grant_in_the_database() -> Result<()> {
+fn rejects_forged_grant() -> Result<()> {
     let forgeries: [(&str, &str); 5] = [
         (
             "a tool for another",
@@ -132,9 +132,9 @@ fn it_forges_a_grant_in_the_database() -> Result<()> {
             "{what}: nobody is told"
         );
         for tool in ["add_note", "list_notes"] {
-            let call = http::Waiting::call(&gatehouse.endpoint, &token, tool, r#"{"text":"x"}"#);
-            let question = asks::waiting(&gatehouse, 1)?.remove(0);
-            ensure!(!asks::offers_always(&question)?, "{what}: something lasting is on offer");
+            let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, tool, r#"{"text":"x"}"#);
+            let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+            ensure!(!approvals::offers_always(&question)?, "{what}: something lasting is on offer");
             gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
             ensure!(call.end()?.body.contains("isError"), "{what}: {tool} ran");
         }
@@ -146,7 +146,7 @@ fn it_forges_a_grant_in_the_database() -> Result<()> {
 /// by: the chain, the seal of each entry and the seal of the head; `verify` names the first broken
 /// entry.
 #[test]
-fn it_tampers_with_the_audit() -> Result<()> {
+fn detects_audit_tampering() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     for number in 0..6 {
         gatehouse.add_client(&format!("client {number}"))?;
@@ -218,7 +218,7 @@ fn it_tampers_with_the_audit() -> Result<()> {
         gatehouse.launch()?;
         // The start itself is recorded, and repairs nothing: after a foreign head it leaves a gap.
         for turn in 0..2 {
-            let output = gatehouse.operator(&["--json", "audit", "verify"])?;
+            let output = gatehouse.run_as_operator(&["--json", "audit", "verify"])?;
             let verdict: Value = serde_json::from_slice(&output.stdout)?;
             ensure!(!output.status.success() && verdict["result"] == "broken", "{what}: {verdict}");
             ensure!(
@@ -237,9 +237,9 @@ fn it_tampers_with_the_audit() -> Result<()> {
 /// tool shows hardly any change. Stopped by: the fingerprint in the sealed permissions; a text with
 /// another fingerprint is not shown, and the whole tool is shown as new.
 #[test]
-fn it_rewrites_the_definition_that_was_allowed() -> Result<()> {
+fn detects_rewritten_tool_definition() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--fault", "changes-tools"])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &["--fault", "changes-tools"])?;
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     let token = gatehouse.add_client("agent")?;
     gatehouse.stop()?;
@@ -250,13 +250,13 @@ fn it_rewrites_the_definition_that_was_allowed() -> Result<()> {
     ensure!(changed > 0, "no definition was kept");
     gatehouse.launch()?;
     gatehouse.await_status("raw", "connected")?;
-    http::modern(&gatehouse.endpoint, &token, "tools/call", r#""name":"mutate","arguments":{}"#)?;
-    let deadline = Instant::now() + PATIENCE;
+    http::stateless_request(&gatehouse.endpoint, &token, "tools/call", r#""name":"mutate","arguments":{}"#)?;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !gatehouse.ask(&["tools", "list"])?.to_string().contains(fixture::CHANGED_DESCRIPTION) {
         ensure!(Instant::now() < deadline, "the change was never noticed");
     }
-    let call = http::Waiting::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, "{}");
-    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, "{}");
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let changes = question["ask"]["changes"].as_array().context("no changes")?;
     let whole = changes.iter().any(|change| {
         change["pointer"] == "/description"
@@ -273,7 +273,7 @@ fn it_rewrites_the_definition_that_was_allowed() -> Result<()> {
 /// tool leads to another one. Stopped by: neither grants anything; the grant is for the tool's own name,
 /// so the other tool needs approval and is shown as what it is.
 #[test]
-fn it_edits_what_was_learned_and_how_tools_are_called() -> Result<()> {
+fn unsealed_files_confer_no_permissions() -> Result<()> {
     let (mut gatehouse, token) = with_a_grant()?;
     let names = gatehouse.data_dir().join("tool-names.json");
     let kept = fs::read_to_string(&names)?;
@@ -290,8 +290,9 @@ fn it_edits_what_was_learned_and_how_tools_are_called() -> Result<()> {
         fs::write(&waits, forged)?;
         gatehouse.launch()?;
         gatehouse.await_status("Notes", "connected")?;
-        let call = http::Waiting::call(&gatehouse.endpoint, &token, "list_notes", r#"{"text":"swapped"}"#);
-        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        let call =
+            http::BackgroundCall::call(&gatehouse.endpoint, &token, "list_notes", r#"{"text":"swapped"}"#);
+        let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         ensure!(question["ask"]["subject"]["name"] == "add_note", "it is shown as another: {question:#}");
         gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
         ensure!(call.end()?.body.contains("isError"), "{forged}: it ran");

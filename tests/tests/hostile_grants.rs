@@ -9,23 +9,24 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::npm_server;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::http::{Answer, Waiting};
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::server::{Over, add};
-use gatehouse_tests::{asks, fixture};
+use gatehouse_tests::http::{BackgroundCall, RawHttpResponse};
+use gatehouse_tests::server::{ServerTransport, add};
+use gatehouse_tests::{approvals, fixture};
 use serde_json::{Value, json};
 
-fn call(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<Answer> {
-    Waiting::call(&gatehouse.endpoint, token, tool, arguments).end()
+fn call(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<RawHttpResponse> {
+    BackgroundCall::call(&gatehouse.endpoint, token, tool, arguments).end()
 }
 
 /// Calls, denies the expected approval request, and returns it.
-fn is_asked(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<Value> {
-    let call = Waiting::call(&gatehouse.endpoint, token, tool, arguments);
-    let question =
-        asks::waiting(gatehouse, 1).with_context(|| format!("{arguments} was not asked"))?.remove(0);
+fn assert_asked(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<Value> {
+    let call = BackgroundCall::call(&gatehouse.endpoint, token, tool, arguments);
+    let question = approvals::wait_for_pending(gatehouse, 1)
+        .with_context(|| format!("{arguments} was not asked"))?
+        .remove(0);
     gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
     let end = call.end()?;
     ensure!(end.body.contains(r#""isError":true"#), "{arguments} ran: {end:?}");
@@ -36,10 +37,10 @@ fn is_asked(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> 
 /// and by an edit of the file. Stopped by: a grant is for a server's id and generation. A new server has
 /// another id, an edit another generation, and neither is the allowed one.
 #[test]
-fn it_registers_a_server_under_a_trusted_name() -> Result<()> {
+fn grant_does_not_cover_another_server_of_same_name() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _first = add(&gatehouse, "raw", Over::Stdio, &[])?;
-    let _other = add(&gatehouse, "other", Over::Stdio, &[])?;
+    let _first = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
+    let _other = add(&gatehouse, "other", ServerTransport::Stdio, &[])?;
     let token = gatehouse.add_client("agent")?;
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     gatehouse.ask(&["servers", "stop", "other", "--disable"])?;
@@ -51,12 +52,12 @@ fn it_registers_a_server_under_a_trusted_name() -> Result<()> {
     let mut servers: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
     servers["mcpServers"]["raw"]["args"] = json!(["--fault", "many-tools=1"]);
     fs::write(&file, servers.to_string())?;
-    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     ensure!(question["ask"]["ask"] == "config_change" && question["ask"]["server"] == "raw", "{question:#}");
     ensure!(call(&gatehouse, &token, "echo", r#"{"a":2}"#)?.body.contains(r#"{"a":2}"#), "it stopped");
     let accept = json!({ "answers": [{ "id": question["id"], "hash": null, "answer": { "answer": "accept", "content": null } }] });
     gatehouse.command("approvals.answer", &accept)?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     let edited = loop {
         let edited = gatehouse.await_status("raw", "connected")?;
         if edited["config"]["generation"] != trusted["config"]["generation"] {
@@ -65,27 +66,27 @@ fn it_registers_a_server_under_a_trusted_name() -> Result<()> {
         ensure!(Instant::now() < deadline, "the edit never counted");
     };
     ensure!(edited["config"]["id"] == trusted["config"]["id"], "{edited:#}");
-    is_asked(&gatehouse, &token, "echo", r#"{"a":3}"#)?;
+    assert_asked(&gatehouse, &token, "echo", r#"{"a":3}"#)?;
 
     // Removed and added again.
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     ensure!(call(&gatehouse, &token, "echo", r#"{"a":4}"#)?.body.contains(r#"{"a":4}"#), "not allowed");
     gatehouse.ask(&["servers", "remove", "raw"])?;
-    let _again = add(&gatehouse, "raw", Over::Stdio, &["--fault", "many-tools=1"])?;
+    let _again = add(&gatehouse, "raw", ServerTransport::Stdio, &["--fault", "many-tools=1"])?;
     let again = gatehouse.await_status("raw", "connected")?;
     ensure!(again["config"]["id"] != trusted["config"]["id"], "the id was given twice: {again:#}");
-    is_asked(&gatehouse, &token, "echo", r#"{"a":5}"#)?;
+    assert_asked(&gatehouse, &token, "echo", r#"{"a":5}"#)?;
 
     // Another server that takes the name.
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
-    let taken = gatehouse.operator(&["servers", "rename", "other", "raw"])?;
+    let taken = gatehouse.run_as_operator(&["servers", "rename", "other", "raw"])?;
     ensure!(!taken.status.success(), "two servers have one name");
     gatehouse.ask(&["servers", "remove", "raw"])?;
     gatehouse.ask(&["servers", "rename", "other", "raw"])?;
     gatehouse.ask(&["servers", "start", "raw"])?;
     gatehouse.await_status("raw", "connected")?;
     let exposed = exposed(&gatehouse, "echo")?;
-    is_asked(&gatehouse, &token, &exposed, r#"{"a":6}"#)?;
+    assert_asked(&gatehouse, &token, &exposed, r#"{"a":6}"#)?;
     Ok(())
 }
 
@@ -100,17 +101,17 @@ fn exposed(gatehouse: &Gatehouse, tool: &str) -> Result<String> {
 /// Tried: a tool that the server adds after everything of it was allowed. Stopped by: a wide grant
 /// covers the tools that existed when it was given.
 #[test]
-fn a_server_adds_a_tool_after_a_wide_grant() -> Result<()> {
+fn wide_grant_excludes_later_tools() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--fault", "adds-tool"])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &["--fault", "adds-tool"])?;
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     let token = gatehouse.add_client("agent")?;
     call(&gatehouse, &token, "mutate", "{}")?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while exposed(&gatehouse, fixture::LATE_TOOL).is_err() {
         ensure!(Instant::now() < deadline, "the new tool was never noticed");
     }
-    is_asked(&gatehouse, &token, fixture::LATE_TOOL, "{}")?;
+    assert_asked(&gatehouse, &token, fixture::LATE_TOOL, "{}")?;
     ensure!(call(&gatehouse, &token, "echo", r#"{"a":1}"#)?.body.contains(r#"{"a":1}"#), "echo asks too");
     Ok(())
 }
@@ -120,17 +121,18 @@ fn a_server_adds_a_tool_after_a_wide_grant() -> Result<()> {
 /// list. Stopped by: a path is resolved to where it leads, a doubtful path never matches, and arguments
 /// that can be parsed in two ways are refused before an approval is requested.
 #[test]
-fn it_hides_where_a_path_leads() -> Result<()> {
+fn rejects_disguised_paths_outside_allowed_folder() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let log = gatehouse.folder("log")?.join("messages");
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--log", log.to_str().context("path")?])?;
+    let _upstream =
+        add(&gatehouse, "raw", ServerTransport::Stdio, &["--log", log.to_str().context("path")?])?;
     let token = gatehouse.add_client("agent")?;
     let (inside, outside) = (gatehouse.folder("in")?, gatehouse.folder("out")?);
     fs::write(inside.join("a.txt"), "a")?;
     fs::create_dir(inside.join("sub"))?;
     fs::write(outside.join("secret"), "s")?;
     let (at, out) = (inside.to_str().context("path")?, outside.to_str().context("path")?);
-    granted(&gatehouse, &token, "echo", &format!("{at}/a.txt"))?;
+    allow_in_folder(&gatehouse, &token, "echo", &format!("{at}/a.txt"))?;
     let path = |path: &str| json!({ "path": path }).to_string();
     for fine in ["a.txt", "new/b.txt", "sub/../a.txt", "./a.txt", "/a.txt"] {
         let arguments = path(&format!("{at}/{fine}"));
@@ -168,7 +170,7 @@ fn it_hides_where_a_path_leads() -> Result<()> {
         json!({ "p\u{0430}th": format!("{at}/a.txt") }).to_string(),
         "{}".to_owned(),
     ] {
-        is_asked(&gatehouse, &token, "echo", &doubtful)?;
+        assert_asked(&gatehouse, &token, "echo", &doubtful)?;
     }
     for twice in [
         format!(r#"{{"path":"{at}/a.txt","path":"{out}/secret"}}"#),
@@ -188,7 +190,7 @@ fn it_hides_where_a_path_leads() -> Result<()> {
 /// Tried: the same with a server that follows links, and a folder that is replaced by a link. Stopped
 /// by: the path is resolved again for each call.
 #[test]
-fn it_puts_a_link_in_the_place_of_what_was_allowed() -> Result<()> {
+fn resolves_symlinks_on_each_call() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let home = gatehouse.folder("files")?;
     let (inside, outside) = (home.join("in"), home.join("out"));
@@ -203,7 +205,7 @@ fn it_puts_a_link_in_the_place_of_what_was_allowed() -> Result<()> {
     let token = gatehouse.add_client("agent")?;
     let file = inside.join("a.txt");
     let file = file.to_str().context("path")?;
-    granted(&gatehouse, &token, "read_text_file", file)?;
+    allow_in_folder(&gatehouse, &token, "read_text_file", file)?;
     let arguments = json!({ "path": file }).to_string();
     let read = call(&gatehouse, &token, "read_text_file", &arguments)?;
     ensure!(read.body.contains("harmless"), "{read:?}");
@@ -215,7 +217,7 @@ fn it_puts_a_link_in_the_place_of_what_was_allowed() -> Result<()> {
             fs::remove_dir_all(&inside)?;
             symlink(&outside, &inside)?;
         }
-        let question = is_asked(&gatehouse, &token, "read_text_file", &arguments)?;
+        let question = assert_asked(&gatehouse, &token, "read_text_file", &arguments)?;
         ensure!(!question.to_string().contains("secret"), "{question:#}");
     }
     Ok(())
@@ -227,14 +229,14 @@ fn calls(log: &Path) -> Vec<String> {
 }
 
 /// Allows a tool for the folder of a path, with the choice that the approval request offers.
-fn granted(gatehouse: &Gatehouse, token: &str, tool: &str, path: &str) -> Result<()> {
+fn allow_in_folder(gatehouse: &Gatehouse, token: &str, tool: &str, path: &str) -> Result<()> {
     let arguments = json!({ "path": path }).to_string();
-    let first = Waiting::call(&gatehouse.endpoint, token, tool, &arguments);
-    let question = asks::waiting(gatehouse, 1)?.remove(0);
-    let choice = asks::only_in_this_folder(&question, "always")?;
+    let first = BackgroundCall::call(&gatehouse.endpoint, token, tool, &arguments);
+    let question = approvals::wait_for_pending(gatehouse, 1)?.remove(0);
+    let choice = approvals::folder_choice(&question, "always")?;
     let folder = Path::new(path).parent().and_then(Path::to_str).context("no folder")?;
     ensure!(choice["conditions"][0]["test"]["folder"] == folder, "{choice:#}");
-    asks::allow(gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
+    approvals::allow(gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
     let end = first.end()?;
     ensure!(!end.body.contains(r#""isError":true"#), "{end:?}");
     Ok(())

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk, script};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::{asks, places};
+use gatehouse_tests::{approvals, paths};
 use serde_json::{Value, json};
 
 const NOTE: &str = "add_note";
@@ -50,7 +50,7 @@ fn preloaded(sign: &Path, folder: &Path, option: &str) -> Result<Command> {
 
 /// The client's script, run by code given on the command line.
 fn wrapped(sign: &Path) -> Result<Command> {
-    let mut command = Command::new(places::python()?);
+    let mut command = Command::new(paths::python()?);
     let (sign, script) = (json!(sign), json!(script(Sdk::Python)));
     command.arg("-c").arg(format!(
         "import runpy; open({sign}, 'w').write('it ran'); runpy.run_path({script}, run_name='__main__')"
@@ -71,11 +71,11 @@ fn it_loads_code_into_the_program_that_was_allowed() -> Result<()> {
     let folder = gatehouse.folder("code")?;
     let mut usual = Client::connect(Sdk::TypeScript, REVISIONS[0], &gatehouse.endpoint, Some(&token))?;
     let call = usual.begin(NOTE, &json!({ "text": "usual" }))?;
-    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     ensure!(is_named(program(&question)), "{question:#}");
-    ensure!(!warns(&question, "unknown_program") && asks::offers_always(&question)?, "{question:#}");
+    ensure!(!warns(&question, "unknown_program") && approvals::offers_always(&question)?, "{question:#}");
     let always = json!({ "lifetime": "always", "width": "tool", "everyClient": false, "conditions": [] });
-    asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &always)?;
+    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &always)?;
     ensure!(usual.finish(&call)?.is_ok(), "it was allowed");
 
     for (number, way) in ["--require", "-r", "--import", "-c"].into_iter().enumerate() {
@@ -88,17 +88,18 @@ fn it_loads_code_into_the_program_that_was_allowed() -> Result<()> {
                 "{way}: no code was loaded"
             );
             let call = other.begin(NOTE, &json!({ "text": format!("{way} {revision}") }))?;
-            let question =
-                asks::waiting(&gatehouse, 1).with_context(|| format!("{way} was not asked"))?.remove(0);
+            let question = approvals::wait_for_pending(&gatehouse, 1)
+                .with_context(|| format!("{way} was not asked"))?
+                .remove(0);
             let seen = program(&question);
             let path = seen["path"].as_str().context("no path")?;
             ensure!(seen["isKnown"] == false && path.starts_with('/'), "{way}: {seen:#}");
             ensure!(!path.contains("client."), "{way}: it is named by a script that says nothing: {seen:#}");
             ensure!(warns(&question, "unknown_program"), "{way}: the question does not say so: {question:#}");
             let lasting = |choice: &&Value| choice["lifetime"] != "once" && choice["lifetime"] != "session";
-            let offered = asks::choices(&question)?.iter().find(lasting);
+            let offered = approvals::choices(&question)?.iter().find(lasting);
             ensure!(offered.is_none(), "{way}: {offered:?} is on offer");
-            let taken = asks::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &always);
+            let taken = approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &always);
             ensure!(taken.is_err(), "{way}: it was allowed for good all the same");
             gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
             ensure!(other.finish(&call)?.is_tool_error(), "{way}: it was denied");
@@ -110,7 +111,7 @@ fn it_loads_code_into_the_program_that_was_allowed() -> Result<()> {
         again.call(NOTE, &json!({ "text": "more" }))?.is_ok(),
         "the same program in another process is asked"
     );
-    asks::waiting(&gatehouse, 0)?;
+    approvals::wait_for_pending(&gatehouse, 0)?;
     Ok(())
 }
 
@@ -125,8 +126,8 @@ fn options_that_load_nothing_change_nothing() -> Result<()> {
     command.args(["--no-warnings", "--enable-source-maps"]).arg(script(Sdk::TypeScript));
     let mut client = Client::connect_by(&mut command, REVISIONS[0], &gatehouse.endpoint, &token)?;
     let call = client.begin(NOTE, &json!({ "text": "one" }))?;
-    let question = asks::waiting(&gatehouse, 1)?.remove(0);
-    ensure!(is_named(program(&question)) && asks::offers_always(&question)?, "{question:#}");
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+    ensure!(is_named(program(&question)) && approvals::offers_always(&question)?, "{question:#}");
     gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
     ensure!(client.finish(&call)?.is_tool_error(), "it was denied");
     Ok(())

@@ -8,31 +8,31 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::http::Waiting;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::{asks, places};
+use gatehouse_tests::http::BackgroundCall;
+use gatehouse_tests::{approvals, paths};
 use serde_json::{Value, json};
 
 /// A Gatehouse, and a share that can hang. Notes may be added without approval if their text is a path
 /// in the folder that contains both the share and `files`, and may be listed.
-struct Scene {
+struct PathsTestbed {
     gatehouse: Gatehouse,
     token: String,
     files: PathBuf,
     share: PathBuf,
 }
 
-impl Scene {
+impl PathsTestbed {
     fn start() -> Result<Self> {
         let mut gatehouse = Gatehouse::start()?;
         let (files, share) = (gatehouse.folder("files")?, gatehouse.folder("share")?);
         let library = gatehouse.home().join("hanging_paths.so");
-        let source = places::tests_dir().join("c/hanging_paths.c");
+        let source = paths::tests_dir().join("c/hanging_paths.c");
         let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status()?;
         ensure!(built.success(), "the library that hangs was not built: {built}");
         gatehouse.stop()?;
-        gatehouse.launch_in(&[("LD_PRELOAD", text(&library)?), ("HANGING", text(&share)?)])?;
+        gatehouse.launch_with_env(&[("LD_PRELOAD", text(&library)?), ("HANGING", text(&share)?)])?;
         gatehouse.await_status("Notes", "connected")?;
         let inside = format!("text inside {}", text(files.parent().context("no folder")?)?);
         gatehouse.ask(&["policy", "grant", "Notes", "--tool", "add_note", "--when", &inside])?;
@@ -56,20 +56,20 @@ impl Scene {
         Ok(File::options().write(true).open(open)?)
     }
 
-    fn call(&self, tool: &str, arguments: &str) -> Waiting {
-        Waiting::call(&self.gatehouse.endpoint, &self.token, tool, arguments)
+    fn call(&self, tool: &str, arguments: &str) -> BackgroundCall {
+        BackgroundCall::call(&self.gatehouse.endpoint, &self.token, tool, arguments)
     }
 
     /// Starts to add a note that is a path.
-    fn note(&self, path: &Path) -> Waiting {
+    fn note(&self, path: &Path) -> BackgroundCall {
         self.call("add_note", &json!({ "text": path }).to_string())
     }
 
     /// Whether a note that is a path is added without approval. An approval request is denied.
     fn passes(&self, path: &Path) -> Result<bool> {
         let call = self.note(path);
-        let deadline = Instant::now() + PATIENCE;
-        while !call.is_over() {
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        while !call.is_finished() {
             let pending = self.gatehouse.ask(&["approvals", "list"])?;
             if let Some(question) = pending.get(0) {
                 self.deny(std::slice::from_ref(question))?;
@@ -81,7 +81,7 @@ impl Scene {
     }
 
     fn deny(&self, questions: &[Value]) -> Result<()> {
-        let denied = json!({ "answer": "deny", "choice": asks::once(), "reason": null });
+        let denied = json!({ "answer": "deny", "choice": approvals::once_choice(), "reason": null });
         let answers: Vec<Value> = questions
             .iter()
             .map(|asked| json!({ "id": asked["id"], "hash": asked["ask"]["hash"], "answer": denied }))
@@ -101,21 +101,26 @@ fn text(path: &Path) -> Result<&str> {
 #[test]
 fn it_names_paths_that_are_never_looked_up_to_the_end() -> Result<()> {
     const CALLS: usize = 48;
-    let scene = Scene::start()?;
+    let scene = PathsTestbed::start()?;
     ensure!(scene.passes(&scene.files.join("a"))?, "a path in the folder asks");
     ensure!(scene.passes(&scene.share.join("a"))?, "a path in the share asks before it hangs");
 
     scene.hang()?;
-    let calls: Vec<Waiting> =
+    let calls: Vec<BackgroundCall> =
         (0..CALLS).map(|index| scene.note(&scene.share.join(format!("slow-{index}")))).collect();
-    let questions = asks::waiting(&scene.gatehouse, CALLS)?;
+    let questions = approvals::wait_for_pending(&scene.gatehouse, CALLS)?;
     let listed = scene.call("list_notes", "{}").end()?;
     ensure!(!listed.body.contains("slow-"), "one of the calls ran: {listed:?}");
     ensure!(!listed.body.contains(r#""isError":true"#), "another call does not go on: {listed:?}");
     // A new rule makes all pending calls be judged again.
     scene.gatehouse.ask(&["policy", "deny", "Notes", "--tool", "delete_note"])?;
     // A person can allow such a call as it is.
-    asks::allow(&scene.gatehouse, &questions[0]["id"], &questions[0]["ask"]["hash"], &asks::once())?;
+    approvals::allow(
+        &scene.gatehouse,
+        &questions[0]["id"],
+        &questions[0]["ask"]["hash"],
+        &approvals::once_choice(),
+    )?;
     scene.deny(&questions[1..])?;
     let mut ran = 0;
     for call in calls {
@@ -125,7 +130,7 @@ fn it_names_paths_that_are_never_looked_up_to_the_end() -> Result<()> {
 
     // Nothing of it is left behind.
     let _open = scene.answer()?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     for path in [scene.share.join("slow-1"), scene.files.join("b")] {
         while !scene.passes(&path)? {
             ensure!(Instant::now() < deadline, "{path:?} asks although nothing hangs any more");
@@ -138,24 +143,24 @@ fn it_names_paths_that_are_never_looked_up_to_the_end() -> Result<()> {
 /// unless its condition is known not to match.
 #[test]
 fn it_gets_round_a_block_by_a_path_that_hangs() -> Result<()> {
-    let scene = Scene::start()?;
+    let scene = PathsTestbed::start()?;
     let blocked = format!("text inside {}", text(&scene.files)?);
     scene.gatehouse.ask(&["policy", "deny", "Notes", "--tool", "add_note", "--when", &blocked])?;
     ensure!(scene.passes(&scene.share.join("a"))?, "a path beside the folder is blocked");
     scene.hang()?;
     let end = scene.note(&scene.share.join("b")).end()?;
     ensure!(end.body.contains(r#""isError":true"#) && end.body.contains("block"), "{end:?}");
-    ensure!(asks::waiting(&scene.gatehouse, 0)?.is_empty(), "somebody was asked");
+    ensure!(approvals::wait_for_pending(&scene.gatehouse, 0)?.is_empty(), "somebody was asked");
     Ok(())
 }
 
 /// Tried: to keep Gatehouse from stopping. Stopped by: it does not wait for lookups that hang.
 #[test]
 fn it_keeps_gatehouse_from_ending() -> Result<()> {
-    let mut scene = Scene::start()?;
+    let mut scene = PathsTestbed::start()?;
     scene.hang()?;
     let call = scene.note(&scene.share.join("a"));
-    asks::waiting(&scene.gatehouse, 1)?;
+    approvals::wait_for_pending(&scene.gatehouse, 1)?;
     scene.gatehouse.stop()?;
     // Whether it was answered or cut off: it did not run, and it has ended.
     if let Ok(end) = call.end() {

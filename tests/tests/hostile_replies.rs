@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::http::Waiting;
-use gatehouse_tests::lines::PATIENCE;
+use gatehouse_tests::http::BackgroundCall;
 use serde_json::{Value, json};
 
 /// Maximum bytes of a reply, with some room for the summary of each approval request.
@@ -15,7 +15,7 @@ const BOUND: usize = 17 * 1024 * 1024;
 
 /// Waits until this many approvals are pending, without reading them.
 fn until_waiting(gatehouse: &Gatehouse, count: usize) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while gatehouse.ask(&["status"])?["waiting"] != count {
         ensure!(Instant::now() < deadline, "there were never {count} questions");
     }
@@ -69,8 +69,8 @@ fn reads_all_of(arguments: &BTreeSet<String>) -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     let token = gatehouse.add_client("agent")?;
-    let call = |arguments: &String| Waiting::call(&gatehouse.endpoint, &token, "add_note", arguments);
-    let calls: Vec<Waiting> = arguments.iter().map(call).collect();
+    let call = |arguments: &String| BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", arguments);
+    let calls: Vec<BackgroundCall> = arguments.iter().map(call).collect();
     until_waiting(&gatehouse, calls.len())?;
 
     let (mut known, mut replies) = (Vec::new(), 0);
@@ -93,7 +93,7 @@ fn reads_all_of(arguments: &BTreeSet<String>) -> Result<()> {
     let mut watched = BTreeSet::new();
     let mut last = Value::Null;
     for _ in &calls {
-        last = person.question()?;
+        last = person.next_approval()?;
         watched.insert(shown(&last)?);
     }
     ensure!(watched == *arguments, "the watch does not show what was sent");

@@ -8,21 +8,21 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::asks;
+use gatehouse_tests::approvals;
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::fixture::{LATE_PROMPT, LATE_RESOURCE};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::http::{Answer, modern, post};
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::server::{Over, Upstream, add};
+use gatehouse_tests::http::{RawHttpResponse, post, stateless_request};
+use gatehouse_tests::server::{FixtureServer, ServerTransport, add};
 use serde_json::{Value, json};
 
-struct Agent {
+struct HostileAgent {
     gatehouse: Gatehouse,
     token: String,
-    _upstream: Upstream,
+    _upstream: FixtureServer,
 }
 
-impl Agent {
+impl HostileAgent {
     fn with_all_reads(fault: &str) -> Result<Self> {
         let agent = Self::start(Gatehouse::start()?, &["--fault", fault])?;
         agent.gatehouse.ask(&["policy", "auto-approve", "raw", "reads"])?;
@@ -30,12 +30,12 @@ impl Agent {
     }
 
     fn start(gatehouse: Gatehouse, server: &[&str]) -> Result<Self> {
-        let upstream = add(&gatehouse, "raw", Over::Http, server)?;
+        let upstream = add(&gatehouse, "raw", ServerTransport::Http, server)?;
         let token = gatehouse.add_client("agent")?;
         Ok(Self { gatehouse, token, _upstream: upstream })
     }
 
-    fn begin(&self, method: &'static str, member: &str, name: &str) -> JoinHandle<Result<Answer>> {
+    fn begin(&self, method: &'static str, member: &str, name: &str) -> JoinHandle<Result<RawHttpResponse>> {
         let mut params = json!({ "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": { "name": "bytes", "version": "1" },
@@ -58,17 +58,18 @@ impl Agent {
         })
     }
 
-    fn runs(&self, method: &'static str, member: &str, name: &str) -> Result<Answer> {
+    fn assert_runs(&self, method: &'static str, member: &str, name: &str) -> Result<RawHttpResponse> {
         let end = self.begin(method, member, name).join().map_err(|_| anyhow::anyhow!("broke off"))??;
         ensure!(end.body.contains("\"result\""), "{name} did not run: {end:?}");
         Ok(end)
     }
 
     /// Sends a request, denies the expected approval request, and returns it.
-    fn is_asked(&self, method: &'static str, member: &str, name: &str) -> Result<Value> {
+    fn assert_asked(&self, method: &'static str, member: &str, name: &str) -> Result<Value> {
         let call = self.begin(method, member, name);
-        let question =
-            asks::waiting(&self.gatehouse, 1).with_context(|| format!("{name} was not asked"))?.remove(0);
+        let question = approvals::wait_for_pending(&self.gatehouse, 1)
+            .with_context(|| format!("{name} was not asked"))?
+            .remove(0);
         self.gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
         let end = call.join().map_err(|_| anyhow::anyhow!("broke off"))??;
         ensure!(!end.body.contains("\"result\""), "{name} ran: {end:?}");
@@ -80,10 +81,10 @@ impl Agent {
 /// a template whose scheme or host the client chooses, or whose scheme is a network one, reaches
 /// outside, and "all reads" never covers what reaches outside.
 #[test]
-fn it_sends_secrets_out_in_the_address_of_a_resource() -> Result<()> {
-    let agent = Agent::with_all_reads("open-templates")?;
+fn all_reads_excludes_templates_that_reach_outside() -> Result<()> {
+    let agent = HostileAgent::with_all_reads("open-templates")?;
     for own in ["fixture://note", "fixture://item/7"] {
-        agent.runs("resources/read", "uri", own)?;
+        agent.assert_runs("resources/read", "uri", own)?;
     }
     for outside in [
         "https://evil.example/?secret=1",
@@ -93,13 +94,13 @@ fn it_sends_secrets_out_in_the_address_of_a_resource() -> Result<()> {
         "file://evil.example/share",
         "anything://evil.example",
     ] {
-        let question = agent.is_asked("resources/read", "uri", outside)?;
+        let question = agent.assert_asked("resources/read", "uri", outside)?;
         ensure!(question["ask"]["class"]["reachesOutside"] == true, "{question:#}");
-        let wide = asks::choices(&question)?.iter().any(|choice| choice["width"] == "reads");
+        let wide = approvals::choices(&question)?.iter().any(|choice| choice["width"] == "reads");
         ensure!(!wide, "all reads are offered for {outside}: {question:#}");
     }
     // A prompt that takes a URI is treated the same.
-    agent.is_asked("prompts/get", "name", "fetch")?;
+    agent.assert_asked("prompts/get", "name", "fetch")?;
     Ok(())
 }
 
@@ -107,34 +108,41 @@ fn it_sends_secrets_out_in_the_address_of_a_resource() -> Result<()> {
 /// by: wide grants are for the definitions of prompts and templates that existed, as for those of tools.
 /// Resources in the server's list are covered even if they were added later.
 #[test]
-fn a_server_adds_prompts_and_templates_after_a_wide_grant() -> Result<()> {
-    let agent = Agent::with_all_reads("adds-prompts")?;
-    agent.runs("prompts/get", "name", "plain")?;
-    agent.runs("resources/read", "uri", "fixture://item/7")?;
+fn wide_grant_excludes_later_prompts_and_templates() -> Result<()> {
+    let agent = HostileAgent::with_all_reads("adds-prompts")?;
+    agent.assert_runs("prompts/get", "name", "plain")?;
+    agent.assert_runs("resources/read", "uri", "fixture://item/7")?;
     agent.gatehouse.ask(&["policy", "grant", "raw", "--tool", "mutate"])?;
-    let changed =
-        modern(&agent.gatehouse.endpoint, &agent.token, "tools/call", r#""name":"mutate","arguments":{}"#)?;
+    let changed = stateless_request(
+        &agent.gatehouse.endpoint,
+        &agent.token,
+        "tools/call",
+        r#""name":"mutate","arguments":{}"#,
+    )?;
     ensure!(changed.body.contains("changed"), "{changed:?}");
     agent.gatehouse.ask(&["servers", "reconnect", "raw"])?;
-    let deadline = Instant::now() + PATIENCE;
-    while !modern(&agent.gatehouse.endpoint, &agent.token, "prompts/list", "")?.body.contains("Came later") {
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while !stateless_request(&agent.gatehouse.endpoint, &agent.token, "prompts/list", "")?
+        .body
+        .contains("Came later")
+    {
         ensure!(Instant::now() < deadline, "the new prompt was never noticed");
     }
 
-    agent.is_asked("prompts/get", "name", LATE_PROMPT)?;
-    let question = agent.is_asked("prompts/get", "name", "plain")?;
+    agent.assert_asked("prompts/get", "name", LATE_PROMPT)?;
+    let question = agent.assert_asked("prompts/get", "name", "plain")?;
     ensure!(question["ask"]["warnings"].to_string().contains("definition_changed"), "{question:#}");
     ensure!(question["ask"]["changes"].to_string().contains("tells everybody"), "{question:#}");
-    agent.is_asked("resources/read", "uri", "fixture://later/7")?;
+    agent.assert_asked("resources/read", "uri", "fixture://later/7")?;
     for known in ["fixture://item/8", "fixture://note", LATE_RESOURCE] {
-        agent.runs("resources/read", "uri", known)?;
+        agent.assert_runs("resources/read", "uri", known)?;
     }
     Ok(())
 }
 
 /// A file that an agent must not read, on a server that parses a file's URI leniently.
 struct Secret {
-    agent: Agent,
+    agent: HostileAgent,
     folder: PathBuf,
     log: PathBuf,
 }
@@ -149,7 +157,7 @@ impl Secret {
             fs::create_dir(folder.join(name))?;
         }
         let server = ["--fault", "folds-uris", "--log", log.to_str().context("path")?];
-        Ok(Self { agent: Agent::start(gatehouse, &server)?, folder, log })
+        Ok(Self { agent: HostileAgent::start(gatehouse, &server)?, folder, log })
     }
 
     fn uri(&self, file: &str) -> Result<String> {
@@ -179,7 +187,7 @@ impl Secret {
     }
 
     fn reads(&self, uri: &str, content: &str) -> Result<()> {
-        let end = self.agent.runs("resources/read", "uri", uri)?;
+        let end = self.agent.assert_runs("resources/read", "uri", uri)?;
         ensure!(end.body.contains(content), "{uri} was not read: {end:?}");
         Ok(())
     }
@@ -196,7 +204,7 @@ impl Secret {
         }
         let after = reads_of(&self.log)?;
         ensure!(after == before, "{} reads reached the server", after - before);
-        asks::waiting(&self.agent.gatehouse, 0)?;
+        approvals::wait_for_pending(&self.agent.gatehouse, 0)?;
         self.reads(&self.uri("other.txt")?, "harmless")
     }
 }
@@ -230,7 +238,7 @@ fn it_gets_round_a_denied_question_by_another_spelling() -> Result<()> {
     let gatehouse = &secret.agent.gatehouse;
     let first = format!("{}#first", secret.uri("%2e/secret.txt")?);
     let read = secret.agent.begin("resources/read", "uri", &first);
-    let question = asks::waiting(gatehouse, 1)?.remove(0);
+    let question = approvals::wait_for_pending(gatehouse, 1)?.remove(0);
     ensure!(question["ask"]["subject"]["uri"] == first.as_str(), "{question:#}");
     let choice = json!({ "lifetime": "until_quit", "width": "tool", "everyClient": false, "conditions": [] });
     let answer = json!({ "answer": "deny", "choice": choice, "reason": null });

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::server::{Over, add, introduce};
-use gatehouse_tests::{asks, fixture, http};
+use gatehouse_tests::server::{ServerTransport, add, add_unconnected};
+use gatehouse_tests::{approvals, fixture, http};
 use serde_json::{Value, json};
 
 /// A Gatehouse with the well-behaved server `Time`, all of whose tools are allowed.
-struct Scene {
+struct BadServerTestbed {
     gatehouse: Gatehouse,
     token: String,
     /// Token of another client.
@@ -23,7 +23,7 @@ struct Scene {
     pid: u32,
 }
 
-impl Scene {
+impl BadServerTestbed {
     fn start() -> Result<Self> {
         let gatehouse = Gatehouse::start()?;
         gatehouse.await_status("Time", "connected")?;
@@ -34,20 +34,20 @@ impl Scene {
     }
 
     fn add(&self, fault: &str) -> Result<()> {
-        add(&self.gatehouse, "bad", Over::Stdio, &["--fault", fault])?;
+        add(&self.gatehouse, "bad", ServerTransport::Stdio, &["--fault", fault])?;
         self.gatehouse.ask(&["policy", "auto-approve", "bad", "all"])?;
         Ok(())
     }
 
-    fn call(&self, tool: &str, arguments: &Value) -> Result<http::Answer> {
+    fn call(&self, tool: &str, arguments: &Value) -> Result<http::RawHttpResponse> {
         let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
-        http::modern(&self.gatehouse.endpoint, &self.token, "tools/call", &params)
+        http::stateless_request(&self.gatehouse.endpoint, &self.token, "tools/call", &params)
     }
 
     /// The well-behaved server answers another client, and Gatehouse is still the same process.
-    fn works(&self) -> Result<()> {
+    fn assert_works(&self) -> Result<()> {
         let params = r#""name":"current_time","arguments":{"timezone":"UTC"}"#;
-        let answer = http::modern(&self.gatehouse.endpoint, &self.other, "tools/call", params)?;
+        let answer = http::stateless_request(&self.gatehouse.endpoint, &self.other, "tools/call", params)?;
         ensure!(answer.status == 200 && answer.body.contains("structuredContent"), "{answer:?}");
         ensure!(self.gatehouse.pid()? == self.pid && !answer.body.contains("isError\":true"), "{answer:?}");
         Ok(())
@@ -55,7 +55,7 @@ impl Scene {
 
     /// Waits until the record of a call of this tool has an outcome.
     fn outcome(&self, tool: &str) -> Result<String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let calls = self.gatehouse.ask(&["calls"])?;
             let found = calls.as_array().into_iter().flatten().find(|call| call["exposedName"] == tool);
@@ -71,51 +71,55 @@ impl Scene {
 /// huge. Stopped by: a separate process for each check, with limits on time and memory; the result
 /// reaches its client all the same.
 #[test]
-fn it_sends_output_schemas_that_never_end() -> Result<()> {
-    let scene = Scene::start()?;
-    scene.add("bombs")?;
+fn bounds_output_schema_validation() -> Result<()> {
+    let testbed = BadServerTestbed::start()?;
+    testbed.add("bombs")?;
     for bomb in fixture::BOMBS {
         let tool = format!("bomb_{bomb}");
-        let answer = scene.call(&tool, &json!({}))?;
+        let answer = testbed.call(&tool, &json!({}))?;
         ensure!(answer.status == 200 && answer.body.contains(r#""text":"bomb""#), "{bomb}: {answer:?}");
-        scene.works()?;
+        testbed.assert_works()?;
     }
     for bomb in fixture::BOMBS {
-        let outcome = scene.outcome(&format!("bomb_{bomb}"))?;
+        let outcome = testbed.outcome(&format!("bomb_{bomb}"))?;
         // The validator detects this recursion and treats it as fulfilled.
         ensure!(bomb == "recursion" || outcome.contains("unfit"), "{bomb}: {outcome}");
     }
     // A schema that was given up is not tried again, and other schemas of the same server are.
-    scene.call("bomb_branches", &json!({}))?;
-    let typed = scene.call("typed", &json!({}))?;
+    testbed.call("bomb_branches", &json!({}))?;
+    let typed = testbed.call("typed", &json!({}))?;
     ensure!(typed.body.contains("structuredContent"), "{typed:?}");
-    ensure!(!scene.outcome("typed")?.contains("unfit"), "a good schema is not checked any more");
-    scene.works()
+    ensure!(!testbed.outcome("typed")?.contains("unfit"), "a good schema is not checked any more");
+    testbed.assert_works()
 }
 
 /// Tried: the same schemas as forms for the user, all at once. Stopped by: the same; a form that cannot
 /// be checked is refused, or its input is.
 #[test]
-fn it_asks_with_forms_that_never_end() -> Result<()> {
-    let scene = Scene::start()?;
-    scene.add("bombs")?;
+fn bounds_form_schema_validation() -> Result<()> {
+    let testbed = BadServerTestbed::start()?;
+    testbed.add("bombs")?;
     let calls: Vec<_> = fixture::BOMBS
         .iter()
         .map(|name| {
             let schema = fixture::bomb(name);
             let params = format!(r#""name":"ask_form","arguments":{{"schema":{schema},"message":"{name}"}}"#);
-            http::Modern { name: "bytes", can: "{}" }.begin(&scene.gatehouse.endpoint, &scene.token, &params)
+            http::StatelessClient { name: "bytes", capabilities: "{}" }.begin(
+                &testbed.gatehouse.endpoint,
+                &testbed.token,
+                &params,
+            )
         })
         .collect();
-    scene.works()?;
-    let deadline = Instant::now() + PATIENCE;
-    while !calls.iter().all(http::Waiting::is_over) {
+    testbed.assert_works()?;
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while !calls.iter().all(http::BackgroundCall::is_finished) {
         ensure!(Instant::now() < deadline, "the forms did not end");
-        for question in scene.gatehouse.ask(&["approvals", "list"])?.as_array().into_iter().flatten() {
+        for question in testbed.gatehouse.ask(&["approvals", "list"])?.as_array().into_iter().flatten() {
             let answer = |answer: Value| {
                 let answers =
                     json!({ "answers": [{ "id": question["id"], "hash": null, "answer": answer }] });
-                scene.gatehouse.command("approvals.answer", &answers)
+                testbed.gatehouse.command("approvals.answer", &answers)
             };
             let content: Value = serde_json::from_str(fixture::BOMB_VALUE)?;
             let entered = answer(json!({ "answer": "accept", "content": content.to_string() }));
@@ -126,37 +130,37 @@ fn it_asks_with_forms_that_never_end() -> Result<()> {
     for call in calls {
         call.end()?;
     }
-    scene.works()
+    testbed.assert_works()
 }
 
 /// Tried: an endless list of tools with one mebibyte per page. Stopped by: the limit on the bytes of a
 /// list.
 #[test]
-fn it_sends_a_list_without_an_end() -> Result<()> {
-    let scene = Scene::start()?;
-    introduce(&scene.gatehouse, "bad", Over::Stdio, &["--fault", "big-pages"])?;
-    scene.works()?;
-    scene.gatehouse.await_status("bad", "connected")?;
-    let log = scene.gatehouse.ask(&["servers", "log", "bad"])?.to_string();
+fn bounds_endless_tool_list() -> Result<()> {
+    let testbed = BadServerTestbed::start()?;
+    add_unconnected(&testbed.gatehouse, "bad", ServerTransport::Stdio, &["--fault", "big-pages"])?;
+    testbed.assert_works()?;
+    testbed.gatehouse.await_status("bad", "connected")?;
+    let log = testbed.gatehouse.ask(&["servers", "log", "bad"])?.to_string();
     ensure!(log.contains("larger than 32 MiB"), "{log}");
-    scene.works()
+    testbed.assert_works()
 }
 
 /// Tried: thousands of log messages, or of long progress notifications, before each answer. Stopped by:
 /// the limits on queued messages for a client and on stored ones; the answer arrives, and other clients
 /// are served meanwhile.
 #[test]
-fn it_floods_with_notifications() -> Result<()> {
+fn bounds_notification_floods() -> Result<()> {
     for fault in ["notification-flood=100000", "progress-flood=20000"] {
-        let scene = Scene::start()?;
-        scene.add(fault)?;
+        let testbed = BadServerTestbed::start()?;
+        testbed.add(fault)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let (endpoint, token) = (scene.gatehouse.endpoint.clone(), scene.token.clone());
+        let (endpoint, token) = (testbed.gatehouse.endpoint.clone(), testbed.token.clone());
         let stopped = Arc::clone(&stop);
         let flooding = std::thread::spawn(move || -> Result<()> {
             let params = r#""name":"echo","arguments":{"n":1}"#;
             loop {
-                let answer = http::modern(&endpoint, &token, "tools/call", params)?;
+                let answer = http::stateless_request(&endpoint, &token, "tools/call", params)?;
                 ensure!(answer.status == 200 && answer.body.contains(r#"{"n":1}"#), "{answer:?}");
                 if stopped.load(Ordering::SeqCst) {
                     return Ok(());
@@ -164,11 +168,11 @@ fn it_floods_with_notifications() -> Result<()> {
             }
         });
         for _ in 0..10 {
-            scene.works()?;
+            testbed.assert_works()?;
         }
         stop.store(true, Ordering::SeqCst);
         flooding.join().map_err(|_| anyhow::anyhow!("the flood broke off"))??;
-        scene.works()?;
+        testbed.assert_works()?;
     }
     Ok(())
 }
@@ -176,21 +180,26 @@ fn it_floods_with_notifications() -> Result<()> {
 /// Tried: calls with arguments of many mebibytes that all need approval. Stopped by: the limit on the
 /// pending bytes of each client.
 #[test]
-fn a_client_fills_the_memory_with_questions() -> Result<()> {
-    let scene = Scene::start()?;
-    add(&scene.gatehouse, "asked", Over::Stdio, &[])?;
+fn bounds_bytes_of_pending_approvals() -> Result<()> {
+    let testbed = BadServerTestbed::start()?;
+    add(&testbed.gatehouse, "asked", ServerTransport::Stdio, &[])?;
     let large = "x".repeat(12 * 1024 * 1024);
     let mut waiting = Vec::new();
     for number in 0..2 {
         let arguments = json!({ "text": format!("{number}{large}") }).to_string();
-        waiting.push(http::Waiting::call(&scene.gatehouse.endpoint, &scene.token, "write_note", &arguments));
+        waiting.push(http::BackgroundCall::call(
+            &testbed.gatehouse.endpoint,
+            &testbed.token,
+            "write_note",
+            &arguments,
+        ));
     }
-    asks::waiting(&scene.gatehouse, 2)?;
-    let answer = scene.call("write_note", &json!({ "text": format!("2{large}") }))?;
+    approvals::wait_for_pending(&testbed.gatehouse, 2)?;
+    let answer = testbed.call("write_note", &json!({ "text": format!("2{large}") }))?;
     ensure!(answer.body.contains("too large together"), "{}", &answer.body[..answer.body.len().min(400)]);
-    scene.works()?;
-    for question in asks::waiting(&scene.gatehouse, 2)? {
-        scene.gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("no id")?, "deny"])?;
+    testbed.assert_works()?;
+    for question in approvals::wait_for_pending(&testbed.gatehouse, 2)? {
+        testbed.gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("no id")?, "deny"])?;
     }
     for call in waiting {
         call.end()?;
@@ -199,9 +208,9 @@ fn a_client_fills_the_memory_with_questions() -> Result<()> {
 }
 
 /// A server whose calls need approval, and the file in which it logs what reaches it.
-fn noted(scene: &Scene) -> Result<PathBuf> {
-    let log = scene.gatehouse.folder("log")?.join("messages");
-    add(&scene.gatehouse, "asked", Over::Stdio, &["--log", log.to_str().context("path")?])?;
+fn noted(testbed: &BadServerTestbed) -> Result<PathBuf> {
+    let log = testbed.gatehouse.folder("log")?.join("messages");
+    add(&testbed.gatehouse, "asked", ServerTransport::Stdio, &["--log", log.to_str().context("path")?])?;
     Ok(log)
 }
 
@@ -211,7 +220,7 @@ fn calls(log: &Path) -> Result<usize> {
 }
 
 /// The start of an answer that may be large.
-fn start(answer: &http::Answer) -> String {
+fn start(answer: &http::RawHttpResponse) -> String {
     answer.body.chars().take(400).collect()
 }
 
@@ -221,19 +230,19 @@ fn start(answer: &http::Answer) -> String {
 #[test]
 fn a_client_fills_the_memory_with_one_question() -> Result<()> {
     const FITTING: usize = 3;
-    let scene = Scene::start()?;
-    let log = noted(&scene)?;
+    let testbed = BadServerTestbed::start()?;
+    let log = noted(&testbed)?;
     // The run takes longer than the calls that share it need to join it.
     let arguments = json!({ "ms": 3000, "pad": "x".repeat(10 * 1024 * 1024) }).to_string();
-    let call = || http::Waiting::call(&scene.gatehouse.endpoint, &scene.token, "slow", &arguments);
+    let call = || http::BackgroundCall::call(&testbed.gatehouse.endpoint, &testbed.token, "slow", &arguments);
     let mut all = vec![call()];
-    asks::waiting(&scene.gatehouse, 1)?;
+    approvals::wait_for_pending(&testbed.gatehouse, 1)?;
     all.extend((0..FITTING).map(|_| call()));
     // One of them exceeds the limit once the others are pending; which one depends on the order of
     // arrival.
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     let over = loop {
-        if let Some(at) = all.iter().position(http::Waiting::is_over) {
+        if let Some(at) = all.iter().position(http::BackgroundCall::is_finished) {
             break at;
         }
         ensure!(Instant::now() < deadline, "none of them was refused");
@@ -242,15 +251,23 @@ fn a_client_fills_the_memory_with_one_question() -> Result<()> {
     let answer = all.remove(over).end()?;
     let said = start(&answer);
     ensure!(said.contains("too large together") && said.contains("did not run"), "{said}");
-    scene.works()?;
-    let question = asks::waiting(&scene.gatehouse, 1)?.remove(0);
-    ensure!(all.len() == FITTING && !all.iter().any(http::Waiting::is_over), "more than one was refused");
-    asks::allow(&scene.gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    testbed.assert_works()?;
+    let question = approvals::wait_for_pending(&testbed.gatehouse, 1)?.remove(0);
+    ensure!(
+        all.len() == FITTING && !all.iter().any(http::BackgroundCall::is_finished),
+        "more than one was refused"
+    );
+    approvals::allow(
+        &testbed.gatehouse,
+        &question["id"],
+        &question["ask"]["hash"],
+        &approvals::once_choice(),
+    )?;
     for call in all {
         let end = call.end()?;
         ensure!(end.body.contains("slept") && !end.body.contains(r#""isError":true"#), "{}", start(&end));
     }
-    asks::waiting(&scene.gatehouse, 0)?;
+    approvals::wait_for_pending(&testbed.gatehouse, 0)?;
     ensure!(calls(&log)? == 1, "it ran {} times", calls(&log)?);
     Ok(())
 }
@@ -262,32 +279,32 @@ fn a_client_fills_the_memory_with_one_question() -> Result<()> {
 #[test]
 fn a_server_fills_the_memory_with_results_that_are_kept() -> Result<()> {
     const MARK: &str = "gatehouse/earlierResult";
-    let scene = Scene::start()?;
-    let gatehouse = &scene.gatehouse;
-    let log = noted(&scene)?;
+    let testbed = BadServerTestbed::start()?;
+    let gatehouse = &testbed.gatehouse;
+    let log = noted(&testbed)?;
     let call = |number: usize| {
         let arguments = json!({ "bytes": 15 * 1024 * 1024 + number }).to_string();
-        http::Waiting::call(&gatehouse.endpoint, &scene.token, "big", &arguments)
+        http::BackgroundCall::call(&gatehouse.endpoint, &testbed.token, "big", &arguments)
     };
     let mut waiting = Vec::new();
     for number in 0..5 {
         waiting.push(call(number));
-        asks::waiting(gatehouse, number + 1)?;
+        approvals::wait_for_pending(gatehouse, number + 1)?;
     }
-    let questions = asks::waiting(gatehouse, waiting.len())?;
-    asks::aged(questions.last().context("no question")?)?;
+    let questions = approvals::wait_for_pending(gatehouse, waiting.len())?;
+    approvals::wait_for_min_client_timeout(questions.last().context("no question")?)?;
     for (question, call) in questions.iter().zip(waiting) {
-        asks::allow(gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+        approvals::allow(gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
         let answer = call.end()?;
         ensure!(answer.status == 200 && !answer.body.contains(MARK), "{}", start(&answer));
     }
-    scene.works()?;
+    testbed.assert_works()?;
     for number in 1..5 {
         let answer = call(number).end()?;
         ensure!(answer.body.contains(MARK), "{number} was not kept: {}", start(&answer));
     }
     let oldest = call(0);
-    let question = asks::waiting(gatehouse, 1)?.remove(0);
+    let question = approvals::wait_for_pending(gatehouse, 1)?.remove(0);
     gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("no id")?, "deny"])?;
     let answer = oldest.end()?;
     ensure!(answer.body.contains(r#""isError":true"#), "the oldest was kept: {}", start(&answer));

@@ -6,10 +6,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::{asks, places};
+use gatehouse_tests::{approvals, paths};
 use serde_json::{Value, json};
 
 const REVISION: &str = "2026-07-28";
@@ -33,7 +33,7 @@ fn program(question: &Value) -> &Value {
 }
 
 fn allow(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
-    asks::allow(gatehouse, &question["id"], &question["ask"]["hash"], &asks::once())?;
+    approvals::allow(gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
     Ok(())
 }
 
@@ -43,9 +43,10 @@ fn deny(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
 }
 
 /// Calls, answers the expected approval request, and returns it.
-fn asked(gatehouse: &Gatehouse, client: &mut Client, text: &str, allowed: bool) -> Result<Value> {
+fn call_and_answer(gatehouse: &Gatehouse, client: &mut Client, text: &str, allowed: bool) -> Result<Value> {
     let call = client.begin(NOTE, &note(text))?;
-    let question = asks::waiting(gatehouse, 1).with_context(|| format!("{text} was not asked"))?.remove(0);
+    let question =
+        approvals::wait_for_pending(gatehouse, 1).with_context(|| format!("{text} was not asked"))?.remove(0);
     if allowed {
         allow(gatehouse, &question)?;
     } else {
@@ -65,7 +66,7 @@ fn rule(gatehouse: &Gatehouse) -> Result<Value> {
 }
 
 /// Whether the rule waits for its first use, according to both its view and its sentence.
-fn waits(gatehouse: &Gatehouse) -> Result<bool> {
+fn is_unbound(gatehouse: &Gatehouse) -> Result<bool> {
     let rule = rule(gatehouse)?;
     let waits = rule["reach"]["waitsForFirstUse"].as_bool().context("waits")?;
     let is_said = rule["sentence"]["key"].as_str().context("sentence")? == "rule.waits";
@@ -78,30 +79,33 @@ fn waits(gatehouse: &Gatehouse) -> Result<bool> {
 /// and names the program; allowing it binds the grant to that program, denying leaves it unbound, and
 /// any other program needs approval, also after a restart.
 #[test]
-fn whoever_has_the_token_uses_the_grant_of_its_client() -> Result<()> {
+fn unbound_grant_asks_and_binds_on_first_use() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     let token = gatehouse.add_client("agent")?;
     gatehouse.ask(&["policy", "auto-approve", "Notes", "all", "--client", "agent"])?;
-    ensure!(waits(&gatehouse)?, "it is bound to nothing, and counts");
+    ensure!(is_unbound(&gatehouse)?, "it is bound to nothing, and counts");
 
     // The attacker calls first. A denied call binds nothing.
     let mut thief = connect(&gatehouse, &token, Sdk::Python)?;
-    let question = asked(&gatehouse, &mut thief, "thief 1", false)?;
+    let question = call_and_answer(&gatehouse, &mut thief, "thief 1", false)?;
     let named = warning(&question, "unbound_grant").with_context(|| format!("no warning: {question:#}"))?;
     ensure!(named["program"] == *program(&question) && named["what"]["key"] == "rule.all", "{named}");
-    ensure!(named["grant"] == rule(&gatehouse)?["rule"]["id"] && waits(&gatehouse)?, "{named}");
+    ensure!(named["grant"] == rule(&gatehouse)?["rule"]["id"] && is_unbound(&gatehouse)?, "{named}");
 
     let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;
-    let question = asked(&gatehouse, &mut own, "own 1", true)?;
+    let question = call_and_answer(&gatehouse, &mut own, "own 1", true)?;
     ensure!(warning(&question, "unbound_grant").is_some(), "{question:#}");
-    ensure!(!waits(&gatehouse)? && rule(&gatehouse)?["rule"]["program"] == *program(&question), "not bound");
+    ensure!(
+        !is_unbound(&gatehouse)? && rule(&gatehouse)?["rule"]["program"] == *program(&question),
+        "not bound"
+    );
     ensure!(own.call(NOTE, &note("own 2"))?.is_ok(), "its first use did not bind it");
     ensure!(own.call("list_notes", &json!({}))?.is_ok(), "it is bound for one tool alone");
 
     for turn in 0..2 {
         let mut thief = connect(&gatehouse, &token, Sdk::Python)?;
-        let asks = asked(&gatehouse, &mut thief, &format!("thief {turn} later"), false)?;
+        let asks = call_and_answer(&gatehouse, &mut thief, &format!("thief {turn} later"), false)?;
         ensure!(warning(&asks, "unbound_grant").is_none(), "it can be bound twice: {asks:#}");
         let other = warning(&asks, "other_program").with_context(|| format!("{asks:#}"))?;
         ensure!(other["before"] == *program(&question), "{other}");
@@ -122,27 +126,27 @@ fn whoever_has_the_token_uses_the_grant_of_its_client() -> Result<()> {
 /// both. Stopped by: the approval binds the grant to the program that was shown; the other request ends,
 /// its answer is too late, and it is put again without the grant. The same holds for a temporary grant.
 #[test]
-fn two_programs_are_the_first_to_use_a_grant() -> Result<()> {
+fn unbound_grant_binds_to_one_of_two_programs() -> Result<()> {
     for lifetime in ["always", "quit", "15m"] {
         let gatehouse = Gatehouse::start()?;
         gatehouse.await_status("Notes", "connected")?;
         let token = gatehouse.add_client("agent")?;
         let grant = ["policy", "grant", "Notes", "--tool", NOTE, "--client", "agent", "--for", lifetime];
         gatehouse.ask(&grant)?;
-        ensure!(waits(&gatehouse)?, "{lifetime}");
+        ensure!(is_unbound(&gatehouse)?, "{lifetime}");
         let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;
         let call = own.begin(NOTE, &note("own"))?;
-        let shown = asks::waiting(&gatehouse, 1)?.remove(0);
+        let shown = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         let mut thief = connect(&gatehouse, &token, Sdk::Python)?;
         let stolen = thief.begin(NOTE, &note("thief"))?;
-        let both = asks::waiting(&gatehouse, 2)?;
+        let both = approvals::wait_for_pending(&gatehouse, 2)?;
         ensure!(both.iter().all(|one| warning(one, "unbound_grant").is_some()), "{lifetime}: {both:#?}");
         let beside = both.iter().find(|one| one["id"] != shown["id"]).context("one question for two")?;
         allow(&gatehouse, &shown)?;
         ensure!(own.finish(&call)?.is_ok(), "{lifetime}: what was allowed did not run");
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         let anew = loop {
-            let left = asks::waiting(&gatehouse, 1)?.remove(0);
+            let left = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
             if left["id"] != beside["id"] {
                 break left;
             }
@@ -182,7 +186,7 @@ sys.stdout.write(direct.open(request).read().decode())
     });
     let params = json!({ "name": NOTE, "arguments": note(text), "_meta": meta });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    let mut command = Command::new(places::python()?);
+    let mut command = Command::new(paths::python()?);
     command.args(["-c", CODE, &gatehouse.endpoint, &body.to_string()]).env("TOKEN", token);
     Ok(command.stdout(Stdio::piped()).spawn()?)
 }
@@ -191,17 +195,17 @@ sys.stdout.write(direct.open(request).read().decode())
 /// Stopped by: it cannot be determined what runs there, so each call needs approval, nothing permanent
 /// is offered, and an approval binds nothing.
 #[test]
-fn an_unknown_program_uses_the_grant_of_a_client() -> Result<()> {
+fn unbound_grant_never_binds_to_unknown_program() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     let token = gatehouse.add_client("agent")?;
     gatehouse.ask(&["policy", "auto-approve", "Notes", "all", "--client", "agent"])?;
     let is_asked = |text: &str| -> Result<()> {
         let call = unknown_program(&gatehouse, &token, text)?;
-        let question = asks::waiting(&gatehouse, 1)?.remove(0);
+        let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         ensure!(warning(&question, "unbound_grant").is_none(), "{question:#}");
         ensure!(warning(&question, "unknown_program").is_some(), "{question:#}");
-        let choices = asks::choices(&question)?;
+        let choices = approvals::choices(&question)?;
         ensure!(choices.iter().all(|choice| choice["lifetime"] == "once"), "{choices:#?}");
         allow(&gatehouse, &question)?;
         let end = call.wait_with_output()?;
@@ -211,10 +215,10 @@ fn an_unknown_program_uses_the_grant_of_a_client() -> Result<()> {
     };
     for text in ["one", "two"] {
         is_asked(text)?;
-        ensure!(waits(&gatehouse)?, "{text} bound it");
+        ensure!(is_unbound(&gatehouse)?, "{text} bound it");
     }
     let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;
-    asked(&gatehouse, &mut own, "own", true)?;
-    ensure!(!waits(&gatehouse)?, "not bound");
+    call_and_answer(&gatehouse, &mut own, "own", true)?;
+    ensure!(!is_unbound(&gatehouse)?, "not bound");
     is_asked("three")
 }

@@ -3,15 +3,15 @@
 //! resource.
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::client::{Answer, Client, Sdk};
+use gatehouse_tests::client::{CallOutcome, Client, Sdk};
 use gatehouse_tests::gatehouse::{Gatehouse, Person};
-use gatehouse_tests::server::{Over, add};
+use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::{Value, json};
 
 const REVISION: &str = "2025-11-25";
 
-fn said(gatehouse: &Gatehouse, words: &[&str]) -> Result<String> {
-    let output = gatehouse.operator(words)?;
+fn operator_output(gatehouse: &Gatehouse, words: &[&str]) -> Result<String> {
+    let output = gatehouse.run_as_operator(words)?;
     ensure!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
@@ -21,16 +21,16 @@ fn answered(
     person: &mut Person,
     (tool, arguments): (&str, Value),
     answer: &str,
-) -> Result<Answer> {
+) -> Result<CallOutcome> {
     let call = client.begin(tool, &arguments)?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     ensure!(question["ask"]["exposedName"] == tool, "{question:#}");
     person.answer(&question, answer)?;
     client.finish(&call)
 }
 
 #[test]
-fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
+fn simulates_draft_and_sets_auto_approve_for_one_client() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     for server in ["Notes", "Time"] {
         gatehouse.await_status(server, "connected")?;
@@ -60,7 +60,7 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
         change("list_notes").is_some_and(|change| change["rule"]["rule"] == "explicit_deny"),
         "{found:#}"
     );
-    let report = said(&gatehouse, &words)?;
+    let report = operator_output(&gatehouse, &words)?;
     for part in ["add_note", "draft-1", "Of 3 calls since", "1 would be allowed (now 0)", "2 are decided"] {
         ensure!(report.contains(part), "{part} is missing in {report}");
     }
@@ -78,12 +78,12 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
         &["--without", "x"],
     ] {
         let words = [&["policy", "rehearse"][..], wrong].concat();
-        ensure!(!gatehouse.operator(&words)?.status.success(), "{wrong:?} was taken");
+        ensure!(!gatehouse.run_as_operator(&words)?.status.success(), "{wrong:?} was taken");
     }
 
     // An auto-approve setting for one client, on both servers at once, and by the operator only.
     let preset = ["policy", "auto-approve", "all", "--every-server", "--client", "Claude"];
-    ensure!(gatehouse.anyone(&preset)?.status.code() == Some(4), "anybody may allow everything");
+    ensure!(gatehouse.run_unprivileged(&preset)?.status.code() == Some(4), "anybody may allow everything");
     gatehouse.ask(&preset)?;
     // On each server the first use needs approval.
     for wish in [add_note(), time()] {
@@ -107,8 +107,8 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
         let used = ["Notes", "Time"].iter().any(|name| server["config"]["name"] == *name);
         ensure!(rule["lastUsed"].is_number() == used, "{rule:#}");
     }
-    ensure!(said(&gatehouse, &["policy", "show"])?.contains("LAST USED"));
-    let audit = said(&gatehouse, &["audit"])?;
+    ensure!(operator_output(&gatehouse, &["policy", "show"])?.contains("LAST USED"));
+    let audit = operator_output(&gatehouse, &["audit"])?;
     ensure!(audit.contains("runs without asking on Notes for Claude: everything"), "{audit}");
     gatehouse.ask(&["policy", "auto-approve", "Notes", "ask", "--client", "Claude"])?;
     ensure!(answered(&mut client, &mut person, add_note(), "deny")?.is_tool_error());
@@ -120,14 +120,14 @@ fn a_draft_is_rehearsed_and_a_preset_is_for_one_client() -> Result<()> {
 
 /// A masked value is revealed to the operator on request, and to no other caller.
 #[test]
-fn an_argument_is_revealed_to_the_operator() -> Result<()> {
+fn reveals_masked_argument_only_to_operator() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
     let token = gatehouse.add_client("Claude")?;
     let mut client = Client::connect(Sdk::TypeScript, REVISION, &gatehouse.endpoint, Some(&token))?;
     let mut person = gatehouse.person()?;
     let call = client.begin("echo", &json!({ "text": "hello", "password": "hunter2hunter2" }))?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     ensure!(!question.to_string().contains("hunter2"), "{question:#}");
     let arguments = question["ask"]["arguments"].as_array().context("arguments")?;
     let place =
@@ -149,20 +149,20 @@ fn an_argument_is_revealed_to_the_operator() -> Result<()> {
 
 /// A client that requested a resource does not read about a tool (PERM-12).
 #[test]
-fn a_refused_resource_is_called_one() -> Result<()> {
+fn denial_names_resource_not_tool() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
     let token = gatehouse.add_client("Claude")?;
     let mut client = Client::connect(Sdk::TypeScript, REVISION, &gatehouse.endpoint, Some(&token))?;
     let mut person = gatehouse.person()?;
     let refused = std::thread::scope(|scope| {
         let read = scope.spawn(|| client.ask("read", "fixture://note"));
-        let question = person.question()?;
+        let question = person.next_approval()?;
         person.answer(&question, "deny not that one")?;
         read.join().expect("no panic")
     })?;
     let words = refused.text();
-    ensure!(matches!(refused, Answer::Error(_)), "{refused:?}");
+    ensure!(matches!(refused, CallOutcome::Error(_)), "{refused:?}");
     ensure!(words.contains("no fault of the resource") && words.contains("not that one"), "{words}");
     ensure!(!words.contains("tool"), "{words}");
     Ok(())

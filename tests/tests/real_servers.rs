@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk, npm_server};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::places;
+use gatehouse_tests::paths;
 use serde_json::json;
 
 fn everything(gatehouse: &Gatehouse) -> Result<()> {
@@ -22,7 +22,7 @@ fn everything(gatehouse: &Gatehouse) -> Result<()> {
 }
 
 #[test]
-fn everything_over_stdio_with_progress() -> Result<()> {
+fn calls_everything_server_over_stdio_with_progress() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     everything(&gatehouse)?;
     gatehouse.ask(&["policy", "auto-approve", "everything", "all"])?;
@@ -47,7 +47,7 @@ fn everything_over_stdio_with_progress() -> Result<()> {
 
 /// Over both of its HTTP transports; which one is used is detected.
 #[test]
-fn everything_over_http() -> Result<()> {
+fn calls_everything_server_over_http() -> Result<()> {
     for (transport, path) in [("streamableHttp", "mcp"), ("sse", "sse")] {
         let gatehouse = Gatehouse::start()?;
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -57,8 +57,8 @@ fn everything_over_http() -> Result<()> {
             .arg(transport)
             .env("PORT", port.to_string())
             .stderr(std::process::Stdio::null());
-        let _server = gatehouse_tests::lines::Lines::start("server-everything", &mut command)?;
-        let deadline = std::time::Instant::now() + gatehouse_tests::lines::PATIENCE;
+        let _server = gatehouse_tests::child_process::ChildProcess::start("server-everything", &mut command)?;
+        let deadline = std::time::Instant::now() + gatehouse_tests::child_process::TEST_TIMEOUT;
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             ensure!(std::time::Instant::now() < deadline, "the server never listened");
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -81,7 +81,7 @@ fn everything_over_http() -> Result<()> {
 /// Requests of the everything server to its client: answered by the client, or by the user for a client
 /// that cannot.
 #[test]
-fn everything_asks_its_client() -> Result<()> {
+fn everything_server_requests_reach_client_or_user() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     everything(&gatehouse)?;
     gatehouse.ask(&["policy", "auto-approve", "everything", "all"])?;
@@ -90,7 +90,7 @@ fn everything_asks_its_client() -> Result<()> {
         "form": { "action": "accept", "content": { "name": "Zoe" } }, "sampling": "A model's words",
     });
     for revision in ["2025-11-25", "2026-07-28"] {
-        let mut client = Client::connect_able(revision, &gatehouse.endpoint, &token, &answers)?;
+        let mut client = Client::connect_answering(revision, &gatehouse.endpoint, &token, &answers)?;
         let answer = client.call("trigger-elicitation-request", &json!({}))?;
         ensure!(answer.text().contains("Zoe"), "{revision}: {answer:?}");
         let answer = client.call("trigger-sampling-request", &json!({ "prompt": "Say something" }))?;
@@ -99,7 +99,7 @@ fn everything_asks_its_client() -> Result<()> {
     let mut person = gatehouse.person()?;
     let mut client = Client::connect(Sdk::Python, "2025-11-25", &gatehouse.endpoint, Some(&token))?;
     let call = client.begin("trigger-elicitation-request", &json!({}))?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     ensure!(question["ask"]["ask"] == "elicitation", "{question:#}");
     person.answer(&question, "deny")?;
     let answer = client.finish(&call)?;
@@ -108,7 +108,7 @@ fn everything_asks_its_client() -> Result<()> {
 }
 
 /// One call that shows that a server works.
-struct Proof {
+struct ServerProof {
     name: &'static str,
     command: Vec<String>,
     tool: &'static str,
@@ -118,7 +118,7 @@ struct Proof {
 
 /// Servers from npm and PyPI over standard streams, each checked by a call.
 #[test]
-fn servers_from_npm_and_pypi() -> Result<()> {
+fn calls_servers_from_npm_and_pypi() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let folder = gatehouse.folder("work")?;
     let inside = |name: &str| folder.join(name).display().to_string();
@@ -126,7 +126,7 @@ fn servers_from_npm_and_pypi() -> Result<()> {
         let script = npm_server(package).to_str().context("path")?.to_owned();
         Ok(["node".to_owned(), script].into_iter().chain(more.iter().cloned()).collect())
     };
-    let pythons = [places::python()?, places::older_python()?].map(|python| python.display().to_string());
+    let pythons = [paths::python()?, paths::older_python()?].map(|python| python.display().to_string());
     let [python, older] = &pythons;
     let sqlite = older.replace("bin/python", "bin/mcp-server-sqlite");
     let module = |python: &str, module: &str, more: &[String]| -> Vec<String> {
@@ -153,35 +153,35 @@ fn servers_from_npm_and_pypi() -> Result<()> {
     let entity =
         json!({ "entities": [{ "name": "Ann", "entityType": "person", "observations": ["likes tea"] }] });
     let proofs = [
-        Proof {
+        ServerProof {
             name: "filesystem",
             command: node("server-filesystem", std::slice::from_ref(&repository))?,
             tool: "read_text_file",
             arguments: json!({ "path": inside("hello.txt") }),
             expected: "hello from a file",
         },
-        Proof {
+        ServerProof {
             name: "memory",
             command: node("server-memory", &[])?,
             tool: "create_entities",
             arguments: entity,
             expected: "likes tea",
         },
-        Proof {
+        ServerProof {
             name: "thinking",
             command: node("server-sequential-thinking", &[])?,
             tool: "sequentialthinking",
             arguments: thought,
             expected: "thoughtNumber",
         },
-        Proof {
+        ServerProof {
             name: "git",
             command: module(python, "mcp_server_git", &["--repository".into(), repository.clone()]),
             tool: "git_log",
             arguments: json!({ "repo_path": repository }),
             expected: "The first commit",
         },
-        Proof {
+        ServerProof {
             name: "fetch",
             command: module(
                 python,
@@ -192,7 +192,7 @@ fn servers_from_npm_and_pypi() -> Result<()> {
             arguments: json!({ "url": page }),
             expected: "with words",
         },
-        Proof {
+        ServerProof {
             name: "sqlite",
             command: vec![sqlite, "--db-path".into(), inside("data.db")],
             tool: "create_table",
@@ -201,7 +201,7 @@ fn servers_from_npm_and_pypi() -> Result<()> {
         },
     ];
     let token = gatehouse.add_client("Tester")?;
-    for Proof { name, command, tool, arguments, expected } in proofs {
+    for ServerProof { name, command, tool, arguments, expected } in proofs {
         let mut words = vec!["servers", "add", name];
         let memory = format!("MEMORY_FILE_PATH={}", inside("memory.json"));
         if name == "memory" {
@@ -243,7 +243,7 @@ fn page(body: &'static str) -> Result<String> {
 
 /// The built-in fetch refuses this machine unless it was allowed, and then reads the page.
 #[test]
-fn the_built_in_fetch_stays_outside_unless_allowed() -> Result<()> {
+fn builtin_fetch_rejects_local_addresses_unless_allowed() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let url = page("<h1>A page</h1><p>with words</p>")?;
     let token = gatehouse.add_client("Tester")?;
@@ -263,9 +263,9 @@ fn the_built_in_fetch_stays_outside_unless_allowed() -> Result<()> {
 }
 
 #[test]
-fn time_from_pypi() -> Result<()> {
+fn calls_time_server_from_pypi() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let python = places::python()?;
+    let python = paths::python()?;
     let python = python.to_str().context("path")?;
     gatehouse.ask(&["servers", "add", "clock", "--", python, "-m", "mcp_server_time"])?;
     gatehouse.await_status("clock", "connected")?;
@@ -278,7 +278,7 @@ fn time_from_pypi() -> Result<()> {
 }
 
 #[test]
-fn the_built_in_servers_need_no_runtime() -> Result<()> {
+fn builtin_servers_need_no_runtime() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let folder = gatehouse.folder("shared")?;
     std::fs::write(folder.join("hello.txt"), "hello")?;

@@ -7,9 +7,9 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::window::{Desktop, Page, RealWindow};
+use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
 use serde_json::{Value, json};
 
 /// Every command of the main window, with valid arguments.
@@ -65,7 +65,7 @@ const OF_NOBODY: [&str; 8] = [
     "plugin:app|version",
 ];
 
-fn refused(page: Page<'_>, command: &str, args: &Value) {
+fn assert_refused(page: WebPage<'_>, command: &str, args: &Value) {
     let answer = page.invoke(command, args);
     let refusal = answer.expect_err(&format!("{command} was not refused")).to_string();
     assert!(refusal.contains("not allowed") || refusal.contains("not found"), "{command}: {refusal}");
@@ -83,21 +83,21 @@ fn granted(capability: &str) -> Result<BTreeSet<String>> {
 }
 
 #[test]
-fn each_window_may_do_its_own_and_nothing_else() -> Result<()> {
+fn windows_call_only_their_own_commands() -> Result<()> {
     let desktop = Desktop::start()?;
-    let window = RealWindow::start(&desktop)?;
+    let window = AppWindow::start(&desktop)?;
     let (main, prompt) = (window.main(), window.prompt());
     assert_eq!(names(&of_main()), granted(include_str!("../../src-tauri/capabilities/main.json"))?);
     assert_eq!(names(&of_prompt()), granted(include_str!("../../src-tauri/capabilities/prompt.json"))?);
     for (command, args) in of_prompt() {
-        refused(main, command, &args);
+        assert_refused(main, command, &args);
     }
     for (command, args) in of_main() {
-        refused(prompt, command, &args);
+        assert_refused(prompt, command, &args);
     }
     for command in OF_NOBODY {
-        refused(main, command, &json!({}));
-        refused(prompt, command, &json!({}));
+        assert_refused(main, command, &json!({}));
+        assert_refused(prompt, command, &json!({}));
     }
     assert_eq!(main.invoke("command", &json!({"name": "status", "args": {}}))?["secrets"], "keychain");
     assert_eq!(prompt.invoke("prompt_pending", &json!({ "known": [] }))?, json!([]));
@@ -145,9 +145,9 @@ const WAYS_OUT: [&str; 4] = [
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
 
 #[test]
-fn no_page_runs_other_code_talks_to_others_or_goes_elsewhere() -> Result<()> {
+fn pages_cannot_run_foreign_code_or_navigate_away() -> Result<()> {
     let desktop = Desktop::start()?;
-    let window = RealWindow::start(&desktop)?;
+    let window = AppWindow::start(&desktop)?;
     let others = TcpListener::bind(("127.0.0.1", 0))?;
     others.set_nonblocking(true)?;
     let there = json!(format!("http://{}/", others.local_addr()?));
@@ -180,14 +180,14 @@ fn no_page_runs_other_code_talks_to_others_or_goes_elsewhere() -> Result<()> {
 }
 
 #[test]
-fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
+fn prompt_shows_without_focus_and_delays_input() -> Result<()> {
     let desktop = Desktop::start()?;
-    let window = RealWindow::start(&desktop)?;
+    let window = AppWindow::start(&desktop)?;
     let (main, prompt) = (window.main(), window.prompt());
-    let mut client = connected(main)?;
+    let mut client = connect_client(main)?;
     desktop.until_visible("Gatehouse", true)?;
-    desktop.tool(&["search", "--onlyvisible", "--name", "^Gatehouse$", "windowactivate", "--sync"])?;
-    assert_eq!(desktop.focused()?, "Gatehouse");
+    desktop.xdotool(&["search", "--onlyvisible", "--name", "^Gatehouse$", "windowactivate", "--sync"])?;
+    assert_eq!(desktop.focused_window()?, "Gatehouse");
     assert!(!desktop.is_visible("Gatehouse asks")?);
 
     let call = client.begin("current_time", &json!({}))?;
@@ -196,7 +196,7 @@ fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
         "const [ask] = await window.__TAURI_INTERNALS__.invoke('prompt_pending', { known: [] }); \
          return { id: ask.id, hash: ask.ask.hash }",
     )?;
-    assert_eq!(desktop.focused()?, "Gatehouse", "the keyboard stays where it was");
+    assert_eq!(desktop.focused_window()?, "Gatehouse", "the keyboard stays where it was");
     let answer = json!({"answers": [{
         "id": at_once["id"], "hash": at_once["hash"],
         "answer": {"answer": "deny", "choice": {"lifetime": "once", "width": "call", "everyClient": false, "conditions": []}, "reason": "not now"},
@@ -208,7 +208,7 @@ fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
     let early = prompt.invoke("prompt_answer", &answer).unwrap_err().to_string();
     assert!(early.contains("refused") || early.contains("not_permitted"), "{early}");
     while prompt.invoke("prompt_answer", &answer).is_err() {
-        assert!(raised.elapsed() < PATIENCE, "the answer is never taken");
+        assert!(raised.elapsed() < TEST_TIMEOUT, "the answer is never taken");
     }
     assert!(raised.elapsed() > Duration::from_millis(400), "the guard slept for less than it should");
     let end = client.finish(&call)?;
@@ -219,9 +219,9 @@ fn a_question_comes_up_without_the_keyboard_and_wakes_slowly() -> Result<()> {
 
 /// The shortcut works whichever window has the keyboard focus.
 #[test]
-fn the_keys_pause_everything_from_anywhere() -> Result<()> {
+fn global_shortcut_pauses_everything() -> Result<()> {
     let desktop = Desktop::start()?;
-    let window = RealWindow::start(&desktop)?;
+    let window = AppWindow::start(&desktop)?;
     let main = window.main();
     let paused = || -> Result<bool> {
         let status = main.invoke("command", &json!({"name": "status", "args": {}}))?;
@@ -230,8 +230,8 @@ fn the_keys_pause_everything_from_anywhere() -> Result<()> {
     main.invoke("hide_main", &json!({}))?;
     desktop.until_visible("Gatehouse", false)?;
     assert!(!paused()?);
-    desktop.tool(&["key", "ctrl+alt+shift+p"])?;
-    let deadline = Instant::now() + PATIENCE;
+    desktop.xdotool(&["key", "ctrl+alt+shift+p"])?;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !paused()? {
         assert!(Instant::now() < deadline, "the keys are not heard");
     }
@@ -239,7 +239,7 @@ fn the_keys_pause_everything_from_anywhere() -> Result<()> {
 }
 
 /// A client of its own, connected to the gateway of this window.
-fn connected(main: Page<'_>) -> Result<Client> {
+fn connect_client(main: WebPage<'_>) -> Result<Client> {
     let minted = main.invoke("command", &json!({"name": "clients.add", "args": {"name": "Claude Code"}}))?;
     let (endpoint, token) = (minted["endpoint"].as_str().unwrap(), minted["token"].as_str().unwrap());
     Client::connect(Sdk::TypeScript, "2026-07-28", endpoint, Some(token))

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::ChildProcess;
 use gatehouse_tests::client::npm_server;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
-use gatehouse_tests::lines::Lines;
 use serde_json::{Value, json};
 
 const STATIC: &str = "demo://resource/static/document/features.md";
@@ -22,28 +22,28 @@ fn add(gatehouse: &Gatehouse, name: &str) -> Result<()> {
 }
 
 /// The same server without a gateway.
-struct Direct {
-    lines: Lines,
+struct DirectClient {
+    lines: ChildProcess,
     asked: u32,
 }
 
-impl Direct {
+impl DirectClient {
     fn start() -> Result<Self> {
         let mut command = Command::new("node");
         command.arg(npm_server("server-everything")).arg("stdio").stderr(Stdio::null());
-        let mut direct = Self { lines: Lines::start("server-everything", &mut command)?, asked: 0 };
+        let mut direct = Self { lines: ChildProcess::start("server-everything", &mut command)?, asked: 0 };
         let hello = json!({
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "direct", "version": "1" },
         });
         direct.ask("initialize", &hello)?;
-        direct.lines.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
+        direct.lines.write_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
         Ok(direct)
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.asked += 1;
         let request = json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params });
-        self.lines.say(&request.to_string())?;
+        self.lines.write_line(&request.to_string())?;
         loop {
             let line: Value = serde_json::from_str(&self.lines.next_line()?)?;
             if line["id"] == self.asked && line.get("method").is_none() {
@@ -97,7 +97,7 @@ fn end(running: JoinHandle<Result<Value>>) -> Result<Value> {
 }
 
 /// The requests: method, params, and how the approval request names them.
-fn wishes() -> [(&'static str, Value, Value); 5] {
+fn requests() -> [(&'static str, Value, Value); 5] {
     let completed = |reference: Value, name: &str, value: &str| json!({ "ref": reference, "argument": { "name": name, "value": value } });
     [
         ("resources/read", json!({ "uri": STATIC }), json!({ "kind": "resource", "uri": STATIC })),
@@ -136,7 +136,7 @@ fn plain(answer: &Value) -> Value {
 }
 
 #[test]
-fn lists_are_the_servers_own() -> Result<()> {
+fn lists_match_direct_server() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Reader")?;
     let ask = |method| ask(&gatehouse.endpoint, &token, method, &json!({}));
@@ -150,7 +150,7 @@ fn lists_are_the_servers_own() -> Result<()> {
         ensure!(answer["result"][member] == json!([]), "{method} before there is a server: {answer}");
     }
     add(&gatehouse, "everything")?;
-    let mut direct = Direct::start()?;
+    let mut direct = DirectClient::start()?;
     for (method, member) in lists {
         let answer = ask(method)?;
         let own = direct.ask(method, &json!({}))?;
@@ -162,15 +162,15 @@ fn lists_are_the_servers_own() -> Result<()> {
 }
 
 #[test]
-fn every_read_asks_and_is_then_what_the_server_says() -> Result<()> {
+fn reads_ask_and_match_direct_server() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     add(&gatehouse, "everything")?;
     let token = gatehouse.add_client("Reader")?;
     let mut person = gatehouse.person()?;
-    let mut direct = Direct::start()?;
-    for (method, params, subject) in wishes() {
+    let mut direct = DirectClient::start()?;
+    for (method, params, subject) in requests() {
         let running = begin(&gatehouse, &token, method, params.clone());
-        let question = person.question()?;
+        let question = person.next_approval()?;
         ensure!(question["ask"]["subject"] == subject, "{method}: {question:#}");
         ensure!(question["ask"]["class"]["class"] == "read", "{method}: {question:#}");
         person.answer(&question, "deny not that one")?;
@@ -180,7 +180,7 @@ fn every_read_asks_and_is_then_what_the_server_says() -> Result<()> {
         ensure!(words.contains("user refused") && words.contains("not that one"), "{refused}");
 
         let running = begin(&gatehouse, &token, method, params.clone());
-        let question = person.question()?;
+        let question = person.next_approval()?;
         person.answer(&question, "allow")?;
         let answer = end(running)?;
         let own = direct.ask(method, &params)?;
@@ -193,7 +193,7 @@ fn every_read_asks_and_is_then_what_the_server_says() -> Result<()> {
     ensure!(audit.contains("features.md") && audit.contains("args-prompt"), "the audit is silent: {audit}");
 
     gatehouse.ask(&["policy", "auto-approve", "everything", "reads"])?;
-    for (method, params, _) in wishes() {
+    for (method, params, _) in requests() {
         let answer = ask(&gatehouse.endpoint, &token, method, &params)?;
         ensure!(answer.get("result").is_some(), "reads are allowed, yet {method} {answer}");
     }
@@ -206,14 +206,14 @@ fn every_read_asks_and_is_then_what_the_server_says() -> Result<()> {
     // A tool still needs approval: only reads were allowed.
     let running =
         begin(&gatehouse, &token, "tools/call", json!({ "name": "echo", "arguments": { "message": "x" } }));
-    let question = person.question()?;
+    let question = person.next_approval()?;
     person.answer(&question, "deny")?;
     ensure!(end(running)?["result"]["isError"] == true, "a tool passed as a read");
     Ok(())
 }
 
 #[test]
-fn what_two_servers_have_is_told_apart() -> Result<()> {
+fn disambiguates_same_names_of_two_servers() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     add(&gatehouse, "one")?;
     add(&gatehouse, "two")?;
@@ -231,7 +231,7 @@ fn what_two_servers_have_is_told_apart() -> Result<()> {
     ensure!(same[1].starts_with("gatehouse://"), "{uris:?}");
     for (uri, server) in [(*same[0], "one"), (*same[1], "two")] {
         let running = begin(&gatehouse, &token, "resources/read", json!({ "uri": uri }));
-        let question = person.question()?;
+        let question = person.next_approval()?;
         ensure!(question["ask"]["server"]["name"] == server, "{uri}: {question:#}");
         ensure!(question["ask"]["subject"]["uri"] == STATIC, "{uri}: {question:#}");
         person.answer(&question, "allow")?;
@@ -239,7 +239,7 @@ fn what_two_servers_have_is_told_apart() -> Result<()> {
         ensure!(answer["result"]["contents"][0]["uri"] == STATIC, "{answer}");
     }
     let running = begin(&gatehouse, &token, "prompts/get", json!({ "name": "two__simple-prompt" }));
-    let question = person.question()?;
+    let question = person.next_approval()?;
     ensure!(question["ask"]["server"]["name"] == "two", "{question:#}");
     ensure!(question["ask"]["subject"]["name"] == "simple-prompt", "{question:#}");
     person.answer(&question, "allow")?;

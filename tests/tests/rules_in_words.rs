@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::{asks, http};
+use gatehouse_tests::{approvals, http};
 use serde_json::{Value, json};
 
 const CHINESE: (&str, &str) = ("LC_ALL", "zh_CN.UTF-8");
@@ -63,8 +63,8 @@ fn a_question_offers_denials_that_can_be_given_as_they_are() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     let token = gatehouse.add_client("agent")?;
-    let call = http::Waiting::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"milk"}"#);
-    let question = asks::waiting(&gatehouse, 1)?.remove(0);
+    let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"milk"}"#);
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let asked = &question["ask"];
     ensure!(widths(&asked["denials"])? == ["call", "tool", "server", "client"], "{asked:#}");
     let conditions = asked["conditions"].as_array().context("conditions")?;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::server::{Over, Upstream, add, introduce};
+use gatehouse_tests::server::{FixtureServer, ServerTransport, add, add_unconnected};
 use serde_json::{Value, json};
 
 const OLD: &str = "2025-11-25";
@@ -23,8 +23,8 @@ fn status(gatehouse: &Gatehouse, name: &str) -> Result<Value> {
 }
 
 /// Waits until a server has this status.
-fn until(gatehouse: &Gatehouse, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-    let deadline = Instant::now() + PATIENCE;
+fn wait_until(gatehouse: &Gatehouse, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let status = status(gatehouse, name)?;
         if wanted(&status) {
@@ -35,17 +35,17 @@ fn until(gatehouse: &Gatehouse, name: &str, wanted: impl Fn(&Value) -> bool) -> 
     }
 }
 
-fn written(path: &Path, words: &str) -> usize {
+fn count_lines(path: &Path, words: &str) -> usize {
     fs::read_to_string(path).unwrap_or_default().lines().filter(|line| line.contains(words)).count()
 }
 
 /// A remote URL without a given transport: Streamable HTTP, or the older transport if the server does
 /// not accept that; a WebSocket by its URL. A call succeeds over each.
 #[test]
-fn each_transport_carries_calls() -> Result<()> {
+fn calls_over_each_transport() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Tester")?;
-    for over in Over::ALL {
+    for over in ServerTransport::ALL {
         let name = format!("{over:?}");
         let _upstream = add(&gatehouse, &name, over, &[])?;
         gatehouse.ask(&["policy", "auto-approve", &name, "all"])?;
@@ -62,7 +62,7 @@ fn each_transport_carries_calls() -> Result<()> {
 
 /// 401 and 403 end the detection of the transport, and so does a server error; 405 continues it.
 #[test]
-fn only_some_statuses_lead_to_the_older_transport() -> Result<()> {
+fn falls_back_to_sse_only_on_some_statuses() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     for (code, state, error) in [
         ("401", "needs_auth", ""),
@@ -76,8 +76,8 @@ fn only_some_statuses_lead_to_the_older_transport() -> Result<()> {
         let log = gatehouse.folder("log")?.join(code);
         let fault = format!("http-status={code}");
         let words = ["--fault", &fault, "--log", log.to_str().context("path")?];
-        let _upstream = introduce(&gatehouse, code, Over::Http, &words)?;
-        let status = until(&gatehouse, code, |status| status["state"] == state)?;
+        let _upstream = add_unconnected(&gatehouse, code, ServerTransport::Http, &words)?;
+        let status = wait_until(&gatehouse, code, |status| status["state"] == state)?;
         if !error.is_empty() {
             ensure!(status["error"] == error, "{code}: {status:#}");
             ensure!(status["message"].as_str().is_some_and(|words| words.contains(code)), "{status:#}");
@@ -85,7 +85,7 @@ fn only_some_statuses_lead_to_the_older_transport() -> Result<()> {
             ensure!(again == (error == "temporary_network"), "{code}: {status:#}");
         }
         // The older transport begins with GET; sign-in discovery uses other paths.
-        let led_on = written(&log, "# GET ") > written(&log, "# GET /.well-known/");
+        let led_on = count_lines(&log, "# GET ") > count_lines(&log, "# GET /.well-known/");
         ensure!(led_on == matches!(code, "404" | "405"), "{code}: the older transport was tried: {led_on}");
         gatehouse.ask(&["servers", "remove", code])?;
     }
@@ -94,11 +94,11 @@ fn only_some_statuses_lead_to_the_older_transport() -> Result<()> {
 
 /// The content of a challenge reaches the user.
 #[test]
-fn a_challenge_says_who_signs_in() -> Result<()> {
+fn challenge_reports_required_sign_in() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let fault = "unauthorized=https://auth.example/.well-known/oauth-protected-resource";
-    let _upstream = introduce(&gatehouse, "locked", Over::Http, &["--fault", fault])?;
-    let status = until(&gatehouse, "locked", |status| status["state"] == "needs_auth")?;
+    let _upstream = add_unconnected(&gatehouse, "locked", ServerTransport::Http, &["--fault", fault])?;
+    let status = wait_until(&gatehouse, "locked", |status| status["state"] == "needs_auth")?;
     ensure!(status["issuer"].as_str().is_some_and(|issuer| issuer.contains("auth.example")), "{status:#}");
     Ok(())
 }
@@ -106,50 +106,53 @@ fn a_challenge_says_who_signs_in() -> Result<()> {
 /// A session that the server lost is opened again and the call is sent again, once; a server that loses
 /// it again fails with a reason, and is not retried for ever.
 #[test]
-fn a_lost_session_is_opened_once_more() -> Result<()> {
+fn reopens_lost_session_once() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Tester")?;
     let log = gatehouse.folder("log")?.join("once");
     let words =
         ["--lifecycle", "legacy", "--fault", "loses-session=1", "--log", log.to_str().context("path")?];
-    let _once = add(&gatehouse, "once", Over::Http, &words)?;
+    let _once = add(&gatehouse, "once", ServerTransport::Http, &words)?;
     gatehouse.ask(&["policy", "auto-approve", "once", "all"])?;
     let mut client = Client::connect(Sdk::TypeScript, OLD, &gatehouse.endpoint, Some(&token))?;
     let answer = client.call("echo", &json!({ "n": 1 }))?;
     ensure!(answer.is_ok(), "{answer:?}");
-    ensure!(written(&log, r#""method":"initialize""#) == 2, "the session was not opened exactly once more");
-    ensure!(written(&log, r#""method":"tools/call""#) == 2, "the call did not go out exactly twice");
-    until(&gatehouse, "once", |status| status["state"] == "connected")?;
+    ensure!(
+        count_lines(&log, r#""method":"initialize""#) == 2,
+        "the session was not opened exactly once more"
+    );
+    ensure!(count_lines(&log, r#""method":"tools/call""#) == 2, "the call did not go out exactly twice");
+    wait_until(&gatehouse, "once", |status| status["state"] == "connected")?;
     gatehouse.ask(&["servers", "remove", "once"])?;
 
     let log = gatehouse.folder("log")?.join("always");
     let words =
         ["--lifecycle", "legacy", "--fault", "loses-session=always", "--log", log.to_str().context("path")?];
-    let _always = add(&gatehouse, "always", Over::Http, &words)?;
+    let _always = add(&gatehouse, "always", ServerTransport::Http, &words)?;
     gatehouse.ask(&["policy", "auto-approve", "always", "all"])?;
     let answer = client.call("echo", &json!({ "n": 2 }))?;
     ensure!(answer.is_tool_error() && answer.text().contains("session"), "{answer:?}");
-    let status = until(&gatehouse, "always", |status| status["state"] == "failed")?;
+    let status = wait_until(&gatehouse, "always", |status| status["state"] == "failed")?;
     ensure!(status["nextRetry"] == Value::Null, "it is tried again by itself: {status:#}");
     ensure!(status["message"].as_str().is_some_and(|words| words.contains("session")), "{status:#}");
-    ensure!(written(&log, r#""method":"initialize""#) == 2, "it went round in a circle");
+    ensure!(count_lines(&log, r#""method":"initialize""#) == 2, "it went round in a circle");
     Ok(())
 }
 
 /// A server that went away and came back at the same address: calls succeed again without user action.
 #[test]
-fn a_remote_server_that_comes_back_is_used_again() -> Result<()> {
+fn reconnects_to_returned_remote_server() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Tester")?;
-    for over in [Over::Http, Over::Sse, Over::Ws] {
+    for over in [ServerTransport::Http, ServerTransport::Sse, ServerTransport::Ws] {
         let name = format!("{over:?}");
         let mut upstream = add(&gatehouse, &name, over, &[])?;
         gatehouse.ask(&["policy", "auto-approve", &name, "all"])?;
         let port = upstream.port()?;
         upstream.kill()?;
         let mut client = Client::connect(Sdk::TypeScript, NEW, &gatehouse.endpoint, Some(&token))?;
-        let _again = Upstream::start_at(over, port, &[])?;
-        let deadline = Instant::now() + PATIENCE;
+        let _again = FixtureServer::start_at(over, port, &[])?;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let answer = client.call("echo", &json!({ "n": 3 }))?;
             if answer.is_ok() {
@@ -164,13 +167,13 @@ fn a_remote_server_that_comes_back_is_used_again() -> Result<()> {
 
 /// Headers of a configuration and of a program reach the server; neither is visible anywhere else.
 #[test]
-fn headers_come_from_the_entry_and_from_a_program() -> Result<()> {
+fn sends_headers_from_entry_and_program() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let program = gatehouse.folder("bin")?.join("headers");
     fs::write(&program, "#!/bin/sh\necho 'X-Printed: printed-secret-1'\n")?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
     let log = gatehouse.folder("log")?.join("headers");
-    let upstream = Upstream::start(Over::Http, &["--log", log.to_str().context("path")?])?;
+    let upstream = FixtureServer::start(ServerTransport::Http, &["--log", log.to_str().context("path")?])?;
     gatehouse.ask(&[
         "servers",
         "add",
@@ -191,7 +194,7 @@ fn headers_come_from_the_entry_and_from_a_program() -> Result<()> {
 
     fs::write(&program, "#!/bin/sh\necho 'not a header'\n")?;
     gatehouse.ask(&["servers", "reconnect", "headed"])?;
-    let status = until(&gatehouse, "headed", |status| status["state"] == "failed")?;
+    let status = wait_until(&gatehouse, "headed", |status| status["state"] == "failed")?;
     ensure!(status["error"] == "configuration", "{status:#}");
     ensure!(
         status["message"].as_str().is_some_and(|words| words.contains("printed something else")),
@@ -203,13 +206,13 @@ fn headers_come_from_the_entry_and_from_a_program() -> Result<()> {
 /// A resource subscription: one subscription at the server for all clients, updates on both revisions,
 /// renewed after a reconnect, and removed with the last subscriber.
 #[test]
-fn watched_resources_are_told_of() -> Result<()> {
+fn notifies_subscribed_resources() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Tester")?;
     for lifecycle in ["legacy", "modern"] {
         let log = gatehouse.folder("log")?.join(lifecycle);
         let words = ["--lifecycle", lifecycle, "--log", log.to_str().context("path")?];
-        let _upstream = add(&gatehouse, lifecycle, Over::Stdio, &words)?;
+        let _upstream = add(&gatehouse, lifecycle, ServerTransport::Stdio, &words)?;
         gatehouse.ask(&["policy", "auto-approve", lifecycle, "all"])?;
         let uri = "fixture://note";
         let mut first = Client::connect(Sdk::TypeScript, OLD, &gatehouse.endpoint, Some(&token))?;
@@ -220,27 +223,33 @@ fn watched_resources_are_told_of() -> Result<()> {
         }
         first.call("write_note", &json!({ "text": "one" }))?;
         for client in [&mut first, &mut second] {
-            ensure!(client.told("updated")?["updated"] == uri, "{lifecycle}: another resource");
+            ensure!(client.next_message("updated")?["updated"] == uri, "{lifecycle}: another resource");
         }
         gatehouse.ask(&["servers", "reconnect", lifecycle])?;
         gatehouse.await_status(lifecycle, "connected")?;
         // The subscription is renewed concurrently with the reconnect.
         let subscribes =
             if lifecycle == "legacy" { r#""method":"resources/subscribe""# } else { "resourceSubscriptions" };
-        let deadline = Instant::now() + PATIENCE;
-        while written(&log, subscribes) < 2 {
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        while count_lines(&log, subscribes) < 2 {
             ensure!(Instant::now() < deadline, "{lifecycle}: it was not watched again");
             std::thread::sleep(Duration::from_millis(10));
         }
         ensure!(second.ask("unwatch", uri)?.is_ok(), "{lifecycle}: unwatch");
         first.call("write_note", &json!({ "text": "two" }))?;
-        ensure!(first.told("updated")?["updated"] == uri, "{lifecycle}: not told after the reconnect");
-        ensure!(second.so_far("updated") == 0, "{lifecycle}: told although no longer wanted");
+        ensure!(
+            first.next_message("updated")?["updated"] == uri,
+            "{lifecycle}: not told after the reconnect"
+        );
+        ensure!(second.buffered_count("updated") == 0, "{lifecycle}: told although no longer wanted");
         if lifecycle == "legacy" {
-            ensure!(written(&log, r#""method":"resources/subscribe""#) == 2, "one subscription serves all");
+            ensure!(
+                count_lines(&log, r#""method":"resources/subscribe""#) == 2,
+                "one subscription serves all"
+            );
             ensure!(first.ask("unwatch", uri)?.is_ok(), "unwatch");
-            let deadline = Instant::now() + PATIENCE;
-            while written(&log, r#""method":"resources/unsubscribe""#) == 0 {
+            let deadline = Instant::now() + TEST_TIMEOUT;
+            while count_lines(&log, r#""method":"resources/unsubscribe""#) == 0 {
                 ensure!(Instant::now() < deadline, "the subscription was never given back");
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -253,7 +262,7 @@ fn watched_resources_are_told_of() -> Result<()> {
 /// Undeclared capabilities are not requested: lists are empty, everything else is a clear error, and in
 /// strict mode lists are too.
 #[test]
-fn undeclared_capabilities_are_not_asked_for() -> Result<()> {
+fn does_not_request_undeclared_capabilities() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let log = gatehouse.folder("log")?.join("bare");
     let words = [
@@ -266,7 +275,7 @@ fn undeclared_capabilities_are_not_asked_for() -> Result<()> {
         "--log",
         log.to_str().context("path")?,
     ];
-    let _upstream = add(&gatehouse, "bare", Over::Stdio, &words)?;
+    let _upstream = add(&gatehouse, "bare", ServerTransport::Stdio, &words)?;
     let servers = gatehouse.ask(&["servers", "list"])?;
     let bare = servers.as_array().into_iter().flatten().find(|server| server["config"]["name"] == "bare");
     let declared = &bare.context("no server")?["declared"];
@@ -275,7 +284,7 @@ fn undeclared_capabilities_are_not_asked_for() -> Result<()> {
         "{declared}"
     );
     ensure!(
-        written(&log, "resources/") + written(&log, "prompts/") + written(&log, "logging/") == 0,
+        count_lines(&log, "resources/") + count_lines(&log, "prompts/") + count_lines(&log, "logging/") == 0,
         "it was asked"
     );
     Ok(())
@@ -283,13 +292,13 @@ fn undeclared_capabilities_are_not_asked_for() -> Result<()> {
 
 /// A result that violates the tool's schema passes through unchanged and is flagged.
 #[test]
-fn results_that_break_their_promise_are_flagged() -> Result<()> {
+fn flags_results_violating_output_schema() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let token = gatehouse.add_client("Tester")?;
     for (fault, flagged) in [("pages", false), ("wrong-output", true), ("no-output", true)] {
-        let _upstream = add(&gatehouse, fault, Over::Stdio, &["--fault", fault])?;
+        let _upstream = add(&gatehouse, fault, ServerTransport::Stdio, &["--fault", fault])?;
         gatehouse.ask(&["policy", "auto-approve", fault, "all"])?;
-        let body = gatehouse_tests::http::modern(
+        let body = gatehouse_tests::http::stateless_request(
             &gatehouse.endpoint,
             &token,
             "tools/call",
@@ -308,13 +317,13 @@ fn results_that_break_their_promise_are_flagged() -> Result<()> {
 
 /// The lists of a server with 10,000 tools and of one whose list never ends are both read to an end.
 #[test]
-fn long_lists_end() -> Result<()> {
+fn bounds_long_lists() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _many = add(&gatehouse, "many", Over::Stdio, &["--fault", "many-tools"])?;
+    let _many = add(&gatehouse, "many", ServerTransport::Stdio, &["--fault", "many-tools"])?;
     let many = gatehouse.await_status("many", "connected")?;
     ensure!(many["counts"]["tools"].as_u64().is_some_and(|count| count >= 10_000), "{}", many["counts"]);
     for fault in ["endless-paging", "repeated-cursor"] {
-        let _upstream = add(&gatehouse, fault, Over::Stdio, &["--fault", fault])?;
+        let _upstream = add(&gatehouse, fault, ServerTransport::Stdio, &["--fault", fault])?;
         let found = gatehouse.await_status(fault, "connected")?;
         let tail = found["logTail"].to_string();
         ensure!(tail.contains("not read to its end"), "{fault}: {tail}");
@@ -329,9 +338,9 @@ fn long_lists_end() -> Result<()> {
 /// A server that no longer answers is detected by its health check and reconnected, over standard
 /// streams and over HTTP.
 #[test]
-fn a_silent_server_is_found() -> Result<()> {
+fn health_check_reconnects_silent_server() -> Result<()> {
     let gatehouse = Gatehouse::start_with(|data| {
-        let program = gatehouse_tests::places::program("fixture-server")?;
+        let program = gatehouse_tests::paths::program("fixture-server")?;
         let entry = json!({ "mcpServers": { "silent": {
             "command": program, "args": ["--fault", "half-open"],
             "limits": { "healthEverySecs": 1, "healthTimeoutSecs": 1, "healthFailures": 2 },
@@ -339,9 +348,9 @@ fn a_silent_server_is_found() -> Result<()> {
         Ok(fs::write(data.join("servers.json"), entry.to_string())?)
     })?;
     let mut person = gatehouse.person()?;
-    let question = person.question()?;
+    let question = person.next_approval()?;
     person.answer(&question, "allow")?;
-    let failed = until(&gatehouse, "silent", |status| status["state"] == "failed")?;
+    let failed = wait_until(&gatehouse, "silent", |status| status["state"] == "failed")?;
     ensure!(failed["message"].as_str().is_some_and(|words| words.contains("2 health checks")), "{failed:#}");
     ensure!(failed["nextRetry"] != Value::Null, "it is not tried again: {failed:#}");
     gatehouse.await_status("silent", "connected")?;
@@ -351,17 +360,17 @@ fn a_silent_server_is_found() -> Result<()> {
 /// Started with only a home folder, as from a desktop entry, the login shell's PATH is found; and a
 /// missing runtime is named before anything is started.
 #[test]
-fn a_bare_environment_finds_the_users_programs() -> Result<()> {
+fn bare_environment_resolves_user_programs() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let bin = folder.path().join("bin");
     fs::create_dir(&bin)?;
-    std::os::unix::fs::symlink(gatehouse_tests::places::program("fixture-server")?, bin.join("my-server"))?;
+    std::os::unix::fs::symlink(gatehouse_tests::paths::program("fixture-server")?, bin.join("my-server"))?;
     fs::write(folder.path().join(".profile"), format!("PATH={}:$PATH; export PATH\n", bin.display()))?;
     let gatehouse = Gatehouse::start_bare(folder.path())?;
     gatehouse.ask(&["servers", "add", "mine", "--", "my-server"])?;
     gatehouse.await_status("mine", "connected")?;
     gatehouse.ask(&["servers", "add", "missing", "--", "bun", "x", "some-server"])?;
-    let status = until(&gatehouse, "missing", |status| status["state"] == "failed")?;
+    let status = wait_until(&gatehouse, "missing", |status| status["state"] == "failed")?;
     let words = status["message"].as_str().unwrap_or_default();
     ensure!(
         status["error"] == "configuration" && words.contains("bun") && words.contains("Bun"),
@@ -376,7 +385,7 @@ fn a_bare_environment_finds_the_users_programs() -> Result<()> {
 fn variables_that_the_window_withholds_reach_servers() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     gatehouse.stop()?;
-    gatehouse.launch_in(&[
+    gatehouse.launch_with_env(&[
         ("GATEHOUSE_USER_SSL_CERT_FILE", "/company/ca.pem"),
         ("GATEHOUSE_USER_WITHHELD_WORD", "xyzzy"),
     ])?;
@@ -387,7 +396,7 @@ fn variables_that_the_window_withholds_reach_servers() -> Result<()> {
     let transport = json!({ "type": "stdio", "command": "sh", "args": ["-c", script], "env": env });
     let draft = json!({ "name": "mine", "transport": transport });
     gatehouse.command("servers.add", &json!({ "draft": draft, "trustLabels": false, "secrets": [] }))?;
-    let status = until(&gatehouse, "mine", |status| status["state"] == "failed")?;
+    let status = wait_until(&gatehouse, "mine", |status| status["state"] == "failed")?;
     let words = status["message"].as_str().unwrap_or_default();
     let wanted = format!("certificates {certificates}, word xyzzy, kept back");
     ensure!(words.contains(&wanted), "{wanted}: {status:#}");

@@ -4,24 +4,24 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::server::{Over, add};
+use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::{Value, json};
 
 fn slow(gatehouse: &Gatehouse, token: &str, ms: u32) -> Result<String> {
     let params = format!(r#""name":"slow","arguments":{{"ms":{ms}}}"#);
-    Ok(http::modern(&gatehouse.endpoint, token, "tools/call", &params)?.body)
+    Ok(http::stateless_request(&gatehouse.endpoint, token, "tools/call", &params)?.body)
 }
 
 /// The limit for all servers ends a call, a server's own takes precedence, and "none" means no limit;
 /// also the cap.
 #[test]
-fn a_call_ends_at_the_limit_of_its_server_or_of_all() -> Result<()> {
+fn call_timeout_uses_server_or_global_limit() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     let token = gatehouse.add_client("Tester")?;
     let ends = |ms| -> Result<bool> { Ok(slow(&gatehouse, &token, ms)?.contains("did not answer within")) };
@@ -45,16 +45,16 @@ fn a_call_ends_at_the_limit_of_its_server_or_of_all() -> Result<()> {
     let file = std::fs::read_to_string(gatehouse.data_dir().join("servers.json"))?;
     let file: Value = serde_json::from_str(&file)?;
     ensure!(file["mcpServers"]["raw"]["limits"]["callCapSecs"] == 1, "{file:#}");
-    let refused = gatehouse.operator(&["settings", "set", "--call-limit", "0"])?;
+    let refused = gatehouse.run_as_operator(&["settings", "set", "--call-limit", "0"])?;
     ensure!(!refused.status.success(), "a limit of nothing is taken");
     Ok(())
 }
 
 /// Progress restarts the limit for calls without progress.
 #[test]
-fn progress_keeps_a_call_alive() -> Result<()> {
+fn progress_resets_idle_timeout() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &[])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
     gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
     gatehouse.ask(&["settings", "set", "--call-limit", "2"])?;
     let token = gatehouse.add_client("Tester")?;
@@ -75,7 +75,7 @@ fn names(gatehouse: &Gatehouse) -> Result<Vec<String>> {
 /// The naming mode applies at once to a connected client, for calls and across a restart; permissions
 /// stay, and switching back restores the old names.
 #[test]
-fn tools_are_named_as_is_set() -> Result<()> {
+fn applies_tool_naming_mode() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     gatehouse.ask(&["policy", "grant", "Notes", "--tool", "list_notes"])?;
@@ -86,7 +86,7 @@ fn tools_are_named_as_is_set() -> Result<()> {
     client.tools()?;
     for (mode, name) in [("server", "Notes__list_notes"), ("mcp-server", "mcp__Notes__list_notes")] {
         gatehouse.ask(&["settings", "set", "--tool-names", mode])?;
-        client.told("toolsChanged")?;
+        client.next_message("toolsChanged")?;
         let seen = client.tools()?;
         ensure!(seen.iter().any(|tool| tool["name"] == name), "{mode}: {seen:?}");
         ensure!(seen.iter().all(|tool| tool["name"] != "list_notes"), "{mode}: both names are there");
@@ -104,15 +104,15 @@ fn tools_are_named_as_is_set() -> Result<()> {
 
 /// An undeclared list is an error with a reason in strict mode, and an empty list otherwise.
 #[test]
-fn strict_mode_makes_an_undeclared_list_an_error() -> Result<()> {
+fn strict_mode_rejects_undeclared_list() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let without = ["--without", "tools", "--without", "prompts"];
-    let _upstream = add(&gatehouse, "bare", Over::Stdio, &without)?;
+    let _upstream = add(&gatehouse, "bare", ServerTransport::Stdio, &without)?;
     let offer = || gatehouse.command("servers.offer", &json!({ "server": "bare" }));
     ensure!(gatehouse.ask(&["tools", "list", "--server", "bare"])? == json!([]), "not empty");
     ensure!(offer()?["promptsProblem"].is_null(), "an error without strict mode");
     gatehouse.ask(&["servers", "limits", "bare", "--strict", "on"])?;
-    let refused = gatehouse.operator(&["tools", "list", "--server", "bare"])?;
+    let refused = gatehouse.run_as_operator(&["tools", "list", "--server", "bare"])?;
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     ensure!(!refused.status.success() && said.contains("does not declare"), "{said}");
     let offered = offer()?;
@@ -127,14 +127,14 @@ fn strict_mode_makes_an_undeclared_list_an_error() -> Result<()> {
 
 /// A tool that is left out of the catalog is named with the reason; the others are there.
 #[test]
-fn a_tool_that_is_left_out_is_named_with_the_reason() -> Result<()> {
+fn reports_excluded_tool_with_reason() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let _upstream = add(&gatehouse, "raw", Over::Stdio, &["--fault", "bad-header"])?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &["--fault", "bad-header"])?;
     let left_out = gatehouse.ask(&["tools", "left-out", "--server", "raw"])?;
     let list = left_out.as_array().context("no list")?;
     ensure!(list.len() == 1 && list[0]["name"] == "spoilt", "{left_out:#}");
     ensure!(list[0]["reason"].to_string().contains("x-mcp-header"), "{left_out:#}");
-    let words = gatehouse.operator(&["tools", "list", "--server", "raw"])?;
+    let words = gatehouse.run_as_operator(&["tools", "list", "--server", "raw"])?;
     let words = String::from_utf8_lossy(&words.stdout).into_owned();
     ensure!(words.contains("Left out") && words.contains("spoilt") && words.contains("echo"), "{words}");
     ensure!(gatehouse.stderr().contains("spoilt"), "the log says nothing of it");
@@ -144,7 +144,7 @@ fn a_tool_that_is_left_out_is_named_with_the_reason() -> Result<()> {
 
 /// An auto-approve setting that would cover nothing is refused; otherwise the reply says what it covers.
 #[test]
-fn auto_approve_says_what_it_covers() -> Result<()> {
+fn auto_approve_reports_coverage() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     gatehouse.ask(&["servers", "autostart", "Notes", "off"])?;
@@ -152,7 +152,7 @@ fn auto_approve_says_what_it_covers() -> Result<()> {
     gatehouse.launch()?;
     gatehouse.await_status("Time", "connected")?;
     gatehouse.await_status("Notes", "stopped")?;
-    let refused = gatehouse.operator(&["policy", "auto-approve", "Notes", "all"])?;
+    let refused = gatehouse.run_as_operator(&["policy", "auto-approve", "Notes", "all"])?;
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     ensure!(!refused.status.success() && said.contains("not known") && said.contains("Start"), "{said}");
     ensure!(gatehouse.ask(&["policy", "show"])?["rules"] == json!([]), "a rule for nothing was made");
@@ -167,7 +167,7 @@ fn auto_approve_says_what_it_covers() -> Result<()> {
     // Its tools are known from the last connection, and still covered when it is set again.
     let again = gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
     ensure!(again["servers"][0]["tools"] == set["servers"][0]["tools"], "{again:#}");
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while gatehouse.ask(&["policy", "auto-approve", "Notes", "ask"])?["servers"][0]["tools"] != json!([]) {
         ensure!(Instant::now() < deadline, "asking covers something");
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::places;
+use gatehouse_tests::paths;
 
 /// Processes whose command line contains a text.
 fn processes(mark: &str) -> Vec<u32> {
@@ -23,7 +23,7 @@ fn processes(mark: &str) -> Vec<u32> {
 }
 
 fn await_processes(mark: &str, wanted: usize) -> Result<Vec<u32>> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let found = processes(mark);
         if found.len() == wanted {
@@ -37,7 +37,7 @@ fn await_processes(mark: &str, wanted: usize) -> Result<Vec<u32>> {
 }
 
 fn add_fixture(gatehouse: &Gatehouse, name: &str, more: &[&str]) -> Result<String> {
-    let server = places::program("fixture-server")?;
+    let server = paths::program("fixture-server")?;
     let log = gatehouse.folder("log")?.join(name);
     let mark = log.to_str().context("path")?.to_owned();
     let mut words = vec!["servers", "add", name, "--", server.to_str().context("path")?, "--log", &mark];
@@ -47,14 +47,14 @@ fn add_fixture(gatehouse: &Gatehouse, name: &str, more: &[&str]) -> Result<Strin
 }
 
 #[test]
-fn a_killed_server_comes_back_and_says_how_it_died() -> Result<()> {
+fn restarts_killed_server_and_reports_exit() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let mark = add_fixture(&gatehouse, "raw", &[])?;
     gatehouse.await_status("raw", "connected")?;
     let first = await_processes(&mark, 1)?;
     let pid = first.first().context("pid")?.to_string();
     ensure!(std::process::Command::new("kill").args(["-KILL", &pid]).status()?.success(), "kill failed");
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let now = processes(&mark);
         if now.len() == 1 && now != first {
@@ -68,14 +68,14 @@ fn a_killed_server_comes_back_and_says_how_it_died() -> Result<()> {
 }
 
 #[test]
-fn a_stop_leaves_no_process_whatever_the_child_does() -> Result<()> {
+fn stop_leaves_no_process() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     let stubborn = add_fixture(&gatehouse, "stubborn", &["--fault", "ignores-sigterm"])?;
     let holder = add_fixture(&gatehouse, "holder", &["--fault", "grandchild-holds-stdout"])?;
     let escaped = gatehouse.folder("log")?.join("escaped").to_str().context("path")?.to_owned();
     let script = format!(
         "setsid python3 -c 'import time; time.sleep(600)' {escaped} & exec {} --log {escaped}",
-        places::program("fixture-server")?.display()
+        paths::program("fixture-server")?.display()
     );
     gatehouse.ask(&["servers", "add", "escaped", "--", "sh", "-c", &script])?;
     for name in ["stubborn", "holder", "escaped"] {
@@ -93,7 +93,7 @@ fn a_stop_leaves_no_process_whatever_the_child_does() -> Result<()> {
 }
 
 #[test]
-fn sigkill_of_gatehouse_leaves_no_orphan() -> Result<()> {
+fn sigkill_leaves_no_orphans() -> Result<()> {
     for _ in 0..5 {
         let mut gatehouse = Gatehouse::start()?;
         let plain = add_fixture(&gatehouse, "plain", &[])?;
@@ -101,7 +101,7 @@ fn sigkill_of_gatehouse_leaves_no_orphan() -> Result<()> {
         let escaped = gatehouse.folder("log")?.join("escaped").to_str().context("path")?.to_owned();
         let script = format!(
             "setsid python3 -c 'import time; time.sleep(600)' {escaped} & exec {} --log {escaped}",
-            places::program("fixture-server")?.display()
+            paths::program("fixture-server")?.display()
         );
         gatehouse.ask(&["servers", "add", "escaped", "--", "sh", "-c", &script])?;
         for name in ["plain", "stubborn", "escaped"] {
@@ -118,7 +118,7 @@ fn sigkill_of_gatehouse_leaves_no_orphan() -> Result<()> {
 }
 
 #[test]
-fn a_start_asked_twice_makes_one_process() -> Result<()> {
+fn repeated_start_creates_one_process() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let mark = add_fixture(&gatehouse, "raw", &["--fault", "slow-start"])?;
     for _ in 0..5 {
@@ -130,7 +130,7 @@ fn a_start_asked_twice_makes_one_process() -> Result<()> {
 }
 
 #[test]
-fn one_broken_server_holds_up_no_other() -> Result<()> {
+fn broken_server_does_not_delay_others() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     add_fixture(&gatehouse, "silent", &["--fault", "slow-start"])?;
     add_fixture(&gatehouse, "dies", &["--fault", "dies-at-start"])?;
@@ -144,13 +144,13 @@ fn one_broken_server_holds_up_no_other() -> Result<()> {
 }
 
 #[test]
-fn secrets_of_a_server_reach_it_and_nothing_else() -> Result<()> {
+fn server_secrets_reach_only_that_server() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let seen = gatehouse.folder("log")?.join("env");
     let script = format!(
         "echo \"$API_KEY\" > {}; exec {}",
         seen.display(),
-        places::program("fixture-server")?.display()
+        paths::program("fixture-server")?.display()
     );
     gatehouse.ask(&["servers", "add", "keyed", "--env", "API_KEY=plain-value", "--", "sh", "-c", &script])?;
     gatehouse.await_status("keyed", "connected")?;

@@ -8,29 +8,29 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::places;
-use gatehouse_tests::window::{Desktop, Page, RealWindow};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
+use gatehouse_tests::paths;
+use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
 use serde_json::{Value, json};
 
 const PASSPHRASE: &str = "correct horse battery";
 const WRONG: &str = "correct horse buttery";
 const SECRET: &str = "hunter2-of-the-notes";
 
-fn run(main: Page<'_>, name: &str, args: &Value) -> Result<Value> {
+fn run(main: WebPage<'_>, name: &str, args: &Value) -> Result<Value> {
     main.invoke("command", &json!({ "name": name, "args": args }))
 }
 
-fn kept_in(main: Page<'_>) -> Result<Value> {
+fn secret_store_kind(main: WebPage<'_>) -> Result<Value> {
     Ok(run(main, "status", &json!({}))?["secrets"].clone())
 }
 
 /// Adds a server that logs which secret it was given.
-fn add_server(main: Page<'_>, seen: &Path) -> Result<()> {
+fn add_server(main: WebPage<'_>, seen: &Path) -> Result<()> {
     let script = format!(
         "printf %s \"$KEY\" > '{}'; exec '{}'",
         seen.display(),
-        places::program("fixture-server")?.display()
+        paths::program("fixture-server")?.display()
     );
     let transport = json!({"type": "stdio", "command": "/bin/sh", "args": ["-c", script], "env": {"KEY": "${secret:KEY}"}, "cwd": null});
     let draft = json!({"name": "keyed", "transport": transport, "enabled": true, "autostart": true});
@@ -39,8 +39,8 @@ fn add_server(main: Page<'_>, seen: &Path) -> Result<()> {
 }
 
 /// Waits until the server was given its secret, and deletes the log.
-fn was_given(seen: &Path) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+fn wait_for_secret(seen: &Path) -> Result<()> {
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !fs::read_to_string(seen).is_ok_and(|text| text == SECRET) {
         anyhow::ensure!(
             Instant::now() < deadline,
@@ -72,70 +72,70 @@ fn files_with(folder: &Path, texts: &[&str]) -> Result<Vec<PathBuf>> {
 }
 
 /// Waits until the core runs and the page shows it.
-fn until_running(main: Page<'_>) -> Result<()> {
-    main.until("return document.querySelector('header code') !== null").map(drop)
+fn wait_until_running(main: WebPage<'_>) -> Result<()> {
+    main.wait_until("return document.querySelector('header code') !== null").map(drop)
 }
 
 #[test]
-fn a_vault_is_made_opened_and_put_aside() -> Result<()> {
+fn creates_opens_and_skips_vault() -> Result<()> {
     let desktop = Desktop::without_keychain()?;
     let seen = desktop.folder("seen")?.join("secret");
     let vault = desktop.data_dir().join("vault.bin");
 
-    let window = RealWindow::start(&desktop)?;
+    let window = AppWindow::start(&desktop)?;
     let main = window.main();
-    main.shows("No keychain available")?;
-    assert_eq!(kept_in(main)?, "memory");
+    main.wait_for_text("No keychain available")?;
+    assert_eq!(secret_store_kind(main)?, "memory");
     main.press("Create vault…")?;
     main.fill("New passphrase", PASSPHRASE)?;
     main.fill("Repeat passphrase", WRONG)?;
     main.press("Create vault")?;
-    main.shows("The passphrases don't match")?;
+    main.wait_for_text("The passphrases don't match")?;
     assert!(!vault.exists());
     main.fill("Repeat passphrase", PASSPHRASE)?;
     main.press("Create vault")?;
-    main.shows("Vault created")?;
-    assert_eq!(kept_in(main)?, "vault");
-    main.until("return !document.body.innerText.includes('No keychain available')")?;
+    main.wait_for_text("Vault created")?;
+    assert_eq!(secret_store_kind(main)?, "vault");
+    main.wait_until("return !document.body.innerText.includes('No keychain available')")?;
     // Events of the new core reach the page.
     run(main, "pause", &json!({}))?;
-    main.shows("Everything is paused")?;
+    main.wait_for_text("Everything is paused")?;
     run(main, "resume", &json!({}))?;
     add_server(main, &seen)?;
-    was_given(&seen)?;
+    wait_for_secret(&seen)?;
     window.quit()?;
 
-    let window = RealWindow::open(&desktop)?;
+    let window = AppWindow::open(&desktop)?;
     let main = window.main();
-    main.shows("Unlock the vault")?;
+    main.wait_for_text("Unlock the vault")?;
     let refusal = run(main, "status", &json!({})).unwrap_err().to_string();
     assert!(refusal.contains("waits for the passphrase"), "{refusal}");
     main.fill("Passphrase", WRONG)?;
     main.press("Unlock")?;
-    main.shows("Wrong passphrase. Try again.")?;
+    main.wait_for_text("Wrong passphrase. Try again.")?;
     assert_eq!(main.run("return document.querySelector('input[type=password]').value")?, "");
     assert!(!seen.exists(), "nothing runs before the vault is open");
     main.fill("Passphrase", PASSPHRASE)?;
     main.press("Unlock")?;
-    until_running(main)?;
-    assert_eq!(kept_in(main)?, "vault");
-    was_given(&seen)?;
+    wait_until_running(main)?;
+    assert_eq!(secret_store_kind(main)?, "vault");
+    wait_for_secret(&seen)?;
     window.quit()?;
 
-    let window = RealWindow::open(&desktop)?;
+    let window = AppWindow::open(&desktop)?;
     let main = window.main();
     let before = fs::read(&vault)?;
     main.press("Use memory only this time")?;
-    until_running(main)?;
-    assert_eq!(kept_in(main)?, "memory");
+    wait_until_running(main)?;
+    assert_eq!(secret_store_kind(main)?, "memory");
     assert_eq!(fs::read(&vault)?, before, "the vault stays as it is");
     assert!(!seen.exists(), "what was confirmed with the vault open does not run without it");
     main.press("Unlock vault…")?;
     main.fill("Passphrase", PASSPHRASE)?;
     main.press("Unlock")?;
-    main.shows("Vault unlocked")?;
-    assert_eq!(kept_in(main)?, "vault");
-    was_given(&seen)?;
+    main.wait_for_text("Vault unlocked")?;
+    assert_eq!(secret_store_kind(main)?, "vault");
+    wait_for_secret(&seen)?;
     window.quit()?;
 
     assert_eq!(files_with(desktop.home(), &[PASSPHRASE, WRONG, SECRET])?, Vec::<PathBuf>::new());

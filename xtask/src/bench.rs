@@ -2,34 +2,34 @@
 
 use anyhow::{Result, bail};
 
-use crate::places::Places;
-use crate::process::{cargo, program, run, say};
+use crate::paths::WorkspacePaths;
+use crate::process::{cargo, print_step, program, run};
 use crate::ui;
 
 const BENCHES: [&str; 5] = ["frames", "gateway", "policy", "servers", "window"];
 
-pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
+pub(crate) fn bench(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     let Some((name, rest)) = arguments.split_first() else { bail!("which one? {}", BENCHES.join(", ")) };
     if !BENCHES.contains(&name.as_str()) {
         bail!("there is no bench `{name}`; there is {}", BENCHES.join(", "));
     }
     if name == "frames" {
         // Only a development build has the interface that this benchmark drives.
-        say("Building");
-        ui::build(places)?;
-        run(cargo(&places.root).args(["build", "--workspace", "--bins", "--features=gatehouse/test-door"]))?;
-        say("Measuring");
-        return run(program(places.program("debug", "bench-frames")?, &places.root).args(rest));
+        print_step("Building");
+        ui::build(paths)?;
+        run(cargo(&paths.root).args(["build", "--workspace", "--bins", "--features=gatehouse/test-door"]))?;
+        print_step("Measuring");
+        return run(program(paths.program("debug", "bench-frames")?, &paths.root).args(rest));
     }
-    say("Building, optimised");
+    print_step("Building, optimised");
     // Not all programs of the tests: some contain the whole product and take long to build.
-    run(cargo(&places.root)
+    run(cargo(&paths.root)
         .args(["build", "--release", "--package=gatehouse-tests", "--package=gatehouse-ctl"])
         .args(["--bin=gatehousectl", "--bin=fixture-server"])
         .arg(format!("--bin=bench-{name}")))?;
     if name == "window" {
-        ui::build(places)?;
-        run(cargo(&places.root).args([
+        ui::build(paths)?;
+        run(cargo(&paths.root).args([
             "build",
             "--release",
             "--package=gatehouse",
@@ -38,6 +38,6 @@ pub(crate) fn bench(places: &Places, arguments: &[String]) -> Result<()> {
             "--example=empty-window",
         ]))?;
     }
-    say("Measuring");
-    run(program(places.program("release", &format!("bench-{name}"))?, &places.root).args(rest))
+    print_step("Measuring");
+    run(program(paths.program("release", &format!("bench-{name}"))?, &paths.root).args(rest))
 }

@@ -2,38 +2,38 @@
 //! run reports everything that has to be fixed.
 
 mod files;
+mod forbidden_words;
 mod layers;
 mod licences;
-mod words;
 
 use anyhow::{Result, bail};
 
-use crate::places::Places;
-use crate::process::{cargo, npm, run, say};
+use crate::paths::WorkspacePaths;
+use crate::process::{cargo, npm, print_step, run};
 use crate::{codegen, setup};
 
 /// A check with the name that it is reported by.
-type Check = (&'static str, fn(&Places) -> Result<()>);
+type Check = (&'static str, fn(&WorkspacePaths) -> Result<()>);
 
 /// The checks in order: quick ones first.
 const CHECKS: [Check; 9] = [
     ("format", format),
-    ("files and words", files_and_words),
-    ("who knows whom", |places| layers::check(&places.root)),
+    ("files and words", file_rules),
+    ("who knows whom", |paths| layers::check(&paths.root)),
     ("generated types", codegen::check),
-    ("lints of the interface", |places| interface(places, "lint")),
-    ("types of the interface", |places| interface(places, "types")),
-    ("types of its tests in a browser", |places| run(npm(&places.tests_e2e()).args(["run", "types"]))),
+    ("lints of the interface", |paths| interface(paths, "lint")),
+    ("types of the interface", |paths| interface(paths, "types")),
+    ("types of its tests in a browser", |paths| run(npm(&paths.tests_e2e()).args(["run", "types"]))),
     ("licences and sources of dependencies", licences::check),
     ("lints of Rust", lints),
 ];
 
-pub(crate) fn check(places: &Places) -> Result<()> {
-    setup::interface(places)?;
+pub(crate) fn check(paths: &WorkspacePaths) -> Result<()> {
+    setup::interface(paths)?;
     let mut failed = Vec::new();
     for (what, check) in CHECKS {
-        say(&format!("Checking {what}"));
-        if let Err(error) = check(places) {
+        print_step(&format!("Checking {what}"));
+        if let Err(error) = check(paths) {
             println!("{error:#}");
             failed.push(what);
         }
@@ -41,20 +41,20 @@ pub(crate) fn check(places: &Places) -> Result<()> {
     if failed.is_empty() { Ok(()) } else { bail!("these checks failed: {}", failed.join(", ")) }
 }
 
-fn format(places: &Places) -> Result<()> {
-    run(cargo(&places.root).args(["fmt", "--all", "--check"]))
+fn format(paths: &WorkspacePaths) -> Result<()> {
+    run(cargo(&paths.root).args(["fmt", "--all", "--check"]))
 }
 
-fn files_and_words(places: &Places) -> Result<()> {
-    let files = files::all(&places.root)?;
-    let faults = [files::faults(&files), words::faults(&places.root, &files)].concat();
-    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+fn file_rules(paths: &WorkspacePaths) -> Result<()> {
+    let files = files::all(&paths.root)?;
+    let violations = [files::violations(&files), forbidden_words::violations(&paths.root, &files)].concat();
+    if violations.is_empty() { Ok(()) } else { bail!("{}", violations.join("\n")) }
 }
 
-fn interface(places: &Places, script: &str) -> Result<()> {
-    run(npm(&places.ui()).args(["run", script]))
+fn interface(paths: &WorkspacePaths, script: &str) -> Result<()> {
+    run(npm(&paths.ui()).args(["run", script]))
 }
 
-fn lints(places: &Places) -> Result<()> {
-    run(cargo(&places.root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+fn lints(paths: &WorkspacePaths) -> Result<()> {
+    run(cargo(&paths.root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }

@@ -8,16 +8,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use gatehouse_model::command::Command;
-use gatehouse_model::event::{EVENT_VERSION, Envelope};
+use gatehouse_model::event::{EVENT_VERSION, EventEnvelope};
 use ts_rs::{Config, TS};
 
-use crate::places::Places;
+use crate::paths::WorkspacePaths;
 
 const HEAD: &str = "// Written by `cargo xtask codegen` from crates/model; changes here are lost.\n\n";
 
 /// Writes the files that are stale.
-pub(crate) fn write(places: &Places) -> Result<()> {
-    let folder = places.ui().join("src/gen");
+pub(crate) fn write(paths: &WorkspacePaths) -> Result<()> {
+    let folder = paths.ui().join("src/gen");
     fs::create_dir_all(&folder)?;
     for (name, text) in generate()? {
         let path = folder.join(name);
@@ -32,8 +32,8 @@ pub(crate) fn write(places: &Places) -> Result<()> {
 }
 
 /// Fails if a file does not match the core.
-pub(crate) fn check(places: &Places) -> Result<()> {
-    let folder = places.ui().join("src/gen");
+pub(crate) fn check(paths: &WorkspacePaths) -> Result<()> {
+    let folder = paths.ui().join("src/gen");
     for (name, text) in generate()? {
         if !is_fresh(&folder.join(name), &text) {
             bail!("ui/src/gen/{name} is stale; `cargo xtask codegen` writes it");
@@ -50,7 +50,7 @@ fn generate() -> Result<[(&'static str, String); 2]> {
     let folder = tempfile::tempdir()?;
     let config = Config::new().with_out_dir(folder.path());
     Command::export_types(&config).context("cannot export the commands")?;
-    Envelope::export_all(&config).context("cannot export the events")?;
+    EventEnvelope::export_all(&config).context("cannot export the events")?;
     let types = collect(folder.path())?;
     let commands = command_map(&Command::signatures(&config), types.keys().map(String::as_str));
     let mut all = format!("{HEAD}export const EVENT_VERSION = {EVENT_VERSION};\n");
@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_twice() -> Result<()> {
+    fn generates_deterministically() -> Result<()> {
         assert_eq!(generate()?, generate()?);
         Ok(())
     }
 
     #[test]
-    fn commands_events_and_what_they_use_are_there() -> Result<()> {
+    fn exports_commands_events_and_their_types() -> Result<()> {
         let [(_, types), (_, commands)] = generate()?;
         for name in ["Envelope", "Event", "StatusReport", "Problem", "CallAsk", "ServerStatus"] {
             assert!(types.contains(&format!("export type {name} =")), "{name}");

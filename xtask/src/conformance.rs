@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::places::Places;
-use crate::process::{cargo, output, program, run, say};
+use crate::paths::WorkspacePaths;
+use crate::process::{cargo, output, print_step, program, run};
 use crate::setup;
 
 const HOW: &str = "cargo xtask conformance --role client --requirements 2025-11-25|2026-07-28";
@@ -20,7 +20,7 @@ const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 /// Scenarios newer than the revisions or for extensions, which the suite reports without counting them.
 /// Here they count.
-const ALSO: [&str; 4] = [
+const EXTRA_SCENARIOS: [&str; 4] = [
     "json-schema-2020-12-preservation",
     "auth/client-credentials-basic",
     "auth/client-credentials-jwt",
@@ -28,28 +28,28 @@ const ALSO: [&str; 4] = [
 ];
 
 /// Time limit of a client for one scenario.
-const LIMIT: Duration = Duration::from_mins(1);
+const SCENARIO_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Additional time for the suite itself before it is killed as well.
-const PATIENCE: Duration = Duration::from_secs(15);
+const SUITE_GRACE: Duration = Duration::from_secs(15);
 
-pub(crate) fn conformance(places: &Places, arguments: &[String]) -> Result<()> {
+pub(crate) fn conformance(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     let revision = revision(arguments)?;
-    say("Building the client");
-    run(cargo(&places.root).args(["build", "--package=gatehouse-tests", "--bin=conformance-client"]))?;
-    play(places, revision)
+    print_step("Building the client");
+    run(cargo(&paths.root).args(["build", "--package=gatehouse-tests", "--bin=conformance-client"]))?;
+    play(paths, revision)
 }
 
 /// Runs the scenarios of every revision with the client that is already built.
-pub(crate) fn every_revision(places: &Places) -> Result<()> {
-    REVISIONS.iter().try_for_each(|revision| play(places, revision))
+pub(crate) fn every_revision(paths: &WorkspacePaths) -> Result<()> {
+    REVISIONS.iter().try_for_each(|revision| play(paths, revision))
 }
 
-fn play(places: &Places, revision: &str) -> Result<()> {
-    say("Getting the conformance suite");
-    let suite = Suite::install(places)?;
-    let client = as_command(&places.program("debug", "conformance-client")?)?;
-    say(&format!("Conformance of the client to {revision}"));
+fn play(paths: &WorkspacePaths, revision: &str) -> Result<()> {
+    print_step("Getting the conformance suite");
+    let suite = Suite::install(paths)?;
+    let client = as_command(&paths.program("debug", "conformance-client")?)?;
+    print_step(&format!("Conformance of the client to {revision}"));
     let scenarios = scenarios(&output(suite.command().args(["list", "--requirements", revision]))?)?;
     let results = suite.folder.join("results").join(revision);
     if results.exists() {
@@ -57,12 +57,12 @@ fn play(places: &Places, revision: &str) -> Result<()> {
     }
     let mut passed = 0;
     for scenario in &scenarios {
-        let faults = suite.play(scenario, revision, &client, &results.join(scenario))?;
-        if faults.is_empty() {
+        let failures = suite.play(scenario, revision, &client, &results.join(scenario))?;
+        if failures.is_empty() {
             passed += 1;
         }
-        println!("{}", line(scenario, &faults));
-        for fault in &faults {
+        println!("{}", line(scenario, &failures));
+        for fault in &failures {
             println!("          {}: {}", fault.check, fault.what);
         }
     }
@@ -109,7 +109,7 @@ fn scenarios(list: &str) -> Result<Vec<String>> {
             "the conformance suite names no client scenario; its list reads otherwise than this task expects"
         );
     }
-    for also in ALSO {
+    for also in EXTRA_SCENARIOS {
         if !names.iter().any(|name| name == also) {
             names.push(also.to_owned());
         }
@@ -134,9 +134,9 @@ struct Suite {
 
 impl Suite {
     /// Installs the versions of the checkout's lock file.
-    fn install(places: &Places) -> Result<Self> {
-        let wanted = places.root.join("tests/conformance");
-        let folder = places.cache.join("conformance");
+    fn install(paths: &WorkspacePaths) -> Result<Self> {
+        let wanted = paths.root.join("tests/conformance");
+        let folder = paths.cache.join("conformance");
         fs::create_dir_all(&folder)?;
         for name in ["package.json", "package-lock.json", ".npmrc"] {
             fs::copy(wanted.join(name), folder.join(name))
@@ -157,27 +157,27 @@ impl Suite {
 
     /// Runs a scenario and returns the client's faults. Without `--force` the suite reports success for
     /// a scenario that it considers not applicable to the revision.
-    fn play(&self, scenario: &str, revision: &str, client: &str, into: &Path) -> Result<Vec<Fault>> {
+    fn play(&self, scenario: &str, revision: &str, client: &str, into: &Path) -> Result<Vec<Failure>> {
         fs::create_dir_all(into)?;
         let log = into.join("suite.log");
         let file = File::create(&log)?;
         let mut command = self.command();
         command.args(["client", "--scenario", scenario, "--spec-version", revision, "--force"]);
-        command.args(["--command", client, "--timeout", &LIMIT.as_millis().to_string()]);
+        command.args(["--command", client, "--timeout", &SCENARIO_TIMEOUT.as_millis().to_string()]);
         command.arg("--output-dir").arg(into);
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let mut child = command.spawn().context("cannot start the conformance suite")?;
-        let ended = wait(&mut child, LIMIT + PATIENCE);
+        let ended = wait(&mut child, SCENARIO_TIMEOUT + SUITE_GRACE);
         if !matches!(ended, Ok(Some(_))) {
             child.kill().and_then(|()| child.wait()).context("cannot end the conformance suite")?;
         }
         let Some(status) = ended? else {
-            let most = (LIMIT + PATIENCE).as_secs();
-            return Ok(vec![Fault::new("time", &format!("the suite did not end within {most} s"))]);
+            let most = (SCENARIO_TIMEOUT + SUITE_GRACE).as_secs();
+            return Ok(vec![Failure::new("time", &format!("the suite did not end within {most} s"))]);
         };
         let said = fs::read(&log).context("cannot read what the suite said")?;
         let checks = checks(into)?;
-        Ok(faults(&checks, status.success(), &String::from_utf8_lossy(&said)))
+        Ok(failures(&checks, status.success(), &String::from_utf8_lossy(&said)))
     }
 }
 
@@ -217,12 +217,12 @@ fn checks(folder: &Path) -> Result<Vec<Value>> {
 
 /// A fault: the suite's id of a check and its message.
 #[derive(Debug, PartialEq)]
-struct Fault {
+struct Failure {
     check: String,
     what: String,
 }
 
-impl Fault {
+impl Failure {
     /// Keeps the first line only: the rest are whole messages.
     fn new(check: &str, what: &str) -> Self {
         const MOST: usize = 300;
@@ -236,34 +236,35 @@ impl Fault {
 }
 
 /// The faults reported by the checks or, if there are none, by how the suite ended.
-fn faults(checks: &[Value], succeeded: bool, said: &str) -> Vec<Fault> {
+fn failures(checks: &[Value], succeeded: bool, said: &str) -> Vec<Failure> {
     let text = |check: &Value, key: &str| check[key].as_str().map(str::to_owned);
-    let mut faults: Vec<Fault> = checks
+    let mut failures: Vec<Failure> = checks
         .iter()
         .filter(|check| matches!(check["status"].as_str(), Some("FAILURE" | "WARNING")))
         .map(|check| {
             let what = text(check, "errorMessage").or_else(|| text(check, "description"));
-            Fault::new(&text(check, "id").unwrap_or_default(), &what.unwrap_or_default())
+            Failure::new(&text(check, "id").unwrap_or_default(), &what.unwrap_or_default())
         })
         .collect();
     let verdicts = ["CLIENT TIMED OUT", "CLIENT EXITED WITH ERROR"];
     if let Some(line) = said.lines().find(|line| verdicts.iter().any(|verdict| line.contains(verdict))) {
-        faults.push(Fault::new("client", line.trim_start_matches(|c: char| !c.is_alphanumeric())));
+        failures.push(Failure::new("client", line.trim_start_matches(|c: char| !c.is_alphanumeric())));
     }
-    if faults.is_empty() && !succeeded {
+    if failures.is_empty() && !succeeded {
         let last = said.lines().rfind(|line| !line.trim().is_empty());
-        faults.push(Fault::new("suite", last.unwrap_or("the suite ended with an error and said nothing")));
+        failures
+            .push(Failure::new("suite", last.unwrap_or("the suite ended with an error and said nothing")));
     }
-    if faults.is_empty() && !checks.iter().any(|check| check["status"] == "SUCCESS") {
-        faults.push(Fault::new("suite", "the client did nothing that a check looks at"));
+    if failures.is_empty() && !checks.iter().any(|check| check["status"] == "SUCCESS") {
+        failures.push(Failure::new("suite", "the client did nothing that a check looks at"));
     }
-    faults
+    failures
 }
 
 /// The line for a scenario; a check that failed several times is named once.
-fn line(scenario: &str, faults: &[Fault]) -> String {
+fn line(scenario: &str, failures: &[Failure]) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for fault in faults {
+    for fault in failures {
         if !names.contains(&fault.check.as_str()) {
             names.push(&fault.check);
         }
@@ -285,13 +286,13 @@ mod tests {
     }
 
     #[test]
-    fn role_and_revision_come_in_any_order() {
+    fn parses_role_and_revision_in_any_order() {
         assert_eq!(revision(&words("--role client --requirements 2025-11-25")).unwrap(), "2025-11-25");
         assert_eq!(revision(&words("--requirements 2026-07-28 --role client")).unwrap(), "2026-07-28");
     }
 
     #[test]
-    fn what_cannot_be_tested_is_refused() {
+    fn rejects_unsupported_arguments() {
         for wrong in [
             "",
             "--role client",
@@ -305,53 +306,53 @@ mod tests {
     }
 
     #[test]
-    fn scored_client_scenarios_count_and_some_more() {
+    fn lists_scored_and_extra_scenarios() {
         let list = "Required for 2025-11-25:\n\nServer scenarios (test against a server):\n  - ping\n\n\
                     Client scenarios (test against a client):\n  - initialize\n  - auth/metadata-default\n  \
                     - tools_call\n\nRun and reported, but never scored:\n  extension (1):\n    - auth/dpop [client]\n";
         let mut expected = vec!["initialize", "auth/metadata-default", "tools_call"];
-        expected.extend(ALSO);
+        expected.extend(EXTRA_SCENARIOS);
         assert_eq!(scenarios(list).unwrap(), expected);
         assert!(scenarios("Server scenarios:\n  - ping\n").is_err());
     }
 
     #[test]
-    fn failures_and_warnings_are_faults() {
+    fn reports_failures_and_warnings() {
         let checks = [
             json!({"id": "good", "status": "SUCCESS", "description": "fine"}),
             json!({"id": "bad", "status": "FAILURE", "description": "d", "errorMessage": "broke\nand more"}),
             json!({"id": "poor", "status": "WARNING", "description": "should"}),
             json!({"id": "none", "status": "SKIPPED", "description": "not seen"}),
         ];
-        let found = faults(&checks, false, "Passed: 1/2");
-        assert_eq!(found, [Fault::new("bad", "broke"), Fault::new("poor", "should")]);
+        let found = failures(&checks, false, "Passed: 1/2");
+        assert_eq!(found, [Failure::new("bad", "broke"), Failure::new("poor", "should")]);
         assert_eq!(line("sse-retry", &found), "  failed  sse-retry: bad, poor");
     }
 
     #[test]
-    fn a_client_that_hangs_or_breaks_off_fails() {
+    fn reports_hung_or_crashed_client() {
         let checks = [json!({"id": "good", "status": "SUCCESS"})];
-        let found = faults(&checks, false, "Checks:\n\n⚠️  CLIENT TIMED OUT - Test incomplete\n");
-        assert_eq!(found, [Fault::new("client", "CLIENT TIMED OUT - Test incomplete")]);
-        assert_eq!(faults(&checks, false, "no such file\n\n"), [Fault::new("suite", "no such file")]);
-        assert_eq!(faults(&checks, true, ""), []);
+        let found = failures(&checks, false, "Checks:\n\n⚠️  CLIENT TIMED OUT - Test incomplete\n");
+        assert_eq!(found, [Failure::new("client", "CLIENT TIMED OUT - Test incomplete")]);
+        assert_eq!(failures(&checks, false, "no such file\n\n"), [Failure::new("suite", "no such file")]);
+        assert_eq!(failures(&checks, true, ""), []);
     }
 
     #[test]
-    fn nothing_looked_at_is_not_passed() {
-        assert_eq!(faults(&[json!({"id": "a", "status": "SKIPPED"})], true, "").len(), 1);
-        assert_eq!(faults(&[], true, "").len(), 1);
+    fn fails_without_successful_check() {
+        assert_eq!(failures(&[json!({"id": "a", "status": "SKIPPED"})], true, "").len(), 1);
+        assert_eq!(failures(&[], true, "").len(), 1);
     }
 
     #[test]
-    fn what_failed_often_is_named_once() {
-        assert_eq!(line("x", &[Fault::new("a", "1"), Fault::new("a", "2")]), "  failed  x: a");
+    fn names_repeated_failure_once() {
+        assert_eq!(line("x", &[Failure::new("a", "1"), Failure::new("a", "2")]), "  failed  x: a");
         assert_eq!(line("x", &[]), "  passed  x");
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_shell_starts_a_program_in_any_folder() {
+    fn quotes_program_path_for_shell() {
         let folder = tempfile::Builder::new().prefix("it's a b").tempdir().unwrap();
         let echo = folder.path().join("echo");
         std::os::unix::fs::symlink("/bin/echo", &echo).unwrap();

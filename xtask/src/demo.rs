@@ -3,22 +3,22 @@
 
 use anyhow::Result;
 
-use crate::places::Places;
-use crate::process::{cargo, program, run, say};
+use crate::paths::WorkspacePaths;
+use crate::process::{cargo, print_step, program, run};
 use crate::{setup, ui};
 
-pub(crate) fn demo(places: &Places) -> Result<()> {
-    setup::setup(places)?;
-    ui::build(places)?;
-    say("Building Gatehouse and the demo");
-    run(cargo(&places.root).args([
+pub(crate) fn demo(paths: &WorkspacePaths) -> Result<()> {
+    setup::setup(paths)?;
+    ui::build(paths)?;
+    print_step("Building Gatehouse and the demo");
+    run(cargo(&paths.root).args([
         "build",
         "--package=gatehouse-tests",
         "--package=gatehouse",
         "--bins",
         "--features=gatehouse/test-door",
     ]))?;
-    say("A first click");
-    let pictures = places.root.join("demo-output");
-    run(program(places.program("debug", "demo")?, &places.root).arg(pictures))
+    print_step("A first click");
+    let pictures = paths.root.join("demo-output");
+    run(program(paths.program("debug", "demo")?, &paths.root).arg(pictures))
 }

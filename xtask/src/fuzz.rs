@@ -5,14 +5,14 @@ use std::process::{Child, Command};
 
 use anyhow::{Context, Result, bail};
 
-use crate::places::Places;
-use crate::process::{cargo, run, say};
+use crate::paths::WorkspacePaths;
+use crate::process::{cargo, print_step, run};
 
 /// Environment variable with the seconds for each target; `gatehouse-fuzz` reads it.
-pub(crate) const BUDGET: &str = "GATEHOUSE_FUZZ_SECONDS";
+pub(crate) const SECONDS_VARIABLE: &str = "GATEHOUSE_FUZZ_SECONDS";
 
 /// Default seconds for each target.
-const USUAL: u64 = 600;
+const DEFAULT_SECONDS: u64 = 600;
 
 /// Every target: its name, its package, and the name of the test.
 const TARGETS: [(&str, &str, &str); 6] = [
@@ -25,24 +25,24 @@ const TARGETS: [(&str, &str, &str); 6] = [
 ];
 
 /// Runs one target, or all of them in parallel, for some seconds.
-pub(crate) fn fuzz(places: &Places, arguments: &[String]) -> Result<()> {
-    let (wanted, seconds) = read(arguments)?;
+pub(crate) fn fuzz(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
+    let (wanted, seconds) = parse_arguments(arguments)?;
     for (name, package, _) in wanted.iter().copied() {
-        say(&format!("Building {name}"));
-        run(cargo(&places.root).args(["test", "--no-run", "--package", package]))?;
+        print_step(&format!("Building {name}"));
+        run(cargo(&paths.root).args(["test", "--no-run", "--package", package]))?;
     }
-    side_by_side(places, &wanted, seconds, &[])
+    side_by_side(paths, &wanted, seconds, &[])
 }
 
 /// Runs all of them in parallel; they are already built with these further arguments.
-pub(crate) fn all(places: &Places, seconds: u64, built_with: &[&str]) -> Result<()> {
-    side_by_side(places, &TARGETS, seconds, built_with)
+pub(crate) fn all(paths: &WorkspacePaths, seconds: u64, built_with: &[&str]) -> Result<()> {
+    side_by_side(paths, &TARGETS, seconds, built_with)
 }
 
 type Target = (&'static str, &'static str, &'static str);
 
-fn read(arguments: &[String]) -> Result<(Vec<Target>, u64)> {
-    let (mut wanted, mut seconds) = (Vec::new(), USUAL);
+fn parse_arguments(arguments: &[String]) -> Result<(Vec<Target>, u64)> {
+    let (mut wanted, mut seconds) = (Vec::new(), DEFAULT_SECONDS);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         if argument == "--seconds" {
@@ -64,16 +64,16 @@ fn read(arguments: &[String]) -> Result<(Vec<Target>, u64)> {
 
 /// The budget is wall-clock time, so together they take no longer than one; on a machine with fewer
 /// processors than targets each tries fewer cases.
-fn side_by_side(places: &Places, targets: &[Target], seconds: u64, built_with: &[&str]) -> Result<()> {
+fn side_by_side(paths: &WorkspacePaths, targets: &[Target], seconds: u64, built_with: &[&str]) -> Result<()> {
     let mut running: Vec<(&str, Child)> = Vec::new();
     for (name, package, test) in targets.iter().copied() {
-        let mut command: Command = cargo(&places.root);
+        let mut command: Command = cargo(&paths.root);
         command.args(["test", "--quiet"]).args(if built_with.is_empty() {
             vec!["--package", package]
         } else {
             built_with.to_vec()
         });
-        command.args([test, "--", "--nocapture"]).env(BUDGET, seconds.to_string());
+        command.args([test, "--", "--nocapture"]).env(SECONDS_VARIABLE, seconds.to_string());
         running.push((name, command.spawn().with_context(|| format!("cannot start {name}"))?));
     }
     let mut failed = Vec::new();
@@ -90,10 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read() {
-        let read = |words: &[&str]| read(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
-        assert_eq!(read(&[]).unwrap(), (TARGETS.to_vec(), USUAL));
-        assert_eq!(read(&["sse", "--seconds", "9"]).unwrap(), (vec![TARGETS[3]], 9));
-        assert!(read(&["nothing"]).is_err() && read(&["--seconds"]).is_err());
+    fn parses_fuzz_arguments() {
+        let parse_arguments = |words: &[&str]| {
+            parse_arguments(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(parse_arguments(&[]).unwrap(), (TARGETS.to_vec(), DEFAULT_SECONDS));
+        assert_eq!(parse_arguments(&["sse", "--seconds", "9"]).unwrap(), (vec![TARGETS[3]], 9));
+        assert!(parse_arguments(&["nothing"]).is_err() && parse_arguments(&["--seconds"]).is_err());
     }
 }

@@ -9,7 +9,7 @@ mod codegen;
 mod conformance;
 mod demo;
 mod fuzz;
-mod places;
+mod paths;
 mod process;
 mod run;
 mod setup;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::places::Places;
+use crate::paths::WorkspacePaths;
 
 const HELP: &str = "\
 cargo xtask <task>
@@ -54,18 +54,18 @@ fn dispatch() -> Result<()> {
         Some((task, rest)) => (task.as_str(), rest),
         None => ("help", &[][..]),
     };
-    let places = Places::find()?;
+    let paths = WorkspacePaths::find()?;
     match task {
-        "setup" => setup::setup(&places),
-        "run" => run::run(&places, rest),
-        "demo" => demo::demo(&places),
-        "test" => test::test(&places, rest),
-        "check" => check::check(&places),
-        "fuzz" => fuzz::fuzz(&places, rest),
-        "codegen" => codegen::write(&places),
-        "conformance" => conformance::conformance(&places, rest),
-        "bench" => bench::bench(&places, rest),
-        "bundle" => bundle::bundle(&places),
+        "setup" => setup::setup(&paths),
+        "run" => run::run(&paths, rest),
+        "demo" => demo::demo(&paths),
+        "test" => test::test(&paths, rest),
+        "check" => check::check(&paths),
+        "fuzz" => fuzz::fuzz(&paths, rest),
+        "codegen" => codegen::write(&paths),
+        "conformance" => conformance::conformance(&paths, rest),
+        "bench" => bench::bench(&paths, rest),
+        "bundle" => bundle::bundle(&paths),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(())

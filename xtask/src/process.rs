@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// Prints the heading of the next step.
-pub(crate) fn say(what: &str) {
+pub(crate) fn print_step(what: &str) {
     println!("\n== {what}");
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn npm(folder: &Path) -> Command {
 
 /// Prints and runs a command; fails if the command fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let line = shown(command);
+    let line = display_command(command);
     println!("$ {line}");
     let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
     if status.success() { Ok(()) } else { bail!("`{line}` failed ({status})") }
@@ -48,7 +48,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 
 /// The standard output of a command.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let line = shown(command);
+    let line = display_command(command);
     let output = command
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
@@ -60,7 +60,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` did not write UTF-8"))
 }
 
-fn shown(command: &Command) -> String {
+fn display_command(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let mut line = name.to_string_lossy().into_owned();
     for argument in command.get_args() {

@@ -6,27 +6,27 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::places::Places;
-use crate::process::{cargo, program, run as run_program, say};
+use crate::paths::WorkspacePaths;
+use crate::process::{cargo, print_step, program, run as run_program};
 use crate::{setup, ui};
 
-pub(crate) fn run(places: &Places, arguments: &[String]) -> Result<()> {
-    setup::setup(places)?;
-    ui::build(places)?;
-    say("Building Gatehouse");
-    run_program(cargo(&places.root).args(["build", "--package", "gatehouse"]))?;
-    let gatehouse = places.program("debug", "gatehouse")?;
-    say("Gatehouse");
+pub(crate) fn run(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
+    setup::setup(paths)?;
+    ui::build(paths)?;
+    print_step("Building Gatehouse");
+    run_program(cargo(&paths.root).args(["build", "--package", "gatehouse"]))?;
+    let gatehouse = paths.program("debug", "gatehouse")?;
+    print_step("Gatehouse");
     if has_display() {
-        return run_program(program(gatehouse, &places.root).args(arguments));
+        return run_program(program(gatehouse, &paths.root).args(arguments));
     }
-    let display = VirtualDisplay::start(&places.root)?;
+    let display = VirtualDisplay::start(&paths.root)?;
     println!("No display here: Gatehouse runs on the virtual display {}.", display.name);
     println!("To see it: x11vnc -localhost -display {} and then a VNC viewer on port 5900;", display.name);
     println!("or a picture of it: scrot -D {} gatehouse.png", display.name);
-    let session = HeadlessSession::new(places)?;
+    let session = HeadlessSession::new(paths)?;
     println!("It keeps everything in {}, secrets in a keychain of its own there.", session.home.display());
-    run_program(session.command(&places.root).arg(gatehouse).args(arguments).env("DISPLAY", &display.name))
+    run_program(session.command(&paths.root).arg(gatehouse).args(arguments).env("DISPLAY", &display.name))
 }
 
 fn has_display() -> bool {
@@ -43,11 +43,11 @@ struct HeadlessSession {
 }
 
 /// Unlocks the keychain, starts a window manager if there is one, and replaces itself by the program.
-const BEGIN: &str = r#"printf gatehouse | gnome-keyring-daemon --unlock --components=secrets >/dev/null
+const SESSION_SCRIPT: &str = r#"printf gatehouse | gnome-keyring-daemon --unlock --components=secrets >/dev/null
 command -v openbox >/dev/null && openbox &
 exec "$@""#;
 
-const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+const BUS_CONFIG: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>session</type>
@@ -61,10 +61,10 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
 "#;
 
 impl HeadlessSession {
-    fn new(places: &Places) -> Result<Self> {
+    fn new(paths: &WorkspacePaths) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        std::fs::write(folder.path().join("bus.conf"), BUS)?;
-        let home = places.cache.join("headless");
+        std::fs::write(folder.path().join("bus.conf"), BUS_CONFIG)?;
+        let home = paths.cache.join("headless");
         std::fs::create_dir_all(&home)?;
         Ok(Self { folder, home })
     }
@@ -73,7 +73,7 @@ impl HeadlessSession {
     fn command(&self, root: &Path) -> Command {
         let mut command = program("dbus-run-session", root);
         command.arg("--config-file").arg(self.folder.path().join("bus.conf"));
-        command.args(["--", "sh", "-c", BEGIN, "sh"]);
+        command.args(["--", "sh", "-c", SESSION_SCRIPT, "sh"]);
         command.env("XDG_DATA_HOME", &self.home).env("XDG_RUNTIME_DIR", self.folder.path());
         command
     }

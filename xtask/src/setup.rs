@@ -9,27 +9,27 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::places::Places;
-use crate::process::{cargo, npm, output, program, run, say, succeeds};
+use crate::paths::WorkspacePaths;
+use crate::process::{cargo, npm, output, print_step, program, run, succeeds};
 
 /// The oldest Node.js that the UI's build tools support.
 const NODE: (u32, u32) = (20, 19);
 
-pub(crate) fn setup(places: &Places) -> Result<()> {
-    say("Setting up");
-    packages::install(&places.root)?;
-    rust_components(&places.root)?;
-    node(&places.root)?;
-    npm_packages(&places.ui())?;
-    npm_packages(&places.tests_js())?;
-    npm_packages(&places.tests_e2e())?;
-    python::environments(places)
+pub(crate) fn setup(paths: &WorkspacePaths) -> Result<()> {
+    print_step("Setting up");
+    packages::install(&paths.root)?;
+    rust_components(&paths.root)?;
+    node(&paths.root)?;
+    npm_packages(&paths.ui())?;
+    npm_packages(&paths.tests_js())?;
+    npm_packages(&paths.tests_e2e())?;
+    python::environments(paths)
 }
 
 /// Only the npm packages of the UI and its browser tests, for tasks that need no more.
-pub(crate) fn interface(places: &Places) -> Result<()> {
-    npm_packages(&places.ui())?;
-    npm_packages(&places.tests_e2e())
+pub(crate) fn interface(paths: &WorkspacePaths) -> Result<()> {
+    npm_packages(&paths.ui())?;
+    npm_packages(&paths.tests_e2e())
 }
 
 fn rust_components(root: &Path) -> Result<()> {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_as_node_prints_them() {
+    fn parses_node_versions() {
         assert_eq!(version_of("v20.19.1\n"), Some((20, 19)));
         assert_eq!(version_of("v24.0.0-nightly"), Some((24, 0)));
         assert_eq!(version_of("node"), None);

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 
-use crate::places::Places;
-use crate::process::{cargo, npm, run, say};
+use crate::paths::WorkspacePaths;
+use crate::process::{cargo, npm, print_step, run};
 use crate::{check, conformance, fuzz, setup, ui};
 
 /// The feature that lets tests drive the real window; bundles are built without it.
@@ -13,25 +13,25 @@ const DOOR: [&str; 2] = ["--features", "gatehouse/test-door"];
 const FUZZ_SECONDS: u64 = 60;
 
 /// Further arguments are passed to `cargo test`.
-pub(crate) fn test(places: &Places, arguments: &[String]) -> Result<()> {
-    setup::setup(places)?;
-    ui::build(places)?;
-    ui::build_for_browser(places)?;
-    check::check(places)?;
-    say("Testing the interface");
-    run(npm(&places.ui()).args(["run", "test"]))?;
-    say("Building every program: tests run them");
+pub(crate) fn test(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
+    setup::setup(paths)?;
+    ui::build(paths)?;
+    ui::build_for_browser(paths)?;
+    check::check(paths)?;
+    print_step("Testing the interface");
+    run(npm(&paths.ui()).args(["run", "test"]))?;
+    print_step("Building every program: tests run them");
     // Together with the tests, since their dependencies enable further features: nothing is built twice.
-    run(cargo(&places.root).args(["build", "--workspace", "--bins", "--tests"]).args(DOOR))?;
-    say("Testing the interface in a browser");
-    let programs = places.program("debug", "test-door")?;
+    run(cargo(&paths.root).args(["build", "--workspace", "--bins", "--tests"]).args(DOOR))?;
+    print_step("Testing the interface in a browser");
+    let programs = paths.program("debug", "test-door")?;
     let programs = programs.parent().context("no folder of programs")?;
-    run(npm(&places.tests_e2e()).args(["run", "test"]).env("GATEHOUSE_PROGRAMS", programs))?;
-    conformance::every_revision(places)?;
-    say("Testing the core and the windows");
+    run(npm(&paths.tests_e2e()).args(["run", "test"]).env("GATEHOUSE_PROGRAMS", programs))?;
+    conformance::every_revision(paths)?;
+    print_step("Testing the core and the windows");
     // The fuzz targets run below, all at once.
     let tests = ["test", "--workspace"];
-    run(cargo(&places.root).args(tests).args(DOOR).args(arguments).env(fuzz::BUDGET, "0"))?;
-    say("Trying the fuzz targets side by side");
-    fuzz::all(places, FUZZ_SECONDS, &["--workspace", "--tests", "--features", "gatehouse/test-door"])
+    run(cargo(&paths.root).args(tests).args(DOOR).args(arguments).env(fuzz::SECONDS_VARIABLE, "0"))?;
+    print_step("Trying the fuzz targets side by side");
+    fuzz::all(paths, FUZZ_SECONDS, &["--workspace", "--tests", "--features", "gatehouse/test-door"])
 }

@@ -6,33 +6,33 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 
-use crate::places::Places;
-use crate::process::{npm, run, say};
+use crate::paths::WorkspacePaths;
+use crate::process::{npm, print_step, run};
 
 /// The UI as Gatehouse embeds it.
-pub(crate) fn build(places: &Places) -> Result<()> {
-    build_unless_done(places, "build", "dist")
+pub(crate) fn build(paths: &WorkspacePaths) -> Result<()> {
+    build_unless_done(paths, "build", "dist")
 }
 
 /// The UI as browser tests open it.
-pub(crate) fn build_for_browser(places: &Places) -> Result<()> {
-    build_unless_done(places, "build:door", "dist-door")
+pub(crate) fn build_for_browser(paths: &WorkspacePaths) -> Result<()> {
+    build_unless_done(paths, "build:door", "dist-door")
 }
 
 /// Builds unless the output is newer than all of its sources: rebuilding would change the files' times
 /// and make cargo compile the window again.
-fn build_unless_done(places: &Places, script: &str, into: &str) -> Result<()> {
-    say("Building the interface");
-    let folder = places.ui().join(into);
+fn build_unless_done(paths: &WorkspacePaths, script: &str, into: &str) -> Result<()> {
+    print_step("Building the interface");
+    let folder = paths.ui().join(into);
     let built = newest(&folder, |_| true)?;
-    let pages = newest(&places.ui(), |name| !matches!(name, "dist" | "dist-door" | "node_modules"))?;
-    let source = pages.max(newest(&places.root.join("locales"), |_| true)?);
+    let pages = newest(&paths.ui(), |name| !matches!(name, "dist" | "dist-door" | "node_modules"))?;
+    let source = pages.max(newest(&paths.root.join("locales"), |_| true)?);
     // The placeholder that the window's build script creates has no assets.
     if folder.join("assets").is_dir() && source < built {
         println!("ui/{into}: up to date");
         return Ok(());
     }
-    run(npm(&places.ui()).args(["run", script]))
+    run(npm(&paths.ui()).args(["run", script]))
 }
 
 /// Time of the newest file in a folder; `None` if the folder does not exist.

@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::{AuditEvent, AuditLog, BoxFuture, ErrorCode, Problem};
+use gatehouse_model::{AuditEvent, AuditLog, BoxFuture, ErrorCode, UserError};
 use gatehouse_store::Store;
 
 /// Appends entries to the store's audit log on a blocking thread.
 pub(crate) struct StoreAudit(pub(crate) Arc<Store>);
 
 impl AuditLog for StoreAudit {
-    fn append(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), Problem>> {
+    fn append(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), UserError>> {
         let store = Arc::clone(&self.0);
         Box::pin(async move {
             match tokio::task::spawn_blocking(move || store.audit().append(event)).await {
-                Ok(written) => written.map(drop).map_err(Problem::from),
-                Err(_) => Err(Problem::new(ErrorCode::Storage, "The audit could not be written.")),
+                Ok(written) => written.map(drop).map_err(UserError::from),
+                Err(_) => Err(UserError::new(ErrorCode::Storage, "The audit could not be written.")),
             }
         })
     }

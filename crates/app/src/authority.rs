@@ -2,13 +2,13 @@
 //! check made before every command. A caller that proved nothing never has the operator's authority.
 
 use gatehouse_model::command::{Authority, Command, CommandRule};
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 use gatehouse_store::ControlKey;
 use parking_lot::RwLock;
 
 /// The key that the peer of a connection proved to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proved {
+pub(crate) enum Credential {
     Nothing,
     /// A client token.
     Token,
@@ -20,46 +20,48 @@ pub(crate) enum Proved {
 /// is no longer valid.
 #[derive(Default)]
 pub(crate) struct OperatorKeys {
-    held: RwLock<(u64, Option<ControlKey>)>,
+    current: RwLock<(u64, Option<ControlKey>)>,
     /// Held while a key is replaced, until the new one is stored and in force.
-    replacing: tokio::sync::Mutex<()>,
+    rotation: tokio::sync::Mutex<()>,
 }
 
 impl OperatorKeys {
     pub(crate) fn new(key: Option<ControlKey>) -> Self {
-        Self { held: RwLock::new((0, key)), replacing: tokio::sync::Mutex::default() }
+        Self { current: RwLock::new((0, key)), rotation: tokio::sync::Mutex::default() }
     }
 
-    /// The key, and the [`Proved`] value of a peer that knows it.
-    pub(crate) fn key(&self) -> Option<(Proved, ControlKey)> {
-        let held = self.held.read();
-        held.1.clone().map(|key| (Proved::OperatorKey(held.0), key))
+    /// The key, and the [`Credential`] value of a peer that knows it.
+    pub(crate) fn key(&self) -> Option<(Credential, ControlKey)> {
+        let current = self.current.read();
+        current.1.clone().map(|key| (Credential::OperatorKey(current.0), key))
     }
 
     /// Waits for a replacement that is under way. The caller has to check again afterwards whether the
     /// proof it holds is still valid.
-    pub(crate) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.replacing.lock().await
+    pub(crate) async fn lock_rotation(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.rotation.lock().await
     }
 
     /// Replaces the key.
     pub(crate) fn replace(&self, key: ControlKey) {
-        let mut held = self.held.write();
-        *held = (held.0.wrapping_add(1), Some(key));
+        let mut current = self.current.write();
+        *current = (current.0.wrapping_add(1), Some(key));
     }
 
     /// The authority that a proof gives; `None` if its key was replaced.
-    pub(crate) fn authority(&self, proved: Proved) -> Option<Authority> {
-        match proved {
-            Proved::Nothing => Some(Authority::Anyone),
-            Proved::Token => Some(Authority::Client),
-            Proved::OperatorKey(number) => (self.held.read().0 == number).then_some(Authority::Operator),
+    pub(crate) fn authority(&self, credential: Credential) -> Option<Authority> {
+        match credential {
+            Credential::Nothing => Some(Authority::Anyone),
+            Credential::Token => Some(Authority::Client),
+            Credential::OperatorKey(number) => {
+                (self.current.read().0 == number).then_some(Authority::Operator)
+            }
         }
     }
 }
 
 /// Refuses a command if the caller's authority is insufficient.
-pub(crate) fn check(command: &Command, authority: Authority) -> Result<(), Problem> {
+pub(crate) fn check(command: &Command, authority: Authority) -> Result<(), UserError> {
     let rule = command.rule();
     if authority >= rule.needs {
         return Ok(());
@@ -68,7 +70,7 @@ pub(crate) fn check(command: &Command, authority: Authority) -> Result<(), Probl
 }
 
 /// The error for a caller with insufficient authority.
-pub(crate) fn not_permitted(rule: CommandRule) -> Problem {
+pub(crate) fn not_permitted(rule: CommandRule) -> UserError {
     let (what, todo) = match rule.needs {
         Authority::Client => (
             "has to come from a client that proved to have its token.",
@@ -79,7 +81,9 @@ pub(crate) fn not_permitted(rule: CommandRule) -> Problem {
             "Use a window of Gatehouse, or the operator key that `gatehousectl serve` wrote to its terminal.",
         ),
     };
-    Problem::new(ErrorCode::NotPermitted, format!("{} {what}", rule.name)).why(rule.reason).todo(todo)
+    UserError::new(ErrorCode::NotPermitted, format!("{} {what}", rule.name))
+        .with_cause(rule.reason)
+        .with_hint(todo)
 }
 
 #[cfg(test)]
@@ -89,20 +93,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_proved_with_a_key_that_was_replaced_counts_no_more() {
+    fn revokes_credentials_of_replaced_key() {
         let key = |text| ControlKey::of_operator_key(&Secret::new(text));
         let keys = OperatorKeys::new(Some(key("one")));
-        let (proved, _) = keys.key().unwrap();
-        assert_eq!(keys.authority(proved), Some(Authority::Operator));
+        let (credential, _) = keys.key().unwrap();
+        assert_eq!(keys.authority(credential), Some(Authority::Operator));
         keys.replace(key("two"));
-        assert_eq!(keys.authority(proved), None);
+        assert_eq!(keys.authority(credential), None);
         assert_eq!(keys.authority(keys.key().unwrap().0), Some(Authority::Operator));
-        assert_eq!(keys.authority(Proved::Nothing), Some(Authority::Anyone));
-        assert_eq!(keys.authority(Proved::Token), Some(Authority::Client));
+        assert_eq!(keys.authority(Credential::Nothing), Some(Authority::Anyone));
+        assert_eq!(keys.authority(Credential::Token), Some(Authority::Client));
     }
 
     #[test]
-    fn without_a_key_nobody_is_the_operator() {
+    fn no_operator_without_key() {
         assert!(OperatorKeys::new(None).key().is_none());
     }
 }

@@ -8,34 +8,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_auth::{SignInDeps, SignIns};
-use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
-use gatehouse_model::command::{Authority, Command, Request};
+use gatehouse_gateway::{ClientRegistry, Gateway, GatewayDeps};
+use gatehouse_model::command::{Authority, Command, TypedCommand};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, Problem};
+use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, UserError};
 use gatehouse_servers::{PolicyFile, ServerDeps, ServerManager};
 use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
-use gatehouse_tools::{Patience, SystemPaths, ToolDeps, ToolManager};
+use gatehouse_tools::{ApprovalLimits, SystemPaths, ToolDeps, ToolManager};
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::audit_log::StoreAudit;
 use crate::authority::OperatorKeys;
+use crate::command_service::{AppState, CommandService, KnownProblems, SignInReconnector, sweep_secrets};
+use crate::config_reload::ConfigReload;
 use crate::control::ControlServer;
 use crate::events::{EventBus, EventStream};
-use crate::facade::{Facade, Parts, SignedIn, Troubles, sweep_secrets};
 use crate::first_start;
-use crate::hand_edits::HandEdits;
 use crate::operator::{self, OperatorKey, OperatorKeyState};
 use crate::results::Results;
-use crate::settings::{self, Daily, Held};
+use crate::settings::{self, EffectiveSettings, RetentionTask};
 
 /// Time limit for the shutdown of a subsystem; after it the next one is shut down all the same.
-const STOP: Duration = Duration::from_secs(10);
+const PART_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for running commands at shutdown.
-const STOP_COMMANDS: Duration = Duration::from_secs(3);
+const COMMANDS_STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit for the servers at shutdown; longer, because child processes get time to exit by
 /// themselves.
-const STOP_SERVERS: Duration = Duration::from_secs(20);
+const SERVERS_STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct CoreOptions {
     /// The data folder; created if missing.
@@ -52,7 +52,7 @@ pub struct CoreOptions {
     /// [`crate::run_helper_if_asked`], usually this one. Without it child processes outlive a kill.
     pub guard_program: Option<PathBuf>,
     /// How long people and clients are waited for.
-    pub patience: Patience,
+    pub approval_limits: ApprovalLimits,
     pub clock: Arc<dyn Clock>,
     /// Folder that results saved by the user are written to.
     pub downloads: PathBuf,
@@ -83,28 +83,28 @@ impl CoreOptions {
             secrets,
             operator_key: OperatorKey::None,
             guard_program: None,
-            patience: Patience::default(),
+            approval_limits: ApprovalLimits::default(),
             clock: Arc::new(gatehouse_model::SystemClock),
-            downloads: downloads(),
-            policy: PolicyFile::usual(),
+            downloads: default_downloads_dir(),
+            policy: PolicyFile::default_location(),
             browser: Arc::new(NoBrowser),
         }
     }
 }
 
 /// The user's download folder, or else the home folder.
-fn downloads() -> PathBuf {
+fn default_downloads_dir() -> PathBuf {
     dirs::download_dir().or_else(dirs::home_dir).unwrap_or_else(std::env::temp_dir)
 }
 
 /// A running Gatehouse.
 pub struct Core {
-    facade: Arc<Facade>,
+    command_service: Arc<CommandService>,
     gateway: Gateway,
     control: ControlServer,
-    hand_edits: HandEdits,
-    daily: Daily,
-    signed_in: SignedIn,
+    config_reload: ConfigReload,
+    retention: RetentionTask,
+    reconnector: SignInReconnector,
     operator_key_state: OperatorKeyState,
 }
 
@@ -114,10 +114,10 @@ impl Core {
     /// # Errors
     /// If the data folder is in use or cannot be read, or if the address is in use or not loopback.
     /// Nothing is left running then.
-    pub async fn start(mut options: CoreOptions) -> Result<Self, Problem> {
+    pub async fn start(mut options: CoreOptions) -> Result<Self, UserError> {
         let bus = Arc::new(EventBus::new(Arc::clone(&options.clock)));
         let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&bus);
-        let Opened { store, loaded, held, operator } = open_store(&mut options).await?;
+        let OpenedStore { store, loaded, effective, operator } = open_store(&mut options).await?;
         let sign_ins = SignIns::new(SignInDeps {
             secrets: store.secrets(),
             clock: Arc::clone(&options.clock),
@@ -126,7 +126,7 @@ impl Core {
             open: Arc::clone(&options.browser),
             data_dir: store.dir().to_path_buf(),
         });
-        sign_ins.set_client_document(held.settings.client_document.clone());
+        sign_ins.set_client_document(effective.settings.client_document.clone());
         let servers = ServerManager::new(ServerDeps {
             secrets: store.secrets(),
             tokens: Arc::new(sign_ins.clone()),
@@ -136,72 +136,77 @@ impl Core {
             policy: options.policy.clone(),
             guard_program: options.guard_program.clone(),
         });
-        servers.look_around();
-        servers.set_packages(&held.settings.packages);
-        servers.set_call_limits(held.settings.calls);
+        servers.preload_environment();
+        servers.set_packages(&effective.settings.packages);
+        servers.set_call_limits(effective.settings.calls);
         let tools = ToolManager::start(ToolDeps {
             servers: servers.clone(),
             store: Arc::clone(&store),
             events: Arc::clone(&events),
             clock: Arc::clone(&options.clock),
-            patience: options.patience.clone(),
+            approval_limits: options.approval_limits.clone(),
             paths: Arc::new(SystemPaths),
         })
         .await;
         let tools = match tools {
             Ok(tools) => tools,
             Err(problem) => {
-                stop_inner(None, (&servers, &sign_ins), &store).await;
+                stop_services(None, (&servers, &sign_ins), &store).await;
                 return Err(problem);
             }
         };
-        sign_ins.answer_with(Arc::new(tools.approvals().clone()));
-        let inner = Inner { store, servers, sign_ins, tools, bus };
-        match Self::open_doors(options, operator, &inner, (loaded, held)).await {
+        sign_ins.set_approver(Arc::new(tools.approvals().clone()));
+        let services = CoreServices { store, servers, sign_ins, tools, bus };
+        match Self::open_endpoints(options, operator, &services, (loaded, effective)).await {
             Ok(core) => Ok(core),
             Err(problem) => {
-                stop_inner(Some(&inner.tools), (&inner.servers, &inner.sign_ins), &inner.store).await;
+                stop_services(
+                    Some(&services.tools),
+                    (&services.servers, &services.sign_ins),
+                    &services.store,
+                )
+                .await;
                 Err(problem)
             }
         }
     }
 
     /// Opens the gateway and the control socket, and then starts the servers.
-    async fn open_doors(
+    async fn open_endpoints(
         options: CoreOptions,
         (operator, operator_key_state): (OperatorKeys, OperatorKeyState),
-        inner: &Inner,
-        (loaded, held): (LoadedServers, Held),
-    ) -> Result<Self, Problem> {
+        services: &CoreServices,
+        (loaded, effective): (LoadedServers, EffectiveSettings),
+    ) -> Result<Self, UserError> {
         let (clients, clients_problem) =
-            ClientBook::open(Arc::clone(&inner.store), Arc::clone(&options.clock));
+            ClientRegistry::open(Arc::clone(&services.store), Arc::clone(&options.clock));
         let clients = Arc::new(clients);
         let deps = GatewayDeps {
-            tools: inner.tools.clone(),
+            tools: services.tools.clone(),
             clients: Arc::clone(&clients),
-            events: Arc::<EventBus>::clone(&inner.bus),
+            events: Arc::<EventBus>::clone(&services.bus),
             clock: Arc::clone(&options.clock),
         };
         // Before any client can call.
-        inner.tools.set_naming(held.settings.tool_names).await;
-        inner.servers.set_on(held.settings.mcp_on).await;
+        services.tools.set_naming(effective.settings.tool_names).await;
+        services.servers.set_mcp_enabled(effective.settings.mcp_on).await;
         let gateway = Gateway::bind(options.listen, deps).await?;
-        let troubles = Troubles { clients: clients_problem, ..Troubles::default() };
-        let parts = Arc::new(Parts {
-            store: Arc::clone(&inner.store),
-            servers: inner.servers.clone(),
-            sign_ins: inner.sign_ins.clone(),
-            tools: inner.tools.clone(),
+        let known_problems = KnownProblems { clients: clients_problem, ..KnownProblems::default() };
+        let state = Arc::new(AppState {
+            store: Arc::clone(&services.store),
+            servers: services.servers.clone(),
+            sign_ins: services.sign_ins.clone(),
+            tools: services.tools.clone(),
             clients,
-            bus: Arc::clone(&inner.bus),
+            bus: Arc::clone(&services.bus),
             endpoint: gateway.endpoint(),
-            data_dir: inner.store.dir().to_path_buf(),
+            data_dir: services.store.dir().to_path_buf(),
             owner: options.owner,
             operator,
             clock: options.clock,
             configs: tokio::sync::Mutex::new(loaded.servers.clone()),
-            settings: tokio::sync::Mutex::new(held),
-            troubles: Mutex::new(troubles),
+            settings: tokio::sync::Mutex::new(effective),
+            known_problems: Mutex::new(known_problems),
             results: Results::default(),
             runs: Mutex::default(),
             reading_audit: tokio::sync::Mutex::default(),
@@ -209,44 +214,58 @@ impl Core {
             downloads: options.downloads,
             policy: options.policy,
         });
-        let started = match parts.audit(AuditEvent::Lifecycle { what: "started".into() }).await {
+        let started = match state.audit(AuditEvent::Lifecycle { what: "started".into() }).await {
             Ok(()) => {
-                let facade = Arc::new(Facade::new(Arc::clone(&parts)));
-                ControlServer::bind(inner.store.dir(), Arc::clone(&facade)).map(|control| (facade, control))
+                let command_service = Arc::new(CommandService::new(Arc::clone(&state)));
+                ControlServer::bind(services.store.dir(), Arc::clone(&command_service))
+                    .map(|control| (command_service, control))
             }
             Err(problem) => Err(problem),
         };
-        let (facade, control) = match started {
+        let (command_service, control) = match started {
             Ok(started) => started,
             Err(problem) => {
-                within("gateway", STOP, gateway.shutdown()).await;
+                wait_for_stop("gateway", PART_STOP_TIMEOUT, gateway.shutdown()).await;
                 return Err(problem);
             }
         };
-        let left_out = inner.servers.load(loaded.servers.clone()).await;
-        parts.troubles.lock().servers = left_out;
-        let hand_edits = HandEdits::start(&parts, loaded);
-        let daily = Daily::start(&parts);
-        let signed_in = SignedIn::start(&parts);
-        tracing::info!(endpoint = parts.endpoint, data_dir = %parts.data_dir.display(), "Gatehouse is ready");
-        Ok(Self { facade, gateway, control, hand_edits, daily, signed_in, operator_key_state })
+        let left_out = services.servers.load(loaded.servers.clone()).await;
+        state.known_problems.lock().servers = left_out;
+        let config_reload = ConfigReload::start(&state, loaded);
+        let retention = RetentionTask::start(&state);
+        let reconnector = SignInReconnector::start(&state);
+        tracing::info!(endpoint = state.endpoint, data_dir = %state.data_dir.display(), "Gatehouse is ready");
+        Ok(Self {
+            command_service,
+            gateway,
+            control,
+            config_reload,
+            retention,
+            reconnector,
+            operator_key_state,
+        })
     }
 
     /// Runs a command; its reply is JSON.
     ///
     /// # Errors
     /// The command's error, or that the authority is insufficient.
-    pub async fn execute(&self, command: Command, authority: Authority) -> Result<Box<RawValue>, Problem> {
-        self.facade.execute(command, authority).await
+    pub async fn execute(&self, command: Command, authority: Authority) -> Result<Box<RawValue>, UserError> {
+        self.command_service.execute(command, authority).await
     }
 
     /// Runs a command; its reply is typed.
     ///
     /// # Errors
     /// The command's error, or that the authority is insufficient.
-    pub async fn run<R: Request>(&self, request: &R, authority: Authority) -> Result<R::Reply, Problem> {
+    pub async fn run<R: TypedCommand>(
+        &self,
+        request: &R,
+        authority: Authority,
+    ) -> Result<R::Reply, UserError> {
         let wrong = |e: serde_json::Error| {
-            Problem::new(ErrorCode::Internal, "A command could not be passed on.").why(format!("{e}."))
+            UserError::new(ErrorCode::Internal, "A command could not be passed on.")
+                .with_cause(format!("{e}."))
         };
         let args = to_raw_value(request).map_err(wrong)?;
         let reply = self.execute(Command::parse(R::NAME, &args)?, authority).await?;
@@ -256,13 +275,13 @@ impl Core {
     /// Subscribes to events from now on.
     #[must_use]
     pub fn events(&self) -> EventStream {
-        self.facade.bus().listen()
+        self.command_service.bus().subscribe()
     }
 
     /// URL of the gateway.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        self.facade.parts().endpoint.clone()
+        self.command_service.state().endpoint.clone()
     }
 
     /// The state of the operator key at the start.
@@ -274,29 +293,37 @@ impl Core {
     /// Shuts everything down in the reverse order of the start: no new connections or calls are taken,
     /// pending calls are refused, servers and their child processes end, records are flushed to disk.
     pub async fn shutdown(self) {
-        let Self { facade, gateway, control, hand_edits, daily, signed_in, operator_key_state: _ } = self;
-        let parts = Arc::clone(facade.parts());
-        within("hand edits", STOP, hand_edits.shutdown()).await;
-        within("control socket", STOP, control.shutdown()).await;
-        within("retention", STOP, daily.shutdown()).await;
-        within("signed-in servers", STOP, signed_in.shutdown()).await;
-        within("commands", STOP_COMMANDS, facade.finish()).await;
+        let Self {
+            command_service,
+            gateway,
+            control,
+            config_reload,
+            retention,
+            reconnector,
+            operator_key_state: _,
+        } = self;
+        let state = Arc::clone(command_service.state());
+        wait_for_stop("hand edits", PART_STOP_TIMEOUT, config_reload.shutdown()).await;
+        wait_for_stop("control socket", PART_STOP_TIMEOUT, control.shutdown()).await;
+        wait_for_stop("retention", PART_STOP_TIMEOUT, retention.shutdown()).await;
+        wait_for_stop("signed-in servers", PART_STOP_TIMEOUT, reconnector.shutdown()).await;
+        wait_for_stop("commands", COMMANDS_STOP_TIMEOUT, command_service.drain()).await;
         // Together: the gateway takes no new calls, and pending calls are refused while their clients
         // are still connected and can receive the answer.
         tokio::join!(
-            within("gateway", STOP, gateway.shutdown()),
-            within("tools", STOP, parts.tools.shutdown()),
+            wait_for_stop("gateway", PART_STOP_TIMEOUT, gateway.shutdown()),
+            wait_for_stop("tools", PART_STOP_TIMEOUT, state.tools.shutdown()),
         );
-        if let Err(problem) = parts.audit(AuditEvent::Lifecycle { what: "stopped".into() }).await {
+        if let Err(problem) = state.audit(AuditEvent::Lifecycle { what: "stopped".into() }).await {
             tracing::error!(%problem, "the stop could not be written down");
         }
-        stop_inner(None, (&parts.servers, &parts.sign_ins), &parts.store).await;
+        stop_services(None, (&state.servers, &state.sign_ins), &state.store).await;
         tracing::info!("Gatehouse has stopped");
     }
 }
 
 /// The subsystems that are not reachable from outside.
-struct Inner {
+struct CoreServices {
     store: Arc<Store>,
     servers: ServerManager,
     sign_ins: SignIns,
@@ -304,42 +331,42 @@ struct Inner {
     bus: Arc<EventBus>,
 }
 
-async fn stop_inner(
+async fn stop_services(
     tools: Option<&ToolManager>,
     (servers, sign_ins): (&ServerManager, &SignIns),
     store: &Arc<Store>,
 ) {
     if let Some(tools) = tools {
-        within("tools", STOP, tools.shutdown()).await;
+        wait_for_stop("tools", PART_STOP_TIMEOUT, tools.shutdown()).await;
     }
-    within("sign-ins", STOP, sign_ins.shutdown()).await;
-    within("servers", STOP_SERVERS, servers.shutdown()).await;
+    wait_for_stop("sign-ins", PART_STOP_TIMEOUT, sign_ins.shutdown()).await;
+    wait_for_stop("servers", SERVERS_STOP_TIMEOUT, servers.shutdown()).await;
     let store = Arc::clone(store);
     let closing = async move {
         if let Err(error) = tokio::task::spawn_blocking(move || store.close()).await {
             tracing::error!(%error, "the store did not close");
         }
     };
-    within("store", STOP, closing).await;
+    wait_for_stop("store", PART_STOP_TIMEOUT, closing).await;
 }
 
-async fn within(part: &str, limit: Duration, stopping: impl Future<Output = ()>) {
+async fn wait_for_stop(part: &str, limit: Duration, stopping: impl Future<Output = ()>) {
     if tokio::time::timeout(limit, stopping).await.is_err() {
         tracing::error!(part, ?limit, "did not stop in time");
     }
 }
 
 /// The stored state as found at the start.
-struct Opened {
+struct OpenedStore {
     store: Arc<Store>,
     loaded: LoadedServers,
-    held: Held,
+    effective: EffectiveSettings,
     operator: (OperatorKeys, OperatorKeyState),
 }
 
 /// Opens the store and reads the servers (creating the default ones at the first start), the settings
 /// and the operator key.
-async fn open_store(options: &mut CoreOptions) -> Result<Opened, Problem> {
+async fn open_store(options: &mut CoreOptions) -> Result<OpenedStore, UserError> {
     let operator_key = std::mem::replace(&mut options.operator_key, OperatorKey::None);
     let options = StoreOptions {
         dir: options.data_dir.clone(),
@@ -351,21 +378,19 @@ async fn open_store(options: &mut CoreOptions) -> Result<Opened, Problem> {
         let new = first_start::is_new(&options.dir);
         let store = Arc::new(Store::open(options)?);
         let mut loaded = first_start::load(&store, new)?;
-        let held = settings::load(&store);
-        let operator = operator::open(&store, operator_key)?;
-        if operator.1 == OperatorKeyState::Anew {
+        let effective = settings::load(&store);
+        let operator = operator::load_or_create(&store, operator_key)?;
+        if operator.1 == OperatorKeyState::Replaced {
             // Every server has a new generation now, so they are read again.
             loaded = store.servers().load();
         }
         // Before any server connects or any secret is stored.
         sweep_secrets(&store);
-        Ok(Opened { store, loaded, held, operator })
+        Ok(OpenedStore { store, loaded, effective, operator })
     });
     match opening.await {
         Ok(opened) => opened,
-        Err(e) => {
-            Err(Problem::new(ErrorCode::Internal, "The data folder could not be opened.")
-                .why(format!("{e}.")))
-        }
+        Err(e) => Err(UserError::new(ErrorCode::Internal, "The data folder could not be opened.")
+            .with_cause(format!("{e}."))),
     }
 }

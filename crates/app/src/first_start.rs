@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::server::{Builtin, Limits, Look, Origin};
-use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Transport};
+use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
+use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError};
 use gatehouse_store::{LoadedServers, Store};
 
 const FILE: &str = "servers.json";
@@ -16,7 +16,7 @@ pub(crate) fn is_new(data_dir: &std::path::Path) -> bool {
 }
 
 /// Loads the servers; writes the default ones into a new folder.
-pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, Problem> {
+pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, UserError> {
     let loaded = store.servers().load();
     let untouched = loaded.servers.is_empty() && loaded.unconfirmed.is_empty() && loaded.problems.is_empty();
     if !(new && untouched) {
@@ -32,14 +32,15 @@ pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, Probl
 }
 
 /// The default servers.
-pub(crate) fn servers() -> Result<Vec<ServerConfig>, Problem> {
+pub(crate) fn servers() -> Result<Vec<ServerConfig>, UserError> {
     let first = [("Time", Builtin::Time), ("Notes", Builtin::Notes)];
     first.into_iter().map(|(name, builtin)| built_in(name, builtin)).collect()
 }
 
-fn built_in(name: &str, builtin: Builtin) -> Result<ServerConfig, Problem> {
-    let bits = getrandom::u64()
-        .map_err(|e| Problem::new(ErrorCode::Internal, "No id could be made.").why(format!("{e}.")))?;
+fn built_in(name: &str, builtin: Builtin) -> Result<ServerConfig, UserError> {
+    let bits = getrandom::u64().map_err(|e| {
+        UserError::new(ErrorCode::Internal, "No id could be made.").with_cause(format!("{e}."))
+    })?;
     Ok(ServerConfig {
         id: ServerId::from_random(bits),
         generation: Generation::default(),
@@ -47,8 +48,8 @@ fn built_in(name: &str, builtin: Builtin) -> Result<ServerConfig, Problem> {
         transport: Transport::Builtin { builtin },
         enabled: true,
         autostart: true,
-        look: Look::default(),
-        limits: Limits::default(),
-        origin: Origin::User,
+        look: ServerAppearance::default(),
+        limits: ServerLimits::default(),
+        origin: ServerOrigin::User,
     })
 }

@@ -4,12 +4,12 @@
 
 mod audit_log;
 mod authority;
+mod command_service;
+mod config_reload;
 pub mod control;
 mod core;
 pub mod events;
-mod facade;
 mod first_start;
-mod hand_edits;
 pub mod logging;
 mod operator;
 mod redact;
@@ -17,11 +17,11 @@ mod results;
 mod settings;
 
 pub use self::core::{Core, CoreOptions};
-pub use events::{EventStream, Heard};
+pub use events::{EventStream, StreamEvent};
 pub use gatehouse_model::command::Authority;
-pub use gatehouse_servers::run_helper_if_asked;
+pub use gatehouse_servers::run_helper_if_requested;
 pub use gatehouse_store::{
-    Owner, SecretError, SecretKind, SecretStore, has_vault, make_vault, memory, open_keychain, open_vault,
-    prepare_folder, unlock_vault, vault_file,
+    Owner, SecretError, SecretStore, SecretStoreKind, has_vault, make_vault, memory, open_keychain,
+    open_vault, prepare_folder, unlock_vault, vault_file,
 };
-pub use operator::{HandOver, OperatorKey, OperatorKeyState};
+pub use operator::{KeyHandOver, OperatorKey, OperatorKeyState};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehouse_common::owner_only;
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -19,7 +19,7 @@ const DEFAULT_FILTER: &str = "info,rmcp=warn";
 /// Environment variable for the log filter.
 const FILTER_VARIABLE: &str = "GATEHOUSE_LOG";
 /// Size in bytes at which a file is rotated.
-const FULL: u64 = 8 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 /// Number of rotated files that are kept.
 const OLD_FILES: u32 = 3;
 
@@ -27,9 +27,9 @@ const OLD_FILES: u32 = 3;
 ///
 /// # Errors
 /// If the log file cannot be opened, or logging was started already.
-pub fn start(data_dir: &Path) -> Result<(), Problem> {
+pub fn start(data_dir: &Path) -> Result<(), UserError> {
     let file = RotatedFile::open(&data_dir.join("logs")).map_err(|e| {
-        Problem::new(ErrorCode::Storage, "The log file could not be opened.").why(format!("{e}."))
+        UserError::new(ErrorCode::Storage, "The log file could not be opened.").with_cause(format!("{e}."))
     })?;
     let filter =
         || EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
@@ -39,54 +39,56 @@ pub fn start(data_dir: &Path) -> Result<(), Problem> {
         .with(to_terminal.with_ansi(false).with_filter(filter()))
         .with(to_file.with_filter(filter()))
         .try_init()
-        .map_err(|e| Problem::new(ErrorCode::Internal, "The log could not be started.").why(format!("{e}.")))
+        .map_err(|e| {
+            UserError::new(ErrorCode::Internal, "The log could not be started.").with_cause(format!("{e}."))
+        })
 }
 
 /// A log file that is rotated when it is full.
 #[derive(Clone)]
-struct RotatedFile(Arc<Mutex<Rotated>>);
+struct RotatedFile(Arc<Mutex<RotationState>>);
 
-struct Rotated {
+struct RotationState {
     folder: PathBuf,
     file: File,
     written: u64,
-    full: u64,
+    max_bytes: u64,
 }
 
 impl RotatedFile {
     fn open(folder: &Path) -> io::Result<Self> {
-        Self::open_sized(folder, FULL)
+        Self::open_sized(folder, MAX_FILE_BYTES)
     }
 
-    fn open_sized(folder: &Path, full: u64) -> io::Result<Self> {
+    fn open_sized(folder: &Path, max_bytes: u64) -> io::Result<Self> {
         owner_only::make_folder(folder)?;
-        let file = open_private(&current(folder))?;
+        let file = open_private(&current_path(folder))?;
         let written = file.metadata()?.len();
-        Ok(Self(Arc::new(Mutex::new(Rotated { folder: folder.to_owned(), file, written, full }))))
+        Ok(Self(Arc::new(Mutex::new(RotationState { folder: folder.to_owned(), file, written, max_bytes }))))
     }
 }
 
-fn current(folder: &Path) -> PathBuf {
+fn current_path(folder: &Path) -> PathBuf {
     folder.join("gatehouse.log")
 }
 
-fn aside(folder: &Path, number: u32) -> PathBuf {
+fn rotated_path(folder: &Path, number: u32) -> PathBuf {
     folder.join(format!("gatehouse.log.{number}"))
 }
 
-impl Rotated {
+impl RotationState {
     fn rotate(&mut self) -> io::Result<()> {
         for number in (1..OLD_FILES).rev() {
-            rename_if_there(&aside(&self.folder, number), &aside(&self.folder, number + 1))?;
+            rename_if_exists(&rotated_path(&self.folder, number), &rotated_path(&self.folder, number + 1))?;
         }
-        rename_if_there(&current(&self.folder), &aside(&self.folder, 1))?;
-        self.file = open_private(&current(&self.folder))?;
+        rename_if_exists(&current_path(&self.folder), &rotated_path(&self.folder, 1))?;
+        self.file = open_private(&current_path(&self.folder))?;
         self.written = 0;
         Ok(())
     }
 }
 
-fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_if_exists(from: &Path, to: &Path) -> io::Result<()> {
     match std::fs::rename(from, to) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(()),
@@ -96,7 +98,7 @@ fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
 impl Write for &RotatedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut log = self.0.lock();
-        if log.written >= log.full {
+        if log.written >= log.max_bytes {
             log.rotate()?;
         }
         let count = log.file.write(bytes)?;
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_file_is_put_aside_and_only_so_many_are_kept() {
+    fn rotates_full_files_and_keeps_a_limited_number() {
         let dir = tempfile::tempdir().unwrap();
         let log = RotatedFile::open_sized(dir.path(), 4).unwrap();
         for line in 0..8 {
@@ -138,19 +140,19 @@ mod tests {
             .collect();
         names.sort();
         assert_eq!(names, ["gatehouse.log", "gatehouse.log.1", "gatehouse.log.2", "gatehouse.log.3"]);
-        assert_eq!(std::fs::read_to_string(current(dir.path())).unwrap(), "7234");
-        assert_eq!(std::fs::read_to_string(aside(dir.path(), 1)).unwrap(), "6234");
+        assert_eq!(std::fs::read_to_string(current_path(dir.path())).unwrap(), "7234");
+        assert_eq!(std::fs::read_to_string(rotated_path(dir.path(), 1)).unwrap(), "6234");
     }
 
     #[cfg(unix)]
     #[test]
-    fn the_log_is_its_owners_alone() {
+    fn log_is_private_to_its_owner() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("logs");
         let _log = RotatedFile::open(&folder).unwrap();
         let mode = |p: &Path| std::fs::metadata(p).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&folder), 0o700);
-        assert_eq!(mode(&current(&folder)), 0o600);
+        assert_eq!(mode(&current_path(&folder)), 0o600);
     }
 }

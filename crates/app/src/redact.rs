@@ -3,21 +3,24 @@
 //! subject, but nothing of their contents (PERM-16). Each match and each struct is destructured in full,
 //! so that the compiler requires a decision for every new field or variant.
 
-use gatehouse_model::ask::{
-    Ask, CallAsk, ClientAsk, ConfigChangeAsk, ElicitationAsk, Elicited, SamplingAsk, StepUpAsk, Subject,
+use gatehouse_model::approval::{
+    ApprovalRequest, CallApprovalRequest, ClientAccessRequest, ConfigChangeRequest, ElicitationMode,
+    ElicitationRequest, SamplingRequest, ScopeUpgradeRequest, Subject,
 };
 use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::record::CallOutcome;
-use gatehouse_model::{AuditEvent, CallHash, CallRecord, Envelope, Event, Grant, PendingAsk, Width};
+use gatehouse_model::{
+    AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope,
+};
 
 /// Placeholder for the value of a condition that is left out.
 const LEFT_OUT: &str = "…";
 
 /// The event with the contents of calls and approval requests left out.
-pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
+pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
     let event = match envelope.event.clone() {
-        Event::ApprovalRequested { pending } => Event::ApprovalRequested { pending: emptied(pending) },
-        Event::ApprovalChanged { pending } => Event::ApprovalChanged { pending: emptied(pending) },
+        Event::ApprovalRequested { pending } => Event::ApprovalRequested { pending: redact_pending(pending) },
+        Event::ApprovalChanged { pending } => Event::ApprovalChanged { pending: redact_pending(pending) },
         // The call may be pending, so its arguments may not have been shown to the operator yet.
         Event::CallStarted { call, client, server, tool, input: _ } => {
             let tool = rule_name(&tool);
@@ -28,7 +31,7 @@ pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
             Event::CallProgress { call, progress, total, message: None }
         }
         Event::CallFinished { call, verdict, outcome, duration_ms } => {
-            Event::CallFinished { call, verdict, outcome: without_words(outcome), duration_ms }
+            Event::CallFinished { call, verdict, outcome: redact_outcome(outcome), duration_ms }
         }
         other @ (Event::ServerAdded { .. }
         | Event::ServerRemoved { .. }
@@ -51,16 +54,16 @@ pub(crate) fn without_contents(envelope: &Envelope) -> Envelope {
         | Event::SwitchChanged { .. }
         | Event::RightsChanged { .. }) => other,
     };
-    Envelope { version: envelope.version, seq: envelope.seq, at: envelope.at, event }
+    EventEnvelope { version: envelope.version, seq: envelope.seq, at: envelope.at, event }
 }
 
 /// Leaves out the contents of a call. A record whose outcome is "still waiting" is of a pending call.
-pub(crate) fn record(record: &mut CallRecord) {
+pub(crate) fn redact_record(record: &mut CallRecord) {
     record.arguments = None;
     record.result = None;
-    record.outcome = without_words(record.outcome.clone());
-    record.exposed_name = name_of(&record.subject, std::mem::take(&mut record.exposed_name));
-    record.subject = without_path(record.subject.clone());
+    record.outcome = redact_outcome(record.outcome.clone());
+    record.exposed_name = redact_name(&record.subject, std::mem::take(&mut record.exposed_name));
+    record.subject = redact_subject(record.subject.clone());
 }
 
 /// Leaves out of an audit entry the contents of a call. The entry's hash remains that of the full entry.
@@ -68,7 +71,7 @@ pub(crate) fn audit(event: &mut AuditEvent) {
     match event {
         AuditEvent::Decided { ask: _, hash, client: _, server: _, subject, allowed: _, reason: _, by: _ } => {
             *hash = no_hash();
-            *subject = without_path(subject.clone());
+            *subject = redact_subject(subject.clone());
         }
         AuditEvent::Lapsed { ask: _, hash } => *hash = no_hash(),
         AuditEvent::Granted { rule } => grant(rule),
@@ -107,9 +110,9 @@ pub(crate) fn grant(rule: &mut Grant) {
         reason: _,
     } = rule;
     match width {
-        Width::Call { hash } => *hash = no_hash(),
-        Width::Tool { tool } => *tool = rule_name(tool),
-        Width::Reads | Width::Writes | Width::Everything => {}
+        Scope::Call { hash } => *hash = no_hash(),
+        Scope::Tool { tool } => *tool = rule_name(tool),
+        Scope::Reads | Scope::Writes | Scope::Everything => {}
     }
     for Condition { pointer: _, test } in conditions {
         match test {
@@ -125,7 +128,7 @@ pub(crate) fn grant(rule: &mut Grant) {
 
 /// The name that rules use for a subject, or a text that begins with one, without the path of a URI.
 pub(crate) fn rule_name(name: &str) -> String {
-    without_path(Subject::of_rule_name(name)).rule_name().into_owned()
+    redact_subject(Subject::from_rule_name(name)).rule_name().into_owned()
 }
 
 /// Replaces a call hash: if only few different calls are possible, the hash would tell which one was
@@ -135,24 +138,24 @@ fn no_hash() -> CallHash {
 }
 
 /// The subject of a call without the parts that the client puts into a URI.
-fn without_path(subject: Subject) -> Subject {
+fn redact_subject(subject: Subject) -> Subject {
     match subject {
-        Subject::Resource { uri } => Subject::Resource { uri: head(&uri) },
-        Subject::Completion { reference } => Subject::Completion { reference: head(&reference) },
+        Subject::Resource { uri } => Subject::Resource { uri: url_origin(&uri) },
+        Subject::Completion { reference } => Subject::Completion { reference: url_origin(&reference) },
         other @ (Subject::Tool { .. } | Subject::Prompt { .. }) => other,
     }
 }
 
 /// The display name of a subject, which is a URI for some of them.
-fn name_of(subject: &Subject, name: String) -> String {
+fn redact_name(subject: &Subject, name: String) -> String {
     match subject {
-        Subject::Resource { .. } | Subject::Completion { .. } => head(&name),
+        Subject::Resource { .. } | Subject::Completion { .. } => url_origin(&name),
         Subject::Tool { .. } | Subject::Prompt { .. } => name,
     }
 }
 
 /// Scheme and authority of a URI, without user information; a text that is not a URI is returned whole.
-fn head(address: &str) -> String {
+fn url_origin(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once(':') else { return address.to_owned() };
     let Some(rest) = rest.strip_prefix("//") else { return format!("{scheme}:") };
     let authority = rest.split(['/', '?', '#', '{']).next().unwrap_or_default();
@@ -161,7 +164,7 @@ fn head(address: &str) -> String {
 }
 
 /// The outcome of a call without the server's message, which may repeat contents of the call.
-fn without_words(outcome: CallOutcome) -> CallOutcome {
+fn redact_outcome(outcome: CallOutcome) -> CallOutcome {
     match outcome {
         CallOutcome::Unfit { problem: _ } => CallOutcome::Unfit { problem: String::new() },
         CallOutcome::RpcError { code, message: _ } => CallOutcome::RpcError { code, message: String::new() },
@@ -175,36 +178,38 @@ fn without_words(outcome: CallOutcome) -> CallOutcome {
     }
 }
 
-fn emptied(pending: PendingAsk) -> PendingAsk {
-    let PendingAsk { id, asked_at, expires_at, ask, waiting } = pending;
+fn redact_pending(pending: PendingApproval) -> PendingApproval {
+    let PendingApproval { id, asked_at, expires_at, ask, waiting } = pending;
     let ask = match ask {
-        Ask::Call(call) => Ask::Call(emptied_call(call)),
-        Ask::Client(ClientAsk { says, redirect_uri: _, seen_from }) => {
-            Ask::Client(ClientAsk { says, redirect_uri: String::new(), seen_from })
+        ApprovalRequest::Call(call) => ApprovalRequest::Call(redact_call(call)),
+        ApprovalRequest::Client(ClientAccessRequest { says, redirect_uri: _, seen_from }) => {
+            ApprovalRequest::Client(ClientAccessRequest { says, redirect_uri: String::new(), seen_from })
         }
-        Ask::ConfigChange(ConfigChangeAsk { file, server, changes: _, kind }) => {
-            Ask::ConfigChange(ConfigChangeAsk { file, server, changes: Vec::new(), kind })
+        ApprovalRequest::ConfigChange(ConfigChangeRequest { file, server, changes: _, kind }) => {
+            ApprovalRequest::ConfigChange(ConfigChangeRequest { file, server, changes: Vec::new(), kind })
         }
-        Ask::Elicitation(ElicitationAsk { server, client, message: _, want }) => {
+        ApprovalRequest::Elicitation(ElicitationRequest { server, client, message: _, want }) => {
             let want = match want {
-                Elicited::Form { schema: _ } => Elicited::Form { schema: String::new() },
-                Elicited::Url { url: _, host: _, until_done } => {
-                    Elicited::Url { url: String::new(), host: String::new(), until_done }
+                ElicitationMode::Form { schema: _ } => ElicitationMode::Form { schema: String::new() },
+                ElicitationMode::Url { url: _, host: _, until_done } => {
+                    ElicitationMode::Url { url: String::new(), host: String::new(), until_done }
                 }
             };
-            Ask::Elicitation(ElicitationAsk { server, client, message: String::new(), want })
+            ApprovalRequest::Elicitation(ElicitationRequest { server, client, message: String::new(), want })
         }
-        Ask::Sampling(SamplingAsk { server, client, system: _, messages: _, request: _ }) => {
+        ApprovalRequest::Sampling(SamplingRequest { server, client, system: _, messages: _, request: _ }) => {
             let (messages, request) = (Vec::new(), String::new());
-            Ask::Sampling(SamplingAsk { server, client, system: None, messages, request })
+            ApprovalRequest::Sampling(SamplingRequest { server, client, system: None, messages, request })
         }
-        Ask::StepUp(StepUpAsk { server, scopes }) => Ask::StepUp(StepUpAsk { server, scopes }),
+        ApprovalRequest::StepUp(ScopeUpgradeRequest { server, scopes }) => {
+            ApprovalRequest::StepUp(ScopeUpgradeRequest { server, scopes })
+        }
     };
-    PendingAsk { id, asked_at, expires_at, ask, waiting }
+    PendingApproval { id, asked_at, expires_at, ask, waiting }
 }
 
-fn emptied_call(call: CallAsk) -> CallAsk {
-    let CallAsk {
+fn redact_call(call: CallApprovalRequest) -> CallApprovalRequest {
+    let CallApprovalRequest {
         client,
         server,
         subject,
@@ -224,12 +229,12 @@ fn emptied_call(call: CallAsk) -> CallAsk {
         conditions: _,
         client_waits_until,
     } = call;
-    CallAsk {
+    CallApprovalRequest {
         client,
         server,
-        title: name_of(&subject, title),
-        exposed_name: name_of(&subject, exposed_name),
-        subject: without_path(subject),
+        title: redact_name(&subject, title),
+        exposed_name: redact_name(&subject, exposed_name),
+        subject: redact_subject(subject),
         class,
         arguments: None,
         argument_bytes: 0,
@@ -248,45 +253,45 @@ fn emptied_call(call: CallAsk) -> CallAsk {
 mod tests {
     use std::collections::BTreeMap;
 
-    use gatehouse_model::ask::ConfigChangeKind;
+    use gatehouse_model::approval::ConfigChangeKind;
     use gatehouse_model::grant::{ClientScope, FieldChange, FieldConcern};
-    use gatehouse_model::{AskId, Decision, Effect, Lifetime, Rule, Timestamp, Verdict};
+    use gatehouse_model::{ApprovalId, Decision, Lifetime, Rule, RuleEffect, Timestamp, Verdict};
 
     use super::*;
 
-    fn told(event: Event) -> String {
-        let envelope = Envelope { version: 1, seq: 9, at: Timestamp(1), event };
-        serde_json::to_string(&without_contents(&envelope)).unwrap()
+    fn redacted_json(event: Event) -> String {
+        let envelope = EventEnvelope { version: 1, seq: 9, at: Timestamp(1), event };
+        serde_json::to_string(&redact_envelope(&envelope)).unwrap()
     }
 
     #[test]
-    fn a_question_is_announced_without_what_is_in_it() {
+    fn redacts_approval_contents() {
         let change = FieldChange {
             pointer: "/transport/command".into(),
             concern: FieldConcern::Shape,
             before: None,
             after: Some("\"very-telling\"".into()),
         };
-        let ask = Ask::ConfigChange(ConfigChangeAsk {
+        let ask = ApprovalRequest::ConfigChange(ConfigChangeRequest {
             file: "servers.json".into(),
             server: "files".into(),
             changes: vec![change],
             kind: ConfigChangeKind::Changed,
         });
-        let pending = PendingAsk {
-            id: AskId::new("ask-1"),
+        let pending = PendingApproval {
+            id: ApprovalId::new("ask-1"),
             asked_at: Timestamp(1),
             expires_at: Timestamp(2),
             ask,
             waiting: true,
         };
-        let text = told(Event::ApprovalRequested { pending });
+        let text = redacted_json(Event::ApprovalRequested { pending });
         assert!(!text.contains("very-telling"));
         assert!(text.contains("files") && text.contains("ask-1") && text.contains("\"seq\":9"));
     }
 
     #[test]
-    fn of_an_address_scheme_and_host_are_left() {
+    fn keeps_only_scheme_and_host_of_urls() {
         for (address, left) in [
             ("file:///home/a/very-telling.txt", "file://"),
             ("https://very-telling:x@a.example:8443/p?q#f", "https://a.example:8443"),
@@ -295,9 +300,9 @@ mod tests {
             ("data:text/plain,very-telling", "data:"),
             ("a_prompt", "a_prompt"),
         ] {
-            assert_eq!(head(address), left, "{address}");
+            assert_eq!(url_origin(address), left, "{address}");
         }
-        let started = told(Event::CallStarted {
+        let started = redacted_json(Event::CallStarted {
             call: "call-1".into(),
             client: "c".into(),
             server: "s".into(),
@@ -306,9 +311,9 @@ mod tests {
         });
         assert!(started.contains("resource:notes://all") && !started.contains("very-telling"), "{started}");
         let (tool, telling) = (Subject::Tool { name: "a:b".into() }, "file:///very-telling".to_owned());
-        assert_eq!(name_of(&tool, "a:b".into()), "a:b");
-        assert_eq!(without_path(tool.clone()), tool);
-        assert_eq!(name_of(&Subject::Resource { uri: telling.clone() }, telling), "file://");
+        assert_eq!(redact_name(&tool, "a:b".into()), "a:b");
+        assert_eq!(redact_subject(tool.clone()), tool);
+        assert_eq!(redact_name(&Subject::Resource { uri: telling.clone() }, telling), "file://");
     }
 
     #[test]
@@ -324,7 +329,7 @@ mod tests {
         ];
         let rule = |width| Grant {
             id: "grt-1".into(),
-            effect: Effect::Deny,
+            effect: RuleEffect::Deny,
             server: None,
             width,
             clients: ClientScope::Every,
@@ -339,11 +344,11 @@ mod tests {
             author: gatehouse_model::RuleAuthor::Person,
             reason: None,
         };
-        let resource = Width::Tool { tool: "resource:notes://all/very-telling".into() };
-        let call = Width::Call { hash: CallHash::new("very-telling") };
+        let resource = Scope::Tool { tool: "resource:notes://all/very-telling".into() };
+        let call = Scope::Call { hash: CallHash::new("very-telling") };
         let granted = [resource, call].map(|width| AuditEvent::Granted { rule: Box::new(rule(width)) });
         let decided = AuditEvent::Decided {
-            ask: AskId::new("ask-1"),
+            ask: ApprovalId::new("ask-1"),
             hash: CallHash::new("very-telling"),
             client: "c".into(),
             server: "s".into(),
@@ -352,7 +357,8 @@ mod tests {
             reason: None,
             by: None,
         };
-        let lapsed = AuditEvent::Lapsed { ask: AskId::new("ask-1"), hash: CallHash::new("very-telling") };
+        let lapsed =
+            AuditEvent::Lapsed { ask: ApprovalId::new("ask-1"), hash: CallHash::new("very-telling") };
         for mut event in granted.into_iter().chain([decided, lapsed]) {
             audit(&mut event);
             let text = serde_json::to_string(&event).unwrap();
@@ -366,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_announced_without_what_is_in_it() {
+    fn redacts_call_contents() {
         let telling = || "very-telling".to_owned();
         let verdict = Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk };
         let outcomes = [
@@ -396,7 +402,7 @@ mod tests {
             },
         ];
         for event in ended.chain(under_way) {
-            let text = told(event);
+            let text = redacted_json(event);
             assert!(text.contains("call-1") && !text.contains("very-telling"), "{text}");
         }
     }

@@ -11,37 +11,39 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gatehouse_model::offer::{CutText, Saved, Shown, ShownContent, ShownEnd, ShownPart};
-use gatehouse_model::{ErrorCode, Problem};
-use gatehouse_tools::CallEnd;
+use gatehouse_model::server_catalog::{
+    ResultContent, ResultPart, ResultStatus, ResultView, SavedFile, TruncatedText,
+};
+use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_tools::CallResponse;
 use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Longest text that is shown in full, in bytes.
-const LONGEST_TEXT: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// Largest image or audio that is shown, in bytes.
-const LARGEST_SHOWN: usize = 8 * 1024 * 1024;
+const MAX_PREVIEW_BYTES: usize = 8 * 1024 * 1024;
 /// Limits of kept results: their number, and their size in bytes in all.
-const MOST_KEPT: usize = 32;
-const MOST_BYTES: usize = 192 * 1024 * 1024;
+const MAX_RESULTS: usize = 32;
+const MAX_STORED_BYTES: usize = 192 * 1024 * 1024;
 /// Number of file names that are tried.
-const TRIES: u32 = 1000;
+const MAX_FILE_NAMES: u32 = 1000;
 
 /// The results that can still be saved.
 #[derive(Default)]
 pub(crate) struct Results {
-    kept: Mutex<Kept>,
+    stored: Mutex<StoredResults>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct StoredResults {
     next: u64,
     results: VecDeque<(String, String, Box<RawValue>)>,
 }
 
 /// The context of a result.
-pub(crate) struct Came<'a> {
+pub(crate) struct ResultContext<'a> {
     pub(crate) server: &'a str,
     pub(crate) took: Duration,
     /// Why the result does not match the tool's `outputSchema`.
@@ -50,71 +52,75 @@ pub(crate) struct Came<'a> {
 
 impl Results {
     /// Prepares a result for display, and keeps the full result.
-    pub(crate) fn show(&self, end: &CallEnd, came: Came<'_>) -> Shown {
+    pub(crate) fn show(&self, end: &CallResponse, context: ResultContext<'_>) -> ResultView {
         let raw = end.body();
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let is_error = value.get("isError") == Some(&Value::Bool(true));
         let (end, parts) = match end {
-            CallEnd::Error(_) => (error(&value), Vec::new()),
-            CallEnd::Result(_) if is_error => (ShownEnd::ToolError, parts(&value)),
-            CallEnd::Result(_) => (ShownEnd::Ok, parts(&value)),
+            CallResponse::Error(_) => (rpc_error(&value), Vec::new()),
+            CallResponse::Result(_) if is_error => (ResultStatus::ToolError, parts(&value)),
+            CallResponse::Result(_) => (ResultStatus::Ok, parts(&value)),
         };
         let json = |name: &str| value.get(name).filter(|member| !member.is_null()).map(ToString::to_string);
-        Shown {
-            id: self.keep(came.server, raw),
+        ResultView {
+            id: self.keep(context.server, raw),
             end,
             parts,
-            structured: json("structuredContent").map(cut),
-            unfit: came.unfit,
+            structured: json("structuredContent").map(truncate_text),
+            unfit: context.unfit,
             meta: json("_meta"),
             bytes: raw.get().len() as u64,
-            took_ms: u32::try_from(came.took.as_millis()).unwrap_or(u32::MAX),
+            took_ms: u32::try_from(context.took.as_millis()).unwrap_or(u32::MAX),
         }
     }
 
     fn keep(&self, server: &str, raw: &RawValue) -> String {
-        let mut kept = self.kept.lock();
-        kept.next += 1;
-        let id = format!("res-{}", kept.next);
-        kept.results.push_back((id.clone(), server.to_owned(), raw.to_owned()));
-        let bytes = |kept: &Kept| kept.results.iter().map(|(_, _, raw)| raw.get().len()).sum::<usize>();
-        while kept.results.len() > MOST_KEPT || (kept.results.len() > 1 && bytes(&kept) > MOST_BYTES) {
-            kept.results.pop_front();
+        let mut stored = self.stored.lock();
+        stored.next += 1;
+        let id = format!("res-{}", stored.next);
+        stored.results.push_back((id.clone(), server.to_owned(), raw.to_owned()));
+        let bytes =
+            |stored: &StoredResults| stored.results.iter().map(|(_, _, raw)| raw.get().len()).sum::<usize>();
+        while stored.results.len() > MAX_RESULTS
+            || (stored.results.len() > 1 && bytes(&stored) > MAX_STORED_BYTES)
+        {
+            stored.results.pop_front();
         }
         id
     }
 
     /// Writes one part of a result, or all of it as JSON, into a folder. Blocks.
-    pub(crate) fn save(&self, id: &str, part: Option<u32>, folder: &Path) -> Result<Saved, Problem> {
+    pub(crate) fn save(&self, id: &str, part: Option<u32>, folder: &Path) -> Result<SavedFile, UserError> {
         let found = {
-            let kept = self.kept.lock();
-            kept.results
+            let stored = self.stored.lock();
+            stored
+                .results
                 .iter()
-                .find(|(kept, _, _)| kept == id)
+                .find(|(stored, _, _)| stored == id)
                 .map(|(_, server, raw)| (server.clone(), raw.clone()))
         };
-        let gone = || {
-            Problem::new(ErrorCode::NotFound, "This result is not kept any more.")
-                .todo("Get it again, then save it.")
+        let not_stored = || {
+            UserError::new(ErrorCode::NotFound, "This result is not kept any more.")
+                .with_hint("Get it again, then save it.")
         };
-        let (server, raw) = found.ok_or_else(gone)?;
+        let (server, raw) = found.ok_or_else(not_stored)?;
         let (bytes, ending) = match part {
             None => (raw.get().as_bytes().to_vec(), "json"),
             Some(number) => {
                 let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-                let blocks = blocks(&value);
-                let block = blocks.get(number as usize).ok_or_else(gone)?;
-                content(block.1)
+                let content_blocks = content_blocks(&value);
+                let block = content_blocks.get(number as usize).ok_or_else(not_stored)?;
+                file_content(block.1)
             }
         };
         write(folder, &server, ending, &bytes)
     }
 }
 
-fn write(folder: &Path, server: &str, ending: &str, bytes: &[u8]) -> Result<Saved, Problem> {
+fn write(folder: &Path, server: &str, ending: &str, bytes: &[u8]) -> Result<SavedFile, UserError> {
     let wrong = |error: std::io::Error| {
-        Problem::new(ErrorCode::Storage, format!("The file could not be written to {}.", folder.display()))
-            .why(format!("{error}."))
+        UserError::new(ErrorCode::Storage, format!("The file could not be written to {}.", folder.display()))
+            .with_cause(format!("{error}."))
     };
     let name: String = server
         .chars()
@@ -122,12 +128,12 @@ fn write(folder: &Path, server: &str, ending: &str, bytes: &[u8]) -> Result<Save
         .take(40)
         .collect();
     std::fs::create_dir_all(folder).map_err(wrong)?;
-    for number in 1..TRIES {
+    for number in 1..MAX_FILE_NAMES {
         let path: PathBuf = folder.join(format!("{}-{number}.{ending}", name.trim_matches('-')));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => {
                 file.write_all(bytes).map_err(wrong)?;
-                return Ok(Saved { path: path.display().to_string() });
+                return Ok(SavedFile { path: path.display().to_string() });
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(wrong(error)),
@@ -136,9 +142,9 @@ fn write(folder: &Path, server: &str, ending: &str, bytes: &[u8]) -> Result<Save
     Err(wrong(std::io::ErrorKind::AlreadyExists.into()))
 }
 
-fn error(value: &Value) -> ShownEnd {
+fn rpc_error(value: &Value) -> ResultStatus {
     let message = value.get("message").and_then(Value::as_str).unwrap_or("(no message)");
-    ShownEnd::Error {
+    ResultStatus::Error {
         code: value.get("code").and_then(Value::as_i64).unwrap_or_default(),
         message: message.to_owned(),
     }
@@ -146,50 +152,53 @@ fn error(value: &Value) -> ShownEnd {
 
 /// The content blocks of a result with their roles: of a tool's `content`, a resource's `contents`, a
 /// prompt's `messages`.
-fn blocks(value: &Value) -> Vec<(Option<&str>, &Value)> {
+fn content_blocks(value: &Value) -> Vec<(Option<&str>, &Value)> {
     let list = |name: &str| value.get(name).and_then(Value::as_array).into_iter().flatten();
     let messages = list("messages")
         .filter_map(|message| Some((message.get("role").and_then(Value::as_str), message.get("content")?)));
     list("content").chain(list("contents")).map(|block| (None, block)).chain(messages).collect()
 }
 
-fn parts(value: &Value) -> Vec<ShownPart> {
-    blocks(value)
+fn parts(value: &Value) -> Vec<ResultPart> {
+    content_blocks(value)
         .into_iter()
-        .map(|(role, block)| ShownPart { role: role.map(ToOwned::to_owned), content: shown(block) })
+        .map(|(role, block)| ResultPart {
+            role: role.map(ToOwned::to_owned),
+            content: to_shown_content(block),
+        })
         .collect()
 }
 
-fn text_of(value: &Value, name: &str) -> Option<String> {
+fn string_member(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(ToOwned::to_owned)
 }
 
-fn shown(block: &Value) -> ShownContent {
+fn to_shown_content(block: &Value) -> ResultContent {
     let inner = block.get("resource").unwrap_or(block);
-    let (uri, mime_type) = (text_of(inner, "uri"), text_of(inner, "mimeType"));
+    let (uri, mime_type) = (string_member(inner, "uri"), string_member(inner, "mimeType"));
     let binary = ["data", "blob"].iter().find_map(|name| inner.get(*name).and_then(Value::as_str));
-    let title = || text_of(block, "title").or_else(|| text_of(block, "name"));
+    let title = || string_member(block, "title").or_else(|| string_member(block, "name"));
     match (block.get("type").and_then(Value::as_str), inner.get("text").and_then(Value::as_str), binary) {
         (Some("resource_link"), _, _) => {
             let uri = uri.unwrap_or_default();
-            ShownContent::Link { title: title().unwrap_or_else(|| uri.clone()), uri, mime_type }
+            ResultContent::Link { title: title().unwrap_or_else(|| uri.clone()), uri, mime_type }
         }
-        (_, Some(text), _) => ShownContent::Text { text: cut(text.to_owned()), uri, mime_type },
+        (_, Some(text), _) => ResultContent::Text { text: truncate_text(text.to_owned()), uri, mime_type },
         (_, None, Some(data)) => {
             let bytes = data.len() / 4 * 3;
-            ShownContent::Binary {
+            ResultContent::Binary {
                 mime_type: mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
-                data: (bytes <= LARGEST_SHOWN).then(|| data.to_owned()),
+                data: (bytes <= MAX_PREVIEW_BYTES).then(|| data.to_owned()),
                 bytes: bytes as u64,
                 uri,
             }
         }
-        (_, None, None) => ShownContent::Other { json: cut(block.to_string()) },
+        (_, None, None) => ResultContent::Other { json: truncate_text(block.to_string()) },
     }
 }
 
 /// The bytes of a block, and the file extension for them: never one that a system would execute.
-fn content(block: &Value) -> (Vec<u8>, &'static str) {
+fn file_content(block: &Value) -> (Vec<u8>, &'static str) {
     let inner = block.get("resource").unwrap_or(block);
     if let Some(text) = inner.get("text").and_then(Value::as_str) {
         return (text.as_bytes().to_vec(), "txt");
@@ -219,27 +228,28 @@ fn ending(mime: &str) -> &'static str {
     }
 }
 
-fn cut(text: String) -> CutText {
-    if text.len() <= LONGEST_TEXT {
-        return CutText { text, whole_bytes: None };
+fn truncate_text(text: String) -> TruncatedText {
+    if text.len() <= MAX_TEXT_BYTES {
+        return TruncatedText { text, whole_bytes: None };
     }
     let whole = text.len() as u64;
     let mut text = text;
-    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
-    CutText { text, whole_bytes: Some(whole) }
+    text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+    TruncatedText { text, whole_bytes: Some(whole) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn show(results: &Results, text: &str) -> Shown {
-        let end = CallEnd::Result(RawValue::from_string(text.to_owned()).unwrap());
-        results.show(&end, Came { server: "My server!", took: Duration::from_millis(5), unfit: None })
+    fn show(results: &Results, text: &str) -> ResultView {
+        let end = CallResponse::Result(RawValue::from_string(text.to_owned()).unwrap());
+        results
+            .show(&end, ResultContext { server: "My server!", took: Duration::from_millis(5), unfit: None })
     }
 
     #[test]
-    fn parts_are_told_apart() {
+    fn classifies_content_parts() {
         let results = Results::default();
         let shown = show(
             &results,
@@ -251,10 +261,10 @@ mod tests {
             .parts
             .iter()
             .map(|part| match &part.content {
-                ShownContent::Text { .. } => "text",
-                ShownContent::Binary { .. } => "binary",
-                ShownContent::Link { .. } => "link",
-                ShownContent::Other { .. } => "other",
+                ResultContent::Text { .. } => "text",
+                ResultContent::Binary { .. } => "binary",
+                ResultContent::Link { .. } => "link",
+                ResultContent::Other { .. } => "other",
             })
             .collect();
         assert_eq!(kinds, ["text", "binary", "binary", "link", "other"]);
@@ -267,12 +277,12 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_of_a_long_text_can_be_saved_and_nothing_is_overwritten() {
+    fn saves_full_text_without_overwriting() {
         let (results, folder) = (Results::default(), tempfile::tempdir().unwrap());
-        let long = "ä".repeat(LONGEST_TEXT);
+        let long = "ä".repeat(MAX_TEXT_BYTES);
         let shown = show(&results, &format!(r#"{{"contents":[{{"uri":"a://b","text":"{long}"}}]}}"#));
-        let ShownContent::Text { text, .. } = &shown.parts[0].content else { panic!("a text") };
-        assert_eq!((text.text.len(), text.whole_bytes), (LONGEST_TEXT, Some(long.len() as u64)));
+        let ResultContent::Text { text, .. } = &shown.parts[0].content else { panic!("a text") };
+        assert_eq!((text.text.len(), text.whole_bytes), (MAX_TEXT_BYTES, Some(long.len() as u64)));
         let first = results.save(&shown.id, Some(0), folder.path()).unwrap().path;
         let second = results.save(&shown.id, Some(0), folder.path()).unwrap().path;
         assert_ne!(first, second);
@@ -284,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_run_is_saved_as_mere_bytes() {
+    fn saves_executable_types_as_bin() {
         let (results, folder) = (Results::default(), tempfile::tempdir().unwrap());
         let shown =
             show(&results, r#"{"content":[{"type":"image","data":"aGk=","mimeType":"application/x-sh"}]}"#);
@@ -292,13 +302,13 @@ mod tests {
     }
 
     #[test]
-    fn old_results_make_room() {
+    fn evicts_oldest_results() {
         let results = Results::default();
         let first = show(&results, "{}").id;
-        for _ in 0..MOST_KEPT {
+        for _ in 0..MAX_RESULTS {
             show(&results, "{}");
         }
         assert!(results.save(&first, None, Path::new("/nonexistent")).is_err());
-        assert_eq!(results.kept.lock().results.len(), MOST_KEPT);
+        assert_eq!(results.stored.lock().results.len(), MAX_RESULTS);
     }
 }

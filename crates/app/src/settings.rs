@@ -6,31 +6,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::command::Authority;
-use gatehouse_model::{Problem, Settings, Timestamp};
+use gatehouse_model::{Settings, Timestamp, UserError};
 use gatehouse_store::{Retention, SealError, Store, StoreError};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::facade::Parts;
+use crate::command_service::AppState;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The settings in force, and what is wrong with the stored ones.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct EffectiveSettings {
     pub(crate) settings: Settings,
-    pub(crate) problem: Option<Problem>,
+    pub(crate) problem: Option<UserError>,
 }
 
-impl Held {
+impl EffectiveSettings {
     /// Settings that passed verification.
-    pub(crate) fn believed(settings: Settings) -> Self {
+    pub(crate) fn verified(settings: Settings) -> Self {
         Self { settings, problem: None }
     }
 
-    fn doubted(error: SealError) -> Self {
-        let mut problem = Problem::from(error);
+    fn unverified(error: SealError) -> Self {
+        let mut problem = UserError::from(error);
         problem.why =
             Some("Until they are set anew, MCP is switched off and nothing old is let go of.".into());
         problem.todo = Some(
@@ -42,12 +42,12 @@ impl Held {
 }
 
 /// Loads the settings. Blocks.
-pub(crate) fn load(store: &Store) -> Held {
+pub(crate) fn load(store: &Store) -> EffectiveSettings {
     match store.settings().load() {
-        Ok(settings) => Held::believed(settings.unwrap_or_default()),
+        Ok(settings) => EffectiveSettings::verified(settings.unwrap_or_default()),
         Err(error) => {
             tracing::error!(%error, "the settings cannot be believed");
-            Held::doubted(error)
+            EffectiveSettings::unverified(error)
         }
     }
 }
@@ -66,23 +66,26 @@ pub(crate) fn save(store: &Store, settings: &Settings, by: Authority) -> Result<
         Err(error) => tracing::warn!(%error, "the settings are sealed anew"),
         Ok(_) => {}
     }
-    store.settings().save_anew(settings)
+    store.settings().overwrite(settings)
 }
 
 /// Deletes entries that are older than the settings allow. The caller holds the settings lock.
-pub(crate) async fn retain(parts: &Parts, held: &Held) -> Result<(), Problem> {
-    if held.problem.is_some() {
-        return parts
-            .on_store(|store| {
+pub(crate) async fn apply_retention(
+    state: &AppState,
+    effective: &EffectiveSettings,
+) -> Result<(), UserError> {
+    if effective.problem.is_some() {
+        return state
+            .with_store(|store| {
                 store.activity().keep(Retention::EVERYTHING);
                 Ok(())
             })
             .await;
     }
-    let (settings, now) = (held.settings.clone(), parts.clock.now());
-    let gone = parts
-        .on_store(move |store| {
-            store.activity().keep(Retention::of(&settings));
+    let (settings, now) = (effective.settings.clone(), state.clock.now());
+    let gone = state
+        .with_store(move |store| {
+            store.activity().keep(Retention::from_settings(&settings));
             match settings.audit_days {
                 Some(days) => store.audit().forget_before(days_before(now, days)),
                 None => Ok(0),
@@ -100,15 +103,15 @@ fn days_before(now: Timestamp, days: u32) -> Timestamp {
 }
 
 /// Applies retention at the start and every day.
-pub(crate) struct Daily {
+pub(crate) struct RetentionTask {
     cancel: CancellationToken,
     tasks: TaskTracker,
 }
 
-impl Daily {
-    pub(crate) fn start(parts: &Arc<Parts>) -> Self {
+impl RetentionTask {
+    pub(crate) fn start(state: &Arc<AppState>) -> Self {
         let (cancel, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let (parts, stop) = (Arc::clone(parts), cancel.clone());
+        let (state, stop) = (Arc::clone(state), cancel.clone());
         tasks.spawn(async move {
             let mut days = tokio::time::interval(DAY);
             days.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -118,8 +121,8 @@ impl Daily {
                     _ = days.tick() => {}
                 }
                 // Not in the branch above: retention that has begun is finished.
-                let held = parts.settings.lock().await;
-                if let Err(problem) = retain(&parts, &held).await {
+                let effective = state.settings.lock().await;
+                if let Err(problem) = apply_retention(&state, &effective).await {
                     tracing::error!(%problem, "what is old could not be let go of");
                 }
             }
@@ -134,7 +137,7 @@ impl Daily {
     }
 }
 
-impl Drop for Daily {
+impl Drop for RetentionTask {
     fn drop(&mut self) {
         self.cancel.cancel();
     }

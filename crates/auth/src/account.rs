@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// Maximum length of a displayed account name, in characters.
-const LONGEST: usize = 80;
+const MAX_NAME_CHARS: usize = 80;
 
 /// The id token claims that are used.
 #[derive(Debug, Default, Deserialize)]
@@ -25,7 +25,7 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// Parses the claims of an id token without verifying them.
-    pub(crate) fn read(id_token: &Secret) -> Option<Self> {
+    pub(crate) fn decode_unverified(id_token: &Secret) -> Option<Self> {
         let body = id_token.reveal().split('.').nth(1)?;
         let body = URL_SAFE_NO_PAD.decode(body.trim_end_matches('=')).ok()?;
         serde_json::from_slice(&body).ok()
@@ -36,7 +36,7 @@ impl Claims {
         [&self.email, &self.preferred_username, &self.sub]
             .into_iter()
             .filter_map(|claim| claim.as_ref()?.as_str())
-            .map(|name| one_line(name, LONGEST))
+            .map(|name| one_line(name, MAX_NAME_CHARS))
             .find(|name| !name.is_empty())
     }
 
@@ -67,22 +67,22 @@ mod tests {
     }
 
     #[test]
-    fn the_best_name_is_shown_and_cleaned() {
-        let account = |claims: Value| Claims::read(&token(&claims)).unwrap().account();
+    fn account_prefers_email_and_strips_invisible_chars() {
+        let account = |claims: Value| Claims::decode_unverified(&token(&claims)).unwrap().account();
         assert_eq!(account(json!({"sub": "1", "email": "a@b.example"})).as_deref(), Some("a@b.example"));
         assert_eq!(
             account(json!({"sub": "1", "email": "", "preferred_username": "ann"})).as_deref(),
             Some("ann")
         );
         assert_eq!(account(json!({"sub": "a\u{202e}b\nc"})).as_deref(), Some("ab c"));
-        assert_eq!(account(json!({"sub": "x".repeat(200)})).unwrap().len(), LONGEST);
+        assert_eq!(account(json!({"sub": "x".repeat(200)})).unwrap().len(), MAX_NAME_CHARS);
         assert_eq!(account(json!({"email": 5})), None);
-        assert!(Claims::read(&Secret::new("nonsense")).is_none());
+        assert!(Claims::decode_unverified(&Secret::new("nonsense")).is_none());
     }
 
     #[test]
-    fn for_whom_and_until_when() {
-        let claims = Claims::read(&token(&json!({"aud": ["x", "me"], "exp": 10}))).unwrap();
+    fn reads_audience_and_expiry() {
+        let claims = Claims::decode_unverified(&token(&json!({"aud": ["x", "me"], "exp": 10}))).unwrap();
         assert!(claims.is_for("me") && !claims.is_for("you"));
         assert_eq!(claims.expires(), Some(Timestamp(10_000)));
     }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resources_are_canonical() {
+    fn canonicalizes_resource_identifiers() {
         for (address, expected) in [
             ("HTTPS://MCP.Example:443/Mcp#part", "https://mcp.example/Mcp"),
             ("https://mcp.example", "https://mcp.example"),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_covers_what_lies_below_it() {
+    fn resource_covers_only_paths_below_it() {
         let server = server_url("https://mcp.example/a/mcp").unwrap();
         for covering in [
             "https://mcp.example",

@@ -16,11 +16,11 @@ use rustls_pki_types::pem::PemObject as _;
 use serde_json::json;
 
 /// Lifetime of an assertion.
-const LIFE: Duration = Duration::from_secs(300);
+const ASSERTION_LIFETIME: Duration = Duration::from_secs(300);
 
 /// Why an assertion can't be made.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum KeyFault {
+pub(crate) enum AssertionError {
     /// The algorithm isn't supported.
     #[error(
         "The algorithm “{0}” is not known; it must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA."
@@ -40,8 +40,8 @@ pub(crate) fn assertion(
     audience: &str,
     (key, algorithm): (&Secret, &str),
     now: Timestamp,
-) -> Result<Secret, KeyFault> {
-    let nonce: [u8; 16] = random::bytes().map_err(|_| KeyFault::Random)?;
+) -> Result<Secret, AssertionError> {
+    let nonce: [u8; 16] = random::bytes().map_err(|_| AssertionError::Random)?;
     let issued = now.0 / 1000;
     let claims = json!({
         "iss": client,
@@ -49,7 +49,7 @@ pub(crate) fn assertion(
         "aud": audience,
         "jti": hex::encode(nonce),
         "iat": issued,
-        "exp": issued + i64::try_from(LIFE.as_secs()).unwrap_or_default(),
+        "exp": issued + i64::try_from(ASSERTION_LIFETIME.as_secs()).unwrap_or_default(),
     });
     let header = json!({ "alg": algorithm, "typ": "JWT" });
     let encode = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -58,8 +58,8 @@ pub(crate) fn assertion(
     Ok(Secret::new(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))))
 }
 
-fn sign(key: &Secret, algorithm: &str, message: &[u8]) -> Result<Vec<u8>, KeyFault> {
-    let wrong = || KeyFault::Key(algorithm.to_owned());
+fn sign(key: &Secret, algorithm: &str, message: &[u8]) -> Result<Vec<u8>, AssertionError> {
+    let wrong = || AssertionError::Key(algorithm.to_owned());
     let key = PrivateKeyDer::from_pem_slice(key.reveal().as_bytes()).map_err(|_| wrong())?;
     let rsa: &'static dyn RsaEncoding = match algorithm {
         "RS256" => &signature::RSA_PKCS1_SHA256,
@@ -78,7 +78,7 @@ fn sign(key: &Secret, algorithm: &str, message: &[u8]) -> Result<Vec<u8>, KeyFau
             let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.secret_der()).map_err(|_| wrong())?;
             return Ok(pair.sign(message).as_ref().to_vec());
         }
-        other => return Err(KeyFault::Algorithm(other.to_owned())),
+        other => return Err(AssertionError::Algorithm(other.to_owned())),
     };
     let pair = match &key {
         PrivateKeyDer::Pkcs1(key) => RsaKeyPair::from_der(key.secret_pkcs1_der()),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_hold() {
+    fn signs_with_each_algorithm() {
         let rsa = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
         let key =
             pem("PRIVATE KEY", AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&rsa).unwrap().as_ref());
@@ -143,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_sign_is_said_without_the_key() {
+    fn key_errors_do_not_contain_the_key() {
         let pair = EcdsaKeyPair::generate(&signature::ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
         let key = pem("PRIVATE KEY", pair.to_pkcs8v1().unwrap().as_ref());
         let fault =
             |key: &Secret, algorithm| assertion("me", "x", (key, algorithm), Timestamp(0)).unwrap_err();
-        assert_eq!(fault(&key, "HS256"), KeyFault::Algorithm("HS256".to_owned()));
-        assert_eq!(fault(&key, "RS256"), KeyFault::Key("RS256".to_owned()));
-        assert_eq!(fault(&key, "ES384"), KeyFault::Key("ES384".to_owned()));
-        assert_eq!(fault(&Secret::new("s3cr3t"), "ES256"), KeyFault::Key("ES256".to_owned()));
+        assert_eq!(fault(&key, "HS256"), AssertionError::Algorithm("HS256".to_owned()));
+        assert_eq!(fault(&key, "RS256"), AssertionError::Key("RS256".to_owned()));
+        assert_eq!(fault(&key, "ES384"), AssertionError::Key("ES384".to_owned()));
+        assert_eq!(fault(&Secret::new("s3cr3t"), "ES256"), AssertionError::Key("ES256".to_owned()));
     }
 }

@@ -3,74 +3,90 @@
 //! doesn't work is skipped; metadata for another resource or issuer is an error.
 
 use gatehouse_model::sign_in::SignInEndpoints;
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 use url::Url;
 
 use crate::AuthError;
 use crate::address::{covers, resource};
-use crate::challenge::Challenge;
+use crate::http_client::{AuthHttpClient, HttpError, host};
 use crate::metadata::{ResourceMetadata, ServerMetadata};
-use crate::web::{Web, WebError, host};
+use crate::www_authenticate::Challenge;
 
 /// Maximum number of authorization servers tried per resource.
-const MOST_ISSUERS: usize = 4;
+const MAX_ISSUERS: usize = 4;
 
 /// How to sign in to a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct DiscoveredServer {
     /// The resource identifier for token requests.
     pub(crate) resource: String,
     /// The scopes that the resource supports.
     pub(crate) scopes: Vec<String>,
     pub(crate) server: ServerMetadata,
     /// Whether the user entered the endpoints, so that no metadata document confirms the issuer.
-    pub(crate) by_hand: bool,
+    pub(crate) is_from_settings: bool,
 }
 
 /// Result of the protected-resource metadata.
-struct Resource {
+struct ProtectedResource {
     identifier: String,
     issuers: Vec<String>,
     scopes: Vec<String>,
 }
 
 /// Runs discovery for a server.
-pub(crate) async fn discover(web: &Web, server: &Url, challenge: &Challenge) -> Result<Found, AuthError> {
-    let mut trouble = None;
-    let Some(own) = ask_resource(web, server, challenge, &mut trouble).await? else {
-        return without_metadata(web, server, trouble).await;
+pub(crate) async fn discover(
+    web: &AuthHttpClient,
+    server: &Url,
+    challenge: &Challenge,
+) -> Result<DiscoveredServer, AuthError> {
+    let mut first_error = None;
+    let Some(own) = fetch_resource_metadata(web, server, challenge, &mut first_error).await? else {
+        return discover_from_origin(web, server, first_error).await;
     };
-    let mut issuers = own.issuers.iter().take(MOST_ISSUERS);
-    let Some(first) = issuers.next() else { return without_metadata(web, server, None).await };
-    let mut found = ask_issuer(web, first).await;
+    let mut issuers = own.issuers.iter().take(MAX_ISSUERS);
+    let Some(first) = issuers.next() else { return discover_from_origin(web, server, None).await };
+    let mut found = fetch_server_metadata(web, first).await;
     for issuer in issuers {
         if found.is_ok() {
             break;
         }
-        found = ask_issuer(web, issuer).await;
+        found = fetch_server_metadata(web, issuer).await;
     }
-    Ok(Found { resource: own.identifier, scopes: own.scopes, server: found?, by_hand: false })
+    Ok(DiscoveredServer {
+        resource: own.identifier,
+        scopes: own.scopes,
+        server: found?,
+        is_from_settings: false,
+    })
 }
 
 /// The issuers that the server currently accepts tokens from; `None` if it doesn't say.
-pub(crate) async fn issuers(web: &Web, server: &Url, challenge: &Challenge) -> Option<Vec<String>> {
-    let found = ask_resource(web, server, challenge, &mut None).await.ok().flatten()?;
+pub(crate) async fn issuers(
+    web: &AuthHttpClient,
+    server: &Url,
+    challenge: &Challenge,
+) -> Option<Vec<String>> {
+    let found = fetch_resource_metadata(web, server, challenge, &mut None).await.ok().flatten()?;
     (!found.issuers.is_empty()).then_some(found.issuers)
 }
 
 /// Fetches the metadata of an authorization server. Its `issuer` must be identical to the given one (RFC 8414
 /// section 3.3).
-pub(crate) async fn ask_issuer(web: &Web, issuer: &str) -> Result<ServerMetadata, AuthError> {
+pub(crate) async fn fetch_server_metadata(
+    web: &AuthHttpClient,
+    issuer: &str,
+) -> Result<ServerMetadata, AuthError> {
     let base = Url::parse(issuer)
         .map_err(|_| unusable("The server names an authorization server whose address cannot be read."))?;
-    web.check(&base).map_err(|error| refused(&error))?;
+    web.check(&base).map_err(|error| from_http_error(&error))?;
     find_metadata(web, &base, &[issuer.to_owned()])
         .await?
         .ok_or_else(|| unusable(&format!("{} does not say how to sign in: it has no metadata.", host(&base))))
 }
 
 /// Uses endpoints that the user entered.
-pub(crate) fn by_hand(server: &Url, entered: &SignInEndpoints) -> Result<Found, AuthError> {
+pub(crate) fn from_settings(server: &Url, entered: &SignInEndpoints) -> Result<DiscoveredServer, AuthError> {
     let read = |address: &str| {
         Url::parse(address.trim()).map_err(|_| unusable("An endpoint in the settings cannot be read."))
     };
@@ -88,24 +104,36 @@ pub(crate) fn by_hand(server: &Url, entered: &SignInEndpoints) -> Result<Found, 
         authorization_response_iss_parameter_supported: None,
         client_id_metadata_document_supported: None,
     };
-    Ok(Found { resource: resource(server), scopes: Vec::new(), server: server_metadata, by_hand: true })
+    Ok(DiscoveredServer {
+        resource: resource(server),
+        scopes: Vec::new(),
+        server: server_metadata,
+        is_from_settings: true,
+    })
 }
 
 /// Fallback for servers without protected-resource metadata (MCP before 2025-06-18): the server's own origin
 /// is the authorization server.
-async fn without_metadata(web: &Web, server: &Url, trouble: Option<WebError>) -> Result<Found, AuthError> {
+async fn discover_from_origin(
+    web: &AuthHttpClient,
+    server: &Url,
+    first_error: Option<HttpError>,
+) -> Result<DiscoveredServer, AuthError> {
     let origin = server.origin().ascii_serialization();
     let base = Url::parse(&origin).map_err(|_| unusable("The server's address cannot be read."))?;
     let issuers = [origin.clone(), format!("{origin}/")];
     let found = match web.check(&base) {
         Ok(()) => find_metadata(web, &base, &issuers).await?,
-        Err(error) => return Err(refused(&error)),
+        Err(error) => return Err(from_http_error(&error)),
     };
-    match (found, trouble) {
-        (Some(found), _) => {
-            Ok(Found { resource: resource(server), scopes: Vec::new(), server: found, by_hand: false })
-        }
-        (None, Some(trouble)) => Err(refused(&trouble)),
+    match (found, first_error) {
+        (Some(found), _) => Ok(DiscoveredServer {
+            resource: resource(server),
+            scopes: Vec::new(),
+            server: found,
+            is_from_settings: false,
+        }),
+        (None, Some(first_error)) => Err(from_http_error(&first_error)),
         (None, None) => {
             Err(unusable(&format!("{} does not say how to sign in: it has no metadata.", host(&base))))
         }
@@ -113,13 +141,13 @@ async fn without_metadata(web: &Web, server: &Url, trouble: Option<WebError>) ->
 }
 
 /// Fetches the protected-resource metadata. `Ok(None)` if there is none; the first network error on the way
-/// is stored in `trouble`.
-async fn ask_resource(
-    web: &Web,
+/// is stored in `first_error`.
+async fn fetch_resource_metadata(
+    web: &AuthHttpClient,
     server: &Url,
     challenge: &Challenge,
-    trouble: &mut Option<WebError>,
-) -> Result<Option<Resource>, AuthError> {
+    first_error: &mut Option<HttpError>,
+) -> Result<Option<ProtectedResource>, AuthError> {
     let mut candidates: Vec<Url> = challenge.metadata.iter().cloned().collect();
     for known in [well_known(server, "oauth-protected-resource"), root(server, "oauth-protected-resource")] {
         if let Some(known) = known.filter(|known| !candidates.contains(known)) {
@@ -129,10 +157,12 @@ async fn ask_resource(
     for candidate in candidates {
         match web.get::<ResourceMetadata>(&candidate).await {
             Ok(found) if covers(&found.resource, server) => {
-                return Ok(Some(Resource {
+                return Ok(Some(ProtectedResource {
                     identifier: found.resource,
                     issuers: found.authorization_servers,
-                    scopes: crate::challenge::scopes(&found.scopes_supported.unwrap_or_default().join(" ")),
+                    scopes: crate::www_authenticate::scopes(
+                        &found.scopes_supported.unwrap_or_default().join(" "),
+                    ),
                 }));
             }
             Ok(_) => {
@@ -141,10 +171,10 @@ async fn ask_resource(
                      somebody else.",
                 ));
             }
-            Err(WebError::Status { status, .. }) if status < 500 && status != 429 => {}
+            Err(HttpError::Status { status, .. }) if status < 500 && status != 429 => {}
             Err(error) => {
                 tracing::debug!(%error, "metadata of a resource could not be had");
-                trouble.get_or_insert(error);
+                first_error.get_or_insert(error);
             }
         }
     }
@@ -154,7 +184,7 @@ async fn ask_resource(
 /// Tries the well-known locations in the order of the specification. Metadata that names another issuer isn't
 /// used; if no other is found, that is an error.
 async fn find_metadata(
-    web: &Web,
+    web: &AuthHttpClient,
     base: &Url,
     issuers: &[String],
 ) -> Result<Option<ServerMetadata>, AuthError> {
@@ -172,31 +202,31 @@ async fn find_metadata(
         appended.set_path(&format!("{}/.well-known/openid-configuration", base.path().trim_end_matches('/')));
         candidates.push(appended);
     }
-    let (mut trouble, mut lied) = (None, false);
+    let (mut first_error, mut is_mismatched) = (None, false);
     for candidate in candidates {
         match web.get::<ServerMetadata>(&candidate).await {
             Ok(found) if issuers.contains(&found.issuer) => {
                 check_endpoints(web, &found)?;
                 return Ok(Some(found));
             }
-            Ok(_) => lied = true,
-            Err(WebError::Status { status, .. }) if status < 500 && status != 429 => {}
+            Ok(_) => is_mismatched = true,
+            Err(HttpError::Status { status, .. }) if status < 500 && status != 429 => {}
             Err(error) => {
                 tracing::debug!(%error, "metadata of an authorization server could not be had");
-                trouble.get_or_insert(error);
+                first_error.get_or_insert(error);
             }
         }
     }
-    if lied {
+    if is_mismatched {
         return Err(unusable(&format!(
             "The metadata at {} is that of another authorization server. It is not trusted.",
             host(base)
         )));
     }
-    trouble.map_or(Ok(None), |error| Err(refused(&error)))
+    first_error.map_or(Ok(None), |error| Err(from_http_error(&error)))
 }
 
-fn check_endpoints(web: &Web, found: &ServerMetadata) -> Result<(), AuthError> {
+fn check_endpoints(web: &AuthHttpClient, found: &ServerMetadata) -> Result<(), AuthError> {
     let endpoints = [
         &found.authorization_endpoint,
         &found.token_endpoint,
@@ -204,7 +234,7 @@ fn check_endpoints(web: &Web, found: &ServerMetadata) -> Result<(), AuthError> {
         &found.revocation_endpoint,
     ];
     for endpoint in endpoints.into_iter().flatten() {
-        web.check(endpoint).map_err(|error| refused(&error))?;
+        web.check(endpoint).map_err(|error| from_http_error(&error))?;
     }
     Ok(())
 }
@@ -225,7 +255,7 @@ fn root(url: &Url, name: &str) -> Option<Url> {
 }
 
 /// Converts a web error to an error of the sign-in.
-pub(crate) fn refused(error: &WebError) -> AuthError {
+pub(crate) fn from_http_error(error: &HttpError) -> AuthError {
     if error.is_temporary() {
         return AuthError::Unreachable(error.to_string());
     }
@@ -234,5 +264,5 @@ pub(crate) fn refused(error: &WebError) -> AuthError {
 
 /// An error for something unusable, described in a sentence.
 pub(crate) fn unusable(why: &str) -> AuthError {
-    AuthError::Refused(Problem::new(ErrorCode::Refused, "The sign-in did not work.").why(why))
+    AuthError::Refused(UserError::new(ErrorCode::Refused, "The sign-in did not work.").with_cause(why))
 }

@@ -8,44 +8,44 @@
 
 mod account;
 mod address;
-mod alone;
 mod assertion;
-mod begin;
-mod browser;
+mod authorization_url;
 mod callback;
-mod challenge;
-mod company;
+mod callback_page;
+mod client_credentials;
+mod client_identity;
 mod discovery;
-mod grant;
-mod identity;
-mod kept;
+mod enterprise_auth;
+mod http_client;
 mod listener;
-mod lock;
+mod login;
 mod metadata;
-mod none;
-mod page;
-mod refusal;
+mod no_sign_in;
+mod refresh;
 mod registration;
-mod renew;
+mod renewal_lock;
+mod session_state;
 mod settings;
 mod sign_ins;
 mod sign_out;
-mod slot;
 mod step_up;
-mod web;
+mod token_endpoint;
+mod token_store;
+mod unauthorized;
+mod www_authenticate;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use gatehouse_model::{
-    AuditLog, BoxFuture, Clock, ErrorCode, EventSink, OpenUrl, Problem, Secret, ServerConfig,
+    AuditLog, BoxFuture, Clock, ErrorCode, EventSink, OpenUrl, Secret, ServerConfig, UserError,
 };
 use gatehouse_store::SecretStore;
 
-pub use challenge::issuer_hint;
-pub use kept::secret_keys;
-pub use none::NoSignIn;
+pub use no_sign_in::NoSignIn;
 pub use sign_ins::SignIns;
+pub use token_store::secret_keys;
+pub use www_authenticate::issuer_hint;
 
 /// Dependencies of the sign-in.
 pub struct SignInDeps {
@@ -71,16 +71,16 @@ pub trait TokenSource: Send + Sync {
 
     /// Handles a 401 response, or a 403 response for insufficient scope. May take as long as the user needs
     /// to answer a scope upgrade request and to sign in with the browser.
-    fn refused<'a>(
+    fn recover<'a>(
         &'a self,
         server: &'a Arc<ServerConfig>,
-        refusal: Refusal,
-    ) -> BoxFuture<'a, Result<Next, AuthError>>;
+        rejection: AuthRejection,
+    ) -> BoxFuture<'a, Result<AuthRecovery, AuthError>>;
 }
 
 /// A server's refusal of a request.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct AuthRejection {
     /// 401 or 403.
     pub status: u16,
     /// All values of `WWW-Authenticate`.
@@ -88,17 +88,17 @@ pub struct Refusal {
     /// The token that was sent, if any.
     pub sent: Option<Secret>,
     /// Whether the request can wait for the user. If not, no scope upgrade request is made.
-    pub waits: bool,
-    /// Whether the token was already obtained through [`Next::Again`] for this request, so that renewing it
+    pub can_wait: bool,
+    /// Whether the token was already obtained through [`AuthRecovery::Retry`] for this request, so that renewing it
     /// once more wouldn't help.
-    pub once_more: bool,
+    pub is_retry: bool,
 }
 
 /// What to do after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum AuthRecovery {
     /// Retry the request with this token.
-    Again(Secret),
+    Retry(Secret),
     /// The user has to sign in.
     SignIn {
         /// The issuer to sign in with, if known.
@@ -130,23 +130,23 @@ pub enum AuthError {
     Unreachable(String),
     /// The authorization server refused, or its response can't be used.
     #[error("{0}")]
-    Refused(Problem),
+    Refused(UserError),
     /// The operation was aborted, for example at shutdown.
     #[error("The sign-in was cut off.")]
-    CutOff,
+    Aborted,
 }
 
-impl From<AuthError> for Problem {
+impl From<AuthError> for UserError {
     fn from(error: AuthError) -> Self {
         let what = error.to_string();
         match error {
             AuthError::Secrets(inner) => inner.into(),
             AuthError::Unreadable => Self::new(ErrorCode::SecretsUnavailable, what),
             AuthError::Unreachable(_) => {
-                Self::new(ErrorCode::ServerUnavailable, what).todo("Check the network and try again.")
+                Self::new(ErrorCode::ServerUnavailable, what).with_hint("Check the network and try again.")
             }
             AuthError::Refused(problem) => problem,
-            AuthError::CutOff => Self::new(ErrorCode::Internal, what),
+            AuthError::Aborted => Self::new(ErrorCode::Internal, what),
         }
     }
 }

@@ -22,47 +22,47 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use url::{Host, Url};
 
-use crate::callback::Desk;
-use crate::page::{self, Page};
+use crate::callback::CallbackReceiver;
+use crate::callback_page::{self, CallbackPage};
 
 /// Path of the redirect URI, unless the settings specify another one.
 const PATH: &str = "/callback";
 /// How long a browser may take to send a request head.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of simultaneous connections.
-const MOST: usize = 32;
+const MAX_CONNECTIONS: usize = 32;
 
 /// A bound listener with its redirect URI.
-pub(crate) struct Door {
+pub(crate) struct LoopbackListener {
     listener: TcpListener,
     second: Option<TcpListener>,
     /// The redirect URI.
     pub(crate) redirect: Url,
     /// The redirect URI as authorization servers are told, exactly as the user entered it.
-    pub(crate) told: String,
+    pub(crate) redirect_uri: String,
 }
 
 /// Binds to the address in the settings; else to the one used before, if it is free; else to a port that the
 /// system chooses.
-pub(crate) async fn bind(fixed: Option<&str>, before: Option<&Url>) -> io::Result<Door> {
+pub(crate) async fn bind(fixed: Option<&str>, before: Option<&Url>) -> io::Result<LoopbackListener> {
     if let Some(fixed) = fixed {
         let redirect = Url::parse(fixed).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let door = bind_to(redirect).await?;
-        return Ok(Door { told: fixed.to_owned(), ..door });
+        let bound = bind_to(redirect).await?;
+        return Ok(LoopbackListener { redirect_uri: fixed.to_owned(), ..bound });
     }
     if let Some(before) = before
-        && let Ok(door) = bind_to(before.clone()).await
+        && let Ok(bound) = bind_to(before.clone()).await
     {
-        return Ok(door);
+        return Ok(bound);
     }
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     let port = listener.local_addr()?.port();
     let redirect =
         Url::parse(&format!("http://127.0.0.1:{port}{PATH}")).map_err(|_| io::ErrorKind::InvalidInput)?;
-    Ok(Door { listener, second: None, told: redirect.to_string(), redirect })
+    Ok(LoopbackListener { listener, second: None, redirect_uri: redirect.to_string(), redirect })
 }
 
-async fn bind_to(redirect: Url) -> io::Result<Door> {
+async fn bind_to(redirect: Url) -> io::Result<LoopbackListener> {
     let port = redirect.port_or_known_default().unwrap_or(80);
     let (first, second) = match redirect.host() {
         Some(Host::Ipv4(address)) if address.is_loopback() => (IpAddr::V4(address), None),
@@ -78,25 +78,25 @@ async fn bind_to(redirect: Url) -> io::Result<Door> {
         Some(second) => TcpListener::bind((second, port)).await.ok(),
         None => None,
     };
-    Ok(Door { listener, second, told: redirect.to_string(), redirect })
+    Ok(LoopbackListener { listener, second, redirect_uri: redirect.to_string(), redirect })
 }
 
-impl Door {
-    /// Serves browsers until `desk.closing` is cancelled and the last connection has been served. Dropping
+impl LoopbackListener {
+    /// Serves browsers until `callback.closing` is cancelled and the last connection has been served. Dropping
     /// the future closes all connections.
-    pub(crate) async fn serve(self, desk: Arc<Desk>) {
+    pub(crate) async fn serve(self, callback: Arc<CallbackReceiver>) {
         let mut connections = JoinSet::new();
         loop {
-            if desk.closing.is_cancelled() && connections.is_empty() {
+            if callback.closing.is_cancelled() && connections.is_empty() {
                 return;
             }
             tokio::select! {
-                () = desk.closing.cancelled(), if !desk.closing.is_cancelled() => {}
+                () = callback.closing.cancelled(), if !callback.closing.is_cancelled() => {}
                 Some(_) = connections.join_next() => {}
-                accepted = self.accept(), if !desk.closing.is_cancelled() && connections.len() < MOST => {
+                accepted = self.accept(), if !callback.closing.is_cancelled() && connections.len() < MAX_CONNECTIONS => {
                     match accepted {
                         Ok(stream) => {
-                            connections.spawn(connection(stream, Arc::clone(&desk)));
+                            connections.spawn(handle_connection(stream, Arc::clone(&callback)));
                         }
                         Err(error) => {
                             tracing::debug!(%error, "a browser could not be let in");
@@ -120,14 +120,14 @@ impl Door {
     }
 }
 
-async fn connection(stream: TcpStream, desk: Arc<Desk>) {
+async fn handle_connection(stream: TcpStream, callback: Arc<CallbackReceiver>) {
     let service = service_fn(move |request| {
-        let desk = Arc::clone(&desk);
-        async move { Ok::<_, Infallible>(answer(&request, &desk).await) }
+        let callback = Arc::clone(&callback);
+        async move { Ok::<_, Infallible>(respond(&request, &callback).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(HEADER_TIMEOUT)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -136,38 +136,38 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>) {
     }
 }
 
-async fn answer(request: &Request<Incoming>, desk: &Desk) -> Response<Full<Bytes>> {
-    if request.uri().path() != desk.redirect().path() {
-        return plain(StatusCode::NOT_FOUND);
+async fn respond(request: &Request<Incoming>, callback: &CallbackReceiver) -> Response<Full<Bytes>> {
+    if request.uri().path() != callback.redirect().path() {
+        return empty_response(StatusCode::NOT_FOUND);
     }
     if request.method() != Method::GET {
-        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED);
+        let mut response = empty_response(StatusCode::METHOD_NOT_ALLOWED);
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
         return response;
     }
     let language = request.headers().get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-    let chinese = page::wants_chinese(language.unwrap_or_default());
-    match desk.take(request.uri().query().unwrap_or_default()) {
+    let chinese = callback_page::prefers_chinese(language.unwrap_or_default());
+    match callback.take(request.uri().query().unwrap_or_default()) {
         Ok(ended) => match ended.await {
-            Ok(true) => html(StatusCode::OK, Page::Done, chinese),
-            Ok(false) | Err(_) => html(StatusCode::OK, Page::Failed, chinese),
+            Ok(true) => html(StatusCode::OK, CallbackPage::Done, chinese),
+            Ok(false) | Err(_) => html(StatusCode::OK, CallbackPage::Failed, chinese),
         },
-        Err(_) => html(StatusCode::BAD_REQUEST, Page::Stranger, chinese),
+        Err(_) => html(StatusCode::BAD_REQUEST, CallbackPage::Unexpected, chinese),
     }
 }
 
-fn html(status: StatusCode, page: Page, chinese: bool) -> Response<Full<Bytes>> {
-    let mut response = plain(status);
+fn html(status: StatusCode, page: CallbackPage, chinese: bool) -> Response<Full<Bytes>> {
+    let mut response = empty_response(status);
     *response.body_mut() = Full::new(Bytes::from(page.html(chinese)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    if let Ok(policy) = HeaderValue::from_str(page::policy()) {
+    if let Ok(policy) = HeaderValue::from_str(callback_page::content_security_policy()) {
         headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
     response
 }
 
-fn plain(status: StatusCode) -> Response<Full<Bytes>> {
+fn empty_response(status: StatusCode) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -34,21 +34,21 @@ pub(crate) struct ServerMetadata {
 impl ServerMetadata {
     /// Whether PKCE with S256 is supported.
     pub(crate) fn has_s256(&self) -> bool {
-        says(self.code_challenge_methods_supported.as_deref(), "S256")
+        contains_word(self.code_challenge_methods_supported.as_deref(), "S256")
     }
 
     /// Whether the `offline_access` scope (refresh tokens) is supported.
     pub(crate) fn has_offline_access(&self) -> bool {
-        says(self.scopes_supported.as_deref(), "offline_access")
+        contains_word(self.scopes_supported.as_deref(), "offline_access")
     }
 
     /// Whether authorization responses contain `iss` (RFC 9207).
-    pub(crate) fn names_itself(&self) -> bool {
+    pub(crate) fn has_iss_parameter(&self) -> bool {
         self.authorization_response_iss_parameter_supported.unwrap_or(false)
     }
 
     /// Whether a grant type is supported. If the metadata doesn't say, it is assumed to be.
-    pub(crate) fn may_grant(&self, grant: &str) -> bool {
+    pub(crate) fn can_grant(&self, grant: &str) -> bool {
         self.grant_types_supported.as_deref().is_none_or(|all| all.iter().any(|one| one == grant))
     }
 
@@ -59,6 +59,6 @@ impl ServerMetadata {
     }
 }
 
-fn says(list: Option<&[String]>, word: &str) -> bool {
+fn contains_word(list: Option<&[String]>, word: &str) -> bool {
     list.is_some_and(|list| list.iter().any(|one| one == word))
 }

@@ -3,28 +3,28 @@
 use std::time::Duration;
 
 use gatehouse_common::invisible_chars::one_line;
-use gatehouse_model::sign_in::TokenMethod;
-use gatehouse_model::{ErrorCode, Problem, Secret, Timestamp};
+use gatehouse_model::sign_in::TokenEndpointAuthMethod;
+use gatehouse_model::{ErrorCode, Secret, Timestamp, UserError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::AuthError;
-use crate::discovery::{refused, unusable};
-use crate::grant::LONGEST_WORDS;
-use crate::kept::Registration;
+use crate::discovery::{from_http_error, unusable};
+use crate::http_client::{AuthHttpClient, HttpResponse, host};
 use crate::metadata::ServerMetadata;
-use crate::web::{Answer, Web, host};
+use crate::token_endpoint::MAX_TEXT_CHARS;
+use crate::token_store::Registration;
 
 /// Client authentication methods, in order of preference.
-const METHODS: [(TokenMethod, &str); 3] = [
-    (TokenMethod::ClientSecretBasic, "client_secret_basic"),
-    (TokenMethod::ClientSecretPost, "client_secret_post"),
-    (TokenMethod::None, "none"),
+const METHODS: [(TokenEndpointAuthMethod, &str); 3] = [
+    (TokenEndpointAuthMethod::ClientSecretBasic, "client_secret_basic"),
+    (TokenEndpointAuthMethod::ClientSecretPost, "client_secret_post"),
+    (TokenEndpointAuthMethod::None, "none"),
 ];
 
 #[derive(Deserialize)]
-struct Registered {
+struct RegistrationResponse {
     client_id: String,
     client_secret: Option<Secret>,
     client_secret_expires_at: Option<u64>,
@@ -32,28 +32,28 @@ struct Registered {
 }
 
 #[derive(Default, Deserialize)]
-struct Denied {
+struct RegistrationErrorResponse {
     error: Option<String>,
     error_description: Option<String>,
 }
 
 /// The error for when registration isn't possible.
-pub(crate) fn unregistrable(why: String) -> AuthError {
+pub(crate) fn client_id_required(why: String) -> AuthError {
     let what = "The sign-in needs a client id that only you can get.";
-    let problem = Problem::new(ErrorCode::NeedsClientRegistration, what).why(why);
-    AuthError::Refused(problem.todo("Register Gatehouse there and enter the client id."))
+    let problem = UserError::new(ErrorCode::NeedsClientRegistration, what).with_cause(why);
+    AuthError::Refused(problem.with_hint("Register Gatehouse there and enter the client id."))
 }
 
 /// Returns the registration endpoint, or an error that says why registration isn't possible.
-pub(crate) fn is_offered(server: &ServerMetadata) -> Result<&Url, AuthError> {
+pub(crate) fn require_registration_endpoint(server: &ServerMetadata) -> Result<&Url, AuthError> {
     let name = || Url::parse(&server.issuer).map_or_else(|_| server.issuer.clone(), |url| host(&url));
     let endpoint = server
         .registration_endpoint
         .as_ref()
-        .ok_or_else(|| unregistrable(format!("{} lets no program register itself.", name())))?;
+        .ok_or_else(|| client_id_required(format!("{} lets no program register itself.", name())))?;
     if methods(server).is_empty() {
         let why = format!("{} offers no way to prove itself that Gatehouse can register.", name());
-        return Err(unregistrable(why));
+        return Err(client_id_required(why));
     }
     Ok(endpoint)
 }
@@ -61,35 +61,37 @@ pub(crate) fn is_offered(server: &ServerMetadata) -> Result<&Url, AuthError> {
 /// Registers Gatehouse with this redirect URI (parsed, and as text to send). If the server answers
 /// `invalid_client_metadata` for a client authentication method, the next one is tried.
 pub(crate) async fn register(
-    web: &Web,
+    web: &AuthHttpClient,
     server: &ServerMetadata,
     redirect: (&Url, &str),
 ) -> Result<Registration, AuthError> {
-    let endpoint = is_offered(server)?;
+    let endpoint = require_registration_endpoint(server)?;
     let mut why = String::new();
     for (method, word) in methods(server) {
-        let answer =
-            web.post_json(endpoint, &wanted(server, redirect.1, word)).await.map_err(|e| refused(&e))?;
-        if (200..300).contains(&answer.status) {
-            return accepted(server, redirect.0, (method, &answer));
+        let response = web
+            .post_json(endpoint, &registration_request(server, redirect.1, word))
+            .await
+            .map_err(|e| from_http_error(&e))?;
+        if (200..300).contains(&response.status) {
+            return parse_registration(server, redirect.0, (method, &response));
         }
         let host = host(endpoint);
-        if answer.status == 429 || answer.status >= 500 {
-            return Err(AuthError::Unreachable(format!("{host} answered with HTTP {}.", answer.status)));
+        if response.status == 429 || response.status >= 500 {
+            return Err(AuthError::Unreachable(format!("{host} answered with HTTP {}.", response.status)));
         }
-        let denied: Denied = serde_json::from_slice(&answer.body).unwrap_or_default();
-        let said =
-            denied.error_description.or(denied.error.clone()).map(|text| one_line(&text, LONGEST_WORDS));
-        let said = said.filter(|text| !text.is_empty()).map(|text| format!(" It says: “{text}”."));
-        why = format!("{host} did not register Gatehouse.{}", said.unwrap_or_default());
+        let denied: RegistrationErrorResponse = serde_json::from_slice(&response.body).unwrap_or_default();
+        let detail =
+            denied.error_description.or(denied.error.clone()).map(|text| one_line(&text, MAX_TEXT_CHARS));
+        let detail = detail.filter(|text| !text.is_empty()).map(|text| format!(" It says: “{text}”."));
+        why = format!("{host} did not register Gatehouse.{}", detail.unwrap_or_default());
         if denied.error.as_deref() != Some("invalid_client_metadata") {
             break;
         }
     }
-    Err(unregistrable(why))
+    Err(client_id_required(why))
 }
 
-fn methods(server: &ServerMetadata) -> Vec<(TokenMethod, &'static str)> {
+fn methods(server: &ServerMetadata) -> Vec<(TokenEndpointAuthMethod, &'static str)> {
     let offered = server.methods();
     if offered.is_empty() {
         // If the server lists no methods, the default is `client_secret_basic`; some such servers only
@@ -99,9 +101,9 @@ fn methods(server: &ServerMetadata) -> Vec<(TokenMethod, &'static str)> {
     METHODS.into_iter().filter(|(_, word)| offered.iter().any(|offer| offer == word)).collect()
 }
 
-fn wanted(server: &ServerMetadata, redirect: &str, method: &str) -> Value {
+fn registration_request(server: &ServerMetadata, redirect: &str, method: &str) -> Value {
     let mut grants = vec!["authorization_code"];
-    if server.may_grant("refresh_token") {
+    if server.can_grant("refresh_token") {
         grants.push("refresh_token");
     }
     json!({
@@ -114,12 +116,12 @@ fn wanted(server: &ServerMetadata, redirect: &str, method: &str) -> Value {
     })
 }
 
-fn accepted(
+fn parse_registration(
     server: &ServerMetadata,
     redirect: &Url,
-    (asked, answer): (TokenMethod, &Answer),
+    (asked, response): (TokenEndpointAuthMethod, &HttpResponse),
 ) -> Result<Registration, AuthError> {
-    let registered: Registered = serde_json::from_slice(&answer.body)
+    let registered: RegistrationResponse = serde_json::from_slice(&response.body)
         .map_err(|_| unusable("The authorization server registered Gatehouse without saying as what."))?;
     if registered.client_id.is_empty() {
         return Err(unusable("The authorization server registered Gatehouse without a client id."));
@@ -127,7 +129,7 @@ fn accepted(
     let secret = registered.client_secret.filter(|secret| !secret.reveal().is_empty());
     let said = registered.token_endpoint_auth_method.as_deref();
     let known = METHODS.into_iter().find(|(_, word)| said == Some(word)).map(|(method, _)| method);
-    let method = if secret.is_none() { TokenMethod::None } else { known.unwrap_or(asked) };
+    let method = if secret.is_none() { TokenEndpointAuthMethod::None } else { known.unwrap_or(asked) };
     let expires = registered.client_secret_expires_at.filter(|at| *at != 0 && secret.is_some());
     Ok(Registration {
         issuer: server.issuer.clone(),

@@ -4,39 +4,37 @@
 use gatehouse_common::user_environment;
 use gatehouse_model::server::Remote;
 use gatehouse_model::sign_in::SignInSettings;
-use gatehouse_model::{ErrorCode, Problem, Secret, ServerConfig};
+use gatehouse_model::{ErrorCode, Secret, ServerConfig, UserError};
 use gatehouse_store::SecretKey;
 use url::Url;
 
 use crate::AuthError;
 use crate::address::server_url;
-use crate::kept::Keeper;
+use crate::token_store::TokenStore;
 
 /// A remote server, which can be signed in to.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct SignInTarget<'a> {
     pub(crate) server: &'a ServerConfig,
     /// Its remote transport settings.
     pub(crate) remote: &'a Remote,
 }
 
-impl<'a> Target<'a> {
+impl<'a> SignInTarget<'a> {
     /// Fails for servers that can't be signed in to.
-    pub(crate) fn of(server: &'a ServerConfig) -> Result<Self, Problem> {
+    pub(crate) fn of(server: &'a ServerConfig) -> Result<Self, UserError> {
         let Some(remote) = server.transport.remote() else {
             let what = format!("{} runs on this computer: there is nothing to sign in to.", server.name);
-            return Err(Problem::new(ErrorCode::BadRequest, what));
+            return Err(UserError::new(ErrorCode::BadRequest, what));
         };
         if remote.sign_in.off {
             let what = format!("Signing in to {} is switched off.", server.name);
-            return Err(
-                Problem::new(ErrorCode::BadRequest, what).todo("Switch it on in the server's settings.")
-            );
+            return Err(UserError::new(ErrorCode::BadRequest, what)
+                .with_hint("Switch it on in the server's settings."));
         }
-        if let Some(fault) = remote.sign_in.fault() {
-            return Err(
-                Problem::new(ErrorCode::BadConfig, "The settings of the sign-in cannot be used.").why(fault)
-            );
+        if let Some(fault) = remote.sign_in.validation_error() {
+            return Err(UserError::new(ErrorCode::BadConfig, "The settings of the sign-in cannot be used.")
+                .with_cause(fault));
         }
         Ok(Self { server, remote })
     }
@@ -48,12 +46,19 @@ impl<'a> Target<'a> {
     pub(crate) fn url(&self) -> Result<Url, AuthError> {
         server_url(&self.remote.url).ok_or_else(|| {
             let what = format!("The address of {} cannot be used to sign in.", self.server.name);
-            AuthError::Refused(Problem::new(ErrorCode::BadConfig, what).why("It is not http or https."))
+            AuthError::Refused(
+                UserError::new(ErrorCode::BadConfig, what).with_cause("It is not http or https."),
+            )
         })
     }
 
     /// Resolves the `${env:…}` and `${secret:…}` references in the value of a field.
-    pub(crate) async fn fill(&self, keeper: &Keeper, field: &str, value: &str) -> Result<Secret, AuthError> {
+    pub(crate) async fn expand_references(
+        &self,
+        token_store: &TokenStore,
+        field: &str,
+        value: &str,
+    ) -> Result<Secret, AuthError> {
         let mut out = String::new();
         let mut rest = value;
         while let Some(at) = rest.find("${") {
@@ -71,8 +76,8 @@ impl<'a> Target<'a> {
                     rest = behind;
                 }
                 Some((("secret", name), behind)) if !name.is_empty() => {
-                    let key = SecretKey::bound(&self.server.binding(), &format!("signIn/{field}"));
-                    let secret = keeper.secret(key).await?;
+                    let key = SecretKey::for_server_field(&self.server.binding(), &format!("signIn/{field}"));
+                    let secret = token_store.secret(key).await?;
                     let secret =
                         secret.ok_or_else(|| missing(format!("The secret “{name}” is not stored.")))?;
                     out.push_str(secret.reveal());
@@ -91,6 +96,6 @@ impl<'a> Target<'a> {
 
 fn missing(why: String) -> AuthError {
     let problem =
-        Problem::new(ErrorCode::BadConfig, "The settings of the sign-in are not complete.").why(why);
-    AuthError::Refused(problem.todo("Enter it in the server's settings."))
+        UserError::new(ErrorCode::BadConfig, "The settings of the sign-in are not complete.").with_cause(why);
+    AuthError::Refused(problem.with_hint("Enter it in the server's settings."))
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::record::{AuditEvent, SignInOutcome};
-use gatehouse_model::sign_in::{SignInBegun, SignInState, SignedOut};
+use gatehouse_model::sign_in::{SignInStart, SignInState, SignOutResult};
 use gatehouse_model::{
-    AskUser, BoxFuture, ErrorCode, Event, Problem, Secret, ServerConfig, ServerId, Timestamp,
+    AskUser, BoxFuture, ErrorCode, Event, Secret, ServerConfig, ServerId, Timestamp, UserError,
 };
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
@@ -15,69 +15,69 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::covers;
-use crate::kept::{Keeper, SignIn};
-use crate::settings::Target;
-use crate::slot::Slot;
-use crate::{AuthError, Next, Refusal, SignInDeps, TokenSource, lock};
+use crate::session_state::SessionState;
+use crate::settings::SignInTarget;
+use crate::token_store::{StoredSignIn, TokenStore};
+use crate::{AuthError, AuthRecovery, AuthRejection, SignInDeps, TokenSource, renewal_lock};
 
 /// How long the user may take in the browser.
-const DEADLINE: Duration = Duration::from_secs(300);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// Capacity of the channel that announces sign-ins. A receiver that lags behind has to read all states again.
-const SIGNED_IN: usize = 64;
+const SUBSCRIBER_CAPACITY: usize = 64;
 
 /// All sign-ins. Cheap to clone.
 #[derive(Clone)]
 pub struct SignIns {
-    inner: Arc<Inner>,
+    shared: Arc<SignInsShared>,
 }
 
 /// State shared by the clones.
-pub(crate) struct Inner {
+pub(crate) struct SignInsShared {
     pub(crate) deps: SignInDeps,
-    pub(crate) keeper: Keeper,
-    pub(crate) document: Mutex<Option<String>>,
+    pub(crate) token_store: TokenStore,
+    pub(crate) client_metadata_url: Mutex<Option<String>>,
     /// Dropped at shutdown: the handler may hold a reference to this object, which would be a cycle.
     pub(crate) ask: Mutex<Option<Arc<dyn AskUser>>>,
     pub(crate) signed_in: broadcast::Sender<ServerId>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) deadline: Duration,
-    slots: Mutex<HashMap<ServerId, Arc<Slot>>>,
+    slots: Mutex<HashMap<ServerId, Arc<SessionState>>>,
 }
 
 impl SignIns {
     /// Starts without pending sign-ins.
     #[must_use]
     pub fn new(deps: SignInDeps) -> Self {
-        Self::with_deadline(deps, DEADLINE)
+        Self::with_deadline(deps, LOGIN_TIMEOUT)
     }
 
     /// As [`Self::new`], with another time limit for the browser.
     #[must_use]
     pub fn with_deadline(deps: SignInDeps, deadline: Duration) -> Self {
-        let inner = Inner {
-            keeper: Keeper::new(Arc::clone(&deps.secrets)),
+        let shared = SignInsShared {
+            token_store: TokenStore::new(Arc::clone(&deps.secrets)),
             deps,
-            document: Mutex::default(),
+            client_metadata_url: Mutex::default(),
             ask: Mutex::default(),
-            signed_in: broadcast::Sender::new(SIGNED_IN),
+            signed_in: broadcast::Sender::new(SUBSCRIBER_CAPACITY),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             deadline,
             slots: Mutex::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self { shared: Arc::new(shared) }
     }
 
     /// Sets the handler for scope upgrade requests. Only the first call has an effect; without a handler
     /// every request is declined.
-    pub fn answer_with(&self, ask: Arc<dyn AskUser>) {
-        self.inner.ask.lock().get_or_insert(ask);
+    pub fn set_approver(&self, ask: Arc<dyn AskUser>) {
+        self.shared.ask.lock().get_or_insert(ask);
     }
 
     /// Sets the URL of the Client ID Metadata Document.
     pub fn set_client_document(&self, url: Option<String>) {
-        *self.inner.document.lock() = url;
+        *self.shared.client_metadata_url.lock() = url;
     }
 
     /// Starts to sign in. A pending sign-in for this server is cancelled. If the result contains no address,
@@ -85,8 +85,8 @@ impl SignIns {
     ///
     /// # Errors
     /// When the sign-in can't be started; [`ErrorCode::NeedsClientRegistration`] if a client id is missing.
-    pub async fn begin(&self, server: Arc<ServerConfig>, open: bool) -> Result<SignInBegun, Problem> {
-        self.inner.begin(server, open).await
+    pub async fn begin(&self, server: Arc<ServerConfig>, open: bool) -> Result<SignInStart, UserError> {
+        self.shared.begin(server, open).await
     }
 
     /// Takes the address at which the browser ended up, as pasted by the user. Errors in the response itself
@@ -94,24 +94,26 @@ impl SignIns {
     ///
     /// # Errors
     /// When no sign-in is pending, or the address doesn't belong to the pending one.
-    pub fn paste(&self, server: &ServerId, address: &str) -> Result<(), Problem> {
-        let attempt = self.inner.slot(server).with(|now| now.attempt.clone());
+    pub fn paste(&self, server: &ServerId, address: &str) -> Result<(), UserError> {
+        let attempt = self.shared.session_state(server).with(|now| now.attempt.clone());
         let attempt = attempt.ok_or_else(|| {
-            Problem::new(ErrorCode::NotFound, "No sign-in waits for an address.")
-                .todo("Begin to sign in first.")
+            UserError::new(ErrorCode::NotFound, "No sign-in waits for an address.")
+                .with_hint("Begin to sign in first.")
         })?;
-        attempt.desk.take_address(address).map_err(|_| {
-            Problem::new(ErrorCode::BadRequest, "This is not the address that the sign-in waits for.")
-                .todo("Copy the whole address that the browser ended at, from the last attempt.")
+        attempt.callback.take_pasted_url(address).map_err(|_| {
+            UserError::new(ErrorCode::BadRequest, "This is not the address that the sign-in waits for.")
+                .with_hint("Copy the whole address that the browser ended at, from the last attempt.")
         })
     }
 
     /// Cancels a pending sign-in.
     pub fn cancel(&self, server: &ServerId) {
-        let (preparing, attempt) =
-            self.inner.slot(server).with(|now| (now.preparing.take(), now.attempt.clone()));
-        if let Some(preparing) = preparing {
-            preparing.cancel();
+        let (preparation_cancel, attempt) = self
+            .shared
+            .session_state(server)
+            .with(|now| (now.preparation_cancel.take(), now.attempt.clone()));
+        if let Some(preparation_cancel) = preparation_cancel {
+            preparation_cancel.cancel();
         }
         if let Some(attempt) = attempt {
             attempt.cancel.cancel();
@@ -123,18 +125,18 @@ impl SignIns {
     /// # Errors
     /// When the secret store refuses, or another process holds the renewal lock for too long. Also when the audit
     /// entry can't be written; the user is signed out all the same then.
-    pub async fn sign_out(&self, server: Arc<ServerConfig>) -> Result<SignedOut, Problem> {
-        Ok(self.inner.sign_out(&server).await?)
+    pub async fn sign_out(&self, server: Arc<ServerConfig>) -> Result<SignOutResult, UserError> {
+        Ok(self.shared.sign_out(&server).await?)
     }
 
     /// The current sign-in state of a server.
     pub async fn state(&self, server: Arc<ServerConfig>) -> SignInState {
-        self.inner.state(&server).await
+        self.shared.state(&server).await
     }
 
     /// Deletes all sign-in data of a server that was removed, or of the server as it was before an edit.
     pub async fn forget(&self, server: &ServerConfig) {
-        self.inner.forget(server).await;
+        self.shared.forget(server).await;
     }
 
     /// Takes an id token of the company's identity provider that the user already has, so that no further
@@ -143,22 +145,22 @@ impl SignIns {
     /// # Errors
     /// When the settings name no identity provider, the token isn't from it or not for this client, or the
     /// secret store refuses.
-    pub async fn adopt_id_token(&self, server: &ServerConfig, id_token: Secret) -> Result<(), Problem> {
-        Ok(self.inner.adopt_id_token(server, id_token).await?)
+    pub async fn adopt_id_token(&self, server: &ServerConfig, id_token: Secret) -> Result<(), UserError> {
+        Ok(self.shared.adopt_id_token(server, id_token).await?)
     }
 
     /// Receives the id of each server that was signed in to.
     #[must_use]
-    pub fn signed_in(&self) -> broadcast::Receiver<ServerId> {
-        self.inner.signed_in.subscribe()
+    pub fn subscribe(&self) -> broadcast::Receiver<ServerId> {
+        self.shared.signed_in.subscribe()
     }
 
     /// Cancels pending sign-ins, and returns when all tasks have ended.
     pub async fn shutdown(&self) {
-        self.inner.stop.cancel();
-        self.inner.tasks.close();
-        self.inner.tasks.wait().await;
-        drop(self.inner.ask.lock().take());
+        self.shared.stop.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+        drop(self.shared.ask.lock().take());
     }
 }
 
@@ -167,21 +169,21 @@ impl TokenSource for SignIns {
         &'a self,
         server: &'a Arc<ServerConfig>,
     ) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
-        Box::pin(self.inner.bearer(server))
+        Box::pin(self.shared.bearer(server))
     }
 
-    fn refused<'a>(
+    fn recover<'a>(
         &'a self,
         server: &'a Arc<ServerConfig>,
-        refusal: Refusal,
-    ) -> BoxFuture<'a, Result<Next, AuthError>> {
-        Box::pin(self.inner.refused(server, refusal))
+        rejection: AuthRejection,
+    ) -> BoxFuture<'a, Result<AuthRecovery, AuthError>> {
+        Box::pin(self.shared.recover(server, rejection))
     }
 }
 
-impl Inner {
+impl SignInsShared {
     /// In-memory state of a server.
-    pub(crate) fn slot(&self, server: &ServerId) -> Arc<Slot> {
+    pub(crate) fn session_state(&self, server: &ServerId) -> Arc<SessionState> {
         Arc::clone(self.slots.lock().entry(server.clone()).or_default())
     }
 
@@ -190,60 +192,60 @@ impl Inner {
     }
 
     /// The stored sign-in, from the in-memory copy if there is one.
-    pub(crate) async fn read(
+    pub(crate) async fn cached_sign_in(
         &self,
         server: &ServerConfig,
-        slot: &Slot,
-    ) -> Result<Option<Arc<SignIn>>, AuthError> {
-        match slot.copy(server) {
-            Some(copy) => Ok(copy),
-            None => self.read_anew(server, slot).await,
+        session_state: &SessionState,
+    ) -> Result<Option<Arc<StoredSignIn>>, AuthError> {
+        match session_state.cached(server) {
+            Some(cached) => Ok(cached),
+            None => self.load_sign_in(server, session_state).await,
         }
     }
 
     /// The stored sign-in, from the secret store. One for another resource counts as absent.
-    pub(crate) async fn read_anew(
+    pub(crate) async fn load_sign_in(
         &self,
         server: &ServerConfig,
-        slot: &Slot,
-    ) -> Result<Option<Arc<SignIn>>, AuthError> {
-        let Ok(target) = Target::of(server) else { return Ok(None) };
+        session_state: &SessionState,
+    ) -> Result<Option<Arc<StoredSignIn>>, AuthError> {
+        let Ok(target) = SignInTarget::of(server) else { return Ok(None) };
         let url = target.url()?;
-        let kept = self.keeper.get::<SignIn>(server).await?;
-        let kept = kept.filter(|kept| covers(&kept.resource, &url)).map(Arc::new);
-        slot.set_copy(server, kept.clone());
-        Ok(kept)
+        let stored = self.token_store.get::<StoredSignIn>(server).await?;
+        let stored = stored.filter(|stored| covers(&stored.resource, &url)).map(Arc::new);
+        session_state.set_cached(server, stored.clone());
+        Ok(stored)
     }
 
     /// Stores a sign-in. The in-memory copy is updated only after that.
-    pub(crate) async fn keep(
+    pub(crate) async fn store_sign_in(
         &self,
         server: &ServerConfig,
-        slot: &Slot,
-        sign_in: SignIn,
+        session_state: &SessionState,
+        sign_in: StoredSignIn,
     ) -> Result<(), AuthError> {
-        self.keeper.set(server, &sign_in).await?;
-        slot.set_copy(server, Some(Arc::new(sign_in)));
+        self.token_store.set(server, &sign_in).await?;
+        session_state.set_cached(server, Some(Arc::new(sign_in)));
         Ok(())
     }
 
     /// Stores a new sign-in, or the first token of a client. Excludes concurrent renewals.
-    pub(crate) async fn keep_new(
+    pub(crate) async fn store_new_sign_in(
         &self,
         server: &ServerConfig,
-        slot: &Slot,
-        sign_in: SignIn,
+        session_state: &SessionState,
+        sign_in: StoredSignIn,
     ) -> Result<(), AuthError> {
-        let _one = slot.renewing.lock().await;
-        let _alone = lock::hold(&self.deps.data_dir, &server.id).await?;
+        let _one = session_state.refresh_lock.lock().await;
+        let _alone = renewal_lock::acquire(&self.deps.data_dir, &server.id).await?;
         // A sign-in without an audit entry doesn't take effect.
         self.record(server, SignInOutcome::SignedIn, Some(&sign_in)).await.map_err(AuthError::Refused)?;
-        self.keep(server, slot, sign_in).await?;
-        slot.with(|now| {
+        self.store_sign_in(server, session_state, sign_in).await?;
+        session_state.with(|now| {
             now.problem = None;
-            now.rejected = None;
-            now.rest_until = None;
-            now.wanted.clear();
+            now.rejected_token = None;
+            now.retry_after = None;
+            now.wanted_scopes.clear();
         });
         Ok(())
     }
@@ -257,8 +259,8 @@ impl Inner {
         &self,
         server: &ServerConfig,
         what: SignInOutcome,
-        sign_in: Option<&SignIn>,
-    ) -> Result<(), Problem> {
+        sign_in: Option<&StoredSignIn>,
+    ) -> Result<(), UserError> {
         let event = AuditEvent::SignIn {
             server: server.id.clone(),
             what,
@@ -271,7 +273,7 @@ impl Inner {
 
     /// Writes a failed attempt to the audit. Only the error code is recorded, since the texts may repeat what
     /// the authorization server sent.
-    pub(crate) async fn record_failure(&self, server: &ServerConfig, problem: &Problem) {
+    pub(crate) async fn record_failure(&self, server: &ServerConfig, problem: &UserError) {
         let event = AuditEvent::SignIn {
             server: server.id.clone(),
             what: SignInOutcome::Failed,
@@ -286,8 +288,8 @@ impl Inner {
 
     /// The current state. If the stored sign-in can't be read, the state is signed out with that error.
     pub(crate) async fn state(&self, server: &ServerConfig) -> SignInState {
-        let slot = self.slot(&server.id);
-        let waiting = slot.with(|now| {
+        let session_state = self.session_state(&server.id);
+        let waiting = session_state.with(|now| {
             now.attempt
                 .as_ref()
                 .map(|attempt| SignInState::Waiting { host: attempt.host.clone(), until: attempt.until })
@@ -295,24 +297,28 @@ impl Inner {
         if let Some(waiting) = waiting {
             return waiting;
         }
-        let kept = match self.read(server, &slot).await {
-            Ok(kept) => kept,
+        let stored = match self.cached_sign_in(server, &session_state).await {
+            Ok(stored) => stored,
             Err(error) => return SignInState::Out { problem: Some(error.into()) },
         };
-        let (problem, rejected) = slot.with(|now| (now.problem.clone(), now.rejected.clone()));
-        let Some((kept, tokens)) = kept.as_ref().and_then(|kept| Some((kept, kept.tokens.as_ref()?))) else {
+        let (problem, rejected_token) =
+            session_state.with(|now| (now.problem.clone(), now.rejected_token.clone()));
+        let Some((stored, tokens)) =
+            stored.as_ref().and_then(|stored| Some((stored, stored.tokens.as_ref()?)))
+        else {
             return SignInState::Out { problem };
         };
-        let renews = tokens.refresh.is_some() || self.renews_alone(server);
-        if rejected.as_ref() == Some(&tokens.access) || !(renews || tokens.is_valid(self.now())) {
+        let renews = tokens.refresh.is_some() || self.is_non_interactive(server);
+        if rejected_token.as_ref() == Some(&tokens.access) || !(renews || tokens.is_valid(self.now())) {
             let over = || {
-                Problem::new(ErrorCode::Refused, "The sign-in is not valid any more.").todo("Sign in again.")
+                UserError::new(ErrorCode::Refused, "The sign-in is not valid any more.")
+                    .with_hint("Sign in again.")
             };
             return SignInState::Out { problem: Some(problem.unwrap_or_else(over)) };
         }
         SignInState::In {
-            account: kept.account.clone(),
-            issuer: kept.issuer.clone(),
+            account: stored.account.clone(),
+            issuer: stored.issuer.clone(),
             scopes: tokens.scopes.clone(),
             expires: tokens.expires(),
             renews,
@@ -320,25 +326,25 @@ impl Inner {
     }
 
     /// Emits the current state as an event.
-    pub(crate) async fn tell(&self, server: &ServerConfig) {
-        let slot = self.slot(&server.id);
-        let _one = slot.telling.lock().await;
+    pub(crate) async fn notify(&self, server: &ServerConfig) {
+        let session_state = self.session_state(&server.id);
+        let _one = session_state.notify_lock.lock().await;
         let sign_in = self.state(server).await;
         self.deps.events.emit(Event::SignInChanged { server: server.id.clone(), sign_in });
     }
 
     async fn forget(&self, server: &ServerConfig) {
-        let slot = self.slot(&server.id);
-        if let Some(preparing) = slot.with(|now| now.preparing.take()) {
-            preparing.cancel();
+        let session_state = self.session_state(&server.id);
+        if let Some(preparation_cancel) = session_state.with(|now| now.preparation_cancel.take()) {
+            preparation_cancel.cancel();
         }
-        let _beginning = slot.beginning.lock().await;
-        slot.give_up().await;
-        let _one = slot.renewing.lock().await;
-        if let Err(error) = self.keeper.forget_all(server).await {
+        let _beginning = session_state.begin_lock.lock().await;
+        session_state.cancel_attempt().await;
+        let _one = session_state.refresh_lock.lock().await;
+        if let Err(error) = self.token_store.forget_all(server).await {
             tracing::warn!(server = %server.id, %error, "a part of a sign-in stays until the next start");
         }
-        lock::forget(&self.deps.data_dir, &server.id).await;
+        renewal_lock::forget(&self.deps.data_dir, &server.id).await;
         self.slots.lock().remove(&server.id);
     }
 }

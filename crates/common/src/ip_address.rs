@@ -10,7 +10,7 @@ use url::{Host, Url};
 
 /// The IP address that is the host of a URL, if it is not a name.
 #[must_use]
-pub fn literal(url: &Url) -> Option<IpAddr> {
+pub fn ip_literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Ipv4(address) => Some(IpAddr::V4(address)),
         Host::Ipv6(address) => Some(IpAddr::V6(address)),
@@ -31,7 +31,7 @@ pub fn is_loopback(url: &Url) -> bool {
             name == "localhost" || name.ends_with(".localhost")
         }
         Some(Host::Ipv4(_) | Host::Ipv6(_)) => {
-            literal(url).is_some_and(|address| address.to_canonical().is_loopback())
+            ip_literal(url).is_some_and(|address| address.to_canonical().is_loopback())
         }
         None => false,
     }
@@ -155,7 +155,7 @@ mod tests {
             ("data:,x", None),
         ] {
             let expected: Option<IpAddr> = address.map(|address| address.parse().unwrap());
-            assert_eq!(literal(&Url::parse(url).unwrap()), expected, "{url}");
+            assert_eq!(ip_literal(&Url::parse(url).unwrap()), expected, "{url}");
         }
     }
 

@@ -1,18 +1,22 @@
 //! `approvals …`: lists pending approvals and answers them.
 
 use gatehouse_model::command::ApprovalsAnswer;
-use gatehouse_model::{AskId, ErrorCode, Problem};
+use gatehouse_model::{ApprovalId, ErrorCode, UserError};
 
 use crate::cli::ApprovalsVerb;
-use crate::failure::Failure;
-use crate::output::Output;
+use crate::error::CliError;
+use crate::output::Printer;
 use crate::questions;
-use crate::session::Session;
+use crate::session::ControlSession;
 use crate::watch;
-use crate::watch::answer::{Word, answer};
-use crate::watch::question;
+use crate::watch::answer::{AnswerCommand, answer};
+use crate::watch::approval_text;
 
-pub(crate) async fn run(verb: ApprovalsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(
+    verb: ApprovalsVerb,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     match verb {
         ApprovalsVerb::List => {
             let pending = questions::read(session, &[]).await?;
@@ -21,18 +25,22 @@ pub(crate) async fn run(verb: ApprovalsVerb, session: &mut Session, output: &Out
                     return vec!["Nothing waits.".to_owned()];
                 }
                 let all = pending.len();
-                pending.iter().enumerate().flat_map(|(at, ask)| question::lines(ask, at + 1, all)).collect()
+                pending
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(at, ask)| approval_text::lines(ask, at + 1, all))
+                    .collect()
             })
         }
         ApprovalsVerb::Watch => watch::run(session, output).await,
         ApprovalsVerb::Answer { ask, answer: word, reason } => {
-            let word = Word::read(&word, &reason.join(" ")).map_err(Failure::Usage)?;
-            let id = AskId::new(ask);
+            let word = AnswerCommand::read(&word, &reason.join(" ")).map_err(CliError::Usage)?;
+            let id = ApprovalId::new(ask);
             let pending = questions::read(session, &[]).await?;
             let pending = pending.iter().find(|pending| pending.id == id).ok_or_else(|| {
-                Problem::new(ErrorCode::StaleAnswer, format!("There is no question {id} that waits."))
+                UserError::new(ErrorCode::StaleAnswer, format!("There is no question {id} that waits."))
             })?;
-            let answer = answer(pending, &word).map_err(Failure::Usage)?;
+            let answer = answer(pending, &word).map_err(CliError::Usage)?;
             session.run(&ApprovalsAnswer { answers: vec![answer] }).await?;
             output.done("Answered.")
         }

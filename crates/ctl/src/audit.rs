@@ -11,24 +11,24 @@ use gatehouse_model::record::{
     AuditEvent, AuditVerdict, ServerRequestAnswer, ServerRequestKind, SignInOutcome,
 };
 
-use crate::cli::{AuditVerb, FormatWord};
-use crate::failure::Failure;
-use crate::output::{Output, table};
-use crate::plain;
-use crate::session::Session;
+use crate::cli::{AuditVerb, ExportFormatArg};
+use crate::error::CliError;
+use crate::output::{Printer, table};
+use crate::session::ControlSession;
+use crate::terminal_text;
 use crate::watch::subject;
 
 /// Default number of entries shown.
-const LAST: u32 = 30;
+const DEFAULT_LIMIT: u32 = 30;
 
 pub(crate) async fn run(
     verb: Option<AuditVerb>,
-    session: &mut Session,
-    output: &Output,
-) -> Result<(), Failure> {
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     match verb {
         None => {
-            let mut entries = session.run(&AuditLatest { before: None, limit: Some(LAST) }).await?;
+            let mut entries = session.run(&AuditLatest { before: None, limit: Some(DEFAULT_LIMIT) }).await?;
             entries.reverse();
             show(&entries, session, output).await
         }
@@ -42,13 +42,13 @@ pub(crate) async fn run(
                 vec![match verdict {
                     AuditVerdict::Whole { entries } => format!("The audit is whole: {entries} entries."),
                     AuditVerdict::Broken { seq, reason } => {
-                        format!("The audit is broken at entry {seq}: {}", plain::line(reason))
+                        format!("The audit is broken at entry {seq}: {}", terminal_text::line(reason))
                     }
                 }]
             })?;
             match verdict {
                 AuditVerdict::Whole { .. } => Ok(()),
-                AuditVerdict::Broken { .. } => Err(Failure::Audit),
+                AuditVerdict::Broken { .. } => Err(CliError::Audit),
             }
         }
         Some(AuditVerb::Acknowledge) => {
@@ -57,8 +57,8 @@ pub(crate) async fn run(
         }
         Some(AuditVerb::Export { format }) => {
             let format = match format {
-                FormatWord::JsonLines => ExportFormat::JsonLines,
-                FormatWord::Csv => ExportFormat::Csv,
+                ExportFormatArg::JsonLines => ExportFormat::JsonLines,
+                ExportFormatArg::Csv => ExportFormat::Csv,
             };
             let exported = session.run(&AuditExport { format }).await?;
             output.text(&exported.text)
@@ -66,19 +66,23 @@ pub(crate) async fn run(
     }
 }
 
-async fn show(entries: &Vec<AuditEntryView>, session: &mut Session, output: &Output) -> Result<(), Failure> {
+async fn show(
+    entries: &Vec<AuditEntryView>,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(entries);
     }
-    let names = Names::known(entries, session).await?;
+    let names = DisplayNames::load(entries, session).await?;
     list(entries, &names).iter().try_for_each(|line| output.line(line))
 }
 
 /// Names of servers and clients by id: the current ones, or else those at their last change.
-struct Names(HashMap<String, String>);
+struct DisplayNames(HashMap<String, String>);
 
-impl Names {
-    async fn known(entries: &[AuditEntryView], session: &mut Session) -> Result<Self, Failure> {
+impl DisplayNames {
+    async fn load(entries: &[AuditEntryView], session: &mut ControlSession) -> Result<Self, CliError> {
         let mut names = HashMap::new();
         for entry in entries {
             match &entry.event {
@@ -103,17 +107,21 @@ impl Names {
     }
 }
 
-fn list(entries: &[AuditEntryView], names: &Names) -> Vec<String> {
+fn list(entries: &[AuditEntryView], names: &DisplayNames) -> Vec<String> {
     let rows: Vec<Vec<String>> = entries
         .iter()
         .map(|entry| {
-            vec![entry.seq.to_string(), plain::time(entry.at), plain::cut(&sentence(entry, names), 160)]
+            vec![
+                entry.seq.to_string(),
+                terminal_text::time(entry.at),
+                terminal_text::truncate(&describe_event(entry, names), 160),
+            ]
         })
         .collect();
     table(&["NO", "WHEN", "WHAT"], &rows, "The audit is empty.")
 }
 
-fn sentence(entry: &AuditEntryView, names: &Names) -> String {
+fn describe_event(entry: &AuditEntryView, names: &DisplayNames) -> String {
     match &entry.event {
         AuditEvent::Decided { client, server, subject: about, allowed, reason, by, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
@@ -124,8 +132,8 @@ fn sentence(entry: &AuditEntryView, names: &Names) -> String {
         }
         AuditEvent::Lapsed { ask, .. } => format!("question {ask} ended without an answer"),
         AuditEvent::Granted { rule } => {
-            let said = entry.rule.as_ref().map(plain::message).unwrap_or_default();
-            let note = entry.note.as_ref().map(|note| format!(" ({})", plain::message(note)));
+            let said = entry.rule.as_ref().map(terminal_text::message).unwrap_or_default();
+            let note = entry.note.as_ref().map(|note| format!(" ({})", terminal_text::message(note)));
             format!("rule {}{}: {said}", rule.id, note.unwrap_or_default())
         }
         AuditEvent::Revoked { rule } => format!("rule {rule} taken back"),
@@ -137,10 +145,10 @@ fn sentence(entry: &AuditEntryView, names: &Names) -> String {
         }
         AuditEvent::AutoApproveSet { server, client, to } => {
             let to = match to {
-                gatehouse_model::ask::AutoApprove::Ask => "nothing",
-                gatehouse_model::ask::AutoApprove::Reads => "reads",
-                gatehouse_model::ask::AutoApprove::Writes => "writes",
-                gatehouse_model::ask::AutoApprove::All => "everything",
+                gatehouse_model::approval::AutoApprove::Ask => "nothing",
+                gatehouse_model::approval::AutoApprove::Reads => "reads",
+                gatehouse_model::approval::AutoApprove::Writes => "writes",
+                gatehouse_model::approval::AutoApprove::All => "everything",
             };
             let client = client.as_ref().map(|client| format!(" for {}", names.of(client.as_str())));
             let client = client.unwrap_or_default();
@@ -170,7 +178,9 @@ fn sentence(entry: &AuditEntryView, names: &Names) -> String {
             match what {
                 SignInOutcome::SignedIn => format!("signed in to {server}{account}"),
                 SignInOutcome::Failed => match reason {
-                    Some(reason) => format!("signing in to {server} failed ({})", plain::code(*reason)),
+                    Some(reason) => {
+                        format!("signing in to {server} failed ({})", terminal_text::code(*reason))
+                    }
                     None => format!("signing in to {server} failed"),
                 },
                 SignInOutcome::SignedOut => format!("signed out of {server}{account}"),

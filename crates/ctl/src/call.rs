@@ -7,33 +7,37 @@ use serde_json::{Map, Value};
 
 use crate::cli;
 use crate::descriptor;
-use crate::failure::Failure;
-use crate::output::{Output, table};
-use crate::plain;
-use crate::session::Session;
+use crate::error::CliError;
+use crate::output::{Printer, table};
+use crate::session::ControlSession;
+use crate::terminal_text;
 
-pub(crate) async fn run(wanted: cli::Call, session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(
+    wanted: cli::CallArgs,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     let token = match wanted.token_fd {
         Some(descriptor) => descriptor::read_secret(descriptor, "client's token")?,
-        None => descriptor::ask_at_terminal("Token of the client")
-            .ok_or_else(|| Failure::Usage("Give the client's token with --token-fd.".into()))?,
+        None => descriptor::prompt_for_secret("Token of the client")
+            .ok_or_else(|| CliError::Usage("Give the client's token with --token-fd.".into()))?,
     };
     // The process that holds the socket may not be Gatehouse: it sees nothing of the token before it
     // proved that it knows it.
-    session.speak_as(token.clone());
+    session.use_client_token(token.clone());
     let arguments = arguments(&wanted, session).await?;
     let call = Call { token: RequestSecret::new(&token), tool: wanted.tool, arguments };
     let reply = session.run(&call).await?;
     if output.is_json() {
         output.text(&reply.body)?;
     } else {
-        output.text(&in_words(&reply))?;
+        output.text(&describe_reply(&reply))?;
     }
-    if reply.is_rpc_error || reply.is_tool_error { Err(Failure::Call) } else { Ok(()) }
+    if reply.is_rpc_error || reply.is_tool_error { Err(CliError::Call) } else { Ok(()) }
 }
 
 /// One JSON object as given, or pairs whose values are converted as the tool's schema requires.
-async fn arguments(wanted: &cli::Call, session: &mut Session) -> Result<String, Failure> {
+async fn arguments(wanted: &cli::CallArgs, session: &mut ControlSession) -> Result<String, CliError> {
     match wanted.arguments.as_slice() {
         [] => return Ok("{}".into()),
         [one] if one.trim_start().starts_with('{') => return Ok(one.clone()),
@@ -46,13 +50,13 @@ async fn arguments(wanted: &cli::Call, session: &mut Session) -> Result<String, 
     let mut object = Map::new();
     for pair in &wanted.arguments {
         let (name, text) = pair.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-            Failure::Usage("The arguments are one JSON object, or NAME=VALUE pairs.".into())
+            CliError::Usage("The arguments are one JSON object, or NAME=VALUE pairs.".into())
         })?;
         if object
             .insert(name.to_owned(), value(text, schema.pointer("/properties").and_then(|p| p.get(name))))
             .is_some()
         {
-            return Err(Failure::Usage(format!("The argument {name} is there twice.")));
+            return Err(CliError::Usage(format!("The argument {name} is there twice.")));
         }
     }
     Ok(Value::Object(object).to_string())
@@ -73,21 +77,21 @@ fn value(text: &str, schema: Option<&Value>) -> Value {
 }
 
 /// The text of a result, or the error message.
-fn in_words(reply: &CallReply) -> String {
+fn describe_reply(reply: &CallReply) -> String {
     let body: Value = match serde_json::from_str(&reply.body) {
         Ok(body) => body,
-        Err(_) => return plain::lines(&reply.body),
+        Err(_) => return terminal_text::lines(&reply.body),
     };
     if reply.is_rpc_error {
         let message = body.get("message").and_then(Value::as_str).unwrap_or(&reply.body);
-        return format!("Error: {}", plain::lines(message));
+        return format!("Error: {}", terminal_text::lines(message));
     }
     let content = body.get("content").and_then(Value::as_array);
-    let Some(content) = content else { return plain::lines(&reply.body) };
+    let Some(content) = content else { return terminal_text::lines(&reply.body) };
     let parts =
         content.iter().map(|part| match (part.get("text").and_then(Value::as_str), part.get("type")) {
-            (Some(text), _) => plain::lines(text),
-            (None, Some(Value::String(kind))) => format!("[{}; --json shows it]", plain::line(kind)),
+            (Some(text), _) => terminal_text::lines(text),
+            (None, Some(Value::String(kind))) => format!("[{}; --json shows it]", terminal_text::line(kind)),
             (None, _) => "[something without a kind; --json shows it]".into(),
         });
     let text = parts.collect::<Vec<_>>().join("\n");
@@ -97,9 +101,13 @@ fn in_words(reply: &CallReply) -> String {
     }
 }
 
-pub(crate) async fn list(wanted: cli::Calls, session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn list(
+    wanted: cli::CallsArgs,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     if wanted.text.is_some() {
-        session.use_key();
+        session.use_operator_key();
     }
     let filter = CallFilter {
         client: wanted.client.map(ClientId::new),
@@ -117,11 +125,11 @@ pub(crate) async fn list(wanted: cli::Calls, session: &mut Session, output: &Out
 
 fn row(call: &CallRecord) -> Vec<String> {
     vec![
-        plain::time(call.at),
+        terminal_text::time(call.at),
         call.client_name.clone(),
         call.server_name.clone(),
         call.exposed_name.clone(),
-        plain::cut(&outcome(&call.outcome), 60),
+        terminal_text::truncate(&outcome(&call.outcome), 60),
         call.duration_ms.to_string(),
     ]
 }
@@ -147,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_as_the_schema_wants_them() {
+    fn parses_values_by_schema_type() {
         for (text, schema, wanted) in [
             ("3", json!({"type": "integer"}), json!(3)),
             ("3", json!({"type": "string"}), json!("3")),
@@ -162,10 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_result_is_printed_without_anything_that_moves_the_cursor() {
+    fn escapes_control_characters_in_results() {
         let body =
             json!({"content": [{"type": "text", "text": "a\u{1b}[2J\nb"}, {"type": "image", "data": "x"}]});
         let reply = CallReply { body: body.to_string(), is_rpc_error: false, is_tool_error: false };
-        assert_eq!(in_words(&reply), "a⟦U+001B⟧[2J\nb\n[image; --json shows it]");
+        assert_eq!(describe_reply(&reply), "a⟦U+001B⟧[2J\nb\n[image; --json shows it]");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Run the whole core without a window.
-    Serve(Serve),
+    Serve(ServeArgs),
     /// What runs, what waits, what is wrong.
     Status,
     /// Servers that Gatehouse connects to.
@@ -45,9 +45,9 @@ pub(crate) enum Verb {
         verb: ToolsVerb,
     },
     /// Call a tool as a client, with that client's rights.
-    Call(Call),
+    Call(CallArgs),
     /// The last calls, newest first.
-    Calls(Calls),
+    Calls(CallsArgs),
     /// AI clients that may connect.
     Clients {
         #[command(subcommand)]
@@ -100,13 +100,13 @@ pub(crate) enum OperatorKeyVerb {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// Loopback address of the gateway; the port of last time, or any, where absent.
     #[arg(long, value_name = "127.0.0.1:PORT")]
     pub(crate) listen: Option<std::net::SocketAddr>,
     /// Where secrets are kept; the best that is there, where absent.
     #[arg(long, value_name = "WHERE")]
-    pub(crate) secrets: Option<SecretsWhere>,
+    pub(crate) secrets: Option<SecretStoreArg>,
     /// File descriptor with the passphrase of the vault.
     #[arg(long, value_name = "N")]
     pub(crate) vault_passphrase_fd: Option<i32>,
@@ -117,7 +117,7 @@ pub(crate) struct Serve {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SecretsWhere {
+pub(crate) enum SecretStoreArg {
     /// The keychain of the system.
     Keychain,
     /// An encrypted file with a passphrase.
@@ -131,9 +131,9 @@ pub(crate) enum ServersVerb {
     /// All servers with their states.
     List,
     /// Add a server and start it.
-    Add(AddServer),
+    Add(AddServerArgs),
     /// Connect to a server without keeping it.
-    Test(AddServer),
+    Test(AddServerArgs),
     /// The last lines of a server's log.
     Log {
         /// Id or name.
@@ -201,7 +201,7 @@ pub(crate) enum ServersVerb {
         /// Id or name.
         server: String,
         /// Whether it does.
-        switch: SwitchWord,
+        switch: OnOffArg,
     },
     /// Set how long calls to a server may take, and its strict mode. Does not reconnect it.
     Limits {
@@ -215,7 +215,7 @@ pub(crate) enum ServersVerb {
         call_cap: Option<TimeLimit>,
         /// Whether a list that the server did not declare is an error instead of empty.
         #[arg(long, value_name = "ON|OFF")]
-        strict: Option<SwitchWord>,
+        strict: Option<OnOffArg>,
     },
     /// Go back to the servers of a first start; all others go with their rights and secrets.
     Reset {
@@ -234,7 +234,7 @@ pub(crate) enum ServersVerb {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SwitchWord {
+pub(crate) enum OnOffArg {
     /// It does.
     On,
     /// It does not.
@@ -242,7 +242,7 @@ pub(crate) enum SwitchWord {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct AddServer {
+pub(crate) struct AddServerArgs {
     /// Name of the server; unique.
     pub(crate) name: String,
     /// Address of a remote server.
@@ -329,12 +329,12 @@ pub(crate) enum ToolsVerb {
         /// Name of the tool on the server.
         tool: String,
         /// The class.
-        class: ClassWord,
+        class: AccessClassArg,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ClassWord {
+pub(crate) enum AccessClassArg {
     /// It only looks.
     Read,
     /// It changes or runs something.
@@ -344,7 +344,7 @@ pub(crate) enum ClassWord {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     /// Name of the tool as clients see it.
     pub(crate) tool: String,
     /// The arguments: one JSON object, or NAME=VALUE pairs.
@@ -355,7 +355,7 @@ pub(crate) struct Call {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Calls {
+pub(crate) struct CallsArgs {
     /// Only from this client (id).
     #[arg(long)]
     pub(crate) client: Option<String>,
@@ -419,7 +419,7 @@ pub(crate) enum PolicyVerb {
         #[arg(required_unless_present = "every_server", conflicts_with = "every_server")]
         server: Option<String>,
         /// To what.
-        to: AutoWord,
+        to: AutoApproveArg,
         /// Only for this client (id or name).
         #[arg(long)]
         client: Option<String>,
@@ -428,14 +428,14 @@ pub(crate) enum PolicyVerb {
         every_server: bool,
     },
     /// Show what other rules would have done with the calls of the last days. Nothing changes.
-    Rehearse(Rehearse),
+    Rehearse(SimulateArgs),
     /// Allow a tool or more, without a question before it.
     #[command(after_help = condition::HELP)]
     Grant {
         /// Id or name of the server.
         server: String,
         #[command(flatten)]
-        scope: Scope,
+        scope: ScopeArgs,
     },
     /// Block a tool or more.
     ///
@@ -446,7 +446,7 @@ pub(crate) enum PolicyVerb {
         /// Id or name of the server; every server where absent.
         server: Option<String>,
         #[command(flatten)]
-        scope: Scope,
+        scope: ScopeArgs,
         /// What the model gets to read.
         #[arg(long)]
         reason: Option<String>,
@@ -481,13 +481,13 @@ pub(crate) enum PolicyVerb {
 #[command(
     after_help = "SERVER is an id or a name; `*` is every server. Only --auto-approve and --deny take `*`."
 )]
-pub(crate) struct Rehearse {
+pub(crate) struct SimulateArgs {
     /// Calls of so long: `90m`, `12h`, `7d` or `2w`.
-    #[arg(long, value_name = "HOW LONG", default_value = "7d", value_parser = Span::read)]
-    pub(crate) since: Span,
+    #[arg(long, value_name = "HOW LONG", default_value = "7d", value_parser = TimeSpan::read)]
+    pub(crate) since: TimeSpan,
     /// What would run without asking: `ask`, `reads`, `writes` or `all`.
-    #[arg(long, value_name = "SERVER=TO", value_parser = drafted_preset)]
-    pub(crate) auto_approve: Vec<(String, AutoWord)>,
+    #[arg(long, value_name = "SERVER=TO", value_parser = draft_auto_approve)]
+    pub(crate) auto_approve: Vec<(String, AutoApproveArg)>,
     /// What would be allowed: a tool, or everything of a server.
     #[arg(long, value_name = "SERVER[:TOOL]")]
     pub(crate) allow: Vec<String>,
@@ -507,9 +507,9 @@ pub(crate) struct Rehearse {
 
 /// A time span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span(pub(crate) std::time::Duration);
+pub(crate) struct TimeSpan(pub(crate) std::time::Duration);
 
-impl Span {
+impl TimeSpan {
     fn read(word: &str) -> Result<Self, String> {
         let wrong = || "a number with `m`, `h`, `d` or `w` behind it".to_owned();
         let unit = word.chars().next_back().ok_or_else(wrong)?;
@@ -525,13 +525,13 @@ impl Span {
     }
 }
 
-fn drafted_preset(word: &str) -> Result<(String, AutoWord), String> {
+fn draft_auto_approve(word: &str) -> Result<(String, AutoApproveArg), String> {
     let (server, to) = word.rsplit_once('=').ok_or("a server, `=`, and what would run without asking")?;
-    Ok((server.to_owned(), AutoWord::from_str(to, false)?))
+    Ok((server.to_owned(), AutoApproveArg::from_str(to, false)?))
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Scope {
+pub(crate) struct ScopeArgs {
     /// Only this tool (name on the server).
     #[arg(long)]
     pub(crate) tool: Option<String>,
@@ -546,14 +546,14 @@ pub(crate) struct Scope {
     pub(crate) client: Option<String>,
     /// How long.
     #[arg(long = "for", value_name = "HOW LONG", default_value = "always")]
-    pub(crate) lifetime: LifetimeWord,
+    pub(crate) lifetime: LifetimeArg,
     /// Only when this holds for the arguments; see below.
     #[arg(long, value_name = "CONDITION", value_parser = condition::read)]
     pub(crate) when: Vec<Condition>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LifetimeWord {
+pub(crate) enum LifetimeArg {
     /// For 15 minutes.
     #[value(name = "15m")]
     QuarterHour,
@@ -564,7 +564,7 @@ pub(crate) enum LifetimeWord {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AutoWord {
+pub(crate) enum AutoApproveArg {
     /// Nothing.
     Ask,
     /// Reads.
@@ -602,7 +602,7 @@ pub(crate) enum SettingsVerb {
         call_cap: Option<Seconds>,
         /// How clients see the names of tools and prompts.
         #[arg(long)]
-        tool_names: Option<NamingWord>,
+        tool_names: Option<ToolNamingArg>,
     },
 }
 
@@ -632,7 +632,7 @@ fn time_limit(word: &str) -> Result<TimeLimit, String> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NamingWord {
+pub(crate) enum ToolNamingArg {
     /// The tool's own name; the server in front only when the name is taken.
     OnConflict,
     /// `server__tool`.
@@ -676,12 +676,12 @@ pub(crate) enum AuditVerb {
     Export {
         /// In which form.
         #[arg(long, default_value = "json-lines")]
-        format: FormatWord,
+        format: ExportFormatArg,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormatWord {
+pub(crate) enum ExportFormatArg {
     /// One JSON object a line.
     JsonLines,
     /// Comma-separated values with a header.
@@ -693,13 +693,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_consistent() {
+    fn command_line_definition_is_valid() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn presets_are_for_a_server_or_for_every_one() {
+    fn auto_approve_takes_server_or_every_server() {
         let set = |words: &[&str]| {
             let all = [&["gatehousectl", "policy", "auto-approve"][..], words].concat();
             match Cli::try_parse_from(all).ok()?.verb {
@@ -710,7 +710,7 @@ mod tests {
             }
         };
         let of = |server: Option<&str>, client: Option<&str>, every| {
-            Some((server.map(str::to_owned), AutoWord::Reads, client.map(str::to_owned), every))
+            Some((server.map(str::to_owned), AutoApproveArg::Reads, client.map(str::to_owned), every))
         };
         assert_eq!(set(&["files", "reads"]), of(Some("files"), None, false));
         assert_eq!(set(&["--client", "a", "files", "reads"]), of(Some("files"), Some("a"), false));
@@ -720,22 +720,22 @@ mod tests {
     }
 
     #[test]
-    fn spans_and_drafts_are_read() {
+    fn parses_time_spans_and_drafts() {
         for (word, minutes) in
             [("90m", Some(90)), ("2h", Some(120)), ("7d", Some(10_080)), ("1w", Some(10_080))]
         {
-            let read = Span::read(word).ok().map(|span| span.0.as_secs() / 60);
+            let read = TimeSpan::read(word).ok().map(|span| span.0.as_secs() / 60);
             assert_eq!(read, minutes, "{word}");
         }
         for word in ["", "7", "d", "-1d", "1.5h", "7dd", "7日"] {
-            assert!(Span::read(word).is_err(), "{word}");
+            assert!(TimeSpan::read(word).is_err(), "{word}");
         }
-        assert_eq!(drafted_preset("a=b=all"), Ok(("a=b".into(), AutoWord::All)));
-        assert!(drafted_preset("a").is_err() && drafted_preset("a=most").is_err());
+        assert_eq!(draft_auto_approve("a=b=all"), Ok(("a=b".into(), AutoApproveArg::All)));
+        assert!(draft_auto_approve("a").is_err() && draft_auto_approve("a=most").is_err());
     }
 
     #[test]
-    fn limits_are_numbers_none_or_those_of_all_servers() {
+    fn parses_time_limits() {
         for (word, own, of_all) in [
             ("5", Some(TimeLimit::Secs(5)), Some(Seconds(Some(5)))),
             ("none", Some(TimeLimit::Unlimited), Some(Seconds(None))),
@@ -749,7 +749,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_each_kind() {
+    fn parses_each_kind_of_server() {
         let add = |words: &[&str]| {
             let all = [&["gatehousectl", "servers", "add", "x"][..], words].concat();
             Cli::try_parse_from(all).is_ok()

@@ -4,12 +4,16 @@ use gatehouse_model::ClientView;
 use gatehouse_model::command::{ClientsAdd, ClientsList, ClientsRevoke, ClientsRotate, MintedClient};
 
 use crate::cli::ClientsVerb;
-use crate::failure::Failure;
-use crate::output::{Output, table};
-use crate::plain;
-use crate::session::Session;
+use crate::error::CliError;
+use crate::output::{Printer, table};
+use crate::session::ControlSession;
+use crate::terminal_text;
 
-pub(crate) async fn run(verb: ClientsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(
+    verb: ClientsVerb,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     match verb {
         ClientsVerb::List => {
             let clients = session.run(&ClientsList {}).await?;
@@ -17,11 +21,11 @@ pub(crate) async fn run(verb: ClientsVerb, session: &mut Session, output: &Outpu
         }
         ClientsVerb::Add { name } => {
             let minted = session.run(&ClientsAdd { name }).await?;
-            output.show(&minted, told)
+            output.show(&minted, token_lines)
         }
         ClientsVerb::Rotate { client } => {
             let minted = session.run(&ClientsRotate { client }).await?;
-            output.show(&minted, told)
+            output.show(&minted, token_lines)
         }
         ClientsVerb::Revoke { client } => {
             session.run(&ClientsRevoke { client }).await?;
@@ -30,9 +34,9 @@ pub(crate) async fn run(verb: ClientsVerb, session: &mut Session, output: &Outpu
     }
 }
 
-fn told(minted: &MintedClient) -> Vec<String> {
+fn token_lines(minted: &MintedClient) -> Vec<String> {
     vec![
-        format!("Client    {} ({})", plain::line(&minted.client.name), minted.client.id),
+        format!("Client    {} ({})", terminal_text::line(&minted.client.name), minted.client.id),
         format!("Endpoint  {}", minted.endpoint),
         format!("Token     {}", minted.token.reveal()),
         "The token is shown this once. The client sends it as `Authorization: Bearer TOKEN`.".to_owned(),
@@ -47,7 +51,7 @@ fn list(clients: &[ClientView]) -> Vec<String> {
                 client.name.clone(),
                 client.id.to_string(),
                 client.says.clone().unwrap_or_else(|| "-".into()),
-                client.last_seen.map_or_else(|| "not in this run".into(), crate::plain::time),
+                client.last_seen.map_or_else(|| "not in this run".into(), crate::terminal_text::time),
                 client.sessions.to_string(),
             ]
         })

@@ -34,7 +34,7 @@ pub(crate) fn read(text: &str) -> Result<Condition, String> {
     };
     let test = match test {
         "is" => ConditionTest::Equals { value: json(value) },
-        "one-of" => ConditionTest::OneOf { values: several(value) },
+        "one-of" => ConditionTest::OneOf { values: parse_list(value) },
         "starts-with" => ConditionTest::StartsWith { text: value.to_owned() },
         "inside" => ConditionTest::Inside { folder: folder(value)? },
         "host" => host(value)?,
@@ -56,7 +56,7 @@ fn json(value: &str) -> String {
     }
 }
 
-fn several(value: &str) -> Vec<String> {
+fn parse_list(value: &str) -> Vec<String> {
     match serde_json::from_str::<Vec<Box<serde_json::value::RawValue>>>(value) {
         Ok(values) => values.into_iter().map(|value| value.get().to_owned()).collect(),
         Err(_) => value.split(',').map(|value| json(value.trim())).collect(),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_condition_can_be_written() {
+    fn parses_each_kind_of_condition() {
         for (words, pointer, test) in [
             ("branch is main", "/branch", ConditionTest::Equals { value: text("\"main\"") }),
             ("n is 1.50", "/n", ConditionTest::Equals { value: text("1.50") }),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_said() {
+    fn rejects_malformed_conditions() {
         for (words, said) in [
             ("path", "ARGUMENT TEST VALUE"),
             ("path inside", "ARGUMENT TEST VALUE"),

@@ -7,31 +7,31 @@ use std::sync::Arc;
 
 use gatehouse_model::Secret;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Most bytes that are read from a descriptor.
-const LONGEST: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// Reads one secret: the first line.
-pub(crate) fn read_secret(descriptor: i32, what: &str) -> Result<Secret, Failure> {
+pub(crate) fn read_secret(descriptor: i32, what: &str) -> Result<Secret, CliError> {
     let lines = read_lines(descriptor, what)?;
     match lines.into_iter().next().filter(|line| !line.is_empty()) {
         Some(line) => Ok(Secret::new(line)),
-        None => Err(Failure::Usage(format!("File descriptor {descriptor} holds no {what}."))),
+        None => Err(CliError::Usage(format!("File descriptor {descriptor} holds no {what}."))),
     }
 }
 
 /// Reads several secrets, one per line.
-pub(crate) fn read_lines(descriptor: i32, what: &str) -> Result<Vec<String>, Failure> {
-    let trouble = |e: io::Error| {
-        Failure::Usage(format!("The {what} could not be read from file descriptor {descriptor}: {e}."))
+pub(crate) fn read_lines(descriptor: i32, what: &str) -> Result<Vec<String>, CliError> {
+    let read_error = |e: io::Error| {
+        CliError::Usage(format!("The {what} could not be read from file descriptor {descriptor}: {e}."))
     };
     let mut text = String::new();
     if descriptor == 0 {
-        io::stdin().lock().take(LONGEST).read_to_string(&mut text).map_err(trouble)?;
+        io::stdin().lock().take(MAX_BYTES).read_to_string(&mut text).map_err(read_error)?;
     } else {
-        let file = open(descriptor, OpenOptions::new().read(true)).map_err(trouble)?;
-        file.take(LONGEST).read_to_string(&mut text).map_err(trouble)?;
+        let file = open(descriptor, OpenOptions::new().read(true)).map_err(read_error)?;
+        file.take(MAX_BYTES).read_to_string(&mut text).map_err(read_error)?;
     }
     Ok(text.lines().map(|line| line.trim_end_matches('\r').to_owned()).collect())
 }
@@ -46,32 +46,34 @@ pub(crate) struct KeySink {
 impl KeySink {
     /// Opens the destination before a key is created; `None` if there is neither a descriptor nor a
     /// terminal.
-    pub(crate) fn open(descriptor: Option<i32>) -> Result<Option<Self>, Failure> {
+    pub(crate) fn open(descriptor: Option<i32>) -> Result<Option<Self>, CliError> {
         let Some(descriptor) = descriptor else {
             let terminal = OpenOptions::new().write(true).open(TERMINAL).ok();
             return Ok(terminal.map(|to| Self { to: Arc::new(to), is_terminal: true }));
         };
         if descriptor < 3 {
-            return Err(Failure::Usage(
+            return Err(CliError::Usage(
                 "The operator key goes to a descriptor of its own: 3 or more.".to_owned(),
             ));
         }
         let to = open(descriptor, OpenOptions::new().append(true)).map_err(|e| {
-            Failure::Usage(format!("Nothing can be written to file descriptor {descriptor}: {e}."))
+            CliError::Usage(format!("Nothing can be written to file descriptor {descriptor}: {e}."))
         })?;
         Ok(Some(Self { to: Arc::new(to), is_terminal: false }))
     }
 
     /// Writes a key; at a terminal with an explanation.
-    pub(crate) fn hand_over(&self, key: &Secret) -> io::Result<()> {
-        self.tell("Operator key (needed to answer questions and to allow things; it is shown this once):")?;
+    pub(crate) fn write_key(&self, key: &Secret) -> io::Result<()> {
+        self.print_note(
+            "Operator key (needed to answer questions and to allow things; it is shown this once):",
+        )?;
         let mut to = &*self.to;
         writeln!(to, "{}", key.reveal())?;
         to.flush()
     }
 
     /// Writes a message at a terminal only; a program that reads the descriptor gets nothing but keys.
-    pub(crate) fn tell(&self, words: &str) -> io::Result<()> {
+    pub(crate) fn print_note(&self, words: &str) -> io::Result<()> {
         if !self.is_terminal {
             return Ok(());
         }
@@ -82,7 +84,7 @@ impl KeySink {
 }
 
 /// Prompts at the terminal without echo; `None` if there is no terminal or nothing was typed.
-pub(crate) fn ask_at_terminal(what: &str) -> Option<Secret> {
+pub(crate) fn prompt_for_secret(what: &str) -> Option<Secret> {
     let typed = rpassword::prompt_password(format!("{what}: ")).ok()?;
     let typed = typed.trim();
     if typed.is_empty() { None } else { Some(Secret::new(typed)) }

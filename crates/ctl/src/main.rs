@@ -11,19 +11,19 @@ mod cli;
 mod clients;
 mod condition;
 mod descriptor;
-mod failure;
+mod error;
 mod operator_key;
 mod output;
-mod plain;
 mod policy;
 mod questions;
-mod rehearse;
 mod serve;
 mod servers;
 mod session;
 mod settings;
 mod sign_in;
+mod simulate;
 mod status;
+mod terminal_text;
 mod tools;
 mod watch;
 
@@ -33,28 +33,28 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Verb};
-use failure::Failure;
-use output::Output;
-use session::Session;
+use error::CliError;
+use output::Printer;
+use session::ControlSession;
 
 fn main() -> ExitCode {
-    gatehouse_app::run_helper_if_asked();
+    gatehouse_app::run_helper_if_requested();
     let cli = Cli::parse();
     let json = cli.json;
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if let Some(text) = failure.text(json) {
+        Err(error) => {
+            if let Some(text) = error.text(json) {
                 // If standard error is closed, there is nowhere to report the error.
                 writeln!(std::io::stderr(), "{text}").unwrap_or(());
             }
-            ExitCode::from(failure.exit_code())
+            ExitCode::from(error.exit_code())
         }
     }
 }
 
-fn run(cli: Cli) -> Result<(), Failure> {
-    let output = Output::new(cli.json);
+fn run(cli: Cli) -> Result<(), CliError> {
+    let output = Printer::new(cli.json);
     let verb = match cli.verb {
         Verb::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "gatehousectl", &mut std::io::stdout());
@@ -63,8 +63,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Verb::Serve(wanted) => return serve::run(cli.data_dir, cli.operator_key_fd, &wanted),
         verb => verb,
     };
-    let data_dir = cli.data_dir.map_or_else(session::usual_data_dir, Ok)?;
-    let mut session = Session::new(data_dir, cli.operator_key_fd);
+    let data_dir = cli.data_dir.map_or_else(session::default_data_dir, Ok)?;
+    let mut session = ControlSession::new(data_dir, cli.operator_key_fd);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(drive(verb, &mut session, &output));
     // A thread may still wait for a line from the terminal.
@@ -72,7 +72,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     done
 }
 
-async fn drive(verb: Verb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+async fn drive(verb: Verb, session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     match verb {
         Verb::Status => status::status(session, output).await,
         Verb::Pause => status::pause(session, output).await,

@@ -5,22 +5,22 @@ use gatehouse_model::command::OperatorKeyRotate;
 
 use crate::cli::OperatorKeyVerb;
 use crate::descriptor::KeySink;
-use crate::failure::Failure;
-use crate::output::Output;
-use crate::session::Session;
+use crate::error::CliError;
+use crate::output::Printer;
+use crate::session::ControlSession;
 
 pub(crate) async fn run(
     verb: OperatorKeyVerb,
-    session: &mut Session,
-    output: &Output,
-) -> Result<(), Failure> {
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     match verb {
         OperatorKeyVerb::Rotate { new_key_fd } => {
             // First, so that no key is created that cannot be handed over.
             let sink = KeySink::open(new_key_fd)?
-                .ok_or_else(|| Failure::Usage("Say with --new-key-fd where the new key goes.".to_owned()))?;
+                .ok_or_else(|| CliError::Usage("Say with --new-key-fd where the new key goes.".to_owned()))?;
             let rotated = session.run(&OperatorKeyRotate {}).await?;
-            sink.hand_over(&Secret::new(rotated.key.reveal()))?;
+            sink.write_key(&Secret::new(rotated.key.reveal()))?;
             output.done("The operator key before this one counts no more.")
         }
     }

@@ -4,15 +4,15 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
-use crate::failure::Failure;
-use crate::plain;
+use crate::error::CliError;
+use crate::terminal_text;
 
 /// How results are written.
-pub(crate) struct Output {
+pub(crate) struct Printer {
     json: bool,
 }
 
-impl Output {
+impl Printer {
     pub(crate) fn new(json: bool) -> Self {
         Self { json }
     }
@@ -22,19 +22,19 @@ impl Output {
     }
 
     /// Writes one line and flushes.
-    pub(crate) fn line(&self, line: &str) -> Result<(), Failure> {
+    pub(crate) fn line(&self, line: &str) -> Result<(), CliError> {
         let mut out = io::stdout().lock();
         writeln!(out, "{line}")?;
         Ok(out.flush()?)
     }
 
     /// Writes text that ends with a line end.
-    pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
         self.line(text.strip_suffix('\n').unwrap_or(text))
     }
 
     /// Writes JSON on one line.
-    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
         self.line(&serde_json::to_string(value).map_err(io::Error::from)?)
     }
 
@@ -43,7 +43,7 @@ impl Output {
         &self,
         value: &T,
         words: impl FnOnce(&T) -> Vec<String>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CliError> {
         if self.json {
             return self.json(value);
         }
@@ -51,19 +51,19 @@ impl Output {
     }
 
     /// Confirms that a command succeeded.
-    pub(crate) fn done(&self, words: &str) -> Result<(), Failure> {
+    pub(crate) fn done(&self, words: &str) -> Result<(), CliError> {
         if self.json { self.json(&()) } else { self.line(words) }
     }
 
     /// Writes a message to standard error.
-    pub(crate) fn aside(&self, words: &str) {
+    pub(crate) fn note(&self, words: &str) {
         // If standard error is closed, there is nowhere to report the error.
         writeln!(io::stderr(), "{words}").unwrap_or(());
     }
 }
 
 /// Whether standard input and standard output are both a terminal.
-pub(crate) fn at_terminal() -> bool {
+pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn table(heading: &[&str], rows: &[Vec<String>], empty: &str) -> Vec<
     }
     let heading = heading.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
     let all: Vec<Vec<String>> = std::iter::once(heading)
-        .chain(rows.iter().map(|row| row.iter().map(|cell| plain::line(cell)).collect()))
+        .chain(rows.iter().map(|row| row.iter().map(|cell| terminal_text::line(cell)).collect()))
         .collect();
     let columns = all.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up() {
+    fn aligns_table_columns() {
         let rows = [vec!["a".into(), "b".into()], vec!["long one".into(), "c\nd".into()]];
         assert_eq!(table(&["NAME", "X"], &rows, "none"), ["NAME      X", "a         b", "long one  c d"]);
         assert_eq!(table(&["NAME"], &[], "none"), ["none"]);

@@ -1,32 +1,36 @@
 //! `policy …`: rules and auto-approve settings.
 
 use gatehouse_model::GrantId;
-use gatehouse_model::ask::{AutoApprove, ChoiceLifetime, ChoiceWidth, GrantChoice};
+use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, GrantChoice};
 use gatehouse_model::command::{
     PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRevoke, PolicyShow, PolicySuspended,
     PolicyUnblock,
 };
-use gatehouse_model::grant::{AutoApproved, CoveredTools, PolicyView, RuleView};
+use gatehouse_model::grant::{AutoApproveCoverage, CoveredTools, PolicyView, RuleView};
 
-use crate::cli::{AutoWord, LifetimeWord, PolicyVerb, Scope};
-use crate::failure::Failure;
-use crate::output::{Output, table};
-use crate::plain;
-use crate::rehearse;
-use crate::session::Session;
+use crate::cli::{AutoApproveArg, LifetimeArg, PolicyVerb, ScopeArgs};
+use crate::error::CliError;
+use crate::output::{Printer, table};
+use crate::session::ControlSession;
+use crate::simulate;
+use crate::terminal_text;
 
-pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(
+    verb: PolicyVerb,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     match verb {
         PolicyVerb::Show => {
             let policy = session.run(&PolicyShow {}).await?;
             output.show(&policy, show)
         }
         PolicyVerb::AutoApprove { server, to, client, every_server: _ } => {
-            let waits = client.is_some() && !matches!(to, AutoWord::Ask);
+            let waits = client.is_some() && !matches!(to, AutoApproveArg::Ask);
             let set = session.run(&PolicyAutoApprove { server, client, to: auto_approve(to) }).await?;
-            output.show(&set, |set| covered(set, waits))
+            output.show(&set, |set| describe_coverage(set, waits))
         }
-        PolicyVerb::Rehearse(wanted) => rehearse::run(wanted, session, output).await,
+        PolicyVerb::Rehearse(wanted) => simulate::run(wanted, session, output).await,
         PolicyVerb::Grant { server, scope } => {
             let choice = choice(&scope, true)?;
             let done = match &scope.client {
@@ -40,7 +44,7 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
             let choice = choice(&scope, server.is_some())?;
             if reason.is_some() {
                 // Models read the reason as the user's own words, so it needs the operator's authority.
-                session.use_key();
+                session.use_operator_key();
             }
             session
                 .run(&PolicyDeny { server, tool: scope.tool, client: scope.client, choice, reason })
@@ -71,22 +75,25 @@ pub(crate) async fn run(verb: PolicyVerb, session: &mut Session, output: &Output
 const WAITS: &str = "It waits for its first use; you are asked then from which program it may run.";
 
 /// What an auto-approve setting covers, in words.
-fn covered(set: &AutoApproved, waits: bool) -> Vec<String> {
+fn describe_coverage(set: &AutoApproveCoverage, waits: bool) -> Vec<String> {
     let line = |server: &CoveredTools| {
-        let name = plain::line(&server.name);
+        let name = terminal_text::line(&server.name);
         match server.tools.len() {
             0 => format!("{name}: no tool runs without asking."),
-            1 => format!("{name}: 1 tool runs without asking: {}", plain::cut(&server.tools.join(", "), 100)),
+            1 => format!(
+                "{name}: 1 tool runs without asking: {}",
+                terminal_text::truncate(&server.tools.join(", "), 100)
+            ),
             count => {
                 format!(
                     "{name}: {count} tools run without asking: {}",
-                    plain::cut(&server.tools.join(", "), 100)
+                    terminal_text::truncate(&server.tools.join(", "), 100)
                 )
             }
         }
     };
     let unknown = (!set.unknown.is_empty()).then(|| {
-        let names = plain::line(&set.unknown.join(", "));
+        let names = terminal_text::line(&set.unknown.join(", "));
         format!("Not set on {names}: their tools are not known. Start them first.")
     });
     let waits = waits.then(|| WAITS.to_owned());
@@ -94,29 +101,29 @@ fn covered(set: &AutoApproved, waits: bool) -> Vec<String> {
 }
 
 /// Converts the command line's word.
-pub(crate) fn auto_approve(word: AutoWord) -> AutoApprove {
+pub(crate) fn auto_approve(word: AutoApproveArg) -> AutoApprove {
     match word {
-        AutoWord::Ask => AutoApprove::Ask,
-        AutoWord::Reads => AutoApprove::Reads,
-        AutoWord::Writes => AutoApprove::Writes,
-        AutoWord::All => AutoApprove::All,
+        AutoApproveArg::Ask => AutoApprove::Ask,
+        AutoApproveArg::Reads => AutoApprove::Reads,
+        AutoApproveArg::Writes => AutoApprove::Writes,
+        AutoApproveArg::All => AutoApprove::All,
     }
 }
 
-fn choice(scope: &Scope, one_server: bool) -> Result<GrantChoice, Failure> {
+fn choice(scope: &ScopeArgs, one_server: bool) -> Result<GrantChoice, CliError> {
     let width = match (&scope.tool, scope.reads, scope.all, one_server) {
-        (Some(_), ..) => ChoiceWidth::Tool,
-        (None, true, ..) => ChoiceWidth::Reads,
-        (None, false, true, true) => ChoiceWidth::Server,
-        (None, false, _, false) => ChoiceWidth::Client,
+        (Some(_), ..) => ChoiceScope::Tool,
+        (None, true, ..) => ChoiceScope::Reads,
+        (None, false, true, true) => ChoiceScope::Server,
+        (None, false, _, false) => ChoiceScope::Client,
         (None, false, false, true) => {
-            return Err(Failure::Usage("Say how wide: --tool TOOL, --reads or --all.".into()));
+            return Err(CliError::Usage("Say how wide: --tool TOOL, --reads or --all.".into()));
         }
     };
     let lifetime = match scope.lifetime {
-        LifetimeWord::QuarterHour => ChoiceLifetime::QuarterHour,
-        LifetimeWord::Quit => ChoiceLifetime::UntilQuit,
-        LifetimeWord::Always => ChoiceLifetime::Always,
+        LifetimeArg::QuarterHour => ChoiceLifetime::QuarterHour,
+        LifetimeArg::Quit => ChoiceLifetime::UntilQuit,
+        LifetimeArg::Always => ChoiceLifetime::Always,
     };
     Ok(GrantChoice { lifetime, width, every_client: scope.client.is_none(), conditions: scope.when.clone() })
 }
@@ -125,7 +132,10 @@ fn show(policy: &PolicyView) -> Vec<String> {
     let mut lines = Vec::new();
     if !policy.verified {
         let why = policy.problem.as_deref().unwrap_or("no reason is known");
-        lines.push(format!("The stored rights cannot be trusted, so everything asks: {}", plain::line(why)));
+        lines.push(format!(
+            "The stored rights cannot be trusted, so everything asks: {}",
+            terminal_text::line(why)
+        ));
     }
     if policy.paused {
         lines.push("Everything is paused.".to_owned());
@@ -138,13 +148,13 @@ fn rows(rules: &[RuleView], none: &str) -> Vec<String> {
     let rows: Vec<Vec<String>> = rules
         .iter()
         .map(|view| {
-            let used = view.last_used.map_or_else(|| "never".to_owned(), plain::time);
-            let sentence = plain::message(&view.sentence);
+            let used = view.last_used.map_or_else(|| "never".to_owned(), terminal_text::time);
+            let sentence = terminal_text::message(&view.sentence);
             let what = match &view.note {
-                Some(note) => format!("{sentence}; {}", plain::message(note)),
+                Some(note) => format!("{sentence}; {}", terminal_text::message(note)),
                 None => sentence,
             };
-            vec![view.rule.id.to_string(), plain::time(view.rule.created), used, what]
+            vec![view.rule.id.to_string(), terminal_text::time(view.rule.created), used, what]
         })
         .collect();
     table(&["RULE", "SINCE", "LAST USED", "WHAT"], &rows, none)

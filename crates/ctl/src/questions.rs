@@ -4,18 +4,21 @@
 
 use std::collections::HashMap;
 
-use gatehouse_model::ask::{Ask, CallDetails};
+use gatehouse_model::approval::{ApprovalRequest, CallDetails};
 use gatehouse_model::command::ApprovalsList;
-use gatehouse_model::{AskId, CallHash, ErrorCode, PendingAsk, Problem};
+use gatehouse_model::{ApprovalId, CallHash, ErrorCode, PendingApproval, UserError};
 
-use crate::failure::Failure;
-use crate::session::Session;
+use crate::error::CliError;
+use crate::session::ControlSession;
 
 /// Reads the pending approvals; those in `known` come without details.
 ///
 /// # Errors
-/// As [`Session::run`]; also if a reply that leaves details out contains none of the missing ones.
-pub(crate) async fn read(session: &mut Session, known: &[AskId]) -> Result<Vec<PendingAsk>, Failure> {
+/// As [`ControlSession::run`]; also if a reply that leaves details out contains none of the missing ones.
+pub(crate) async fn read(
+    session: &mut ControlSession,
+    known: &[ApprovalId],
+) -> Result<Vec<PendingApproval>, CliError> {
     let mut gathered = Gathered::default();
     for reading in 1.. {
         let known = known.iter().chain(gathered.0.keys()).cloned().collect();
@@ -33,16 +36,20 @@ const MOST_READINGS: usize = 16;
 
 /// The details received so far, with the hash of the call that they belong to.
 #[derive(Default)]
-struct Gathered(HashMap<AskId, (CallHash, CallDetails)>);
+struct Gathered(HashMap<ApprovalId, (CallHash, CallDetails)>);
 
 impl Gathered {
     /// Adds a reply. Returns all pending approvals once no details are missing, or the complete ones if this is the
     /// last reply; until then another reply is needed.
-    fn add(&mut self, mut reply: Vec<PendingAsk>, is_last: bool) -> Result<Option<Vec<PendingAsk>>, Problem> {
+    fn add(
+        &mut self,
+        mut reply: Vec<PendingApproval>,
+        is_last: bool,
+    ) -> Result<Option<Vec<PendingApproval>>, UserError> {
         self.0.retain(|id, _| reply.iter().any(|pending| pending.id == *id));
         let (mut is_whole, mut has_more) = (true, false);
         for pending in &mut reply {
-            let Ask::Call(call) = &mut pending.ask else { continue };
+            let ApprovalRequest::Call(call) = &mut pending.ask else { continue };
             is_whole &= !call.is_abridged;
             if let Some(details) = call.take_details() {
                 self.0.insert(pending.id.clone(), (call.hash.clone(), details));
@@ -50,14 +57,14 @@ impl Gathered {
             }
         }
         if !is_whole && !has_more {
-            return Err(Problem::new(ErrorCode::Internal, "The arguments of a question did not come."));
+            return Err(UserError::new(ErrorCode::Internal, "The arguments of a question did not come."));
         }
         if !is_whole && !is_last {
             return Ok(None);
         }
-        reply.retain(|pending| !matches!(&pending.ask, Ask::Call(call) if call.is_abridged));
+        reply.retain(|pending| !matches!(&pending.ask, ApprovalRequest::Call(call) if call.is_abridged));
         for pending in &mut reply {
-            let Ask::Call(call) = &mut pending.ask else { continue };
+            let ApprovalRequest::Call(call) = &mut pending.ask else { continue };
             let gathered = self.0.remove(&pending.id).filter(|(hash, _)| *hash == call.hash);
             if let Some((_, details)) = gathered {
                 call.put_details(details);
@@ -69,8 +76,10 @@ impl Gathered {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use gatehouse_model::ask::{AskClient, AskServer, CallAsk, ShownArgument, Subject};
-    use gatehouse_model::grant::{AccessClass, ClassReason, Classified, Condition, ConditionTest};
+    use gatehouse_model::approval::{
+        CallApprovalRequest, ClientSummary, ServerSummary, ShownArgument, Subject,
+    };
+    use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason, Condition, ConditionTest};
     use gatehouse_model::{Generation, GrantChoice, Message, OfferedChoice, OfferedCondition, Timestamp};
 
     use super::*;
@@ -94,16 +103,16 @@ pub(crate) mod tests {
     }
 
     /// An approval request for a call with this argument.
-    pub(crate) fn asked(id: &str, argument: Option<&str>, is_abridged: bool) -> PendingAsk {
-        let mut call = CallAsk {
-            client: AskClient {
+    pub(crate) fn asked(id: &str, argument: Option<&str>, is_abridged: bool) -> PendingApproval {
+        let mut call = CallApprovalRequest {
+            client: ClientSummary {
                 id: "c".into(),
                 name: "C".into(),
                 says: None,
                 seen_from: None,
                 session: None,
             },
-            server: AskServer {
+            server: ServerSummary {
                 id: "s".into(),
                 generation: Generation(0),
                 name: "S".into(),
@@ -113,7 +122,7 @@ pub(crate) mod tests {
             subject: Subject::Tool { name: "t".into() },
             title: "t".into(),
             exposed_name: "t".into(),
-            class: Classified {
+            class: AccessClassification {
                 class: AccessClass::Write,
                 reason: ClassReason::Default,
                 reaches_outside: false,
@@ -132,11 +141,11 @@ pub(crate) mod tests {
         if let Some(text) = argument {
             call.put_details(details(text));
         }
-        PendingAsk {
-            id: AskId::new(id),
+        PendingApproval {
+            id: ApprovalId::new(id),
             asked_at: Timestamp(0),
             expires_at: Timestamp(9),
-            ask: Ask::Call(call),
+            ask: ApprovalRequest::Call(call),
             waiting: true,
         }
     }
@@ -148,8 +157,8 @@ pub(crate) mod tests {
             gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)], false).unwrap(),
             None
         );
-        let known: Vec<&AskId> = gathered.0.keys().collect();
-        assert_eq!(known, [&AskId::new("a")]);
+        let known: Vec<&ApprovalId> = gathered.0.keys().collect();
+        assert_eq!(known, [&ApprovalId::new("a")]);
         let rest = vec![asked("a", None, false), asked("b", Some("2"), false)];
         let whole = vec![asked("a", Some("1"), false), asked("b", Some("2"), false)];
         assert_eq!(gathered.add(rest, false).unwrap(), Some(whole));
@@ -176,7 +185,7 @@ pub(crate) mod tests {
         let mut gathered = Gathered::default();
         gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)], false).unwrap();
         let mut other = asked("a", None, false);
-        let Ask::Call(call) = &mut other.ask else { panic!("no call") };
+        let ApprovalRequest::Call(call) = &mut other.ask else { panic!("no call") };
         call.hash = CallHash::new("another");
         let whole = gathered.add(vec![other.clone()], false).unwrap();
         assert_eq!(whole, Some(vec![other]));

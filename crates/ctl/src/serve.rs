@@ -11,12 +11,12 @@ use gatehouse_app::{
     Core, CoreOptions, OperatorKey, OperatorKeyState, SecretStore, memory, open_keychain, open_vault,
 };
 use gatehouse_common::atomic_file;
-use gatehouse_model::{ErrorCode, Problem, Secret};
+use gatehouse_model::{ErrorCode, Secret, UserError};
 use serde::Serialize;
 
-use crate::cli::{SecretsWhere, Serve};
+use crate::cli::{SecretStoreArg, ServeArgs};
 use crate::descriptor::{self, KeySink};
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// File with the last port, so that clients need not be reconfigured.
 const PORT_FILE: &str = "port";
@@ -27,7 +27,7 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 /// The one line on standard output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Ready<'a> {
+struct ReadyLine<'a> {
     endpoint: &'a str,
     pid: u32,
     data_dir: &'a str,
@@ -36,23 +36,26 @@ struct Ready<'a> {
 pub(crate) fn run(
     data_dir: Option<PathBuf>,
     key_descriptor: Option<i32>,
-    wanted: &Serve,
-) -> Result<(), Failure> {
+    wanted: &ServeArgs,
+) -> Result<(), CliError> {
     let data_dir =
-        data_dir.ok_or_else(|| Failure::Usage("Say with --data-dir which folder to use.".to_owned()))?;
+        data_dir.ok_or_else(|| CliError::Usage("Say with --data-dir which folder to use.".to_owned()))?;
     // Before anything else opens a file, since the caller chose these descriptor numbers.
     let passphrase = match wanted.vault_passphrase_fd {
         Some(descriptor) => Some(descriptor::read_secret(descriptor, "passphrase of the vault")?),
         None => None,
     };
     let sink = KeySink::open(key_descriptor)?;
-    let operator_key = OperatorKey::Kept { hand_over: to_sink(sink.clone()), anew: wanted.new_operator_key };
+    let operator_key = OperatorKey::Stored {
+        hand_over: key_hand_over(sink.clone()),
+        should_replace: wanted.new_operator_key,
+    };
     // Before anything is written there, including the log.
-    let data_dir = gatehouse_app::prepare_folder(&data_dir).map_err(Problem::from)?;
+    let data_dir = gatehouse_app::prepare_folder(&data_dir).map_err(UserError::from)?;
     gatehouse_app::logging::start(&data_dir)?;
     let secrets = open_secrets(wanted.secrets, &data_dir, passphrase)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let listen = wanted.listen.unwrap_or_else(|| usual_address(&data_dir));
+    let listen = wanted.listen.unwrap_or_else(|| default_address(&data_dir));
     let guard_program = Some(std::env::current_exe()?);
     let options = CoreOptions { operator_key, guard_program, ..CoreOptions::new(data_dir, listen, secrets) };
     let served = runtime.block_on(serve(options, sink));
@@ -62,24 +65,24 @@ pub(crate) fn run(
     served
 }
 
-async fn serve(options: CoreOptions, sink: Option<KeySink>) -> Result<(), Failure> {
+async fn serve(options: CoreOptions, sink: Option<KeySink>) -> Result<(), CliError> {
     let data_dir = std::path::absolute(&options.data_dir)?;
-    let stop = Stop::listen()?;
+    let stop = ShutdownSignal::listen()?;
     let core = Core::start(options).await?;
     let endpoint = core.endpoint();
-    remember_port(&data_dir, &endpoint);
-    about_the_key(core.operator_key_state(), sink.as_ref());
+    save_port(&data_dir, &endpoint);
+    report_key_state(core.operator_key_state(), sink.as_ref());
     let ready =
-        Ready { endpoint: &endpoint, pid: std::process::id(), data_dir: &data_dir.display().to_string() };
-    let said = say_ready(&ready);
-    if said.is_ok() {
-        stop.wanted().await;
+        ReadyLine { endpoint: &endpoint, pid: std::process::id(), data_dir: &data_dir.display().to_string() };
+    let printed = print_ready(&ready);
+    if printed.is_ok() {
+        stop.received().await;
     }
     core.shutdown().await;
-    said
+    printed
 }
 
-fn say_ready(ready: &Ready<'_>) -> Result<(), Failure> {
+fn print_ready(ready: &ReadyLine<'_>) -> Result<(), CliError> {
     let line = serde_json::to_string(ready).map_err(std::io::Error::from)?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
@@ -87,32 +90,34 @@ fn say_ready(ready: &Ready<'_>) -> Result<(), Failure> {
 }
 
 /// Hands a new operator key to the user. Without a key nothing can be approved.
-fn to_sink(sink: Option<KeySink>) -> gatehouse_app::HandOver {
+fn key_hand_over(sink: Option<KeySink>) -> gatehouse_app::KeyHandOver {
     Box::new(move |key: &Secret| {
-        let nobody =
-            |why: &str| Problem::new(ErrorCode::BadRequest, "The operator key reached nobody.").why(why);
-        let sink = sink.ok_or_else(|| nobody("There is no terminal and no --operator-key-fd."))?;
-        sink.hand_over(key).map_err(|error| nobody(&format!("{error}.")))
+        let not_delivered = |why: &str| {
+            UserError::new(ErrorCode::BadRequest, "The operator key reached nobody.").with_cause(why)
+        };
+        let sink = sink.ok_or_else(|| not_delivered("There is no terminal and no --operator-key-fd."))?;
+        sink.write_key(key).map_err(|error| not_delivered(&format!("{error}.")))
     })
 }
 
 /// Reports the state of the operator key, unless handing over the key reports it.
-fn about_the_key(state: OperatorKeyState, sink: Option<&KeySink>) {
+fn report_key_state(state: OperatorKeyState, sink: Option<&KeySink>) {
     match state {
         OperatorKeyState::Known => {
-            let told = sink
-                .map(|sink| sink.tell("The operator key of this folder is the one that was shown before."));
+            let told = sink.map(|sink| {
+                sink.print_note("The operator key of this folder is the one that was shown before.")
+            });
             if let Some(Err(error)) = told {
                 tracing::debug!(%error, "the terminal is gone");
             }
         }
-        OperatorKeyState::Anew => say(
+        OperatorKeyState::Replaced => print_status(
             "The operator key was made anew. What was allowed before is suspended: `gatehousectl policy suspended` shows it, `gatehousectl policy confirm` lets it count again. Secrets and sign-ins of servers have to be entered anew.",
         ),
-        OperatorKeyState::NotHandedOver => say(
+        OperatorKeyState::NotHandedOver => print_status(
             "There is no terminal and no --operator-key-fd for the operator key: nothing can be approved, added or resumed in this run.",
         ),
-        OperatorKeyState::Lost => say(
+        OperatorKeyState::Lost => print_status(
             "The operator key of this folder is not known: nothing can be approved, added or resumed in this run. `serve --new-operator-key` makes one; what was allowed is suspended then until you confirm it.",
         ),
         OperatorKeyState::New | OperatorKeyState::None => {}
@@ -120,44 +125,46 @@ fn about_the_key(state: OperatorKeyState, sink: Option<&KeySink>) {
 }
 
 fn open_secrets(
-    wanted: Option<SecretsWhere>,
+    wanted: Option<SecretStoreArg>,
     data_dir: &Path,
     passphrase: Option<Secret>,
-) -> Result<Arc<dyn SecretStore>, Failure> {
+) -> Result<Arc<dyn SecretStore>, CliError> {
     match (wanted, passphrase) {
-        (Some(SecretsWhere::Keychain), _) => Ok(open_keychain().map_err(Problem::from)?),
-        (Some(SecretsWhere::Vault), passphrase) => {
-            let passphrase = passphrase.or_else(|| descriptor::ask_at_terminal("Passphrase of the vault"));
+        (Some(SecretStoreArg::Keychain), _) => Ok(open_keychain().map_err(UserError::from)?),
+        (Some(SecretStoreArg::Vault), passphrase) => {
+            let passphrase = passphrase.or_else(|| descriptor::prompt_for_secret("Passphrase of the vault"));
             let passphrase = passphrase.ok_or_else(|| {
-                Problem::new(ErrorCode::SecretsUnavailable, "The vault needs its passphrase.")
-                    .todo("Give it with --vault-passphrase-fd, or start at a terminal.")
+                UserError::new(ErrorCode::SecretsUnavailable, "The vault needs its passphrase.")
+                    .with_hint("Give it with --vault-passphrase-fd, or start at a terminal.")
             })?;
-            Ok(open_vault(data_dir, &passphrase).map_err(Problem::from)?)
+            Ok(open_vault(data_dir, &passphrase).map_err(UserError::from)?)
         }
-        (Some(SecretsWhere::Memory), _) => Ok(forgetful()),
+        (Some(SecretStoreArg::Memory), _) => Ok(memory_secrets()),
         (None, passphrase) => match (open_keychain(), passphrase) {
             (Ok(keychain), _) => Ok(keychain),
-            (Err(_), Some(passphrase)) => Ok(open_vault(data_dir, &passphrase).map_err(Problem::from)?),
+            (Err(_), Some(passphrase)) => Ok(open_vault(data_dir, &passphrase).map_err(UserError::from)?),
             (Err(error), None) => {
-                say(&format!("{error} There is no --vault-passphrase-fd either."));
-                Ok(forgetful())
+                print_status(&format!("{error} There is no --vault-passphrase-fd either."));
+                Ok(memory_secrets())
             }
         },
     }
 }
 
-fn forgetful() -> Arc<dyn SecretStore> {
-    say("Secrets are kept in memory: secrets, clients and grants last only until this Gatehouse stops.");
+fn memory_secrets() -> Arc<dyn SecretStore> {
+    print_status(
+        "Secrets are kept in memory: secrets, clients and grants last only until this Gatehouse stops.",
+    );
     memory()
 }
 
-fn say(text: &str) {
+fn print_status(text: &str) {
     // If standard error is closed, there is nowhere to report it.
     writeln!(std::io::stderr(), "gatehousectl: {text}").unwrap_or(());
 }
 
 /// The last port if it is free, else any port.
-fn usual_address(data_dir: &Path) -> SocketAddr {
+fn default_address(data_dir: &Path) -> SocketAddr {
     let last = std::fs::read_to_string(data_dir.join(PORT_FILE))
         .ok()
         .and_then(|text| text.trim().parse::<u16>().ok());
@@ -165,7 +172,7 @@ fn usual_address(data_dir: &Path) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, free.unwrap_or(0)))
 }
 
-fn remember_port(data_dir: &Path, endpoint: &str) {
+fn save_port(data_dir: &Path, endpoint: &str) {
     let port = endpoint.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next());
     let Some(port) = port else { return };
     if let Err(error) = atomic_file::replace(&data_dir.join(PORT_FILE), port.as_bytes()) {
@@ -174,19 +181,19 @@ fn remember_port(data_dir: &Path, endpoint: &str) {
 }
 
 #[cfg(unix)]
-struct Stop {
+struct ShutdownSignal {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-impl Stop {
+impl ShutdownSignal {
     fn listen() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    async fn wanted(mut self) {
+    async fn received(mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -195,15 +202,15 @@ impl Stop {
 }
 
 #[cfg(not(unix))]
-struct Stop;
+struct ShutdownSignal;
 
 #[cfg(not(unix))]
-impl Stop {
+impl ShutdownSignal {
     fn listen() -> std::io::Result<Self> {
         Ok(Self)
     }
 
-    async fn wanted(self) {
+    async fn received(self) {
         if let Err(error) = tokio::signal::ctrl_c().await {
             tracing::error!(%error, "Ctrl+C cannot be heard");
             std::future::pending::<()>().await;

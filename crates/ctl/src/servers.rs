@@ -8,20 +8,24 @@ use gatehouse_model::command::{
     ServersSwitchOff, ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
 use gatehouse_model::server::{
-    Builtin, HeaderProgram, Limits, Look, Remote, ServerDraft, ServerView, StdioStreams,
+    Builtin, HeaderProgram, Remote, ServerAppearance, ServerDraft, ServerLimits, ServerView, StdioStreams,
 };
 use gatehouse_model::sign_in::SignInSettings;
-use gatehouse_model::{ErrorCode, Problem, Secret, ServerStatus, Transport};
+use gatehouse_model::{ErrorCode, Secret, ServerStatus, Transport, UserError};
 
-use crate::cli::{AddServer, BuiltinKind, ServersVerb, SwitchWord};
+use crate::cli::{AddServerArgs, BuiltinKind, OnOffArg, ServersVerb};
 use crate::descriptor;
-use crate::failure::Failure;
-use crate::output::{Output, table};
-use crate::plain;
-use crate::session::Session;
+use crate::error::CliError;
+use crate::output::{Printer, table};
+use crate::session::ControlSession;
 use crate::sign_in;
+use crate::terminal_text;
 
-pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(
+    verb: ServersVerb,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     match verb {
         ServersVerb::List => {
             let servers = session.run(&ServersList {}).await?;
@@ -35,25 +39,26 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
                 let server = format!("{} {}", report.server.name, report.server.version);
                 let tools = report.tools.iter().map(|tool| {
                     let mark = if tool.read_only { " (reads, if its labels are trusted)" } else { "" };
-                    format!("  {}{mark}", plain::line(&tool.name))
+                    format!("  {}{mark}", terminal_text::line(&tool.name))
                 });
-                let first = format!("It works: {} with {} tools.", plain::line(&server), report.tools.len());
+                let first =
+                    format!("It works: {} with {} tools.", terminal_text::line(&server), report.tools.len());
                 std::iter::once(first).chain(tools).collect()
             })
         }
         ServersVerb::Log { server } => {
             let lines = session.run(&ServersLog { server }).await?;
-            output.show(&lines, |lines| lines.iter().map(|line| plain::line(&line.text)).collect())
+            output.show(&lines, |lines| lines.iter().map(|line| terminal_text::line(&line.text)).collect())
         }
         ServersVerb::Rename { server, name } => {
             let view = edit(&server, session, |draft| draft.name = name).await?;
-            output.show(&view, |view| vec![told(view)])
+            output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::Autostart { server, switch } => {
-            let on = switch == SwitchWord::On;
+            let on = switch == OnOffArg::On;
             let view = edit(&server, session, |draft| draft.autostart = on).await?;
             output.show(&view, |view| {
-                let name = plain::line(&view.config.name);
+                let name = terminal_text::line(&view.config.name);
                 vec![if on {
                     format!("{name} starts by itself from now on.")
                 } else {
@@ -63,7 +68,7 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
         }
         ServersVerb::SignIn { server, print, paste } => {
             let view = sign_in::run(&server, (print || paste, paste), session).await?;
-            output.show(&view, |view| vec![told(view)])
+            output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::SignOut { server } => {
             let out = session.run(&ServersSignOut { server }).await?;
@@ -85,19 +90,19 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
         }
         ServersVerb::Limits { server, call_limit, call_cap, strict } => {
             if call_limit.is_none() && call_cap.is_none() && strict.is_none() {
-                return Err(Failure::Usage("Say what to set: --call-limit, --call-cap or --strict.".into()));
+                return Err(CliError::Usage("Say what to set: --call-limit, --call-cap or --strict.".into()));
             }
             let change = |draft: &mut ServerDraft| {
                 draft.limits.call_secs = call_limit.unwrap_or(draft.limits.call_secs);
                 draft.limits.call_cap_secs = call_cap.unwrap_or(draft.limits.call_cap_secs);
-                draft.limits.strict = strict.map_or(draft.limits.strict, |switch| switch == SwitchWord::On);
+                draft.limits.strict = strict.map_or(draft.limits.strict, |switch| switch == OnOffArg::On);
             };
             let view = edit(&server, session, change).await?;
-            output.show(&view, |view| vec![told(view)])
+            output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::Reset { yes } => {
             if !yes {
-                return Err(Failure::Usage(
+                return Err(CliError::Usage(
                     "This removes every server but Time and Notes, with rights and secrets; --yes says that you mean it."
                         .into(),
                 ));
@@ -107,7 +112,7 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
         }
         ServersVerb::Duplicate { server, name } => {
             let view = session.run(&ServersDuplicate { server, name }).await?;
-            output.show(&view, |view| vec![told(view)])
+            output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::Remove { server } => {
             session.run(&ServersRemove { server }).await?;
@@ -136,12 +141,12 @@ pub(crate) async fn run(verb: ServersVerb, session: &mut Session, output: &Outpu
     }
 }
 
-async fn add(wanted: &AddServer, session: &mut Session, output: &Output) -> Result<(), Failure> {
+async fn add(wanted: &AddServerArgs, session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     let (draft, secrets) = draft(wanted)?;
     let view = session.run(&ServersAdd { draft, trust_labels: wanted.trust_labels, secrets }).await?;
-    output.show(&view, |view| vec![told(view)])?;
+    output.show(&view, |view| vec![summary(view)])?;
     if wanted.trust_labels && view.auto_approve.is_empty() {
-        output.aside("Its labels are trusted, but it did not connect in time: its reads will ask.");
+        output.note("Its labels are trusted, but it did not connect in time: its reads will ask.");
     }
     Ok(())
 }
@@ -149,15 +154,15 @@ async fn add(wanted: &AddServer, session: &mut Session, output: &Output) -> Resu
 /// Changes some of a server's settings and leaves the others.
 async fn edit(
     server: &str,
-    session: &mut Session,
+    session: &mut ControlSession,
     change: impl FnOnce(&mut ServerDraft),
-) -> Result<ServerView, Failure> {
+) -> Result<ServerView, CliError> {
     let servers = session.run(&ServersList {}).await?;
     let found =
         servers.into_iter().find(|view| view.config.id.as_str() == server || view.config.name == server);
     let config = found
         .map(|view| view.config)
-        .ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("There is no server “{server}”.")))?;
+        .ok_or_else(|| UserError::new(ErrorCode::NotFound, format!("There is no server “{server}”.")))?;
     let mut draft = ServerDraft {
         name: config.name,
         transport: config.transport,
@@ -171,8 +176,8 @@ async fn edit(
     session.run(&ServersEdit { server, draft, secrets: Vec::new() }).await
 }
 
-fn told(view: &ServerView) -> String {
-    format!("{} ({}) is {}.", plain::line(&view.config.name), view.config.id, state(&view.status))
+fn summary(view: &ServerView) -> String {
+    format!("{} ({}) is {}.", terminal_text::line(&view.config.name), view.config.id, state(&view.status))
 }
 
 fn list(servers: &[ServerView]) -> Vec<String> {
@@ -182,12 +187,12 @@ fn list(servers: &[ServerView]) -> Vec<String> {
             vec![
                 view.config.name.clone(),
                 view.config.transport.kind().to_owned(),
-                plain::cut(&state(&view.status), 70),
+                terminal_text::truncate(&state(&view.status), 70),
                 view.counts.tools.to_string(),
                 if view.auto_approve.is_empty() {
                     "asks".into()
                 } else {
-                    plain::cut(&view.auto_approve.join("; "), 60)
+                    terminal_text::truncate(&view.auto_approve.join("; "), 60)
                 },
                 view.config.id.to_string(),
             ]
@@ -203,24 +208,24 @@ fn state(status: &ServerStatus) -> String {
         ServerStatus::Stopped => "stopped".into(),
         ServerStatus::Connecting { attempt: 1 } => "connecting".into(),
         ServerStatus::Connecting { attempt } => format!("connecting (attempt {attempt})"),
-        ServerStatus::Connected { protocol, .. } => format!("connected ({})", plain::line(protocol)),
+        ServerStatus::Connected { protocol, .. } => format!("connected ({})", terminal_text::line(protocol)),
         ServerStatus::NeedsAuth { issuer: None } => "needs you to sign in".into(),
         ServerStatus::NeedsAuth { issuer: Some(issuer) } => {
-            format!("needs you to sign in at {}", plain::line(issuer))
+            format!("needs you to sign in at {}", terminal_text::line(issuer))
         }
         ServerStatus::NeedsClientRegistration { reason } => {
-            format!("needs a client id: {}", plain::line(reason))
+            format!("needs a client id: {}", terminal_text::line(reason))
         }
         ServerStatus::Failed { message, next_retry, .. } => {
             let retried = if next_retry.is_some() { ", will be tried again" } else { "" };
-            format!("failed{retried}: {}", plain::line(message))
+            format!("failed{retried}: {}", terminal_text::line(message))
         }
     }
 }
 
-fn draft(wanted: &AddServer) -> Result<(ServerDraft, Vec<FieldSecret>), Failure> {
-    let mut env = pairs(&wanted.env, "--env")?;
-    let mut headers = pairs(&wanted.header, "--header")?;
+fn draft(wanted: &AddServerArgs) -> Result<(ServerDraft, Vec<FieldSecret>), CliError> {
+    let mut env = parse_pairs(&wanted.env, "--env")?;
+    let mut headers = parse_pairs(&wanted.header, "--header")?;
     let remote = wanted.url.is_some();
     let place = if remote { "headers" } else { "env" };
     for name in &wanted.secret {
@@ -238,32 +243,32 @@ fn draft(wanted: &AddServer) -> Result<(ServerDraft, Vec<FieldSecret>), Failure>
         } else {
             "--header is for remote servers."
         };
-        return Err(Failure::Usage(words.into()));
+        return Err(CliError::Usage(words.into()));
     }
     if wanted.pipes && wanted.command.is_empty() {
-        return Err(Failure::Usage("--pipes is for servers that are programs.".into()));
+        return Err(CliError::Usage("--pipes is for servers that are programs.".into()));
     }
     let transport = transport(wanted, env, headers)?;
     if matches!(transport, Transport::Builtin { .. }) && (!wanted.secret.is_empty() || !wanted.env.is_empty())
     {
-        return Err(Failure::Usage("A built-in server takes neither variables nor secrets.".into()));
+        return Err(CliError::Usage("A built-in server takes neither variables nor secrets.".into()));
     }
     let draft = ServerDraft {
         name: wanted.name.clone(),
         transport,
         enabled: !wanted.disabled,
         autostart: !wanted.no_autostart,
-        look: Look { description: wanted.description.clone(), ..Look::default() },
-        limits: Limits::default(),
+        look: ServerAppearance { description: wanted.description.clone(), ..ServerAppearance::default() },
+        limits: ServerLimits::default(),
     };
     Ok((draft, secrets(wanted, place)?))
 }
 
 fn transport(
-    wanted: &AddServer,
+    wanted: &AddServerArgs,
     env: BTreeMap<String, String>,
     headers: BTreeMap<String, String>,
-) -> Result<Transport, Failure> {
+) -> Result<Transport, CliError> {
     if let Some(url) = wanted.url.clone() {
         let lower = url.to_ascii_lowercase();
         let program = |command| HeaderProgram { command, args: Vec::new() };
@@ -286,10 +291,10 @@ fn transport(
             return Ok(Transport::Builtin { builtin: Builtin::Files { folder } });
         }
         (Some(BuiltinKind::Files), None) => {
-            return Err(Failure::Usage("Say with --folder which folder.".into()));
+            return Err(CliError::Usage("Say with --folder which folder.".into()));
         }
         (Some(BuiltinKind::Time | BuiltinKind::Notes | BuiltinKind::Fetch), Some(_)) => {
-            return Err(Failure::Usage("--folder is for the built-in file server.".into()));
+            return Err(CliError::Usage("--folder is for the built-in file server.".into()));
         }
         (None, _) => {}
     }
@@ -301,24 +306,24 @@ fn transport(
             cwd: wanted.cwd.clone(),
             streams: if wanted.pipes { StdioStreams::Pipes } else { StdioStreams::default() },
         }),
-        None => Err(Failure::Usage(
+        None => Err(CliError::Usage(
             "Say what the server is: --url URL, --builtin KIND, or -- COMMAND ARGUMENTS…".into(),
         )),
     }
 }
 
-fn pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>, Failure> {
+fn parse_pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>, CliError> {
     given
         .iter()
         .map(|pair| match pair.split_once('=') {
             Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
             // The value is not repeated: it may be a secret.
-            _ => Err(Failure::Usage(format!("{flag} wants NAME=VALUE."))),
+            _ => Err(CliError::Usage(format!("{flag} wants NAME=VALUE."))),
         })
         .collect()
 }
 
-fn secrets(wanted: &AddServer, place: &str) -> Result<Vec<FieldSecret>, Failure> {
+fn secrets(wanted: &AddServerArgs, place: &str) -> Result<Vec<FieldSecret>, CliError> {
     let mut lines = match wanted.secret_fd {
         Some(descriptor) => Some(descriptor::read_lines(descriptor, "secrets")?.into_iter()),
         None => None,
@@ -329,9 +334,9 @@ fn secrets(wanted: &AddServer, place: &str) -> Result<Vec<FieldSecret>, Failure>
         .map(|name| {
             let value = match &mut lines {
                 Some(lines) => lines.next().filter(|line| !line.is_empty()).map(Secret::new),
-                None => descriptor::ask_at_terminal(&format!("Secret for {name}")),
+                None => descriptor::prompt_for_secret(&format!("Secret for {name}")),
             };
-            let value = value.ok_or_else(|| Failure::Usage(format!("There is no secret for {name}.")))?;
+            let value = value.ok_or_else(|| CliError::Usage(format!("There is no secret for {name}.")))?;
             Ok(FieldSecret { field: format!("{place}/{name}"), value: RequestSecret::new(&value) })
         })
         .collect()

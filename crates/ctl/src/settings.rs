@@ -3,16 +3,20 @@
 use gatehouse_model::command::{SettingsSet, SettingsShow};
 use gatehouse_model::{CallLimits, Settings, ToolNaming};
 
-use crate::cli::{AuditDays, NamingWord, Seconds, SettingsVerb};
-use crate::failure::Failure;
-use crate::output::Output;
-use crate::session::Session;
+use crate::cli::{AuditDays, Seconds, SettingsVerb, ToolNamingArg};
+use crate::error::CliError;
+use crate::output::Printer;
+use crate::session::ControlSession;
 
-pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(
+    verb: SettingsVerb,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     match verb {
         SettingsVerb::Show => {
             let settings = session.run(&SettingsShow {}).await?;
-            output.show(&settings, words)
+            output.show(&settings, describe)
         }
         SettingsVerb::Set {
             audit_days,
@@ -31,7 +35,7 @@ pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Outp
                 && call_cap.is_none()
                 && tool_names.is_none();
             if nothing {
-                return Err(Failure::Usage(
+                return Err(CliError::Usage(
                     "Say what to set: --audit-days, --activity-days, --activity-calls, --client-document, --call-limit, --call-cap or --tool-names."
                         .into(),
                 ));
@@ -53,13 +57,13 @@ pub(crate) async fn run(verb: SettingsVerb, session: &mut Session, output: &Outp
                     cap_secs: call_cap.map_or(now.calls.cap_secs, |Seconds(secs)| secs),
                 }),
                 tool_names: tool_names.map(|word| match word {
-                    NamingWord::OnConflict => ToolNaming::OnConflict,
-                    NamingWord::Server => ToolNaming::Server,
-                    NamingWord::McpServer => ToolNaming::McpServer,
+                    ToolNamingArg::OnConflict => ToolNaming::OnConflict,
+                    ToolNamingArg::Server => ToolNaming::Server,
+                    ToolNamingArg::McpServer => ToolNaming::McpServer,
                 }),
             };
             let settings = session.run(&set).await?;
-            output.show(&settings, words)
+            output.show(&settings, describe)
         }
     }
 }
@@ -68,7 +72,7 @@ fn seconds(limit: Option<u32>) -> String {
     limit.map_or("as long as it wants".to_owned(), |secs| format!("{secs} s"))
 }
 
-fn words(settings: &Settings) -> Vec<String> {
+fn describe(settings: &Settings) -> Vec<String> {
     let audit = settings.audit_days.map_or("for ever".to_owned(), |days| format!("for {days} days"));
     vec![
         format!("Audit  kept {audit}"),

@@ -2,24 +2,24 @@
 
 use std::io::BufRead as _;
 
-use gatehouse_app::events::Heard;
+use gatehouse_app::events::StreamEvent;
 use gatehouse_model::command::{
     RequestSecret, ServersCancelSignIn, ServersList, ServersPasteAddress, ServersSignIn,
 };
 use gatehouse_model::server::ServerView;
 use gatehouse_model::sign_in::SignInState;
-use gatehouse_model::{ErrorCode, Event, Problem, Secret, ServerId};
+use gatehouse_model::{ErrorCode, Event, Secret, ServerId, UserError};
 
-use crate::failure::Failure;
-use crate::session::Session;
+use crate::error::CliError;
+use crate::session::ControlSession;
 
 /// Signs in. `print`: the address is printed and not opened. `paste`: the browser is on another
 /// computer, so the callback URL is read from standard input.
 pub(crate) async fn run(
     server: &str,
     (print, paste): (bool, bool),
-    session: &mut Session,
-) -> Result<ServerView, Failure> {
+    session: &mut ControlSession,
+) -> Result<ServerView, CliError> {
     // Before the sign-in starts, so that the event of its end cannot be missed.
     let mut events = session.events().await?;
     let id = find(server, session).await?.config.id;
@@ -33,7 +33,7 @@ pub(crate) async fn run(
             eprintln!("The browser was opened; sign in there. Ctrl+C gives up.");
         }
         if paste {
-            let pasted = pasted(&id, session).await;
+            let pasted = read_pasted_address(&id, session).await;
             if pasted.is_err() {
                 session.run(&ServersCancelSignIn { server: id.to_string() }).await?;
             }
@@ -46,14 +46,17 @@ pub(crate) async fn run(
             Some(SignInState::In { .. }) => return Ok(view),
             Some(SignInState::Waiting { .. }) => {}
             Some(SignInState::Out { problem: Some(problem) }) => {
-                return Err(Failure::Problem(problem.clone()));
+                return Err(CliError::UserError(problem.clone()));
             }
             Some(SignInState::Out { problem: None }) | None => {
-                return Err(Failure::Problem(Problem::new(ErrorCode::Refused, "The sign-in was given up.")));
+                return Err(CliError::UserError(UserError::new(
+                    ErrorCode::Refused,
+                    "The sign-in was given up.",
+                )));
             }
         }
         // After missed events the state is read again as well.
-        while let Heard::Event(envelope) = events.next().await? {
+        while let StreamEvent::Event(envelope) = events.next().await? {
             if matches!(&envelope.event, Event::SignInChanged { server, .. } if *server == id) {
                 break;
             }
@@ -61,7 +64,7 @@ pub(crate) async fn run(
     }
 }
 
-async fn pasted(id: &ServerId, session: &mut Session) -> Result<(), Failure> {
+async fn read_pasted_address(id: &ServerId, session: &mut ControlSession) -> Result<(), CliError> {
     eprintln!("Then paste the address that the browser ends at, and press Enter:");
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
@@ -69,7 +72,7 @@ async fn pasted(id: &ServerId, session: &mut Session) -> Result<(), Failure> {
     session.run(&ServersPasteAddress { server: id.to_string(), address }).await
 }
 
-async fn find(server: &str, session: &mut Session) -> Result<ServerView, Failure> {
+async fn find(server: &str, session: &mut ControlSession) -> Result<ServerView, CliError> {
     let all = session.run(&ServersList {}).await?;
     let lower = server.to_lowercase();
     let found = all.into_iter().find(|view| {
@@ -77,9 +80,9 @@ async fn find(server: &str, session: &mut Session) -> Result<ServerView, Failure
         config.id.as_str() == server || config.name.to_lowercase() == lower
     });
     found.ok_or_else(|| {
-        Failure::Problem(
-            Problem::new(ErrorCode::NotFound, format!("There is no server “{server}”."))
-                .todo("`gatehousectl servers list` shows all servers."),
+        CliError::UserError(
+            UserError::new(ErrorCode::NotFound, format!("There is no server “{server}”."))
+                .with_hint("`gatehousectl servers list` shows all servers."),
         )
     })
 }

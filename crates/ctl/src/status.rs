@@ -2,17 +2,17 @@
 
 use gatehouse_model::command::{Pause, Resume, Status, StatusReport};
 
-use crate::failure::Failure;
-use crate::output::Output;
-use crate::plain;
-use crate::session::Session;
+use crate::error::CliError;
+use crate::output::Printer;
+use crate::session::ControlSession;
+use crate::terminal_text;
 
-pub(crate) async fn status(session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn status(session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     let report = session.run(&Status {}).await?;
-    output.show(&report, words)
+    output.show(&report, describe)
 }
 
-fn words(report: &StatusReport) -> Vec<String> {
+fn describe(report: &StatusReport) -> Vec<String> {
     let state = match (report.switched_on, report.paused) {
         (false, _) => "running, but MCP is switched off: no server runs and every call is refused",
         (true, true) => "paused: every call is refused",
@@ -21,7 +21,7 @@ fn words(report: &StatusReport) -> Vec<String> {
     let mut lines = vec![
         format!("Gatehouse {} is {state}.", report.version),
         format!("Gateway     {}", report.endpoint),
-        format!("Data        {} (process {})", plain::line(&report.data_dir), report.pid),
+        format!("Data        {} (process {})", terminal_text::line(&report.data_dir), report.pid),
         format!("Secrets     {}", report.secrets),
         format!("Answered by {}", report.answered_by),
         format!("Servers     {} of {} connected, {} tools", report.running, report.servers, report.tools),
@@ -29,17 +29,17 @@ fn words(report: &StatusReport) -> Vec<String> {
         format!("Waiting     {}", report.waiting),
     ];
     for problem in &report.problems {
-        lines.push(format!("Problem     {}", plain::line(&problem.to_string())));
+        lines.push(format!("Problem     {}", terminal_text::line(&problem.to_string())));
     }
     lines
 }
 
-pub(crate) async fn pause(session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn pause(session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     session.run(&Pause {}).await?;
     output.done("Paused: every call is refused until `gatehousectl resume`.")
 }
 
-pub(crate) async fn resume(session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn resume(session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     session.run(&Resume {}).await?;
     output.done("Resumed.")
 }

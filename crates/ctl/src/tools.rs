@@ -1,16 +1,20 @@
 //! `tools …`: the tool catalog.
 
-use gatehouse_model::LeftOutTool;
+use gatehouse_model::OmittedTool;
 use gatehouse_model::command::{ToolsClassify, ToolsLeftOut, ToolsList};
-use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
+use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason};
 
-use crate::cli::{ClassWord, ToolsVerb};
-use crate::failure::Failure;
-use crate::output::{Output, table};
-use crate::plain;
-use crate::session::Session;
+use crate::cli::{AccessClassArg, ToolsVerb};
+use crate::error::CliError;
+use crate::output::{Printer, table};
+use crate::session::ControlSession;
+use crate::terminal_text;
 
-pub(crate) async fn run(verb: ToolsVerb, session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(
+    verb: ToolsVerb,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
     match verb {
         ToolsVerb::List { server } => {
             let tools = session.run(&ToolsList { server: server.clone() }).await?;
@@ -24,7 +28,7 @@ pub(crate) async fn run(verb: ToolsVerb, session: &mut Session, output: &Output)
                             tool.exposed_name.clone(),
                             tool.server_name.clone(),
                             class_word(tool.class.class).to_owned(),
-                            plain::cut(words, 70),
+                            terminal_text::truncate(words, 70),
                         ]
                     })
                     .collect();
@@ -32,20 +36,20 @@ pub(crate) async fn run(verb: ToolsVerb, session: &mut Session, output: &Output)
                     table(&["NAME", "SERVER", "CLASS", "WHAT IT DOES"], &rows, "There are no tools.");
                 if !left_out.is_empty() {
                     lines.extend(["".to_owned(), "Left out:".to_owned()]);
-                    lines.extend(missing(&left_out));
+                    lines.extend(left_out_rows(&left_out));
                 }
                 lines
             })
         }
         ToolsVerb::LeftOut { server } => {
             let left_out = session.run(&ToolsLeftOut { server }).await?;
-            output.show(&left_out, |left_out| missing(left_out))
+            output.show(&left_out, |left_out| left_out_rows(left_out))
         }
         ToolsVerb::Classify { server, tool, class } => {
             let class = match class {
-                ClassWord::Read => Some(AccessClass::Read),
-                ClassWord::Write => Some(AccessClass::Write),
-                ClassWord::Clear => None,
+                AccessClassArg::Read => Some(AccessClass::Read),
+                AccessClassArg::Write => Some(AccessClass::Write),
+                AccessClassArg::Clear => None,
             };
             session.run(&ToolsClassify { server, tool, class }).await?;
             output.done("Done.")
@@ -53,9 +57,13 @@ pub(crate) async fn run(verb: ToolsVerb, session: &mut Session, output: &Output)
     }
 }
 
-fn missing(left_out: &[LeftOutTool]) -> Vec<String> {
-    let row = |tool: &LeftOutTool| {
-        vec![plain::cut(&tool.name, 40), tool.server_name.clone(), plain::cut(&tool.reason, 160)]
+fn left_out_rows(left_out: &[OmittedTool]) -> Vec<String> {
+    let row = |tool: &OmittedTool| {
+        vec![
+            terminal_text::truncate(&tool.name, 40),
+            tool.server_name.clone(),
+            terminal_text::truncate(&tool.reason, 160),
+        ]
     };
     let rows: Vec<Vec<String>> = left_out.iter().map(row).collect();
     table(&["NAME ON THE SERVER", "SERVER", "WHY"], &rows, "No tool is left out.")
@@ -69,12 +77,12 @@ pub(crate) fn class_word(class: AccessClass) -> &'static str {
 }
 
 /// An access class with its reason, in words.
-pub(crate) fn class_in_words(class: &Classified) -> String {
+pub(crate) fn describe_class(class: &AccessClassification) -> String {
     let reason = match &class.reason {
         ClassReason::Override => "you said so".to_owned(),
-        ClassReason::Annotation { hint } => format!("its annotation {} says so", plain::line(hint)),
-        ClassReason::Name { word } => format!("its name says “{}”", plain::line(word)),
-        ClassReason::Description { word } => format!("its description says “{}”", plain::line(word)),
+        ClassReason::Annotation { hint } => format!("its annotation {} says so", terminal_text::line(hint)),
+        ClassReason::Name { word } => format!("its name says “{}”", terminal_text::line(word)),
+        ClassReason::Description { word } => format!("its description says “{}”", terminal_text::line(word)),
         ClassReason::TrustedLabel => "its read-only label, which you trust, and its name agree".to_owned(),
         ClassReason::NotATool => "it only gives something to read".to_owned(),
         ClassReason::Default => "nothing says otherwise".to_owned(),

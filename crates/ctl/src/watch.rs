@@ -3,43 +3,48 @@
 //! gone, pending approvals stay pending until they expire.
 
 pub(crate) mod answer;
-mod board;
-pub(crate) mod question;
+pub(crate) mod approval_text;
+mod pending_approvals;
 mod script;
 mod terminal;
 
 use std::io::BufRead as _;
 
 use gatehouse_app::control::ControlEvents;
-use gatehouse_app::events::Heard;
-use gatehouse_model::ask::Subject;
+use gatehouse_app::events::StreamEvent;
+use gatehouse_model::approval::Subject;
 use gatehouse_model::command::ApprovalsAnswer;
-use gatehouse_model::{AskAnswer, Event, Problem};
+use gatehouse_model::{Event, SubmittedAnswer, UserError};
 use tokio::sync::mpsc;
 
-use crate::failure::Failure;
-use crate::output::{self, Output};
-use crate::plain;
+use crate::error::CliError;
+use crate::output::{self, Printer};
 use crate::questions;
-use crate::session::Session;
-use board::{Board, Change};
+use crate::session::ControlSession;
+use crate::terminal_text;
+use pending_approvals::{ApprovalChange, PendingApprovals};
 
-pub(crate) async fn run(session: &mut Session, output: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     // The snapshot is read after the stream was opened, so that nothing is lost in between.
     let events = session.events().await?;
-    let mut desk = Desk { board: Board::default(), events, session, to_read: Some(Reading::All) };
-    let first = desk.next().await?;
-    if output::at_terminal() && !output.is_json() {
-        return terminal::run(desk, first, output).await;
+    let mut watch = ApprovalWatch {
+        pending_approvals: PendingApprovals::default(),
+        events,
+        session,
+        to_read: Some(Reading::All),
+    };
+    let first = watch.next().await?;
+    if output::is_interactive() && !output.is_json() {
+        return terminal::run(watch, first, output).await;
     }
-    script::run(desk, first, output).await
+    script::run(watch, first, output).await
 }
 
 /// The pending approvals, the event stream that changes them, and the session for answers.
-struct Desk<'a> {
-    board: Board,
+struct ApprovalWatch<'a> {
+    pending_approvals: PendingApprovals,
     events: ControlEvents,
-    session: &'a mut Session,
+    session: &'a mut ControlSession,
     /// What has to be read before the next event.
     to_read: Option<Reading>,
 }
@@ -53,45 +58,45 @@ enum Reading {
     All,
 }
 
-impl Desk<'_> {
+impl ApprovalWatch<'_> {
     /// Waits for something that changes the pending approvals.
-    async fn next(&mut self) -> Result<Vec<Change>, Failure> {
+    async fn next(&mut self) -> Result<Vec<ApprovalChange>, CliError> {
         let reading = match self.to_read {
             Some(reading) => reading,
             None => match self.events.next().await? {
-                Heard::Event(envelope) => match &envelope.event {
+                StreamEvent::Event(envelope) => match &envelope.event {
                     // An event only says that there is something to read; it does not contain it.
                     Event::ApprovalRequested { .. } | Event::ApprovalChanged { .. } => Reading::New,
-                    other => return Ok(self.board.hear(other)),
+                    other => return Ok(self.pending_approvals.apply_event(other)),
                 },
-                Heard::Missed => Reading::All,
+                StreamEvent::Missed => Reading::All,
             },
         };
         // Reading large arguments takes a while, and the caller may drop this future before it is done.
         // Then they are read by the next call.
         self.to_read = Some(reading);
-        let pending = questions::read(self.session, &self.board.known()).await?;
+        let pending = questions::read(self.session, &self.pending_approvals.known()).await?;
         self.to_read = None;
         Ok(match reading {
-            Reading::New => self.board.add(pending),
-            Reading::All => self.board.replace(pending),
+            Reading::New => self.pending_approvals.add(pending),
+            Reading::All => self.pending_approvals.replace(pending),
         })
     }
 
     /// Sends an answer; if it is rejected, the error is shown to the user and the watch goes on.
-    async fn answer(&mut self, answer: AskAnswer) -> Result<Result<(), Problem>, Failure> {
+    async fn answer(&mut self, answer: SubmittedAnswer) -> Result<Result<(), UserError>, CliError> {
         match self.session.run(&ApprovalsAnswer { answers: vec![answer] }).await {
             Ok(()) => Ok(Ok(())),
-            Err(Failure::Problem(problem)) if problem.code != gatehouse_model::ErrorCode::NotRunning => {
+            Err(CliError::UserError(problem)) if problem.code != gatehouse_model::ErrorCode::NotRunning => {
                 Ok(Err(problem))
             }
-            Err(failure) => Err(failure),
+            Err(error) => Err(error),
         }
     }
 }
 
 /// Lines of standard input, read on a separate thread since reads from a terminal block.
-fn typed_lines() -> mpsc::Receiver<String> {
+fn stdin_lines() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(16);
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
@@ -107,9 +112,9 @@ fn typed_lines() -> mpsc::Receiver<String> {
 /// The subject of an approval request, in words.
 pub(crate) fn subject(subject: &Subject) -> String {
     match subject {
-        Subject::Tool { name } => plain::line(name),
-        Subject::Resource { uri } => format!("the resource {}", plain::line(uri)),
-        Subject::Prompt { name } => format!("the prompt {}", plain::line(name)),
-        Subject::Completion { reference } => format!("completions for {}", plain::line(reference)),
+        Subject::Tool { name } => terminal_text::line(name),
+        Subject::Resource { uri } => format!("the resource {}", terminal_text::line(uri)),
+        Subject::Prompt { name } => format!("the prompt {}", terminal_text::line(name)),
+        Subject::Completion { reference } => format!("completions for {}", terminal_text::line(reference)),
     }
 }

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_gatehousectl");
 
-struct Serve {
+struct ServeProcess {
     home: TempDir,
     child: Child,
     out: BufReader<std::process::ChildStdout>,
     ready: Value,
 }
 
-impl Serve {
+impl ServeProcess {
     /// Starts with the operator key on descriptor 3 and no terminal.
     fn start(words: &str) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), words)
@@ -90,7 +90,7 @@ impl Serve {
     }
 }
 
-impl Drop for Serve {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             self.signal("KILL");
@@ -100,7 +100,7 @@ impl Drop for Serve {
 }
 
 fn wait(child: &mut Child) -> ExitStatus {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
@@ -123,8 +123,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_ready_line_is_all_that_standard_output_gets() {
-    let mut serve = Serve::start("--secrets memory --operator-key-fd 3");
+fn stdout_contains_only_ready_line() {
+    let mut serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     assert!(serve.ready["endpoint"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{}", serve.ready);
     assert_eq!(Path::new(serve.ready["dataDir"].as_str().unwrap()), serve.data());
     assert_eq!(serve.ready.as_object().unwrap().len(), 3);
@@ -145,13 +145,13 @@ fn the_ready_line_is_all_that_standard_output_gets() {
 }
 
 #[test]
-fn a_signal_stops_it_with_all_its_children() {
+fn signals_stop_server_and_children() {
     for signal in ["TERM", "INT"] {
-        let mut serve = Serve::start("--secrets memory --operator-key-fd 3");
+        let mut serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
         let mark = format!("mark-{signal}-{}", serve.home.path().file_name().unwrap().to_str().unwrap());
         let script = format!("sleep 600 # {mark}");
         serve.json(&["servers", "add", "sleeper", "--", "sh", "-c", &format!("{script}\ntrue")]);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while processes(&mark) == 0 {
             assert!(Instant::now() < deadline, "the child never ran");
             std::thread::sleep(Duration::from_millis(20));
@@ -162,8 +162,8 @@ fn a_signal_stops_it_with_all_its_children() {
 }
 
 #[test]
-fn without_a_terminal_and_a_descriptor_nothing_can_be_approved() {
-    let mut serve = Serve::start("--secrets memory");
+fn without_key_sink_nothing_can_be_approved() {
+    let mut serve = ServeProcess::start("--secrets memory");
     assert!(serve.stderr().contains("nothing can be approved"), "{}", serve.stderr());
     assert_eq!(serve.ctl(false, &["clients", "add", "x"]).status.code(), Some(4));
     assert_eq!(serve.ctl(false, &["approvals", "watch"]).status.code(), Some(4));
@@ -171,8 +171,8 @@ fn without_a_terminal_and_a_descriptor_nothing_can_be_approved() {
 }
 
 #[test]
-fn exit_codes_say_what_went_wrong() {
-    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+fn exit_codes_match_errors() {
+    let serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     for (operator, words, code) in [
         (false, &["status"][..], 0),
         (false, &["servers", "frobnicate"], 2),
@@ -196,8 +196,8 @@ fn exit_codes_say_what_went_wrong() {
 }
 
 #[test]
-fn what_a_start_refuses_it_says_in_words() {
-    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+fn start_errors_are_explained() {
+    let serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     let other = tempfile::tempdir().unwrap();
     let taken = serve.ready["endpoint"].as_str().unwrap().split('/').nth(2).unwrap().to_owned();
     let start = |words: &[&str], dir: &Path| {
@@ -224,8 +224,8 @@ fn what_a_start_refuses_it_says_in_words() {
 }
 
 #[test]
-fn a_client_calls_a_tool_and_a_script_answers() {
-    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+fn script_answers_tool_call_approval() {
+    let serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     let minted = serve.json(&["clients", "add", "Script"]);
     fs::write(serve.home.path().join("token"), minted["token"].as_str().unwrap()).unwrap();
     let mut watch = Command::new("sh")
@@ -258,7 +258,7 @@ fn a_client_calls_a_tool_and_a_script_answers() {
             .spawn()
             .unwrap()
     };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while serve.json(&["tools", "list", "--server", "Notes"]).as_array().unwrap().is_empty() {
         assert!(Instant::now() < deadline, "no tools");
     }
@@ -298,7 +298,7 @@ fn a_client_calls_a_tool_and_a_script_answers() {
 }
 
 #[test]
-fn an_empty_folder_is_closed_to_others_and_one_with_other_things_is_not_taken() {
+fn makes_empty_folder_private_and_rejects_used_folder() {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = |dir: &Path| fs::metadata(dir).unwrap().permissions().mode() & 0o777;
     let open_to_others = |dir: &Path| {
@@ -307,7 +307,7 @@ fn an_empty_folder_is_closed_to_others_and_one_with_other_things_is_not_taken() 
     };
     let home = tempfile::tempdir().unwrap();
     open_to_others(&home.path().join("data"));
-    let serve = Serve::start_in(home, "--secrets memory --operator-key-fd 3");
+    let serve = ServeProcess::start_in(home, "--secrets memory --operator-key-fd 3");
     assert_eq!(mode(&serve.data()), 0o700);
     assert!(serve.ctl(false, &["status"]).status.success());
 
@@ -329,12 +329,12 @@ fn an_empty_folder_is_closed_to_others_and_one_with_other_things_is_not_taken() 
 }
 
 #[test]
-fn a_servers_log_and_what_a_test_found_are_shown_line_by_line() {
-    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+fn prints_server_log_and_test_report() {
+    let serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     let script = r"echo one >&2; printf 't\033[31mwo\n' >&2; sleep 600";
     serve.json(&["servers", "add", "talking", "--", "sh", "-c", script]);
     let shown = || text(&serve.ctl(false, &["servers", "log", "talking"]).stdout);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while shown().lines().count() < 2 {
         assert!(Instant::now() < deadline, "no log");
         std::thread::sleep(Duration::from_millis(20));
@@ -352,8 +352,8 @@ fn a_servers_log_and_what_a_test_found_are_shown_line_by_line() {
 }
 
 #[test]
-fn mcp_is_switched_off_and_on() {
-    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+fn switches_mcp_off_and_on() {
+    let serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     assert!(serve.ctl(false, &["servers", "off"]).status.success());
     assert_eq!(serve.json(&["status"])["switchedOn"], false);
     let status = serve.ctl(false, &["status"]);
@@ -371,14 +371,14 @@ fn mcp_is_switched_off_and_on() {
 }
 
 #[test]
-fn a_server_starts_by_itself_or_not_and_a_reset_needs_a_yes() {
-    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+fn sets_autostart_and_confirms_reset() {
+    let serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     let list = || serve.json(&["servers", "list"]);
     let one = |name: &str| {
         let list = list();
         list.as_array().unwrap().iter().find(|server| server["config"]["name"] == name).cloned().unwrap()
     };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while one("Notes")["status"]["state"] != "connected" {
         assert!(Instant::now() < deadline, "Notes never connected");
     }
@@ -399,8 +399,8 @@ fn a_server_starts_by_itself_or_not_and_a_reset_needs_a_yes() {
 }
 
 #[test]
-fn how_long_things_are_kept_is_set_in_parts() {
-    let serve = Serve::start("--secrets memory --operator-key-fd 3");
+fn sets_retention_settings_separately() {
+    let serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     let show = || {
         let set = serve.json(&["settings", "show"]);
         (set["auditDays"].as_u64(), set["activityDays"].as_u64(), set["activityCalls"].as_u64())

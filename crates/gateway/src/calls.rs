@@ -12,59 +12,59 @@ use std::time::Duration;
 
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::BoxFuture;
-use gatehouse_tools::{CallEnd, ProgressOut, ToolCall};
+use gatehouse_tools::{CallResponse, ProgressCallback, ToolCall};
 use hyper::{Response, StatusCode};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::doorstep::Accepts;
 use crate::event_log::EventLog;
-use crate::fault::Fault;
-use crate::reply::{self, Answer, Parts, ReplyBody};
+use crate::http_response::{self, GatewayBody, MessageChunks, RpcResponse};
+use crate::protocol_compat::{self, AdaptError};
+use crate::request_guard::Accepts;
 use crate::revision::Revision;
-use crate::splice::{self, Unfit};
+use crate::rpc_error::HttpRpcError;
 
 /// A response that takes longer than this is sent as an SSE stream, so that the client sees that the
 /// connection is alive.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
+pub(crate) const STREAM_AFTER: Duration = Duration::from_millis(100);
 
 /// What happens to a call when its connection is lost.
 #[derive(Debug)]
-pub(crate) enum WhenLost {
+pub(crate) enum OnDisconnect {
     /// The call is cancelled (stateless revision).
     Cancel,
     /// A call that was already sent upstream continues; one that still waits for approval doesn't (older
     /// revisions). Holds the event log of the call.
-    RunOn(Arc<EventLog>),
+    KeepRunning(Arc<EventLog>),
 }
 
 /// A running call. Dropping it never drops the call's future: the future is moved to a background task that
 /// runs it to completion.
 pub(crate) struct RunningCall {
-    future: Option<BoxFuture<'static, CallEnd>>,
+    future: Option<BoxFuture<'static, CallResponse>>,
     cancel: CancellationToken,
-    when_lost: WhenLost,
+    on_disconnect: OnDisconnect,
     tasks: TaskTracker,
     runtime: Handle,
 }
 
 impl RunningCall {
     pub(crate) fn new(
-        future: BoxFuture<'static, CallEnd>,
+        future: BoxFuture<'static, CallResponse>,
         cancel: CancellationToken,
-        when_lost: WhenLost,
+        on_disconnect: OnDisconnect,
         tasks: &TaskTracker,
     ) -> Self {
-        Self { future: Some(future), cancel, when_lost, tasks: tasks.clone(), runtime: Handle::current() }
+        Self { future: Some(future), cancel, on_disconnect, tasks: tasks.clone(), runtime: Handle::current() }
     }
 }
 
 impl Future for RunningCall {
-    type Output = CallEnd;
+    type Output = CallResponse;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnd> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResponse> {
         let Some(future) = self.future.as_mut() else {
             return Poll::Pending;
         };
@@ -77,9 +77,9 @@ impl Future for RunningCall {
 impl Drop for RunningCall {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
-            match &self.when_lost {
-                WhenLost::Cancel => self.cancel.cancel(),
-                WhenLost::RunOn(log) => log.abandon(),
+            match &self.on_disconnect {
+                OnDisconnect::Cancel => self.cancel.cancel(),
+                OnDisconnect::KeepRunning(log) => log.abandon(),
             }
             self.tasks.spawn_on(
                 async move {
@@ -93,9 +93,12 @@ impl Drop for RunningCall {
 }
 
 /// Parses the params of `tools/call`.
-pub(crate) fn read(params: &Members<'_>, cancel: CancellationToken) -> Result<ToolCall, Fault> {
+pub(crate) fn parse_tool_call(
+    params: &Members<'_>,
+    cancel: CancellationToken,
+) -> Result<ToolCall, HttpRpcError> {
     let Some(name) = params.text("name") else {
-        return Err(Fault::new(StatusCode::OK, -32602, "The member `name` must be the tool's name."));
+        return Err(HttpRpcError::new(StatusCode::OK, -32602, "The member `name` must be the tool's name."));
     };
     let rest = params
         .iter()
@@ -121,10 +124,10 @@ pub(crate) fn progress_token<'a>(meta: Option<&Members<'a>>) -> Option<&'a str> 
 }
 
 /// Returns a progress sink that writes progress notifications into an event log, with the client's own token.
-pub(crate) fn progress_into(log: &Arc<EventLog>, token: &str) -> ProgressOut {
+pub(crate) fn progress_callback(log: &Arc<EventLog>, token: &str) -> ProgressCallback {
     let (log, token) = (Arc::clone(log), token.to_owned());
     Arc::new(move |params: Box<RawValue>| {
-        if let Some(params) = splice::with_token(&params, &token) {
+        if let Some(params) = protocol_compat::with_progress_token(&params, &token) {
             let pieces = [
                 &br#"{"jsonrpc":"2.0","method":"notifications/progress","params":"#[..],
                 params.as_bytes(),
@@ -136,33 +139,40 @@ pub(crate) fn progress_into(log: &Arc<EventLog>, token: &str) -> ProgressOut {
 }
 
 /// The response to a finished call, with its HTTP status.
-pub(crate) fn answer(end: CallEnd, revision: Revision, says_how_fresh: bool) -> (StatusCode, Answer) {
-    let fit = if says_how_fresh { splice::fit_read } else { splice::fit_result };
+pub(crate) fn response(
+    end: CallResponse,
+    revision: Revision,
+    has_cache_hints: bool,
+) -> (StatusCode, RpcResponse) {
+    let adapt =
+        if has_cache_hints { protocol_compat::adapt_read_result } else { protocol_compat::adapt_result };
     match end {
-        CallEnd::Result(raw) => match fit(raw, revision) {
-            Ok(fitted) => (StatusCode::OK, Answer::Result { head: fitted.head, rest: fitted.rest }),
-            Err(Unfit::NotAnObject) => unfit("The server answered with a result that is not an object."),
-            Err(Unfit::UnknownType) => unfit(
+        CallResponse::Result(raw) => match adapt(raw, revision) {
+            Ok(adapted) => (StatusCode::OK, RpcResponse::Result { head: adapted.head, rest: adapted.rest }),
+            Err(AdaptError::NotAnObject) => {
+                internal_error_response("The server answered with a result that is not an object.")
+            }
+            Err(AdaptError::UnknownType) => internal_error_response(
                 "The server wants something (input or a task) that this client's revision of the protocol cannot carry.",
             ),
         },
-        CallEnd::Error(raw) => {
-            let status = match splice::error_code(&raw) {
+        CallResponse::Error(raw) => {
+            let status = match protocol_compat::error_code(&raw) {
                 Some(-32601) if revision == Revision::STATELESS => StatusCode::NOT_FOUND,
                 Some(-32022..=-32020) if revision == Revision::STATELESS => StatusCode::BAD_REQUEST,
                 Some(_) | None => StatusCode::OK,
             };
-            (status, Answer::Error(splice::fit_error(raw, revision)))
+            (status, RpcResponse::Error(protocol_compat::adapt_error(raw, revision)))
         }
     }
 }
 
-fn unfit(message: &'static str) -> (StatusCode, Answer) {
-    (StatusCode::OK, Answer::from(&Fault::new(StatusCode::OK, -32603, message)))
+fn internal_error_response(message: &'static str) -> (StatusCode, RpcResponse) {
+    (StatusCode::OK, RpcResponse::from(&HttpRpcError::new(StatusCode::OK, -32603, message)))
 }
 
 /// A running call with everything that its response needs.
-pub(crate) struct Exchange {
+pub(crate) struct CallExchange {
     pub(crate) running: RunningCall,
     /// Receives the events if the response becomes a stream.
     pub(crate) log: Arc<EventLog>,
@@ -172,32 +182,32 @@ pub(crate) struct Exchange {
     /// The response types that the client accepts.
     pub(crate) accepts: Accepts,
     /// Whether the result is cacheable in the stateless revision and so needs `ttlMs` and `cacheScope`.
-    pub(crate) says_how_fresh: bool,
+    pub(crate) has_cache_hints: bool,
 }
 
-/// State of an exchange once [`PATIENCE`] has passed or the first event was written.
-pub(crate) enum Begun {
+/// State of an exchange once [`STREAM_AFTER`] has passed or the first event was written.
+pub(crate) enum ExchangeStart {
     /// The call finished in time; the response is complete.
-    Answered(Response<ReplyBody>),
+    Completed(Response<GatewayBody>),
     /// The response becomes an SSE stream.
-    Streams(Exchange),
+    Streaming(CallExchange),
 }
 
-impl Exchange {
+impl CallExchange {
     /// The token that cancels the call.
-    pub(crate) fn canceller(&self) -> CancellationToken {
+    pub(crate) fn cancellation_token(&self) -> CancellationToken {
         self.running.cancel.clone()
     }
 
     /// Waits for the result as long as it may still be sent as plain JSON.
-    pub(crate) async fn begin(mut self) -> Begun {
+    pub(crate) async fn begin(mut self) -> ExchangeStart {
         if !self.accepts.events {
             let end = (&mut self.running).await;
-            return Begun::Answered(self.as_json(end));
+            return ExchangeStart::Completed(self.json_response(end));
         }
         let early = {
-            let patience = tokio::time::sleep(PATIENCE);
-            tokio::pin!(patience);
+            let stream_timer = tokio::time::sleep(STREAM_AFTER);
+            tokio::pin!(stream_timer);
             let log = &self.log;
             let running = &mut self.running;
             std::future::poll_fn(|cx| {
@@ -214,7 +224,7 @@ impl Exchange {
                     Poll::Pending => {
                         log.wake_on_event(cx.waker());
                         if log.is_drained() {
-                            patience.as_mut().poll(cx).map(|()| None)
+                            stream_timer.as_mut().poll(cx).map(|()| None)
                         } else {
                             Poll::Ready(None)
                         }
@@ -224,26 +234,28 @@ impl Exchange {
             .await
         };
         match early {
-            Some(end) if self.log.is_drained() && self.accepts.json => Begun::Answered(self.as_json(end)),
+            Some(end) if self.log.is_drained() && self.accepts.json => {
+                ExchangeStart::Completed(self.json_response(end))
+            }
             Some(end) => {
                 self.running.future = Some(Box::pin(std::future::ready(end)));
-                Begun::Streams(self)
+                ExchangeStart::Streaming(self)
             }
-            None => Begun::Streams(self),
+            None => ExchangeStart::Streaming(self),
         }
     }
 
-    fn as_json(&self, end: CallEnd) -> Response<ReplyBody> {
-        let (status, answer) = answer(end, self.revision, self.says_how_fresh);
-        reply::json(status, Parts::answer(&self.id, &answer))
+    fn json_response(&self, end: CallResponse) -> Response<GatewayBody> {
+        let (status, response) = response(end, self.revision, self.has_cache_hints);
+        http_response::json(status, MessageChunks::response(&self.id, &response))
     }
 
     /// Waits for the result and writes it into the log as the last event.
-    pub(crate) async fn pump(self) {
-        let Self { running, log, id, revision, says_how_fresh, .. } = self;
+    pub(crate) async fn run_to_end(self) {
+        let Self { running, log, id, revision, has_cache_hints, .. } = self;
         let end = running.await;
-        let (_, answer) = answer(end, revision, says_how_fresh);
-        log.finish(Parts::answer(&id, &answer).pieces());
+        let (_, response) = response(end, revision, has_cache_hints);
+        log.finish(MessageChunks::response(&id, &response).pieces());
     }
 }
 
@@ -252,12 +264,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_keeps_the_bytes_of_everything_that_it_passes_on() {
+    fn preserves_forwarded_bytes() {
         let params: Members<'_> = serde_json::from_str(
             r#"{"requestState":"s","name":"a\u0062","arguments":{"z":1, "n":10000000000000000001},"_meta":{"progressToken":7.0}}"#,
         )
         .unwrap();
-        let call = read(&params, CancellationToken::new()).unwrap();
+        let call = parse_tool_call(&params, CancellationToken::new()).unwrap();
         assert_eq!(call.exposed_name, "ab");
         assert_eq!(call.arguments.unwrap().get(), r#"{"z":1, "n":10000000000000000001}"#);
         assert_eq!(call.rest[0].0.as_ref(), "requestState");
@@ -267,10 +279,10 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_name_is_refused() {
+    fn rejects_call_without_tool_name() {
         for params in ["{}", r#"{"name":7}"#, r#"{"name":null}"#] {
             let params: Members<'_> = serde_json::from_str(params).unwrap();
-            assert_eq!(read(&params, CancellationToken::new()).unwrap_err().code(), -32602);
+            assert_eq!(parse_tool_call(&params, CancellationToken::new()).unwrap_err().code(), -32602);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The clients that may connect. [`ClientBook`] is the only owner of the sealed client list.
+//! The clients that may connect. [`ClientRegistry`] is the only owner of the sealed client list.
 //!
 //! If the list can't be verified, no client may connect (fail closed). Access is granted only after it was
 //! persisted: first the audit entry, then the sealed list, then the change takes effect. Revocation takes
@@ -11,26 +11,26 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use arc_swap::ArcSwap;
 use gatehouse_common::invisible_chars::is_invisible;
 use gatehouse_model::client::ClientView;
-use gatehouse_model::{AuditEvent, ClientEntry, ClientId, Clock, ErrorCode, Problem, Secret, Timestamp};
+use gatehouse_model::{AuditEvent, ClientEntry, ClientId, Clock, ErrorCode, Secret, Timestamp, UserError};
 use gatehouse_store::{ControlKey, SealError, Store, StoreError};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::token::{self, Digest};
+use crate::token::{self, TokenDigest};
 
 /// Maximum length of a client name, in characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// Why the connections of a client are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Departure {
+pub(crate) enum DisconnectReason {
     Revoked,
     /// The client got a new token.
     Rotated,
 }
 
 /// Callback for revoked or rotated clients. Runs before the method that caused the change returns.
-pub(crate) type OnDeparture = Arc<dyn Fn(&ClientId, Departure) + Send + Sync>;
+pub(crate) type DisconnectListener = Arc<dyn Fn(&ClientId, DisconnectReason) + Send + Sync>;
 
 /// A client and its in-memory state since Gatehouse started.
 pub(crate) struct ClientState {
@@ -38,21 +38,21 @@ pub(crate) struct ClientState {
     pub(crate) entry: Arc<ClientEntry>,
     /// Cancelled when the client's token is no longer valid. The tokens of its sessions and calls are
     /// children of this one.
-    pub(crate) gone: CancellationToken,
-    digest: Option<Digest>,
-    memory: Arc<Memory>,
+    pub(crate) disconnected: CancellationToken,
+    digest: Option<TokenDigest>,
+    activity: Arc<ClientActivity>,
 }
 
 /// State that is kept in memory only and survives a token rotation.
 #[derive(Default)]
-struct Memory {
-    said: Mutex<Said>,
+struct ClientActivity {
+    info_cache: Mutex<ClientInfoCache>,
     last_seen: AtomicI64,
     sessions: AtomicU32,
 }
 
 #[derive(Default)]
-struct Said {
+struct ClientInfoCache {
     /// The last `clientInfo` as raw JSON, so that an unchanged one isn't parsed again.
     raw: String,
     text: Option<String>,
@@ -61,113 +61,113 @@ struct Said {
 impl ClientState {
     /// A client without in-memory state.
     #[cfg(test)]
-    pub(crate) fn unseen(entry: ClientEntry) -> Self {
+    pub(crate) fn new_for_test(entry: ClientEntry) -> Self {
         Self::new(entry, Arc::default())
     }
 
-    fn new(entry: ClientEntry, memory: Arc<Memory>) -> Self {
+    fn new(entry: ClientEntry, activity: Arc<ClientActivity>) -> Self {
         Self {
-            digest: Digest::from_hex(&entry.token_sha256),
+            digest: TokenDigest::from_hex(&entry.token_sha256),
             entry: Arc::new(entry),
-            gone: CancellationToken::new(),
-            memory,
+            disconnected: CancellationToken::new(),
+            activity,
         }
     }
 
     /// Records that the client was seen. Returns whether this is the first time since Gatehouse started.
-    pub(crate) fn seen(&self, now: Timestamp) -> bool {
-        self.memory.last_seen.swap(now.0, Ordering::Relaxed) == 0
+    pub(crate) fn mark_seen(&self, now: Timestamp) -> bool {
+        self.activity.last_seen.swap(now.0, Ordering::Relaxed) == 0
     }
 
     /// How the client last identified itself.
-    pub(crate) fn says(&self) -> Option<String> {
-        self.memory.said.lock().text.clone()
+    pub(crate) fn client_info(&self) -> Option<String> {
+        self.activity.info_cache.lock().text.clone()
     }
 
     /// Records how the client identifies itself now (`clientInfo` as raw JSON), and returns it as text.
-    pub(crate) fn take_info(&self, info: &serde_json::value::RawValue) -> Option<String> {
-        let mut said = self.memory.said.lock();
-        if said.raw != info.get() {
-            said.text = crate::splice::says(info);
-            said.raw = info.get().to_owned();
+    pub(crate) fn record_client_info(&self, info: &serde_json::value::RawValue) -> Option<String> {
+        let mut info_cache = self.activity.info_cache.lock();
+        if info_cache.raw != info.get() {
+            info_cache.text = crate::protocol_compat::client_info(info);
+            info_cache.raw = info.get().to_owned();
         }
-        said.text.clone()
+        info_cache.text.clone()
     }
 
     pub(crate) fn session_opened(&self) {
-        self.memory.sessions.fetch_add(1, Ordering::Relaxed);
+        self.activity.sessions.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn session_closed(&self) {
-        self.memory.sessions.fetch_sub(1, Ordering::Relaxed);
+        self.activity.sessions.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn view(&self) -> ClientView {
-        let seen = self.memory.last_seen.load(Ordering::Relaxed);
+        let seen = self.activity.last_seen.load(Ordering::Relaxed);
         ClientView {
             id: self.entry.id.clone(),
             name: self.entry.name.clone(),
             created: self.entry.created,
-            says: self.says(),
+            says: self.client_info(),
             last_seen: (seen != 0).then_some(Timestamp(seen)),
-            sessions: self.memory.sessions.load(Ordering::Relaxed),
+            sessions: self.activity.sessions.load(Ordering::Relaxed),
         }
     }
 }
 
 /// The current list.
 #[derive(Default)]
-struct Listed {
+struct ClientList {
     clients: Vec<Arc<ClientState>>,
     /// Why the stored list was rejected, if it was.
     rejected: Option<SealError>,
 }
 
 /// The clients that may connect (GATE-3).
-pub struct ClientBook {
+pub struct ClientRegistry {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
-    listed: ArcSwap<Listed>,
-    turn: tokio::sync::Mutex<()>,
-    on_departure: Mutex<Option<OnDeparture>>,
+    snapshot: ArcSwap<ClientList>,
+    write_lock: tokio::sync::Mutex<()>,
+    on_client_disconnect: Mutex<Option<DisconnectListener>>,
 }
 
-impl std::fmt::Debug for ClientBook {
+impl std::fmt::Debug for ClientRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClientBook")
-            .field("clients", &self.listed.load().clients.len())
+        f.debug_struct("ClientRegistry")
+            .field("clients", &self.snapshot.load().clients.len())
             .finish_non_exhaustive()
     }
 }
 
-impl ClientBook {
+impl ClientRegistry {
     /// Loads the list. If it can't be verified, no client may connect and the error for the user is returned
     /// too. Blocks.
     #[must_use]
-    pub fn open(store: Arc<Store>, clock: Arc<dyn Clock>) -> (Self, Option<Problem>) {
-        let (listed, problem) = match Self::load(&store) {
-            Ok(listed) => (listed, None),
+    pub fn open(store: Arc<Store>, clock: Arc<dyn Clock>) -> (Self, Option<UserError>) {
+        let (snapshot, problem) = match Self::load(&store) {
+            Ok(snapshot) => (snapshot, None),
             Err(error) => {
                 let problem = rejected(&error);
                 tracing::warn!(%error, "the list of clients is not believed: nobody may connect");
-                (Listed { clients: Vec::new(), rejected: Some(error) }, Some(problem))
+                (ClientList { clients: Vec::new(), rejected: Some(error) }, Some(problem))
             }
         };
         let book = Self {
             store,
             clock,
-            listed: ArcSwap::from_pointee(listed),
-            turn: tokio::sync::Mutex::new(()),
-            on_departure: Mutex::new(None),
+            snapshot: ArcSwap::from_pointee(snapshot),
+            write_lock: tokio::sync::Mutex::new(()),
+            on_client_disconnect: Mutex::new(None),
         };
         (book, problem)
     }
 
-    fn load(store: &Store) -> Result<Listed, SealError> {
+    fn load(store: &Store) -> Result<ClientList, SealError> {
         let entries = store.clients().load()?.unwrap_or_default();
         let clients =
             entries.into_iter().map(|entry| Arc::new(ClientState::new(entry, Arc::default()))).collect();
-        Ok(Listed { clients, rejected: None })
+        Ok(ClientList { clients, rejected: None })
     }
 
     /// The client with this token.
@@ -178,18 +178,18 @@ impl ClientBook {
 
     /// Whether a client has a token with this SHA-256 (lower-case hexadecimal).
     #[must_use]
-    pub fn knows_digest(&self, token_sha256: &str) -> bool {
-        self.listed.load().clients.iter().any(|client| client.entry.token_sha256 == token_sha256)
+    pub fn has_token_digest(&self, token_sha256: &str) -> bool {
+        self.snapshot.load().clients.iter().any(|client| client.entry.token_sha256 == token_sha256)
     }
 
     /// As [`Self::authenticate`], with the client's in-memory state. All digests are compared, even after a
     /// match, so that the timing reveals nothing about the list.
     pub(crate) fn recognise(&self, token: &str) -> Option<Arc<ClientState>> {
-        let given = Digest::of(token);
-        let listed = self.listed.load();
+        let given = TokenDigest::hash(token);
+        let snapshot = self.snapshot.load();
         let mut found = None;
-        for client in &listed.clients {
-            if client.digest.is_some_and(|digest| digest.fits(&given)) {
+        for client in &snapshot.clients {
+            if client.digest.is_some_and(|digest| digest.matches(&given)) {
                 found = Some(client);
             }
         }
@@ -202,27 +202,27 @@ impl ClientBook {
     /// # Errors
     /// When the name is taken or invalid, the stored list can't be verified because the keychain is locked, or
     /// the change can't be persisted. The list is unchanged then.
-    pub async fn add(&self, name: impl Into<String>) -> Result<(ClientEntry, Secret), Problem> {
-        let _turn = self.turn.lock().await;
+    pub async fn add(&self, name: impl Into<String>) -> Result<(ClientEntry, Secret), UserError> {
+        let _guard = self.write_lock.lock().await;
         self.retry_locked().await?;
-        let listed = self.listed.load_full();
-        let name = legal_name(&name.into())?;
-        if listed.clients.iter().any(|other| same_name(&other.entry.name, &name)) {
-            return Err(Problem::new(ErrorCode::NameTaken, format!("There is a client “{name}” already."))
-                .todo("Choose another name, or give that client a new token."));
+        let snapshot = self.snapshot.load_full();
+        let name = validate_name(&name.into())?;
+        if snapshot.clients.iter().any(|other| is_same_name(&other.entry.name, &name)) {
+            return Err(UserError::new(ErrorCode::NameTaken, format!("There is a client “{name}” already."))
+                .with_hint("Choose another name, or give that client a new token."));
         }
-        let token = token::mint()?;
+        let token = token::generate()?;
         let entry = ClientEntry {
             id: ClientId::from_random(u64::from_le_bytes(token::random()?)),
             name,
-            token_sha256: Digest::of(token.reveal()).to_hex(),
+            token_sha256: TokenDigest::hash(token.reveal()).to_hex(),
             created: self.clock.now(),
         };
-        let mut clients = listed.clients.clone();
+        let mut clients = snapshot.clients.clone();
         clients.push(Arc::new(ClientState::new(entry.clone(), Arc::default())));
-        let keys = Keys { new: Some(ControlKey::of_client_token(&token)), old: None };
+        let keys = ControlKeyChange { new: Some(ControlKey::of_client_token(&token)), old: None };
         self.write(&clients, &entry, "added", keys).await?;
-        self.listed.store(Arc::new(Listed { clients, rejected: None }));
+        self.snapshot.store(Arc::new(ClientList { clients, rejected: None }));
         Ok((entry, token))
     }
 
@@ -231,25 +231,25 @@ impl ClientBook {
     ///
     /// # Errors
     /// When there is no such client, or the change can't be persisted; then the old token stays valid.
-    pub async fn rotate(&self, client: &str) -> Result<(ClientEntry, Secret), Problem> {
-        let _turn = self.turn.lock().await;
+    pub async fn rotate(&self, client: &str) -> Result<(ClientEntry, Secret), UserError> {
+        let _guard = self.write_lock.lock().await;
         let (mut clients, at) = self.find(client)?;
-        let before = Arc::clone(clients.get(at).ok_or_else(|| unknown(client))?);
-        let token = token::mint()?;
+        let before = Arc::clone(clients.get(at).ok_or_else(|| unknown_client(client))?);
+        let token = token::generate()?;
         let entry = ClientEntry {
-            token_sha256: Digest::of(token.reveal()).to_hex(),
+            token_sha256: TokenDigest::hash(token.reveal()).to_hex(),
             created: self.clock.now(),
             ..(*before.entry).clone()
         };
-        let after = ClientState::new(entry.clone(), Arc::clone(&before.memory));
+        let after = ClientState::new(entry.clone(), Arc::clone(&before.activity));
         if let Some(place) = clients.get_mut(at) {
             *place = Arc::new(after);
         }
         let old = Some(before.entry.token_sha256.clone());
-        let keys = Keys { new: Some(ControlKey::of_client_token(&token)), old };
+        let keys = ControlKeyChange { new: Some(ControlKey::of_client_token(&token)), old };
         self.write(&clients, &entry, "rotated", keys).await?;
-        self.listed.store(Arc::new(Listed { clients, rejected: None }));
-        self.depart(&before, Departure::Rotated);
+        self.snapshot.store(Arc::new(ClientList { clients, rejected: None }));
+        self.disconnect(&before, DisconnectReason::Rotated);
         Ok((entry, token))
     }
 
@@ -258,21 +258,21 @@ impl ClientBook {
     /// # Errors
     /// When there is no such client, or when the change can't be persisted. In the second case the client is
     /// revoked in memory all the same, but may have access again after the next start; the error says so.
-    pub async fn revoke(&self, client: &str) -> Result<ClientEntry, Problem> {
-        let _turn = self.turn.lock().await;
+    pub async fn revoke(&self, client: &str) -> Result<ClientEntry, UserError> {
+        let _guard = self.write_lock.lock().await;
         let (mut clients, at) = self.find(client)?;
         let before = clients.remove(at);
         let entry = (*before.entry).clone();
-        self.listed.store(Arc::new(Listed { clients: clients.clone(), rejected: None }));
-        self.depart(&before, Departure::Revoked);
-        let keys = Keys { new: None, old: Some(entry.token_sha256.clone()) };
+        self.snapshot.store(Arc::new(ClientList { clients: clients.clone(), rejected: None }));
+        self.disconnect(&before, DisconnectReason::Revoked);
+        let keys = ControlKeyChange { new: None, old: Some(entry.token_sha256.clone()) };
         self.write(&clients, &entry, "revoked", keys).await.map_err(|problem| {
-            Problem::new(
+            UserError::new(
                 problem.code,
                 format!("“{}” has no access any more, but that could not be written down.", entry.name),
             )
-            .why(problem.to_string())
-            .todo("Revoke it again after the next start of Gatehouse.")
+            .with_cause(problem.to_string())
+            .with_hint("Revoke it again after the next start of Gatehouse.")
         })?;
         Ok(entry)
     }
@@ -280,7 +280,7 @@ impl ClientBook {
     /// All clients, for display.
     #[must_use]
     pub fn list(&self) -> Vec<ClientView> {
-        self.listed.load().clients.iter().map(|client| client.view()).collect()
+        self.snapshot.load().clients.iter().map(|client| client.view()).collect()
     }
 
     /// A client by its id or name.
@@ -292,50 +292,50 @@ impl ClientBook {
 
     /// The error for the user if the stored list was rejected.
     #[must_use]
-    pub fn problem(&self) -> Option<Problem> {
-        self.listed.load().rejected.as_ref().map(rejected)
+    pub fn problem(&self) -> Option<UserError> {
+        self.snapshot.load().rejected.as_ref().map(rejected)
     }
 
     /// Records that a client was seen outside the gateway (its token came with a command on the control
     /// socket), and how it identified itself.
-    pub fn saw(&self, client: &ClientId, says: Option<String>) {
-        let listed = self.listed.load();
-        if let Some(found) = listed.clients.iter().find(|other| other.entry.id == *client) {
-            found.seen(self.clock.now());
+    pub fn record_seen(&self, client: &ClientId, says: Option<String>) {
+        let snapshot = self.snapshot.load();
+        if let Some(found) = snapshot.clients.iter().find(|other| other.entry.id == *client) {
+            found.mark_seen(self.clock.now());
             if says.is_some() {
-                *found.memory.said.lock() = Said { raw: String::new(), text: says };
+                *found.activity.info_cache.lock() = ClientInfoCache { raw: String::new(), text: says };
             }
         }
     }
 
     /// Sets the callback for revoked and rotated clients. Used by the gateway.
-    pub(crate) fn on_departure(&self, hear: OnDeparture) {
-        *self.on_departure.lock() = Some(hear);
+    pub(crate) fn on_client_disconnect(&self, listener: DisconnectListener) {
+        *self.on_client_disconnect.lock() = Some(listener);
     }
 
-    fn depart(&self, client: &ClientState, why: Departure) {
-        client.gone.cancel();
-        let hear = self.on_departure.lock().clone();
-        if let Some(hear) = hear {
-            hear(&client.entry.id, why);
+    fn disconnect(&self, client: &ClientState, why: DisconnectReason) {
+        client.disconnected.cancel();
+        let listener = self.on_client_disconnect.lock().clone();
+        if let Some(listener) = listener {
+            listener(&client.entry.id, why);
         }
     }
 
-    fn find(&self, client: &str) -> Result<(Vec<Arc<ClientState>>, usize), Problem> {
-        let clients = self.listed.load().clients.clone();
+    fn find(&self, client: &str) -> Result<(Vec<Arc<ClientState>>, usize), UserError> {
+        let clients = self.snapshot.load().clients.clone();
         let at = clients
             .iter()
             .position(|other| other.entry.id.as_str() == client)
-            .or_else(|| clients.iter().position(|other| same_name(&other.entry.name, client)))
-            .ok_or_else(|| unknown(client))?;
+            .or_else(|| clients.iter().position(|other| is_same_name(&other.entry.name, client)))
+            .ok_or_else(|| unknown_client(client))?;
         Ok((clients, at))
     }
 
     /// A list that couldn't be verified because the keychain was locked or unreadable may be intact. It is
     /// loaded again before anything overwrites it.
-    async fn retry_locked(&self) -> Result<(), Problem> {
+    async fn retry_locked(&self) -> Result<(), UserError> {
         let locked = matches!(
-            self.listed.load().rejected,
+            self.snapshot.load().rejected,
             Some(SealError::Locked { .. } | SealError::Unreadable { .. })
         );
         if !locked {
@@ -343,11 +343,13 @@ impl ClientBook {
         }
         let store = Arc::clone(&self.store);
         match blocking(move || Ok(Self::load(&store))).await? {
-            Ok(listed) => self.listed.store(Arc::new(listed)),
+            Ok(snapshot) => self.snapshot.store(Arc::new(snapshot)),
             Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => {
                 return Err(rejected(&error));
             }
-            Err(error) => self.listed.store(Arc::new(Listed { clients: Vec::new(), rejected: Some(error) })),
+            Err(error) => {
+                self.snapshot.store(Arc::new(ClientList { clients: Vec::new(), rejected: Some(error) }))
+            }
         }
         Ok(())
     }
@@ -358,8 +360,8 @@ impl ClientBook {
         clients: &[Arc<ClientState>],
         changed: &ClientEntry,
         what: &str,
-        keys: Keys,
-    ) -> Result<(), Problem> {
+        keys: ControlKeyChange,
+    ) -> Result<(), UserError> {
         let entries: Vec<ClientEntry> = clients.iter().map(|client| (*client.entry).clone()).collect();
         let event = AuditEvent::ClientChanged {
             client: changed.id.clone(),
@@ -369,12 +371,12 @@ impl ClientBook {
         let (store, digest) = (Arc::clone(&self.store), changed.token_sha256.clone());
         blocking(move || {
             store.audit().append(event)?;
-            let Keys { new, old } = keys;
+            let ControlKeyChange { new, old } = keys;
             if let Some(key) = &new {
                 store.control_keys().keep_client(&digest, key).map_err(StoreError::from)?;
             }
-            // `save_anew` may replace a rejected list: each change of this list is made by the operator.
-            let saved = store.clients().save_anew(&entries);
+            // `overwrite` may replace a rejected list: each change of this list is made by the operator.
+            let saved = store.clients().overwrite(&entries);
             let gone = if saved.is_ok() { old } else { new.map(|_| digest) };
             if let Some(Err(error)) = gone.map(|digest| store.control_keys().forget_client(&digest)) {
                 tracing::warn!(%error, "a key of the control socket that is for nothing any more was not forgotten");
@@ -386,7 +388,7 @@ impl ClientBook {
 }
 
 /// Changes to the keys of the control socket that belong to a change of the list.
-struct Keys {
+struct ControlKeyChange {
     /// The key derived from the client's new token.
     new: Option<ControlKey>,
     /// SHA-256 of the token that is no longer valid.
@@ -394,16 +396,16 @@ struct Keys {
 }
 
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
+    work: impl FnOnce() -> Result<T, UserError> + Send + 'static,
+) -> Result<T, UserError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        Err(Problem::new(ErrorCode::Internal, "Writing the list of clients was cut short.")
-            .why(format!("{error}.")))
+        Err(UserError::new(ErrorCode::Internal, "Writing the list of clients was cut short.")
+            .with_cause(format!("{error}.")))
     })
 }
 
-fn rejected(error: &SealError) -> Problem {
-    let problem = Problem::from(error.clone());
+fn rejected(error: &SealError) -> UserError {
+    let problem = UserError::from(error.clone());
     let todo = match error {
         SealError::Locked { .. } | SealError::Unreadable { .. } => {
             "Make it readable again (unlock the keychain) and restart Gatehouse."
@@ -413,24 +415,24 @@ fn rejected(error: &SealError) -> Problem {
         | SealError::OldCopy { .. }
         | SealError::Gone { .. } => "Add the clients again; each gets a new token.",
     };
-    Problem::new(problem.code, "No client may connect, because the list of clients could not be verified.")
-        .why(problem.what)
-        .todo(todo)
+    UserError::new(problem.code, "No client may connect, because the list of clients could not be verified.")
+        .with_cause(problem.what)
+        .with_hint(todo)
 }
 
-fn unknown(client: &str) -> Problem {
-    Problem::new(ErrorCode::NotFound, format!("There is no client “{client}”."))
+fn unknown_client(client: &str) -> UserError {
+    UserError::new(ErrorCode::NotFound, format!("There is no client “{client}”."))
 }
 
-fn legal_name(name: &str) -> Result<String, Problem> {
+fn validate_name(name: &str) -> Result<String, UserError> {
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(is_invisible) {
-        return Err(Problem::new(ErrorCode::BadRequest, "This name cannot be used for a client.")
-            .why("A name has 1 to 64 characters, all of which can be seen."));
+    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(is_invisible) {
+        return Err(UserError::new(ErrorCode::BadRequest, "This name cannot be used for a client.")
+            .with_cause("A name has 1 to 64 characters, all of which can be seen."));
     }
     Ok(name.to_owned())
 }
 
-fn same_name(one: &str, other: &str) -> bool {
+fn is_same_name(one: &str, other: &str) -> bool {
     one.trim().to_lowercase() == other.trim().to_lowercase()
 }

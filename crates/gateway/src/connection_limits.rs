@@ -18,45 +18,45 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum number of authenticated connections. Each uses a file descriptor; many systems allow 1,024 per
 /// process, and the servers need some too.
-const MOST_KNOWN: usize = 384;
+const MAX_AUTHENTICATED: usize = 384;
 
 /// Maximum number of connections of one client. A client over HTTP/1.1 needs one for each call in flight (64
 /// approval requests may be pending) and one for each stream.
-const MOST_OF_CLIENT: usize = 160;
+const MAX_PER_CLIENT: usize = 160;
 
-/// Connections reserved for clients that have fewer than [`FEW`], so that two busy clients can't lock out a
+/// Connections reserved for clients that have fewer than [`RESERVED_PER_CLIENT`], so that two busy clients can't lock out a
 /// third.
-const RESERVE: usize = 64;
-const FEW: usize = 8;
+const RESERVED: usize = 64;
+const RESERVED_PER_CLIENT: usize = 8;
 
 /// Maximum number of unauthenticated connections. Further ones stay in the accept queue.
-const MOST_UNKNOWN: usize = 128;
+const MAX_UNAUTHENTICATED: usize = 128;
 
 /// How long an unauthenticated connection may be silent before it can be displaced. Counted from the moment
 /// when everything received on it has been read, so that a slow machine doesn't close well-behaved
 /// connections.
-const GRACE: Duration = Duration::from_millis(50);
+const SILENCE_GRACE: Duration = Duration::from_millis(50);
 
 /// The open connections.
 #[derive(Default)]
 pub(crate) struct ConnectionLimits {
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
     /// Notified when an unauthenticated connection was closed, was authenticated, or has been read.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     /// Number of the most recent connection.
     last: u64,
     /// Unauthenticated connections, oldest first.
-    unknown: BTreeMap<u64, Unknown>,
+    unauthenticated: BTreeMap<u64, UnauthenticatedConnection>,
     /// Number of connections per client.
-    known: HashMap<ClientId, usize>,
+    authenticated: HashMap<ClientId, usize>,
 }
 
 /// An unauthenticated connection.
-struct Unknown {
+struct UnauthenticatedConnection {
     /// Since when the connection has been silent; `None` until it was read for the first time.
     silent_since: Option<Instant>,
     /// Cancelled when a newer connection displaces this one.
@@ -65,33 +65,34 @@ struct Unknown {
 
 /// The limit for this client, or for all clients together, is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooMany;
+pub(crate) struct TooManyConnections;
 
 impl ConnectionLimits {
     /// Waits until there is room for one more unauthenticated connection, if necessary by displacing one that
     /// has been silent for longer than the grace period.
-    pub(crate) async fn room(&self) {
+    pub(crate) async fn wait_for_room(&self) {
         loop {
             let changed = self.changed.notified();
             if self.open.lock().make_room(Instant::now()) {
                 return;
             }
             // No notification is sent when a grace period ends, so this polls. Checking early is harmless.
-            if tokio::time::timeout(GRACE / 4, changed).await.is_err() {
+            if tokio::time::timeout(SILENCE_GRACE / 4, changed).await.is_err() {
                 tracing::trace!("all places of connections without a token are taken");
             }
         }
     }
 
     /// Registers a new connection.
-    pub(crate) fn enter(self: &Arc<Self>) -> Place {
+    pub(crate) fn register(self: &Arc<Self>) -> ConnectionLimitSlot {
         let displaced = CancellationToken::new();
         let mut open = self.open.lock();
         open.last += 1;
         let number = open.last;
-        open.unknown.insert(number, Unknown { silent_since: None, displaced: displaced.clone() });
+        open.unauthenticated
+            .insert(number, UnauthenticatedConnection { silent_since: None, displaced: displaced.clone() });
         drop(open);
-        Place {
+        ConnectionLimitSlot {
             limits: Arc::clone(self),
             number,
             displaced,
@@ -101,43 +102,45 @@ impl ConnectionLimits {
     }
 }
 
-impl Open {
+impl OpenConnections {
     /// Whether there is room for one more unauthenticated connection. May displace a silent one.
     fn make_room(&mut self, now: Instant) -> bool {
-        if self.unknown.len() < MOST_UNKNOWN {
+        if self.unauthenticated.len() < MAX_UNAUTHENTICATED {
             return true;
         }
-        let is_over =
-            |unknown: &Unknown| unknown.silent_since.is_some_and(|since| now.duration_since(since) >= GRACE);
-        let Some(number) = self.unknown.iter().find(|(_, one)| is_over(one)).map(|(number, _)| *number)
+        let is_over = |unauthenticated: &UnauthenticatedConnection| {
+            unauthenticated.silent_since.is_some_and(|since| now.duration_since(since) >= SILENCE_GRACE)
+        };
+        let Some(number) =
+            self.unauthenticated.iter().find(|(_, one)| is_over(one)).map(|(number, _)| *number)
         else {
             return false;
         };
-        if let Some(gone) = self.unknown.remove(&number) {
+        if let Some(gone) = self.unauthenticated.remove(&number) {
             gone.displaced.cancel();
         }
         true
     }
 
     fn has_room_for(&self, client: &ClientId) -> bool {
-        let own = self.known.get(client).copied().unwrap_or(0);
-        let all: usize = self.known.values().sum();
-        let most = if own < FEW { MOST_KNOWN } else { MOST_KNOWN - RESERVE };
-        own < MOST_OF_CLIENT && all < most
+        let own = self.authenticated.get(client).copied().unwrap_or(0);
+        let all: usize = self.authenticated.values().sum();
+        let most = if own < RESERVED_PER_CLIENT { MAX_AUTHENTICATED } else { MAX_AUTHENTICATED - RESERVED };
+        own < MAX_PER_CLIENT && all < most
     }
 
-    fn leave(&mut self, client: &ClientId) {
-        if let Some(count) = self.known.get_mut(client) {
+    fn release(&mut self, client: &ClientId) {
+        if let Some(count) = self.authenticated.get_mut(client) {
             *count -= 1;
             if *count == 0 {
-                self.known.remove(client);
+                self.authenticated.remove(client);
             }
         }
     }
 }
 
 /// The slot of one connection; released on drop.
-pub(crate) struct Place {
+pub(crate) struct ConnectionLimitSlot {
     limits: Arc<ConnectionLimits>,
     number: u64,
     displaced: CancellationToken,
@@ -146,25 +149,25 @@ pub(crate) struct Place {
     client: Mutex<Option<ClientId>>,
 }
 
-impl Place {
+impl ConnectionLimitSlot {
     /// Marks the connection as authenticated by this client.
     ///
     /// # Errors
     /// When a connection limit is reached. The connection then stays unauthenticated.
-    pub(crate) fn recognise(&self, client: &ClientId) -> Result<(), TooMany> {
+    pub(crate) fn recognise(&self, client: &ClientId) -> Result<(), TooManyConnections> {
         let mut own = self.client.lock();
         if own.as_ref() == Some(client) {
             return Ok(());
         }
         let mut open = self.limits.open.lock();
         if !open.has_room_for(client) {
-            return Err(TooMany);
+            return Err(TooManyConnections);
         }
         if let Some(before) = own.replace(client.clone()) {
-            open.leave(&before);
+            open.release(&before);
         }
-        open.unknown.remove(&self.number);
-        *open.known.entry(client.clone()).or_default() += 1;
+        open.unauthenticated.remove(&self.number);
+        *open.authenticated.entry(client.clone()).or_default() += 1;
         drop(open);
         self.recognised.cancel();
         self.limits.changed.notify_one();
@@ -172,30 +175,30 @@ impl Place {
     }
 
     /// Records that everything received so far was read without finding a token.
-    pub(crate) fn is_silent(&self) {
-        if let Some(unknown) = self.limits.open.lock().unknown.get_mut(&self.number) {
-            unknown.silent_since.get_or_insert_with(Instant::now);
+    pub(crate) fn mark_silent(&self) {
+        if let Some(unauthenticated) = self.limits.open.lock().unauthenticated.get_mut(&self.number) {
+            unauthenticated.silent_since.get_or_insert_with(Instant::now);
         }
         self.limits.changed.notify_one();
     }
 
     /// Waits until the connection is authenticated.
-    pub(crate) async fn recognised(&self) {
+    pub(crate) async fn wait_until_recognised(&self) {
         self.recognised.cancelled().await;
     }
 
     /// Waits until a newer connection displaces this one. Never returns once the connection is authenticated.
-    pub(crate) async fn displaced(&self) {
+    pub(crate) async fn wait_until_displaced(&self) {
         self.displaced.cancelled().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionLimitSlot {
     fn drop(&mut self) {
         let mut open = self.limits.open.lock();
-        open.unknown.remove(&self.number);
+        open.unauthenticated.remove(&self.number);
         if let Some(client) = self.client.get_mut() {
-            open.leave(client);
+            open.release(client);
         }
         drop(open);
         self.limits.changed.notify_one();
@@ -210,60 +213,63 @@ mod tests {
         ClientId::new(name)
     }
 
-    fn take(limits: &Arc<ConnectionLimits>, count: usize, name: &str) -> Vec<Place> {
+    fn take(limits: &Arc<ConnectionLimits>, count: usize, name: &str) -> Vec<ConnectionLimitSlot> {
         let mut taken = Vec::new();
         for _ in 0..count {
-            let place = limits.enter();
-            if place.recognise(&client(name)).is_ok() {
-                taken.push(place);
+            let slot = limits.register();
+            if slot.recognise(&client(name)).is_ok() {
+                taken.push(slot);
             }
         }
         taken
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_connection_that_is_silent_longest_makes_room() {
+    async fn evicts_longest_silent_connection() {
         let limits = Arc::new(ConnectionLimits::default());
-        let places: Vec<Place> = (0..MOST_UNKNOWN).map(|_| limits.enter()).collect();
+        let slots: Vec<ConnectionLimitSlot> = (0..MAX_UNAUTHENTICATED).map(|_| limits.register()).collect();
         // None was read yet, so none counts as silent.
-        assert!(!limits.open.lock().make_room(Instant::now() + GRACE));
-        places[1].is_silent();
-        places[2].is_silent();
+        assert!(!limits.open.lock().make_room(Instant::now() + SILENCE_GRACE));
+        slots[1].mark_silent();
+        slots[2].mark_silent();
         // An authenticated connection is no longer a candidate.
-        places[0].recognise(&client("a")).unwrap();
-        limits.room().await;
-        let next = limits.enter();
+        slots[0].recognise(&client("a")).unwrap();
+        limits.wait_for_room().await;
+        let next = limits.register();
         let began = Instant::now();
-        limits.room().await;
-        assert!(began.elapsed() >= GRACE && places[1].displaced.is_cancelled());
-        assert!(!places[2].displaced.is_cancelled() && !places[0].displaced.is_cancelled());
-        drop((places, next));
-        assert!(limits.open.lock().unknown.is_empty() && limits.open.lock().known.is_empty());
+        limits.wait_for_room().await;
+        assert!(began.elapsed() >= SILENCE_GRACE && slots[1].displaced.is_cancelled());
+        assert!(!slots[2].displaced.is_cancelled() && !slots[0].displaced.is_cancelled());
+        drop((slots, next));
+        assert!(limits.open.lock().unauthenticated.is_empty() && limits.open.lock().authenticated.is_empty());
     }
 
     #[test]
-    fn a_client_has_a_share_and_others_keep_theirs() {
+    fn limits_each_client_and_keeps_a_reserve() {
         let limits = Arc::new(ConnectionLimits::default());
-        let first = take(&limits, MOST_KNOWN, "first");
-        assert_eq!(first.len(), MOST_OF_CLIENT);
-        let second = take(&limits, MOST_KNOWN, "second");
-        let third = take(&limits, MOST_KNOWN, "third");
-        assert_eq!(first.len() + second.len() + third.len(), MOST_KNOWN - RESERVE + third.len().min(FEW));
-        assert!(third.len() >= FEW, "a client with few connections got {}", third.len());
+        let first = take(&limits, MAX_AUTHENTICATED, "first");
+        assert_eq!(first.len(), MAX_PER_CLIENT);
+        let second = take(&limits, MAX_AUTHENTICATED, "second");
+        let third = take(&limits, MAX_AUTHENTICATED, "third");
+        assert_eq!(
+            first.len() + second.len() + third.len(),
+            MAX_AUTHENTICATED - RESERVED + third.len().min(RESERVED_PER_CLIENT)
+        );
+        assert!(third.len() >= RESERVED_PER_CLIENT, "a client with few connections got {}", third.len());
         drop(first);
         assert_eq!(take(&limits, 1, "third").len(), 1);
         drop((second, third));
-        assert!(limits.open.lock().known.is_empty());
+        assert!(limits.open.lock().authenticated.is_empty());
     }
 
     #[test]
-    fn a_connection_counts_for_the_client_of_its_last_token() {
+    fn counts_connection_for_its_last_token() {
         let limits = Arc::new(ConnectionLimits::default());
-        let place = limits.enter();
-        place.recognise(&client("a")).unwrap();
-        place.recognise(&client("a")).unwrap();
-        place.recognise(&client("b")).unwrap();
-        assert_eq!(limits.open.lock().known.get(&client("a")), None);
-        assert_eq!(limits.open.lock().known.get(&client("b")), Some(&1));
+        let slot = limits.register();
+        slot.recognise(&client("a")).unwrap();
+        slot.recognise(&client("a")).unwrap();
+        slot.recognise(&client("b")).unwrap();
+        assert_eq!(limits.open.lock().authenticated.get(&client("a")), None);
+        assert_eq!(limits.open.lock().authenticated.get(&client("b")), Some(&1));
     }
 }

@@ -14,88 +14,93 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::connection_limits::{ConnectionLimits, Place};
-use crate::gateway::Core;
-use crate::intake;
-use crate::seen::Ends;
+use crate::connection_limits::{ConnectionLimitSlot, ConnectionLimits};
+use crate::gateway::GatewayState;
+use crate::http_handler;
+use crate::peer_process::ConnectionPeer;
 
 /// Time limit for reading a request head. Also limits how long an idle connection stays open between
 /// requests.
-const HEAD: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit from accepting a connection to reading a valid client token. Only the head of the first request
 /// has to arrive within it.
-const TOKEN: Duration = Duration::from_secs(5);
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pause after a failed accept (no file descriptors left), so that the loop doesn't spin.
-const BREATH: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// One connection, authenticated or not.
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     /// The two socket addresses.
-    pub(crate) ends: Ends,
+    pub(crate) peer: ConnectionPeer,
     /// Its slot in the connection limits.
-    pub(crate) place: Place,
+    pub(crate) slot: ConnectionLimitSlot,
 }
 
 /// Accepts connections until the gateway stops.
 pub(crate) async fn accept(
     listener: TcpListener,
-    core: Arc<Core>,
+    gateway: Arc<GatewayState>,
     tasks: TaskTracker,
     kill: CancellationToken,
 ) {
     let limits = Arc::new(ConnectionLimits::default());
     loop {
         let next = async {
-            limits.room().await;
+            limits.wait_for_room().await;
             match listener.accept().await {
                 Ok((stream, _)) => Some(stream),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(BREATH).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     None
                 }
             }
         };
         tokio::select! {
-            () = core.stop.cancelled() => return,
+            () = gateway.stop.cancelled() => return,
             accepted = next => if let Some(stream) = accepted {
-                tasks.spawn(serve(stream, Arc::clone(&core), kill.clone(), limits.enter()));
+                tasks.spawn(serve(stream, Arc::clone(&gateway), kill.clone(), limits.register()));
             },
         }
     }
 }
 
-async fn serve(stream: TcpStream, core: Arc<Core>, kill: CancellationToken, place: Place) {
+async fn serve(
+    stream: TcpStream,
+    gateway: Arc<GatewayState>,
+    kill: CancellationToken,
+    slot: ConnectionLimitSlot,
+) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection stays with delayed writes");
     }
-    let ends = match (stream.peer_addr(), stream.local_addr()) {
-        (Ok(far), Ok(near)) => Ends::new(far, near),
+    let peer = match (stream.peer_addr(), stream.local_addr()) {
+        (Ok(remote), Ok(local)) => ConnectionPeer::new(remote, local),
         (Err(error), _) | (_, Err(error)) => {
             tracing::debug!(%error, "a connection was gone before it began");
             return;
         }
     };
-    let own = Arc::new(Connection { ends, place });
-    let stop = core.stop.clone();
+    let own = Arc::new(ClientConnection { peer, slot });
+    let stop = gateway.stop.clone();
     let service = {
         let own = Arc::clone(&own);
         service_fn(move |request| {
-            let (core, own) = (Arc::clone(&core), Arc::clone(&own));
-            async move { Ok::<_, Infallible>(intake::serve(core, &own, request).await) }
+            let (gateway, own) = (Arc::clone(&gateway), Arc::clone(&own));
+            async move { Ok::<_, Infallible>(http_handler::serve(gateway, &own, request).await) }
         })
     };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => Some(ended),
-        () = no_token(&own.place) => {
+        () = token_timed_out(&own.slot) => {
             tracing::debug!("a connection showed no token in time");
             return;
         }
@@ -118,12 +123,12 @@ async fn serve(stream: TcpStream, core: Arc<Core>, kill: CancellationToken, plac
 
 /// Waits until an unauthenticated connection must be closed; never returns once it is authenticated. Must be
 /// polled after the connection itself: polling it means that everything received so far was read.
-async fn no_token(place: &Place) {
-    place.is_silent();
+async fn token_timed_out(slot: &ConnectionLimitSlot) {
+    slot.mark_silent();
     tokio::select! {
         biased;
-        () = place.recognised() => std::future::pending().await,
-        () = place.displaced() => {}
-        () = tokio::time::sleep(TOKEN) => {}
+        () = slot.wait_until_recognised() => std::future::pending().await,
+        () = slot.wait_until_displaced() => {}
+        () = tokio::time::sleep(TOKEN_TIMEOUT) => {}
     }
 }

@@ -13,14 +13,14 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::fault::Fault;
+use crate::rpc_error::HttpRpcError;
 
 /// Maximum length of a request id, in bytes.
-const LONGEST_ID: usize = 256;
+const MAX_ID_BYTES: usize = 256;
 
 /// A message, borrowed from the body.
 #[derive(Debug)]
-pub(crate) enum Message<'a> {
+pub(crate) enum RpcMessage<'a> {
     Request {
         /// The id, byte for byte as the client wrote it.
         id: &'a str,
@@ -34,7 +34,7 @@ pub(crate) enum Message<'a> {
         params: Members<'a>,
     },
     /// A response to a request that the gateway sent.
-    Answer {
+    RpcResponse {
         /// The id, byte for byte.
         id: Option<&'a str>,
         /// `result`, or the whole `error` object; `None` if there is neither or both.
@@ -43,120 +43,122 @@ pub(crate) enum Message<'a> {
 }
 
 /// Parses a request body.
-pub(crate) fn read(body: &[u8]) -> Result<Message<'_>, Fault> {
-    let text = std::str::from_utf8(body).map_err(|_| Fault::parse("The body is not UTF-8."))?;
+pub(crate) fn parse(body: &[u8]) -> Result<RpcMessage<'_>, HttpRpcError> {
+    let text = std::str::from_utf8(body).map_err(|_| HttpRpcError::parse("The body is not UTF-8."))?;
     if text.trim_ascii_start().starts_with('[') {
-        return Err(Fault::invalid_request(
+        return Err(HttpRpcError::invalid_request(
             "Batches are not supported: send one JSON-RPC message per request.",
         ));
     }
-    message(serde_json::from_str(text).map_err(|error| defect(&error))?)
+    message(serde_json::from_str(text).map_err(|error| parse_error(&error))?)
 }
 
-fn defect(error: &serde_json::Error) -> Fault {
+fn parse_error(error: &serde_json::Error) -> HttpRpcError {
     if error.is_data() {
-        Fault::invalid_request(format!("Not a JSON-RPC message: {error}"))
+        HttpRpcError::invalid_request(format!("Not a JSON-RPC message: {error}"))
     } else {
-        Fault::parse(format!("Not JSON: {error}"))
+        HttpRpcError::parse(format!("Not JSON: {error}"))
     }
 }
 
-enum Params<'a> {
+enum RawParams<'a> {
     Members(Members<'a>),
     SomethingElse,
 }
 
-fn message<'a>(parts: Envelope<'a, Params<'a>>) -> Result<Message<'a>, Fault> {
-    if parts.version.and_then(text_of).as_deref() != Some("2.0") {
-        return Err(Fault::invalid_request("The member `jsonrpc` must be \"2.0\"."));
+fn message<'a>(envelope: Envelope<'a, RawParams<'a>>) -> Result<RpcMessage<'a>, HttpRpcError> {
+    if envelope.version.and_then(text_of).as_deref() != Some("2.0") {
+        return Err(HttpRpcError::invalid_request("The member `jsonrpc` must be \"2.0\"."));
     }
-    let answers = parts.result.is_some() || parts.error.is_some();
-    if answers && parts.method.is_some() {
-        return Err(Fault::invalid_request("A message is either a request or an answer, not both."));
+    let answers = envelope.result.is_some() || envelope.error.is_some();
+    if answers && envelope.method.is_some() {
+        return Err(HttpRpcError::invalid_request("A message is either a request or an answer, not both."));
     }
-    let outcome = match (parts.result, parts.error) {
+    let outcome = match (envelope.result, envelope.error) {
         (Some(result), None) => Some(Ok(result)),
         (None, Some(error)) => Some(Err(error)),
         (Some(_), Some(_)) | (None, None) => None,
     };
-    let id = match parts.id.map(RawValue::get) {
+    let id = match envelope.id.map(RawValue::get) {
         None => None,
         Some(id) if is_id(id) => Some(id),
-        Some(_) if answers => return Ok(Message::Answer { id: None, outcome }),
+        Some(_) if answers => return Ok(RpcMessage::RpcResponse { id: None, outcome }),
         Some(_) => {
-            return Err(Fault::invalid_request(
+            return Err(HttpRpcError::invalid_request(
                 "The member `id` must be a string or a number of at most 256 bytes.",
             ));
         }
     };
-    let Some(method) = parts.method else {
+    let Some(method) = envelope.method else {
         if answers {
-            return Ok(Message::Answer { id, outcome });
+            return Ok(RpcMessage::RpcResponse { id, outcome });
         }
-        return Err(Fault::invalid_request("The member `method` is missing."));
+        return Err(HttpRpcError::invalid_request("The member `method` is missing."));
     };
-    let params = match parts.params {
+    let params = match envelope.params {
         None => Members::default(),
-        Some(Params::Members(members)) => members,
-        Some(Params::SomethingElse) => {
-            return Err(Fault::invalid_params("The member `params` must be an object.").maybe_for(id));
+        Some(RawParams::Members(members)) => members,
+        Some(RawParams::SomethingElse) => {
+            return Err(
+                HttpRpcError::invalid_params("The member `params` must be an object.").with_optional_id(id)
+            );
         }
     };
     Ok(match id {
-        Some(id) => Message::Request { id, method, params },
-        None => Message::Notification { method, params },
+        Some(id) => RpcMessage::Request { id, method, params },
+        None => RpcMessage::Notification { method, params },
     })
 }
 
 fn is_id(raw: &str) -> bool {
-    raw.len() <= LONGEST_ID
+    raw.len() <= MAX_ID_BYTES
         && raw.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit())
 }
 
-impl<'de> Deserialize<'de> for Params<'de> {
+impl<'de> Deserialize<'de> for RawParams<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Params<'de>;
+        struct ParamsVisitor;
+        impl<'de> Visitor<'de> for ParamsVisitor {
+            type Value = RawParams<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("params")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Members::deserialize(MapAccessDeserializer::new(map)).map(Params::Members)
+                Members::deserialize(MapAccessDeserializer::new(map)).map(RawParams::Members)
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Params::SomethingElse)
+                Ok(RawParams::SomethingElse)
             }
 
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Params::SomethingElse)
+                Ok(RawParams::SomethingElse)
             }
 
             fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-                Ok(Params::SomethingElse)
+                Ok(RawParams::SomethingElse)
             }
 
             fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-                Ok(Params::SomethingElse)
+                Ok(RawParams::SomethingElse)
             }
 
             fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-                Ok(Params::SomethingElse)
+                Ok(RawParams::SomethingElse)
             }
 
             fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-                Ok(Params::SomethingElse)
+                Ok(RawParams::SomethingElse)
             }
 
             fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-                Ok(Params::SomethingElse)
+                Ok(RawParams::SomethingElse)
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(ParamsVisitor)
     }
 }
 
@@ -165,8 +167,8 @@ mod tests {
     use super::*;
 
     fn request(body: &str) -> (String, String, Vec<(String, String)>) {
-        match read(body.as_bytes()).unwrap() {
-            Message::Request { id, method, params } => (
+        match parse(body.as_bytes()).unwrap() {
+            RpcMessage::Request { id, method, params } => (
                 id.to_owned(),
                 method.into_owned(),
                 params.iter().map(|(name, value)| (name.to_owned(), value.get().to_owned())).collect(),
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn values_keep_their_bytes() {
+    fn preserves_value_bytes() {
         let (id, method, params) = request(
             r#" {"params":{"name":"x","arguments":{"n":12345678901234567890,"f":1.50,"z":null , "a":1}},"jsonrpc":"2.0","id":1e2,"method":"tools/call","extra":[1]} "#,
         );
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_echoed_byte_for_byte() {
+    fn preserves_id_bytes() {
         for id in [r#""a""#, r#""\u0041""#, "0", "-7", "1.0", "99999999999999999999"] {
             let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
             assert_eq!(request(&body).0, id);
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_and_with_which_code() {
+    fn rejects_malformed_messages() {
         let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"m"}}"#, "x".repeat(300));
         let many = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{{},"k7":0}}}}"#,
@@ -228,33 +230,36 @@ mod tests {
             (long.as_str(), -32600),
             (many.as_str(), -32600),
         ] {
-            let fault = read(body.as_bytes()).expect_err(body);
-            assert_eq!(fault.code(), code, "{body}");
+            let rpc_error = parse(body.as_bytes()).expect_err(body);
+            assert_eq!(rpc_error.code(), code, "{body}");
         }
-        assert_eq!(read(b"\xff{}").unwrap_err().code(), -32700);
+        assert_eq!(parse(b"\xff{}").unwrap_err().code(), -32700);
     }
 
     #[test]
-    fn a_message_without_an_id_is_a_notification_and_one_with_a_result_an_answer() {
+    fn tells_notifications_from_responses() {
         assert!(matches!(
-            read(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).unwrap(),
-            Message::Notification { .. }
+            parse(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).unwrap(),
+            RpcMessage::Notification { .. }
         ));
-        assert!(matches!(read(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#).unwrap(), Message::Answer { .. }));
         assert!(matches!(
-            read(br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}"#).unwrap(),
-            Message::Answer { .. }
+            parse(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#).unwrap(),
+            RpcMessage::RpcResponse { .. }
+        ));
+        assert!(matches!(
+            parse(br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}"#).unwrap(),
+            RpcMessage::RpcResponse { .. }
         ));
     }
 
     #[test]
-    fn deep_values_do_not_exhaust_the_stack() {
+    fn accepts_deeply_nested_values() {
         let deep = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}{}}}}}"#,
             "[".repeat(200_000),
             "]".repeat(200_000)
         );
-        assert!(read(deep.as_bytes()).is_ok());
+        assert!(parse(deep.as_bytes()).is_ok());
     }
 
     /// Fuzz target `envelope`: an accepted message means the same to a generic JSON parser as it does here.
@@ -284,13 +289,13 @@ mod tests {
         // Members without a value are removed: most messages have no result.
         let message = message.prop_map(|text| text.replace("\"result\":,", "").replace(",\"result\":}", "}"));
         fuzz("envelope", &mutated(message, json::TOKENS), |text| {
-            let Ok(message) = read(text.as_bytes()) else { return Ok(()) };
+            let Ok(message) = parse(text.as_bytes()) else { return Ok(()) };
             let raw: Members<'_> = Members::read(&text).map_err(|e| TestCaseError::fail(e.to_string()))?;
             prop_assert!(raw.text("jsonrpc").as_deref() == Some("2.0"));
             let (id, method, params) = match &message {
-                Message::Request { id, method, params } => (Some(*id), method, params),
-                Message::Notification { method, params } => (None, method, params),
-                Message::Answer { .. } => {
+                RpcMessage::Request { id, method, params } => (Some(*id), method, params),
+                RpcMessage::Notification { method, params } => (None, method, params),
+                RpcMessage::RpcResponse { .. } => {
                     prop_assert!(raw.get("method").is_none());
                     prop_assert!(raw.get("result").is_some() || raw.get("error").is_some());
                     return Ok(());

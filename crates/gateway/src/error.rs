@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 
 /// Why the gateway can't start.
 #[derive(Debug, thiserror::Error)]
@@ -18,16 +18,16 @@ pub enum GatewayError {
     Io { address: SocketAddr, source: std::io::Error },
 }
 
-impl From<GatewayError> for Problem {
+impl From<GatewayError> for UserError {
     fn from(error: GatewayError) -> Self {
         let what = error.to_string();
         match error {
-            GatewayError::PortInUse(_) => Problem::new(ErrorCode::PortInUse, what)
-                .todo("End the program that uses it, or choose another port."),
+            GatewayError::PortInUse(_) => UserError::new(ErrorCode::PortInUse, what)
+                .with_hint("End the program that uses it, or choose another port."),
             GatewayError::NotLoopback(_) => {
-                Problem::new(ErrorCode::BadRequest, what).todo("Use 127.0.0.1 or [::1].")
+                UserError::new(ErrorCode::BadRequest, what).with_hint("Use 127.0.0.1 or [::1].")
             }
-            GatewayError::Io { .. } => Problem::new(ErrorCode::Internal, what),
+            GatewayError::Io { .. } => UserError::new(ErrorCode::Internal, what),
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use gatehouse_model::ClientId;
-use gatehouse_tools::{ByteBudget, Evict, KeptKind, Listening, Reservation, Surplus};
+use gatehouse_tools::{ByteBudget, ClientPresence, Evict, KeptKind, Reservation, Surplus};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
@@ -25,32 +25,32 @@ use tokio::time::{Instant, Sleep};
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Maximum number of events that are kept for a reader.
-const MOST_EVENTS: usize = 256;
+const MAX_EVENTS: usize = 256;
 
 /// Maximum total size of these events in bytes: a server may send large log messages, and a client may not
 /// read them.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Whether events carry ids and stay after they were read.
 #[derive(Debug)]
-enum Keeping {
+enum EventRetention {
     /// Events carry ids with this stream number, and stay within the budget of the client.
     Numbered { stream: u64, budget: Arc<ByteBudget>, client: ClientId },
     /// Events are dropped once they were read.
-    Passing,
+    Transient,
 }
 
 #[derive(Debug)]
 pub(crate) struct EventLog {
-    keeping: Keeping,
-    state: Mutex<State>,
+    retention: EventRetention,
+    state: Mutex<EventLogState>,
     /// Whether a reader is attached or about to attach. Changed only while the state is locked.
     listening: watch::Sender<bool>,
-    me: Weak<Self>,
+    reader_id: Weak<Self>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EventLogState {
     events: VecDeque<(u64, Bytes)>,
     /// Number of the last event.
     last: u64,
@@ -71,27 +71,27 @@ struct State {
 impl EventLog {
     /// An empty log whose events are dropped once they were read.
     pub(crate) fn passing() -> Arc<Self> {
-        Self::new(Keeping::Passing)
+        Self::new(EventRetention::Transient)
     }
 
     /// An empty log whose events carry ids with a stream number and stay, within the budget of a client.
     pub(crate) fn numbered(stream: u64, budget: &Arc<ByteBudget>, client: &ClientId) -> Arc<Self> {
-        Self::new(Keeping::Numbered { stream, budget: Arc::clone(budget), client: client.clone() })
+        Self::new(EventRetention::Numbered { stream, budget: Arc::clone(budget), client: client.clone() })
     }
 
-    fn new(keeping: Keeping) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
-            keeping,
+    fn new(retention: EventRetention) -> Arc<Self> {
+        Arc::new_cyclic(|reader_id| Self {
+            retention,
             state: Mutex::default(),
             listening: watch::Sender::new(true),
-            me: Weak::clone(me),
+            reader_id: Weak::clone(reader_id),
         })
     }
 
     /// Watches whether a reader is attached or about to attach. The creator counts as one until
     /// [`EventLog::abandon`].
-    pub(crate) fn listening(&self) -> Listening {
-        Listening::new(self.listening.subscribe())
+    pub(crate) fn listening(&self) -> ClientPresence {
+        ClientPresence::new(self.listening.subscribe())
     }
 
     /// Whether a reader is attached or about to attach.
@@ -173,15 +173,15 @@ impl EventLog {
         }
         state.last += 1;
         let number = state.last;
-        let id = match &self.keeping {
-            Keeping::Numbered { stream, .. } => Some((*stream, number)),
-            Keeping::Passing => None,
+        let id = match &self.retention {
+            EventRetention::Numbered { stream, .. } => Some((*stream, number)),
+            EventRetention::Transient => None,
         };
         let event = encode(id, pieces);
         state.bytes += event.len();
         state.events.push_back((number, event));
         // The newest event stays, however large: it may be the response.
-        while state.events.len() > MOST_EVENTS || (state.bytes > MOST_BYTES && state.events.len() > 1) {
+        while state.events.len() > MAX_EVENTS || (state.bytes > MAX_BYTES && state.events.len() > 1) {
             if let Some((_, dropped)) = state.events.pop_front() {
                 state.bytes = state.bytes.saturating_sub(dropped.len());
             }
@@ -195,10 +195,10 @@ impl EventLog {
 
     /// Updates the budget reservation after events or readers changed, and evicts the surplus once this log
     /// is unlocked.
-    fn settle(&self, mut state: MutexGuard<'_, State>) {
+    fn settle(&self, mut state: MutexGuard<'_, EventLogState>) {
         state.kept = None;
         let mut surplus = Surplus::default();
-        if let Keeping::Numbered { budget, client, .. } = &self.keeping
+        if let EventRetention::Numbered { budget, client, .. } = &self.retention
             && !self.is_listened()
         {
             if state.is_gone {
@@ -206,7 +206,7 @@ impl EventLog {
             }
             if state.bytes > 0 {
                 let kind = if state.ended.is_some() { KeptKind::Finished } else { KeptKind::Running };
-                let (kept, over) = budget.reserve(client, (kind, state.bytes), Weak::clone(&self.me));
+                let (kept, over) = budget.reserve(client, (kind, state.bytes), Weak::clone(&self.reader_id));
                 state.kept = Some(kept);
                 surplus = over;
             }
@@ -226,19 +226,19 @@ impl EventLog {
         (!state.is_gone).then(|| self.reader(state, after))
     }
 
-    fn reader(self: &Arc<Self>, mut state: MutexGuard<'_, State>, after: u64) -> EventReader {
+    fn reader(self: &Arc<Self>, mut state: MutexGuard<'_, EventLogState>, after: u64) -> EventReader {
         state.reader += 1;
         state.is_read = true;
         self.listening.send_replace(true);
         state.wake();
-        let me = state.reader;
+        let reader_id = state.reader;
         self.settle(state);
         EventReader {
             log: Arc::clone(self),
-            me,
+            reader_id,
             after,
-            quiet: Box::pin(tokio::time::sleep(KEEP_ALIVE)),
-            when_lost: None,
+            keep_alive: Box::pin(tokio::time::sleep(KEEP_ALIVE)),
+            on_disconnect: None,
         }
     }
 }
@@ -255,7 +255,7 @@ impl Evict for EventLog {
     }
 }
 
-impl State {
+impl EventLogState {
     fn clear(&mut self) {
         self.events = VecDeque::new();
         self.bytes = 0;
@@ -300,10 +300,10 @@ pub(crate) fn parse_id(text: &str) -> Option<(u64, u64)> {
 /// Reads a log for one connection.
 pub(crate) struct EventReader {
     log: Arc<EventLog>,
-    me: u64,
+    reader_id: u64,
     after: u64,
-    quiet: Pin<Box<Sleep>>,
-    when_lost: Option<Box<dyn FnOnce() + Send>>,
+    keep_alive: Pin<Box<Sleep>>,
+    on_disconnect: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl std::fmt::Debug for EventReader {
@@ -315,21 +315,21 @@ impl std::fmt::Debug for EventReader {
 impl Drop for EventReader {
     fn drop(&mut self) {
         let mut state = self.log.state.lock();
-        if state.reader == self.me {
+        if state.reader == self.reader_id {
             state.is_read = false;
             self.log.listening.send_replace(false);
         }
         self.log.settle(state);
-        if let Some(when_lost) = self.when_lost.take() {
-            when_lost();
+        if let Some(on_disconnect) = self.on_disconnect.take() {
+            on_disconnect();
         }
     }
 }
 
 impl EventReader {
     /// Sets the action for when the connection is lost before the log was read to its end.
-    pub(crate) fn when_lost(mut self, act: impl FnOnce() + Send + 'static) -> Self {
-        self.when_lost = Some(Box::new(act));
+    pub(crate) fn on_disconnect(mut self, act: impl FnOnce() + Send + 'static) -> Self {
+        self.on_disconnect = Some(Box::new(act));
         self
     }
 
@@ -337,18 +337,18 @@ impl EventReader {
     pub(crate) fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let this = &mut *self;
         let mut state = this.log.state.lock();
-        if state.reader != this.me {
+        if state.reader != this.reader_id {
             return Poll::Ready(None);
         }
-        let found = match &this.log.keeping {
-            Keeping::Passing => {
+        let found = match &this.log.retention {
+            EventRetention::Transient => {
                 let found = state.events.pop_front();
                 if let Some((_, event)) = &found {
                     state.bytes = state.bytes.saturating_sub(event.len());
                 }
                 found
             }
-            Keeping::Numbered { .. } => {
+            EventRetention::Numbered { .. } => {
                 let next = state.events.partition_point(|(number, _)| *number <= this.after);
                 state.events.get(next).cloned()
             }
@@ -356,18 +356,18 @@ impl EventReader {
         if let Some((number, event)) = found {
             this.after = number;
             drop(state);
-            this.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
+            this.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
             return Poll::Ready(Some(event));
         }
         if state.ended.is_some() {
             drop(state);
-            this.when_lost = None;
+            this.on_disconnect = None;
             return Poll::Ready(None);
         }
         state.waker = Some(cx.waker().clone());
         drop(state);
-        if this.quiet.as_mut().poll(cx).is_ready() {
-            this.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
+        if this.keep_alive.as_mut().poll(cx).is_ready() {
+            this.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
             return Poll::Ready(Some(Bytes::from_static(b": waiting\n\n")));
         }
         Poll::Pending
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_data_gets_its_own_prefix() {
+    fn prefixes_every_data_line() {
         for (pieces, written) in [
             (vec!["{}"], "data: {}\n\n"),
             (vec!["{\n\"a\":", "1}"], "data: {\ndata: \"a\":1}\n\n"),
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_reader_resumes_and_ends_the_first() {
+    async fn second_reader_resumes_and_ends_first() {
         let log = numbered(&budget());
         let mut first = log.read();
         log.push(one("a"));
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn comments_keep_a_quiet_stream_open() {
+    async fn sends_keep_alive_comments() {
         let log = EventLog::passing();
         let mut reader = log.read();
         let started = Instant::now();
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_unread_log_is_bounded_and_keeps_its_answer() {
+    async fn bounds_unread_events_and_keeps_response() {
         let log = EventLog::passing();
         for n in 0..10_000 {
             log.push(one(&n.to_string()));
@@ -457,20 +457,20 @@ mod tests {
         while let Some(event) = next(&mut reader).await {
             read.push(event);
         }
-        assert_eq!(read.len(), MOST_EVENTS);
+        assert_eq!(read.len(), MAX_EVENTS);
         assert_eq!(read.last().unwrap(), "data: answer\n\n");
         assert_eq!(log.bytes(), 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_unread_log_is_bounded_in_bytes_and_keeps_its_answer() {
+    async fn bounds_unread_bytes_and_keeps_response() {
         let log = EventLog::passing();
-        let large = "x".repeat(MOST_BYTES / 8);
+        let large = "x".repeat(MAX_BYTES / 8);
         for _ in 0..100 {
             log.push(one(&large));
-            assert!(log.bytes() <= MOST_BYTES);
+            assert!(log.bytes() <= MAX_BYTES);
         }
-        let answer = "y".repeat(MOST_BYTES + 1);
+        let answer = "y".repeat(MAX_BYTES + 1);
         log.finish(one(&answer));
         let mut reader = log.read();
         assert_eq!(next(&mut reader).await.unwrap().len(), "data: ".len() + answer.len() + 2);
@@ -478,13 +478,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_goes_away_before_the_end_is_noticed() {
+    async fn reports_reader_lost_before_end() {
         for (finished, lost) in [(true, false), (false, true)] {
             let noticed = Arc::new(std::sync::atomic::AtomicBool::new(false));
             let log = EventLog::passing();
             let flag = Arc::clone(&noticed);
             let mut reader =
-                log.read().when_lost(move || flag.store(true, std::sync::atomic::Ordering::SeqCst));
+                log.read().on_disconnect(move || flag.store(true, std::sync::atomic::Ordering::SeqCst));
             assert!(log.is_read());
             if finished {
                 log.end();

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gatehouse_model::ClientId;
-use gatehouse_tools::{ByteBudget, CallEnd, Evict, KeptKind, Reservation};
+use gatehouse_tools::{ByteBudget, CallResponse, Evict, KeptKind, Reservation};
 use parking_lot::Mutex;
 
-use crate::inquiries::error;
+use crate::server_requests::internal_error;
 
 /// The kept outcome of one call.
 pub(crate) struct KeptEnd {
-    end: Mutex<Option<CallEnd>>,
+    end: Mutex<Option<CallResponse>>,
     counted: Mutex<Option<Reservation>>,
     /// Whether the client has come back and waits for the outcome. It isn't counted or evicted then.
     is_awaited: Arc<AtomicBool>,
@@ -21,7 +21,7 @@ pub(crate) struct KeptEnd {
 impl KeptEnd {
     /// Keeps an outcome, and counts it unless the client already waits for it.
     pub(crate) fn new(
-        end: CallEnd,
+        end: CallResponse,
         is_awaited: Arc<AtomicBool>,
         (budget, client): (&Arc<ByteBudget>, &ClientId),
     ) -> Arc<Self> {
@@ -36,11 +36,13 @@ impl KeptEnd {
     }
 
     /// Takes the outcome; a JSON-RPC error if it was evicted.
-    pub(crate) fn take(&self) -> CallEnd {
+    pub(crate) fn take(&self) -> CallResponse {
         *self.counted.lock() = None;
         let end = self.end.lock().take();
         end.unwrap_or_else(|| {
-            CallEnd::Error(error("The result was dropped, because too much waited for this client."))
+            CallResponse::Error(internal_error(
+                "The result was dropped, because too much waited for this client.",
+            ))
         })
     }
 }
@@ -72,13 +74,13 @@ mod tests {
             let keep = |bytes: usize, is_awaited: bool| {
                 let raw = RawValue::from_string("1".repeat(bytes)).unwrap();
                 let is_awaited = Arc::new(AtomicBool::new(is_awaited));
-                KeptEnd::new(CallEnd::Result(raw), is_awaited, (&budget, &"client".into()))
+                KeptEnd::new(CallResponse::Result(raw), is_awaited, (&budget, &"client".into()))
             };
             let first = keep(bytes, is_awaited);
             let second = keep(later, false);
             assert!(budget.bytes() <= 10, "{what}");
-            assert_eq!(matches!(first.take(), CallEnd::Result(_)), is_there, "{what}");
-            assert!(matches!(second.take(), CallEnd::Result(_)), "{what}");
+            assert_eq!(matches!(first.take(), CallResponse::Result(_)), is_there, "{what}");
+            assert!(matches!(second.take(), CallResponse::Result(_)), "{what}");
             assert_eq!(budget.bytes(), 0, "{what}");
         }
     }

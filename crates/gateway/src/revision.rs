@@ -67,7 +67,7 @@ impl Revision {
 
 /// Whether a version string, known or not, belongs to the revisions without a handshake. Dates compare as
 /// text.
-pub(crate) fn names_stateless(text: &str) -> bool {
+pub(crate) fn is_stateless_version(text: &str) -> bool {
     text >= Revision::STATELESS.as_str()
 }
 
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_initialize_agrees_on() {
+    fn negotiates_initialize_revision() {
         for (asked, agreed) in [
             ("2024-11-05", "2024-11-05"),
             ("2025-03-26", "2025-03-26"),
@@ -94,9 +94,9 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_as_stateless() {
-        assert!(names_stateless("2026-07-28"));
-        assert!(names_stateless("2027-01-01"));
-        assert!(!names_stateless("2025-11-25"));
+    fn classifies_stateless_versions() {
+        assert!(is_stateless_version("2026-07-28"));
+        assert!(is_stateless_version("2027-01-01"));
+        assert!(!is_stateless_version("2025-11-25"));
     }
 }

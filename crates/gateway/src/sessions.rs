@@ -12,37 +12,37 @@ use std::time::Duration;
 
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ClientId, SessionId};
-use gatehouse_tools::{Caller, Era, Peer, ServerAnswer};
+use gatehouse_tools::{Caller, Peer, ProtocolFamily, ServerRequestResult};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::abilities::Abilities;
-use crate::changed::Changed;
+use crate::changed_lists::ChangedLists;
+use crate::client_capabilities::ClientCapabilities;
 use crate::clients::ClientState;
 use crate::event_log::EventLog;
+use crate::resource_subscriptions::{ResourceRef, ResourceSubscriptions};
 use crate::revision::Revision;
-use crate::watches::{Watched, Watches};
 
 /// A session that was unused for this long ends.
-pub(crate) const LONGEST_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Maximum number of sessions per client. Opening another one ends the longest idle one.
-pub(crate) const MOST_PER_CLIENT: usize = 64;
+pub(crate) const MAX_SESSIONS_PER_CLIENT: usize = 64;
 
 /// Maximum number of calls in flight per session.
-const MOST_CALLS: usize = 1024;
+const MAX_CALLS_IN_FLIGHT: usize = 1024;
 
 /// Maximum number of open server requests to the client per session.
-const MOST_ASKS: usize = 64;
+const MAX_SERVER_REQUESTS: usize = 64;
 
 /// How long a finished stream can be resumed.
-const KEEP_FINISHED: Duration = Duration::from_secs(300);
+const FINISHED_STREAM_TTL: Duration = Duration::from_secs(300);
 
 /// Maximum number of finished streams kept per session, and below their maximum total size in bytes.
-const MOST_FINISHED: usize = 64;
-const MOST_FINISHED_BYTES: usize = 16 * 1024 * 1024;
+const MAX_FINISHED_STREAMS: usize = 64;
+const MAX_FINISHED_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
 pub(crate) struct Session {
     pub(crate) id: SessionId,
@@ -51,64 +51,64 @@ pub(crate) struct Session {
     /// The negotiated revision.
     pub(crate) revision: Revision,
     /// The declared client capabilities.
-    pub(crate) abilities: Abilities,
+    pub(crate) client_capabilities: ClientCapabilities,
     /// The resources that the client subscribed to.
-    pub(crate) watches: Watches,
+    pub(crate) resource_subscriptions: ResourceSubscriptions,
     /// Cancelled when the session ends. The cancel tokens of its calls are children of this one.
     pub(crate) ended: CancellationToken,
     says: Option<String>,
-    began: Instant,
-    /// Milliseconds from `began` to the last use.
-    used: AtomicU64,
+    opened_at: Instant,
+    /// Milliseconds from `opened_at` to the last use.
+    last_used_ms: AtomicU64,
     calls: Mutex<HashMap<Box<str>, CancellationToken>>,
-    asks: Mutex<Asks>,
+    server_requests: Mutex<ServerRequests>,
     log_level: Mutex<Option<LogLevel>>,
-    streams: Mutex<Streams>,
+    streams: Mutex<SessionStreams>,
 }
 
 /// Open server requests to the client.
 #[derive(Default)]
-struct Asks {
+struct ServerRequests {
     next: u64,
-    open: HashMap<String, oneshot::Sender<ServerAnswer>>,
+    open: HashMap<String, oneshot::Sender<ServerRequestResult>>,
 }
 
 /// What `initialize` determines about a session.
-pub(crate) struct Introduced {
+pub(crate) struct SessionInit {
     /// The negotiated revision.
     pub(crate) revision: Revision,
     /// The declared client capabilities.
-    pub(crate) abilities: Abilities,
+    pub(crate) client_capabilities: ClientCapabilities,
     /// Name and version that the client identifies itself with.
     pub(crate) says: Option<String>,
 }
 
 #[derive(Default)]
-struct Streams {
+struct SessionStreams {
     next: u64,
     numbered: VecDeque<(u64, Arc<EventLog>)>,
     standing: Option<Arc<EventLog>>,
     /// Lists that changed without certainty that the client knows: there was no GET stream to notify it, or
     /// the notification is in the current GET stream and hasn't been read.
-    untold: Changed,
+    unannounced: ChangedLists,
 }
 
 impl Session {
-    fn new(id: SessionId, client: Arc<ClientState>, introduced: Introduced) -> Self {
-        let Introduced { revision, abilities, says } = introduced;
+    fn new(id: SessionId, client: Arc<ClientState>, init: SessionInit) -> Self {
+        let SessionInit { revision, client_capabilities, says } = init;
         Self {
-            ended: client.gone.child_token(),
+            ended: client.disconnected.child_token(),
             id,
             client,
             revision,
-            abilities,
-            watches: Watches::default(),
+            client_capabilities,
+            resource_subscriptions: ResourceSubscriptions::default(),
             log_level: Mutex::default(),
             says,
-            began: Instant::now(),
-            used: AtomicU64::new(0),
+            opened_at: Instant::now(),
+            last_used_ms: AtomicU64::new(0),
             calls: Mutex::default(),
-            asks: Mutex::default(),
+            server_requests: Mutex::default(),
             streams: Mutex::default(),
         }
     }
@@ -120,12 +120,12 @@ impl Session {
             session: Some(self.id.clone()),
             says: self.says.clone(),
             peer,
-            era: Era::Stateful,
+            era: ProtocolFamily::Stateful,
         }
     }
 
     /// How the client identified itself in `initialize`.
-    pub(crate) fn says(&self) -> Option<&str> {
+    pub(crate) fn client_info(&self) -> Option<&str> {
         self.says.as_deref()
     }
 
@@ -140,12 +140,12 @@ impl Session {
 
     /// Records a use of the session.
     pub(crate) fn touch(&self) {
-        let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.used.store(millis, Ordering::Relaxed);
+        let millis = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_used_ms.store(millis, Ordering::Relaxed);
     }
 
     fn last_used(&self) -> Instant {
-        self.began + Duration::from_millis(self.used.load(Ordering::Relaxed))
+        self.opened_at + Duration::from_millis(self.last_used_ms.load(Ordering::Relaxed))
     }
 
     fn is_busy(&self) -> bool {
@@ -155,14 +155,14 @@ impl Session {
 
     /// Registers a call under its request id. `None` if that id is in flight or the session has too many
     /// calls.
-    pub(crate) fn begin_call(self: &Arc<Self>, id: &str) -> Option<CallPlace> {
+    pub(crate) fn register_call(self: &Arc<Self>, id: &str) -> Option<InFlightCall> {
         let cancel = self.ended.child_token();
         let mut calls = self.calls.lock();
-        if calls.len() >= MOST_CALLS || calls.contains_key(id) {
+        if calls.len() >= MAX_CALLS_IN_FLIGHT || calls.contains_key(id) {
             return None;
         }
         calls.insert(id.into(), cancel.clone());
-        Some(CallPlace { session: Arc::clone(self), id: id.into(), cancel })
+        Some(InFlightCall { session: Arc::clone(self), id: id.into(), cancel })
     }
 
     /// Cancels the call with this request id, if it is in flight.
@@ -175,34 +175,34 @@ impl Session {
 
     /// Registers a server request to the client. Returns its id and the receiver for the answer; `None` if
     /// too many are open.
-    pub(crate) fn ask(&self) -> Option<(String, oneshot::Receiver<ServerAnswer>)> {
-        let mut asks = self.asks.lock();
-        if asks.open.len() >= MOST_ASKS {
+    pub(crate) fn open_request(&self) -> Option<(String, oneshot::Receiver<ServerRequestResult>)> {
+        let mut server_requests = self.server_requests.lock();
+        if server_requests.open.len() >= MAX_SERVER_REQUESTS {
             return None;
         }
-        asks.next += 1;
-        let id = format!("gatehouse-{}", asks.next);
+        server_requests.next += 1;
+        let id = format!("gatehouse-{}", server_requests.next);
         let (answer, wait) = oneshot::channel();
-        asks.open.insert(id.clone(), answer);
+        server_requests.open.insert(id.clone(), answer);
         Some((id, wait))
     }
 
     /// Removes a server request. `true` if it was still open.
-    pub(crate) fn forget_ask(&self, id: &str) -> bool {
-        self.asks.lock().open.remove(id).is_some()
+    pub(crate) fn withdraw_request(&self, id: &str) -> bool {
+        self.server_requests.lock().open.remove(id).is_some()
     }
 
     /// Delivers the client's answer to a server request.
-    pub(crate) fn answered(&self, id: &str, answer: ServerAnswer) {
-        let open = self.asks.lock().open.remove(id);
+    pub(crate) fn handle_response(&self, id: &str, answer: ServerRequestResult) {
+        let open = self.server_requests.lock().open.remove(id);
         if open.is_none_or(|open| open.send(answer).is_err()) {
             tracing::debug!("a client answered what it was not asked, or too late");
         }
     }
 
     /// Notifies the client that a resource changed, if it subscribed to it.
-    pub(crate) fn updated(&self, watched: &Watched) {
-        let Some(uri) = self.watches.uri(watched) else { return };
+    pub(crate) fn notify_resource_updated(&self, resource: &ResourceRef) {
+        let Some(uri) = self.resource_subscriptions.uri(resource) else { return };
         let log = self.streams.lock().standing.clone();
         // The GET stream can't be resumed, so events without a reader would be kept in vain.
         if let Some(log) = log.filter(|log| log.is_listened()) {
@@ -244,7 +244,7 @@ impl Session {
     }
 
     /// Starts the GET stream, which carries what doesn't belong to a request. Ends the previous one.
-    pub(crate) fn stand(&self) -> Arc<EventLog> {
+    pub(crate) fn open_standing_stream(&self) -> Arc<EventLog> {
         let log = EventLog::passing();
         if self.ended.is_cancelled() {
             log.end();
@@ -252,9 +252,9 @@ impl Session {
         let mut streams = self.streams.lock();
         let before = streams.standing.replace(Arc::clone(&log));
         if before.as_ref().is_some_and(|before| before.is_drained()) {
-            streams.untold = Changed::default();
+            streams.unannounced = ChangedLists::default();
         }
-        say(&log, streams.untold);
+        push_list_changes(&log, streams.unannounced);
         drop(streams);
         if let Some(before) = before {
             before.end();
@@ -263,27 +263,27 @@ impl Session {
     }
 
     /// Notifies the client of changed lists.
-    pub(crate) fn lists_changed(&self, changed: Changed) {
+    pub(crate) fn notify_lists_changed(&self, changed: ChangedLists) {
         let mut streams = self.streams.lock();
         if let Some(log) = streams.standing.clone() {
             if log.is_drained() {
-                streams.untold = Changed::default();
+                streams.unannounced = ChangedLists::default();
             }
             // Changes whose notification wasn't read yet aren't announced again.
-            say(&log, changed.without(streams.untold));
+            push_list_changes(&log, changed.without(streams.unannounced));
         }
-        streams.untold = streams.untold.or(changed);
+        streams.unannounced = streams.unannounced.or(changed);
     }
 
     /// Records that the client has just read these lists.
-    pub(crate) fn lists_read(&self, read: Changed) {
+    pub(crate) fn mark_lists_read(&self, read: ChangedLists) {
         let mut streams = self.streams.lock();
-        streams.untold = streams.untold.without(read);
+        streams.unannounced = streams.unannounced.without(read);
     }
 
     fn end(&self) {
         self.ended.cancel();
-        let Streams { numbered, standing, .. } = std::mem::take(&mut *self.streams.lock());
+        let SessionStreams { numbered, standing, .. } = std::mem::take(&mut *self.streams.lock());
         if let Some(log) = standing {
             log.end();
         }
@@ -295,18 +295,18 @@ impl Session {
     }
 }
 
-fn say(log: &EventLog, changed: Changed) {
+fn push_list_changes(log: &EventLog, changed: ChangedLists) {
     for method in changed.methods() {
         let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
         log.push(std::iter::once(text.as_bytes()));
     }
 }
 
-impl Streams {
+impl SessionStreams {
     fn prune(&mut self) {
         let now = Instant::now();
         self.numbered.retain(|(_, log)| {
-            let is_over = log.ended().is_some_and(|at| now.duration_since(at) >= KEEP_FINISHED);
+            let is_over = log.ended().is_some_and(|at| now.duration_since(at) >= FINISHED_STREAM_TTL);
             if is_over {
                 log.forget();
             }
@@ -318,7 +318,7 @@ impl Streams {
         };
         loop {
             let (count, bytes) = finished(self);
-            if count <= MOST_FINISHED && bytes <= MOST_FINISHED_BYTES {
+            if count <= MAX_FINISHED_STREAMS && bytes <= MAX_FINISHED_STREAM_BYTES {
                 return;
             }
             let oldest = self.numbered.iter().position(|(_, log)| log.ended().is_some());
@@ -329,13 +329,13 @@ impl Streams {
 }
 
 /// Registration of a call in flight. Removed on drop.
-pub(crate) struct CallPlace {
+pub(crate) struct InFlightCall {
     session: Arc<Session>,
     id: Box<str>,
     pub(crate) cancel: CancellationToken,
 }
 
-impl Drop for CallPlace {
+impl Drop for InFlightCall {
     fn drop(&mut self) {
         self.session.calls.lock().remove(&self.id);
         self.session.touch();
@@ -348,30 +348,30 @@ pub(crate) struct Sessions {
 }
 
 /// A newly opened session, and the session that was ended to make room for it, if any.
-pub(crate) type Opened = (Arc<Session>, Option<Arc<Session>>);
+pub(crate) type OpenedSession = (Arc<Session>, Option<Arc<Session>>);
 
 impl Sessions {
     /// Opens a session. If its client has too many, ends the longest idle one and returns it too; sessions in
     /// use are ended last.
-    pub(crate) fn open(&self, id: SessionId, client: &Arc<ClientState>, introduced: Introduced) -> Opened {
-        let session = Arc::new(Session::new(id.clone(), Arc::clone(client), introduced));
+    pub(crate) fn open(&self, id: SessionId, client: &Arc<ClientState>, init: SessionInit) -> OpenedSession {
+        let session = Arc::new(Session::new(id.clone(), Arc::clone(client), init));
         let mut open = self.open.write();
         let mut own: Vec<&Arc<Session>> =
             open.values().filter(|other| other.client.entry.id == client.entry.id).collect();
-        let surplus = if own.len() >= MOST_PER_CLIENT {
+        let evicted = if own.len() >= MAX_SESSIONS_PER_CLIENT {
             own.sort_by_key(|other| (other.is_busy(), other.last_used()));
             own.first().map(|oldest| oldest.id.clone())
         } else {
             None
         };
-        let surplus = surplus.and_then(|oldest| open.remove(&oldest));
+        let evicted = evicted.and_then(|oldest| open.remove(&oldest));
         open.insert(id, Arc::clone(&session));
         drop(open);
         client.session_opened();
-        if let Some(ended) = &surplus {
+        if let Some(ended) = &evicted {
             ended.end();
         }
-        (session, surplus)
+        (session, evicted)
     }
 
     /// The session with this id, if it belongs to this client and hasn't ended. Counts as a use.
@@ -402,8 +402,8 @@ impl Sessions {
     pub(crate) fn end_idle(&self) -> Vec<Arc<Session>> {
         let now = Instant::now();
         self.end_where(|session| {
-            session.client.gone.is_cancelled()
-                || !session.is_busy() && now.duration_since(session.last_used()) >= LONGEST_IDLE
+            session.client.disconnected.is_cancelled()
+                || !session.is_busy() && now.duration_since(session.last_used()) >= IDLE_TIMEOUT
         })
     }
 
@@ -415,8 +415,10 @@ impl Sessions {
     }
 
     /// Ends the sessions of one client that were opened with an invalidated token, and returns them.
-    pub(crate) fn end_of(&self, client: &ClientId) -> Vec<Arc<Session>> {
-        self.end_where(|session| session.client.entry.id == *client && session.client.gone.is_cancelled())
+    pub(crate) fn end_for_client(&self, client: &ClientId) -> Vec<Arc<Session>> {
+        self.end_where(|session| {
+            session.client.entry.id == *client && session.client.disconnected.is_cancelled()
+        })
     }
 
     /// Ends all sessions and returns them.
@@ -434,16 +436,16 @@ impl Sessions {
     }
 
     /// Notifies the sessions that subscribed to a resource.
-    pub(crate) fn updated(&self, watched: &Watched) {
+    pub(crate) fn notify_resource_updated(&self, resource: &ResourceRef) {
         for session in self.open.read().values() {
-            session.updated(watched);
+            session.notify_resource_updated(resource);
         }
     }
 
     /// Notifies all sessions of changed lists.
-    pub(crate) fn lists_changed(&self, changed: Changed) {
+    pub(crate) fn notify_lists_changed(&self, changed: ChangedLists) {
         for session in self.open.read().values() {
-            session.lists_changed(changed);
+            session.notify_lists_changed(changed);
         }
     }
 }
@@ -457,7 +459,7 @@ mod tests {
     use super::*;
 
     fn client(id: &str) -> Arc<ClientState> {
-        Arc::new(ClientState::unseen(ClientEntry {
+        Arc::new(ClientState::new_for_test(ClientEntry {
             id: ClientId::new(id),
             name: "Agent".into(),
             token_sha256: String::new(),
@@ -467,8 +469,8 @@ mod tests {
 
     fn open(sessions: &Sessions, id: &str, client: &Arc<ClientState>) -> Arc<Session> {
         let revision = Revision::V2025November;
-        let introduced = Introduced { revision, abilities: Abilities::default(), says: None };
-        sessions.open(SessionId::new(id), client, introduced).0
+        let init = SessionInit { revision, client_capabilities: ClientCapabilities::default(), says: None };
+        sessions.open(SessionId::new(id), client, init).0
     }
 
     fn ids(ended: &[Arc<Session>]) -> Vec<&str> {
@@ -476,17 +478,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_session_that_nobody_used_for_a_day_ends() {
+    async fn ends_sessions_idle_for_a_day() {
         let (sessions, client) = (Sessions::default(), client("cli-1"));
         let listens = open(&sessions, "listens", &client);
-        let reader = listens.stand().read();
+        let reader = listens.open_standing_stream().read();
         let calls = open(&sessions, "calls", &client);
-        let place = calls.begin_call("1").unwrap();
+        let place = calls.register_call("1").unwrap();
         open(&sessions, "used", &client);
         open(&sessions, "idle", &client);
-        advance(LONGEST_IDLE / 2).await;
+        advance(IDLE_TIMEOUT / 2).await;
         assert!(sessions.find("used", &client).is_some());
-        advance(LONGEST_IDLE / 2).await;
+        advance(IDLE_TIMEOUT / 2).await;
         assert_eq!(ids(&sessions.end_idle()), ["idle"]);
         // Nothing keeps them busy any more. The idle time starts over when the last call ends.
         drop(reader);
@@ -494,16 +496,16 @@ mod tests {
         let mut ended = sessions.end_idle();
         ended.sort_by(|one, other| one.id.cmp(&other.id));
         assert_eq!(ids(&ended), ["listens"]);
-        advance(LONGEST_IDLE).await;
+        advance(IDLE_TIMEOUT).await;
         assert_eq!(sessions.end_idle().len(), 2);
         assert!(sessions.find("calls", &client).is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn sessions_of_a_client_that_is_gone_are_found_by_nobody() {
+    async fn hides_sessions_of_disconnected_client() {
         let (sessions, client) = (Sessions::default(), client("cli-1"));
         open(&sessions, "before", &client);
-        client.gone.cancel();
+        client.disconnected.cancel();
         open(&sessions, "after", &client);
         assert!(sessions.find("before", &client).is_none());
         assert!(sessions.find("after", &client).is_none());
@@ -511,7 +513,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn finished_streams_are_kept_for_a_while_and_not_without_bound() {
+    async fn bounds_finished_streams() {
         let (sessions, client) = (Sessions::default(), client("cli-1"));
         let session = open(&sessions, "s", &client);
         let budget = ByteBudget::new(ByteLimits::default());
@@ -526,18 +528,18 @@ mod tests {
         };
         let running = keep("", false);
         let first = keep("x", true);
-        for _ in 1..MOST_FINISHED {
+        for _ in 1..MAX_FINISHED_STREAMS {
             keep("x", true);
         }
         assert!(session.stream(first).is_some());
         keep("x", true);
         assert!(session.stream(first).is_none());
         // The total size is limited too.
-        let large = "x".repeat(MOST_FINISHED_BYTES / 2);
+        let large = "x".repeat(MAX_FINISHED_STREAM_BYTES / 2);
         let (one, two) = (keep(&large, true), keep(&large, true));
         assert!(session.stream(one).is_none());
         assert!(session.stream(two).is_some());
-        advance(KEEP_FINISHED).await;
+        advance(FINISHED_STREAM_TTL).await;
         keep("x", true);
         assert!(session.stream(two).is_none());
         assert!(session.stream(running).is_some());

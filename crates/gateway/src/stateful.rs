@@ -10,70 +10,75 @@ use std::sync::Arc;
 use gatehouse_mcp_wire::headers::PROTOCOL_VERSION;
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::{Event, SessionId};
-use gatehouse_tools::CallEnd;
+use gatehouse_tools::CallResponse;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 use serde_json::value::RawValue;
 
-use crate::abilities::Abilities;
-use crate::calls::{self, Exchange, RunningCall, WhenLost};
-use crate::changed::Changed;
+use crate::calls::{self, CallExchange, OnDisconnect, RunningCall};
+use crate::changed_lists::ChangedLists;
+use crate::client_capabilities::ClientCapabilities;
 use crate::clients::ClientState;
-use crate::doorstep::Accepts;
-use crate::errands::Errand;
 use crate::event_log::{self, EventLog};
-use crate::fault::Fault;
-use crate::gateway::Core;
-use crate::inquiries::SessionAsk;
-use crate::intake::{Asked, Step, is_stateless, session_id};
-use crate::introduction;
-use crate::mirror::{self, LAST_EVENT_ID};
-use crate::reply::{self, Answer, ReplyBody};
+use crate::gateway::GatewayState;
+use crate::http_handler::{HandlerOutcome, RpcRequest, is_stateless, session_id};
+use crate::http_response::{self, GatewayBody, RpcResponse};
+use crate::initialize;
+use crate::mcp_headers::{self, LAST_EVENT_ID};
+use crate::request_guard::Accepts;
+use crate::resource_subscriptions::{self, ResourceRef};
 use crate::revision::Revision;
-use crate::sessions::{Introduced, Session};
+use crate::rpc_error::HttpRpcError;
+use crate::server_requests::SessionPeer;
+use crate::service_request::ServiceRequest;
+use crate::sessions::{Session, SessionInit};
 use crate::token;
-use crate::watches::{self, Watched};
 
 /// Opens a session.
-pub(crate) fn initialize(asked: &Asked<'_>) -> Result<Response<ReplyBody>, Fault> {
-    let version = asked
+pub(crate) fn initialize(request: &RpcRequest<'_>) -> Result<Response<GatewayBody>, HttpRpcError> {
+    let version = request
         .params
         .text("protocolVersion")
-        .ok_or_else(|| Fault::invalid_params("The member `protocolVersion` must be a text."))?;
-    if let Some(header) = mirror::header(asked.headers, &PROTOCOL_VERSION)?
+        .ok_or_else(|| HttpRpcError::invalid_params("The member `protocolVersion` must be a text."))?;
+    if let Some(header) = mcp_headers::header(request.headers, &PROTOCOL_VERSION)?
         && header != version
     {
-        return Err(Fault::invalid_request(
+        return Err(HttpRpcError::invalid_request(
             "The header MCP-Protocol-Version is not the version in the body.",
         ));
     }
     let agreed = Revision::negotiate(&version);
-    let random = token::random::<16>()
-        .map_err(|problem| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, -32603, problem.to_string()))?;
+    let random = token::random::<16>().map_err(|problem| {
+        HttpRpcError::new(StatusCode::INTERNAL_SERVER_ERROR, -32603, problem.to_string())
+    })?;
     let id = SessionId::new(format!("ses-{}", hex::encode(random)));
-    let says = asked.params.get("clientInfo").and_then(|info| asked.client.take_info(info));
-    let abilities = Abilities::of(asked.params.get("capabilities"));
-    let introduced = Introduced { revision: agreed, abilities, says };
-    let (session, surplus) = asked.core.sessions.open(id, asked.client, introduced);
-    if let Some(ended) = surplus {
-        asked.core.after_session(&ended);
+    let says = request.params.get("clientInfo").and_then(|info| request.client.record_client_info(info));
+    let client_capabilities = ClientCapabilities::parse(request.params.get("capabilities"));
+    let init = SessionInit { revision: agreed, client_capabilities, says };
+    let (session, evicted) = request.gateway.sessions.open(id, request.client, init);
+    if let Some(ended) = evicted {
+        request.gateway.on_session_ended(&ended);
     }
-    asked.core.events.emit(Event::ClientConnected {
-        client: asked.client.entry.id.clone(),
-        says: session.says().map(str::to_owned),
+    request.gateway.events.emit(Event::ClientConnected {
+        client: request.client.entry.id.clone(),
+        says: session.client_info().map(str::to_owned),
     });
-    tracing::debug!(client = %asked.client.entry.id, session = %session.id, version = agreed.as_str(), "a session began");
-    let answer = asked.answer(&Answer::result(introduction::initialize(agreed)));
-    Ok(reply::with_session(answer, session.id.as_str()))
+    tracing::debug!(client = %request.client.entry.id, session = %session.id, version = agreed.as_str(), "a session began");
+    let answer = request.response(&RpcResponse::result(initialize::initialize(agreed)));
+    Ok(http_response::with_session_id(answer, session.id.as_str()))
 }
 
 /// The session that a request names, if it belongs to this client. The `MCP-Protocol-Version` header, if
 /// present, must name a revision that has sessions; it isn't compared with the negotiated one.
-fn session(core: &Core, client: &ClientState, headers: &HeaderMap) -> Result<Arc<Session>, Fault> {
-    let found = core.sessions.find(session_id(headers)?, client).ok_or_else(|| {
-        Fault::new(StatusCode::NOT_FOUND, -32001, "Session not found: begin anew with initialize.")
+fn session(
+    gateway: &GatewayState,
+    client: &ClientState,
+    headers: &HeaderMap,
+) -> Result<Arc<Session>, HttpRpcError> {
+    let found = gateway.sessions.find(session_id(headers)?, client).ok_or_else(|| {
+        HttpRpcError::new(StatusCode::NOT_FOUND, -32001, "Session not found: begin anew with initialize.")
     })?;
-    let known = match mirror::header(headers, &PROTOCOL_VERSION) {
+    let known = match mcp_headers::header(headers, &PROTOCOL_VERSION) {
         Ok(None) => true,
         Ok(Some(version)) => Revision::parse(version).is_some_and(|version| version != Revision::STATELESS),
         Err(_) => false,
@@ -81,181 +86,198 @@ fn session(core: &Core, client: &ClientState, headers: &HeaderMap) -> Result<Arc
     if known {
         Ok(found)
     } else {
-        Err(Fault::invalid_request("The header MCP-Protocol-Version names no version that has sessions."))
+        Err(HttpRpcError::invalid_request(
+            "The header MCP-Protocol-Version names no version that has sessions.",
+        ))
     }
 }
 
 /// Serves one request in its session.
-pub(crate) fn request(asked: &Asked<'_>) -> Result<Step, Fault> {
-    let session = session(asked.core, asked.client, asked.headers)?;
-    match asked.method {
-        "logging/setLevel" => set_log_level(asked, &session),
-        "ping" => Ok(Step::Done(asked.answer(&Answer::result("{}")))),
+pub(crate) fn request(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
+    let session = session(request.gateway, request.client, request.headers)?;
+    match request.method {
+        "logging/setLevel" => set_log_level(request, &session),
+        "ping" => Ok(HandlerOutcome::Done(request.response(&RpcResponse::result("{}")))),
         "tools/list" => {
-            session.lists_read(Changed { tools: true, ..Changed::default() });
-            let page = asked.core.tool_list().page(asked.params, session.revision)?;
-            Ok(Step::Done(asked.answer(&Answer::result(page))))
+            session.mark_lists_read(ChangedLists { tools: true, ..ChangedLists::default() });
+            let page = request.gateway.tool_list().page(request.params, session.revision)?;
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "resources/list" => {
-            session.lists_read(Changed { resources: true, ..Changed::default() });
-            let page = asked.core.resources().1.page(asked.params, session.revision)?;
-            Ok(Step::Done(asked.answer(&Answer::result(page))))
+            session.mark_lists_read(ChangedLists { resources: true, ..ChangedLists::default() });
+            let page = request.gateway.resources().1.page(request.params, session.revision)?;
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "resources/templates/list" => {
-            let page = asked.core.templates().1.page(asked.params, session.revision)?;
-            Ok(Step::Done(asked.answer(&Answer::result(page))))
+            let page = request.gateway.templates().1.page(request.params, session.revision)?;
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "prompts/list" => {
-            session.lists_read(Changed { prompts: true, ..Changed::default() });
-            let page = asked.core.prompts().1.page(asked.params, session.revision)?;
-            Ok(Step::Done(asked.answer(&Answer::result(page))))
+            session.mark_lists_read(ChangedLists { prompts: true, ..ChangedLists::default() });
+            let page = request.gateway.prompts().1.page(request.params, session.revision)?;
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
-        "resources/unsubscribe" => unsubscribe(asked, &session),
-        _ => call(asked, session),
+        "resources/unsubscribe" => unsubscribe(request, &session),
+        _ => call(request, session),
     }
 }
 
-fn set_log_level(asked: &Asked<'_>, session: &Session) -> Result<Step, Fault> {
-    let level =
-        asked.params.get("level").and_then(|raw| serde_json::from_str(raw.get()).ok()).ok_or_else(|| {
-            Fault::invalid_params(
+fn set_log_level(request: &RpcRequest<'_>, session: &Session) -> Result<HandlerOutcome, HttpRpcError> {
+    let level = request.params.get("level").and_then(|raw| serde_json::from_str(raw.get()).ok()).ok_or_else(
+        || {
+            HttpRpcError::invalid_params(
                 "The member `level` must be one of the levels of the specification (debug to emergency).",
             )
-        })?;
+        },
+    )?;
     session.set_log_level(level);
-    asked.core.door.set_log_level(asked.core.sessions.log_level());
-    Ok(Step::Done(asked.answer(&Answer::result("{}"))))
+    request.gateway.tool_service.set_log_level(request.gateway.sessions.log_level());
+    Ok(HandlerOutcome::Done(request.response(&RpcResponse::result("{}"))))
 }
 
-fn unsubscribe(asked: &Asked<'_>, session: &Session) -> Result<Step, Fault> {
-    let uri =
-        asked.params.text("uri").ok_or_else(|| Fault::invalid_params("The member `uri` must be a text."))?;
-    if let Some(place) = asked.core.door.resource(&uri) {
-        let watched = Watched { server: place.server, target: place.target };
-        if session.watches.leave(&watched) {
-            watches::give_back(&asked.core.door, &asked.core.calls, watched);
+fn unsubscribe(request: &RpcRequest<'_>, session: &Session) -> Result<HandlerOutcome, HttpRpcError> {
+    let uri = request
+        .params
+        .text("uri")
+        .ok_or_else(|| HttpRpcError::invalid_params("The member `uri` must be a text."))?;
+    if let Some(place) = request.gateway.tool_service.resource(&uri) {
+        let resource = ResourceRef { server: place.server, target: place.target };
+        if session.resource_subscriptions.remove(&resource) {
+            resource_subscriptions::release(&request.gateway.tool_service, &request.gateway.calls, resource);
         }
     }
-    Ok(Step::Done(asked.answer(&Answer::result("{}"))))
+    Ok(HandlerOutcome::Done(request.response(&RpcResponse::result("{}"))))
 }
 
-fn call(asked: &Asked<'_>, session: Arc<Session>) -> Result<Step, Fault> {
-    let Some(place) = session.begin_call(asked.id) else {
-        return Err(Fault::invalid_request(
+fn call(request: &RpcRequest<'_>, session: Arc<Session>) -> Result<HandlerOutcome, HttpRpcError> {
+    let Some(place) = session.register_call(request.id) else {
+        return Err(HttpRpcError::invalid_request(
             "This id is in use by a request in flight, or too many are in flight.",
         ));
     };
     let cancel = place.cancel.clone();
-    let what = (asked.method, asked.params);
-    let mut errand = Errand::read(what, &*asked.core.door, session.revision, cancel.clone())?
-        .ok_or_else(|| Fault::unknown_method(asked.method, false))?;
+    let what = (request.method, request.params);
+    let mut service_request =
+        ServiceRequest::parse(what, &*request.gateway.tool_service, session.revision, cancel.clone())?
+            .ok_or_else(|| HttpRpcError::unknown_method(request.method, false))?;
     let number = session.next_stream();
-    let log = EventLog::numbered(number, &asked.core.kept_bytes, &session.client.entry.id);
-    if asked.accepts.events
-        && let Some(token) = calls::progress_token(asked.meta)
+    let log = EventLog::numbered(number, &request.gateway.kept_bytes, &session.client.entry.id);
+    if request.accepts.events
+        && let Some(token) = calls::progress_token(request.meta)
     {
-        errand.report_to(calls::progress_into(&log, token));
+        service_request.set_progress_callback(calls::progress_callback(&log, token));
     }
-    errand.listened_to(log.listening());
-    if asked.accepts.events {
-        errand.asks_of(Arc::new(SessionAsk { session: Arc::clone(&session), log: Arc::clone(&log) }));
+    service_request.set_client_presence(log.listening());
+    if request.accepts.events {
+        service_request
+            .set_client_peer(Arc::new(SessionPeer { session: Arc::clone(&session), log: Arc::clone(&log) }));
     }
-    let says_how_fresh = errand.says_how_fresh();
-    let subscribes = errand.subscribes_to();
-    if subscribes.as_ref().is_some_and(|(watched, _)| session.watches.has(watched)) {
-        return Ok(Step::Done(asked.answer(&Answer::result("{}"))));
+    let has_cache_hints = service_request.has_cache_hints();
+    let subscribed = service_request.subscribed_resource();
+    if subscribed.as_ref().is_some_and(|(resource, _)| session.resource_subscriptions.contains(resource)) {
+        return Ok(HandlerOutcome::Done(request.response(&RpcResponse::result("{}"))));
     }
-    let answer = errand.begin(&*asked.core.door, session.caller(asked.peer.clone()));
-    let (core, own) = (Arc::clone(asked.core), Arc::clone(&session));
+    let answer =
+        service_request.dispatch(&*request.gateway.tool_service, session.caller(request.peer.clone()));
+    let (gateway, own) = (Arc::clone(request.gateway), Arc::clone(&session));
     let future = Box::pin(async move {
         let end = answer.await;
-        if let (Some((watched, uri)), CallEnd::Result(_)) = (subscribes, &end) {
-            let kept = own.watches.enter(watched.clone(), uri);
-            if !kept || (own.ended.is_cancelled() && own.watches.leave(&watched)) {
-                watches::give_back(&core.door, &core.calls, watched);
+        if let (Some((resource, uri)), CallResponse::Result(_)) = (subscribed, &end) {
+            let kept = own.resource_subscriptions.insert(resource.clone(), uri);
+            if !kept || (own.ended.is_cancelled() && own.resource_subscriptions.remove(&resource)) {
+                resource_subscriptions::release(&gateway.tool_service, &gateway.calls, resource);
             }
         }
         drop(place);
         end
     });
-    let exchange = Exchange {
-        running: RunningCall::new(future, cancel, WhenLost::RunOn(Arc::clone(&log)), &asked.core.calls),
+    let exchange = CallExchange {
+        running: RunningCall::new(
+            future,
+            cancel,
+            OnDisconnect::KeepRunning(Arc::clone(&log)),
+            &request.gateway.calls,
+        ),
         log,
-        id: asked.id.to_owned(),
+        id: request.id.to_owned(),
         revision: session.revision,
-        accepts: asked.accepts,
-        says_how_fresh,
+        accepts: request.accepts,
+        has_cache_hints,
     };
-    Ok(Step::Call(Box::new(exchange), Some((session, number))))
+    Ok(HandlerOutcome::Call(Box::new(exchange), Some((session, number))))
 }
 
 /// A response to a request of the gateway: its id, and the result or the error.
-pub(crate) type Answered<'a> = (Option<&'a str>, Option<Result<&'a RawValue, &'a RawValue>>);
+pub(crate) type ClientResponse<'a> = (Option<&'a str>, Option<Result<&'a RawValue, &'a RawValue>>);
 
 /// Handles a response to a request of the gateway.
-pub(crate) fn answered(
-    core: &Core,
+pub(crate) fn handle_response(
+    gateway: &GatewayState,
     client: &ClientState,
     headers: &HeaderMap,
-    (id, outcome): Answered<'_>,
-) -> Result<Response<ReplyBody>, Fault> {
-    let session = session(core, client, headers)?;
+    (id, outcome): ClientResponse<'_>,
+) -> Result<Response<GatewayBody>, HttpRpcError> {
+    let session = session(gateway, client, headers)?;
     let id = id.and_then(|id| serde_json::from_str::<String>(id).ok());
     if let (Some(id), Some(outcome)) = (id, outcome) {
         let answer = outcome.map(ToOwned::to_owned).map_err(ToOwned::to_owned);
-        session.answered(&id, answer);
+        session.handle_response(&id, answer);
     }
-    Ok(reply::empty(StatusCode::ACCEPTED))
+    Ok(http_response::empty(StatusCode::ACCEPTED))
 }
 
 /// Handles a notification.
-pub(crate) fn take(
-    core: &Core,
+pub(crate) fn handle_notification(
+    gateway: &GatewayState,
     client: &ClientState,
     headers: &HeaderMap,
     (method, params): (&str, &Members<'_>),
-) -> Result<Response<ReplyBody>, Fault> {
-    let session = session(core, client, headers)?;
+) -> Result<Response<GatewayBody>, HttpRpcError> {
+    let session = session(gateway, client, headers)?;
     if method == "notifications/cancelled"
         && let Some(id) = params.get("requestId")
     {
         session.cancel_call(id.get());
     }
-    Ok(reply::empty(StatusCode::ACCEPTED))
+    Ok(http_response::empty(StatusCode::ACCEPTED))
 }
 
 /// Opens the GET stream of a session, or resumes a stream that broke.
 pub(crate) fn listen(
-    core: &Arc<Core>,
+    gateway: &Arc<GatewayState>,
     client: &ClientState,
     headers: &HeaderMap,
-) -> Result<Response<ReplyBody>, Fault> {
+) -> Result<Response<GatewayBody>, HttpRpcError> {
     if is_stateless(headers) {
-        return Ok(reply::method_not_allowed("POST"));
+        return Ok(http_response::method_not_allowed("POST"));
     }
-    let session = session(core, client, headers)?;
-    if !Accepts::of(headers).events {
-        return Err(Fault::new(StatusCode::NOT_ACCEPTABLE, -32600, "Accept must name text/event-stream."));
+    let session = session(gateway, client, headers)?;
+    if !Accepts::parse(headers).events {
+        return Err(HttpRpcError::new(
+            StatusCode::NOT_ACCEPTABLE,
+            -32600,
+            "Accept must name text/event-stream.",
+        ));
     }
-    let Some(last) = mirror::header(headers, &LAST_EVENT_ID)? else {
-        return Ok(reply::events(session.stand().read()));
+    let Some(last) = mcp_headers::header(headers, &LAST_EVENT_ID)? else {
+        return Ok(http_response::events(session.open_standing_stream().read()));
     };
-    let gone = || Fault::invalid_request("The stream of this event is not kept any more.");
+    let gone = || HttpRpcError::invalid_request("The stream of this event is not kept any more.");
     let (stream, after) = event_log::parse_id(last).ok_or_else(gone)?;
     let reader = session.stream(stream).and_then(|log| log.resume(after)).ok_or_else(gone)?;
-    Ok(reply::events(reader))
+    Ok(http_response::events(reader))
 }
 
 /// Ends a session.
 pub(crate) fn end(
-    core: &Arc<Core>,
+    gateway: &Arc<GatewayState>,
     client: &ClientState,
     headers: &HeaderMap,
-) -> Result<Response<ReplyBody>, Fault> {
+) -> Result<Response<GatewayBody>, HttpRpcError> {
     if is_stateless(headers) {
-        return Ok(reply::method_not_allowed("POST"));
+        return Ok(http_response::method_not_allowed("POST"));
     }
-    let session = session(core, client, headers)?;
-    core.end_session(&session);
-    Ok(reply::empty(StatusCode::NO_CONTENT))
+    let session = session(gateway, client, headers)?;
+    gateway.end_session(&session);
+    Ok(http_response::empty(StatusCode::NO_CONTENT))
 }

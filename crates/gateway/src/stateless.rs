@@ -7,194 +7,219 @@ use std::sync::Arc;
 use gatehouse_mcp_wire::headers::PROTOCOL_VERSION;
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::Event;
-use gatehouse_tools::{AccessCall, AccessKind, CallEnd, Caller, Era};
+use gatehouse_tools::{AccessCall, AccessKind, CallResponse, Caller, ProtocolFamily};
 use hyper::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use crate::abilities::Abilities;
-use crate::calls::{self, Exchange, RunningCall, WhenLost};
-use crate::errands::Errand;
+use crate::calls::{self, CallExchange, OnDisconnect, RunningCall};
+use crate::client_capabilities::ClientCapabilities;
 use crate::event_log::EventLog;
-use crate::fault::Fault;
-use crate::intake::{Asked, Step};
-use crate::introduction;
-use crate::mirror;
-use crate::reply::{self, Answer};
+use crate::http_handler::{HandlerOutcome, RpcRequest};
+use crate::http_response::{self, RpcResponse};
+use crate::initialize;
+use crate::input_required::{CallIdentity, InteractiveCall, LogForwarding};
+use crate::mcp_headers;
+use crate::resource_subscriptions::ResourceRef;
 use crate::revision::Revision;
-use crate::rounds::{Call, Logs, Turn};
+use crate::rpc_error::HttpRpcError;
+use crate::service_request::ServiceRequest;
 use crate::subscriptions;
-use crate::watches::Watched;
 
 /// The `_meta` member for the protocol version.
-pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Serves one request. `first` is whether the client is seen for the first time since Gatehouse started.
-pub(crate) fn request(asked: &Asked<'_>, first: bool) -> Result<Step, Fault> {
-    check(asked)?;
-    let says = match asked.meta.and_then(|meta| meta.get(CLIENT_INFO)) {
-        Some(info) => asked.client.take_info(info),
-        None => asked.client.says(),
+/// Serves one request. `is_first_request` is whether the client is seen for the first time since Gatehouse started.
+pub(crate) fn request(
+    request: &RpcRequest<'_>,
+    is_first_request: bool,
+) -> Result<HandlerOutcome, HttpRpcError> {
+    validate_meta(request)?;
+    let says = match request.meta.and_then(|meta| meta.get(CLIENT_INFO)) {
+        Some(info) => request.client.record_client_info(info),
+        None => request.client.client_info(),
     };
-    if first {
-        asked
-            .core
+    if is_first_request {
+        request
+            .gateway
             .events
-            .emit(Event::ClientConnected { client: asked.client.entry.id.clone(), says: says.clone() });
+            .emit(Event::ClientConnected { client: request.client.entry.id.clone(), says: says.clone() });
     }
-    match asked.method {
-        "server/discover" => Ok(Step::Done(asked.answer(&Answer::result(introduction::discover())))),
+    match request.method {
+        "server/discover" => {
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(initialize::discover()))))
+        }
         "tools/list" => {
-            let page = asked.core.tool_list().page(asked.params, Revision::STATELESS)?;
-            Ok(Step::Done(asked.answer(&Answer::result(page))))
+            let page = request.gateway.tool_list().page(request.params, Revision::STATELESS)?;
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "resources/list" => {
-            let page = asked.core.resources().1.page(asked.params, Revision::STATELESS)?;
-            Ok(Step::Done(asked.answer(&Answer::result(page))))
+            let page = request.gateway.resources().1.page(request.params, Revision::STATELESS)?;
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "resources/templates/list" => {
-            let page = asked.core.templates().1.page(asked.params, Revision::STATELESS)?;
-            Ok(Step::Done(asked.answer(&Answer::result(page))))
+            let page = request.gateway.templates().1.page(request.params, Revision::STATELESS)?;
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "prompts/list" => {
-            let page = asked.core.prompts().1.page(asked.params, Revision::STATELESS)?;
-            Ok(Step::Done(asked.answer(&Answer::result(page))))
+            let page = request.gateway.prompts().1.page(request.params, Revision::STATELESS)?;
+            Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
-        "subscriptions/listen" => listen(asked),
-        _ => call(asked, says),
+        "subscriptions/listen" => listen(request),
+        _ => call(request, says),
     }
 }
 
 /// Checks `_meta` and the MCP headers.
-fn check(asked: &Asked<'_>) -> Result<(), Fault> {
+fn validate_meta(request: &RpcRequest<'_>) -> Result<(), HttpRpcError> {
     let missing = |what: &str| {
-        Fault::invalid_params(format!("The request's _meta lacks {what}, or it has the wrong type."))
+        HttpRpcError::invalid_params(format!("The request's _meta lacks {what}, or it has the wrong type."))
     };
-    let version = asked.meta.and_then(|meta| meta.text(VERSION)).ok_or_else(|| missing(VERSION))?;
-    match mirror::header(asked.headers, &PROTOCOL_VERSION)? {
-        None => return Err(Fault::header_mismatch("The header MCP-Protocol-Version is missing.")),
+    let version = request
+        .meta
+        .and_then(|meta| meta.text(META_PROTOCOL_VERSION))
+        .ok_or_else(|| missing(META_PROTOCOL_VERSION))?;
+    match mcp_headers::header(request.headers, &PROTOCOL_VERSION)? {
+        None => return Err(HttpRpcError::header_mismatch("The header MCP-Protocol-Version is missing.")),
         Some(header) if header == version => {}
         Some(_) => {
-            return Err(Fault::header_mismatch(
+            return Err(HttpRpcError::header_mismatch(
                 "The header MCP-Protocol-Version is not the version in _meta.",
             ));
         }
     }
     if version != Revision::STATELESS.as_str() {
-        return Err(Fault::unsupported_version(&version, &[Revision::STATELESS.as_str()]));
+        return Err(HttpRpcError::unsupported_version(&version, &[Revision::STATELESS.as_str()]));
     }
-    mirror::check_names(asked.headers, asked.method, asked.params)?;
-    let capabilities = asked.meta.and_then(|meta| meta.get(CAPABILITIES)).map(Members::of);
+    mcp_headers::check_names(request.headers, request.method, request.params)?;
+    let capabilities = request.meta.and_then(|meta| meta.get(CAPABILITIES)).map(Members::of);
     if !matches!(capabilities, Some(Ok(_))) {
         return Err(missing(CAPABILITIES));
     }
     Ok(())
 }
 
-fn call(asked: &Asked<'_>, says: Option<String>) -> Result<Step, Fault> {
-    let call = Call::of(asked);
-    let resumed = asked.core.parked.resume(&call, asked.params);
-    if let Some(turn) = resumed.map_err(|why| Fault::new(StatusCode::OK, -32602, why))? {
-        let says_how_fresh = asked.method == "resources/read";
-        return Ok(exchange(asked, turn, (EventLog::passing(), says_how_fresh)));
+fn call(request: &RpcRequest<'_>, says: Option<String>) -> Result<HandlerOutcome, HttpRpcError> {
+    let call = CallIdentity::from_request(request);
+    let resumed = request.gateway.parked.resume(&call, request.params);
+    if let Some(interactive) = resumed.map_err(|why| HttpRpcError::new(StatusCode::OK, -32602, why))? {
+        let has_cache_hints = request.method == "resources/read";
+        return Ok(exchange(request, interactive, (EventLog::passing(), has_cache_hints)));
     }
-    if asked.method == "resources/subscribe" {
-        return Err(Fault::unknown_method(asked.method, true));
+    if request.method == "resources/subscribe" {
+        return Err(HttpRpcError::unknown_method(request.method, true));
     }
-    let cancel = asked.client.gone.child_token();
-    let what = (asked.method, asked.params);
-    let mut errand = Errand::read(what, &*asked.core.door, Revision::STATELESS, cancel.clone())?
-        .ok_or_else(|| Fault::unknown_method(asked.method, true))?;
-    if let Errand::Tool(call) = &errand {
-        for header in asked.core.tool_list().headers_of(&call.exposed_name) {
-            mirror::check_param(header, asked.headers, call.arguments.as_deref())?;
+    let cancel = request.client.disconnected.child_token();
+    let what = (request.method, request.params);
+    let mut service_request =
+        ServiceRequest::parse(what, &*request.gateway.tool_service, Revision::STATELESS, cancel.clone())?
+            .ok_or_else(|| HttpRpcError::unknown_method(request.method, true))?;
+    if let ServiceRequest::Tool(call) = &service_request {
+        for header in request.gateway.tool_list().headers_of(&call.exposed_name) {
+            mcp_headers::check_param(header, request.headers, call.arguments.as_deref())?;
         }
     }
     let log = EventLog::passing();
-    if asked.accepts.events
-        && let Some(token) = calls::progress_token(asked.meta)
+    if request.accepts.events
+        && let Some(token) = calls::progress_token(request.meta)
     {
-        errand.report_to(calls::progress_into(&log, token));
+        service_request.set_progress_callback(calls::progress_callback(&log, token));
     }
-    let capabilities = asked.meta.and_then(|meta| meta.get(CAPABILITIES));
-    let (asks, questions) = asked.core.parked.begin(Abilities::of(capabilities), logs(asked, &log)?);
-    errand.asks_of(Arc::new(asks));
+    let capabilities = request.meta.and_then(|meta| meta.get(CAPABILITIES));
+    let (asks, request_queue) =
+        request.gateway.parked.start(ClientCapabilities::parse(capabilities), logs(request, &log)?);
+    service_request.set_client_peer(Arc::new(asks));
     let caller = Caller {
-        client: Arc::clone(&asked.client.entry),
+        client: Arc::clone(&request.client.entry),
         session: None,
         says,
-        peer: asked.peer.clone(),
-        era: Era::Stateless,
+        peer: request.peer.clone(),
+        era: ProtocolFamily::Stateless,
     };
-    let says_how_fresh = errand.says_how_fresh();
-    let future = errand.begin(&*asked.core.door, caller);
-    Ok(exchange(asked, questions.of(call, future, cancel), (log, says_how_fresh)))
+    let has_cache_hints = service_request.has_cache_hints();
+    let future = service_request.dispatch(&*request.gateway.tool_service, caller);
+    Ok(exchange(request, request_queue.attach(call, future, cancel), (log, has_cache_hints)))
 }
 
 /// Which log messages of the server the client wants for this request; `None` if it doesn't set a level.
-fn logs(asked: &Asked<'_>, log: &Arc<EventLog>) -> Result<Option<Logs>, Fault> {
-    let Some(level) = asked.meta.and_then(|meta| meta.get(LOG_LEVEL)) else { return Ok(None) };
-    let least = serde_json::from_str(level.get())
-        .map_err(|_| Fault::invalid_params(format!("The member {LOG_LEVEL} of _meta is no level.")))?;
-    Ok(asked.accepts.events.then(|| Logs { least, into: Arc::clone(log) }))
+fn logs(request: &RpcRequest<'_>, log: &Arc<EventLog>) -> Result<Option<LogForwarding>, HttpRpcError> {
+    let Some(level) = request.meta.and_then(|meta| meta.get(LOG_LEVEL)) else { return Ok(None) };
+    let min_level = serde_json::from_str(level.get())
+        .map_err(|_| HttpRpcError::invalid_params(format!("The member {LOG_LEVEL} of _meta is no level.")))?;
+    Ok(request.accepts.events.then(|| LogForwarding { min_level, sink: Arc::clone(log) }))
 }
 
-fn exchange(asked: &Asked<'_>, turn: Turn, (log, says_how_fresh): (Arc<EventLog>, bool)) -> Step {
+fn exchange(
+    request: &RpcRequest<'_>,
+    interactive: InteractiveCall,
+    (log, has_cache_hints): (Arc<EventLog>, bool),
+) -> HandlerOutcome {
     let lost = CancellationToken::new();
-    Step::Call(
-        Box::new(Exchange {
-            running: RunningCall::new(turn.run(lost.clone()), lost, WhenLost::Cancel, &asked.core.calls),
+    HandlerOutcome::Call(
+        Box::new(CallExchange {
+            running: RunningCall::new(
+                interactive.run(lost.clone()),
+                lost,
+                OnDisconnect::Cancel,
+                &request.gateway.calls,
+            ),
             log,
-            id: asked.id.to_owned(),
+            id: request.id.to_owned(),
             revision: Revision::STATELESS,
-            accepts: asked.accepts,
-            says_how_fresh,
+            accepts: request.accepts,
+            has_cache_hints,
         }),
         None,
     )
 }
 
-fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
-    if !asked.accepts.events {
-        return Err(Fault::new(
+fn listen(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
+    if !request.accepts.events {
+        return Err(HttpRpcError::new(
             StatusCode::NOT_ACCEPTABLE,
             -32600,
             "Listening needs a stream: Accept must name text/event-stream.",
         ));
     }
-    let (wanted, uris) = subscriptions::wanted(asked.params)?;
-    let Some((number, log)) = asked.core.subscriptions.listen(&asked.client.entry.id, asked.id, wanted)
+    let (filter, uris) = subscriptions::filter(request.params)?;
+    let Some((number, log)) =
+        request.gateway.subscriptions.listen(&request.client.entry.id, request.id, filter)
     else {
-        return Err(Fault::new(StatusCode::OK, -32603, "This client listens on too many streams already."));
+        return Err(HttpRpcError::new(
+            StatusCode::OK,
+            -32603,
+            "This client listens on too many streams already.",
+        ));
     };
-    let core = Arc::downgrade(asked.core);
-    let gone = asked.client.gone.child_token();
+    let gateway = Arc::downgrade(request.gateway);
+    let gone = request.client.disconnected.child_token();
     let lost = gone.clone();
-    let reader = log.read().when_lost(move || {
+    let reader = log.read().on_disconnect(move || {
         lost.cancel();
-        if let Some(core) = core.upgrade() {
-            core.subscriptions.forget(number, &core);
+        if let Some(gateway) = gateway.upgrade() {
+            gateway.subscriptions.forget(number, &gateway);
         }
     });
     if uris.is_empty() {
-        asked.core.subscriptions.acknowledge(number);
-        return Ok(Step::Done(reply::events(reader)));
+        request.gateway.subscriptions.acknowledge(number);
+        return Ok(HandlerOutcome::Done(http_response::events(reader)));
     }
     // Each subscription is subject to the policy, which may take until the user has answered an approval
     // request.
-    let (core, client, peer) = (Arc::clone(asked.core), Arc::clone(asked.client), asked.peer.clone());
-    asked.core.calls.spawn(async move {
+    let (gateway, client, peer) =
+        (Arc::clone(request.gateway), Arc::clone(request.client), request.peer.clone());
+    request.gateway.calls.spawn(async move {
         for uri in uris {
-            let Some(place) = core.door.resource(&uri) else { continue };
-            let watched = Watched { server: place.server.clone(), target: place.target.clone() };
+            let Some(place) = gateway.tool_service.resource(&uri) else { continue };
+            let resource = ResourceRef { server: place.server.clone(), target: place.target.clone() };
             let caller = Caller {
                 client: Arc::clone(&client.entry),
                 session: None,
-                says: client.says(),
+                says: client.client_info(),
                 peer: peer.clone(),
-                era: Era::Stateless,
+                era: ProtocolFamily::Stateless,
             };
             let call = AccessCall {
                 server: place.server,
@@ -208,11 +233,11 @@ fn listen(asked: &Asked<'_>) -> Result<Step, Fault> {
                 listening: None,
                 cancel: gone.clone(),
             };
-            if matches!(core.door.access(caller, call).await, CallEnd::Result(_)) {
-                core.subscriptions.watch(number, (watched, uri), &core);
+            if matches!(gateway.tool_service.access(caller, call).await, CallResponse::Result(_)) {
+                gateway.subscriptions.add_resource(number, (resource, uri), &gateway);
             }
         }
-        core.subscriptions.acknowledge(number);
+        gateway.subscriptions.acknowledge(number);
     });
-    Ok(Step::Done(reply::events(reader)))
+    Ok(HandlerOutcome::Done(http_response::events(reader)))
 }

@@ -9,23 +9,23 @@ use gatehouse_model::ClientId;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use crate::changed::Changed;
+use crate::changed_lists::ChangedLists;
 use crate::event_log::EventLog;
-use crate::fault::Fault;
-use crate::gateway::Core;
-use crate::introduction;
-use crate::reply::{Answer, Parts};
-use crate::watches::{self, Watched, Watches};
+use crate::gateway::GatewayState;
+use crate::http_response::{MessageChunks, RpcResponse};
+use crate::initialize;
+use crate::resource_subscriptions::{self, ResourceRef, ResourceSubscriptions};
+use crate::rpc_error::HttpRpcError;
 
 /// Maximum number of streams per client.
-const MOST_PER_CLIENT: usize = 64;
+const MAX_STREAMS_PER_CLIENT: usize = 64;
 
 /// Maximum number of resources per stream.
-const MOST_RESOURCES: usize = 256;
+const MAX_RESOURCES_PER_STREAM: usize = 256;
 
 /// Parses the subscription filter, as far as the gateway supports it: lists, and URIs of resources.
-pub(crate) fn wanted(params: &Members<'_>) -> Result<(Changed, Vec<String>), Fault> {
-    let invalid = |what: &'static str| Fault::new(hyper::StatusCode::OK, -32602, what);
+pub(crate) fn filter(params: &Members<'_>) -> Result<(ChangedLists, Vec<String>), HttpRpcError> {
+    let invalid = |what: &'static str| HttpRpcError::new(hyper::StatusCode::OK, -32602, what);
     let wrong = || invalid("The member `notifications` must be an object.");
     let filter = params.get("notifications").and_then(|raw| Members::of(raw).ok()).ok_or_else(wrong)?;
     let wants = |member: &str| filter.get(member).map(RawValue::get) == Some("true");
@@ -34,10 +34,10 @@ pub(crate) fn wanted(params: &Members<'_>) -> Result<(Changed, Vec<String>), Fau
         Some(raw) => serde_json::from_str(raw.get())
             .map_err(|_| invalid("The member `resourceSubscriptions` must be a list of URIs."))?,
     };
-    if uris.len() > MOST_RESOURCES {
+    if uris.len() > MAX_RESOURCES_PER_STREAM {
         return Err(invalid("One stream can be for 256 resources at most."));
     }
-    let lists = Changed {
+    let lists = ChangedLists {
         tools: wants("toolsListChanged"),
         resources: wants("resourcesListChanged"),
         prompts: wants("promptsListChanged"),
@@ -47,26 +47,26 @@ pub(crate) fn wanted(params: &Members<'_>) -> Result<(Changed, Vec<String>), Fau
 
 /// The open streams.
 #[derive(Default)]
-pub(crate) struct Subscriptions {
-    state: Mutex<State>,
+pub(crate) struct ListenStreams {
+    state: Mutex<ListenStreamsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ListenStreamsState {
     next: u64,
-    open: HashMap<u64, Listener>,
+    open: HashMap<u64, ListenStream>,
 }
 
-struct Listener {
+struct ListenStream {
     client: ClientId,
     id: String,
-    wanted: Changed,
-    watches: Watches,
+    filter: ChangedLists,
+    resource_subscriptions: ResourceSubscriptions,
     log: Arc<EventLog>,
 }
 
-impl Listener {
-    fn say(&self, method: &str, more: &str) {
+impl ListenStream {
+    fn notify(&self, method: &str, more: &str) {
         let text = format!(
             r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}{more}}}}}"#,
             self.id
@@ -75,29 +75,31 @@ impl Listener {
     }
 
     fn end(&self) {
-        self.log
-            .finish(Parts::answer(&self.id, &Answer::result(introduction::listen_ended(&self.id))).pieces());
+        self.log.finish(
+            MessageChunks::response(&self.id, &RpcResponse::result(initialize::listen_ended(&self.id)))
+                .pieces(),
+        );
     }
 }
 
-impl Subscriptions {
+impl ListenStreams {
     /// Opens a stream. `None` if the client has too many.
     pub(crate) fn listen(
         &self,
         client: &ClientId,
         id: &str,
-        wanted: Changed,
+        filter: ChangedLists,
     ) -> Option<(u64, Arc<EventLog>)> {
         let log = EventLog::passing();
-        let listener = Listener {
+        let listener = ListenStream {
             client: client.clone(),
             id: id.to_owned(),
-            wanted,
-            watches: Watches::default(),
+            filter,
+            resource_subscriptions: ResourceSubscriptions::default(),
             log: Arc::clone(&log),
         };
         let mut state = self.state.lock();
-        if state.open.values().filter(|other| other.client == *client).count() >= MOST_PER_CLIENT {
+        if state.open.values().filter(|other| other.client == *client).count() >= MAX_STREAMS_PER_CLIENT {
             return None;
         }
         state.next += 1;
@@ -110,65 +112,73 @@ impl Subscriptions {
     pub(crate) fn acknowledge(&self, number: u64) {
         let state = self.state.lock();
         let Some(listener) = state.open.get(&number) else { return };
-        let accepted = listener.wanted.as_filter(&listener.watches.uris());
-        listener.say("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
+        let accepted = listener.filter.as_filter(&listener.resource_subscriptions.uris());
+        listener
+            .notify("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
     }
 
     /// Adds a resource subscription to a stream, or releases it at the server if the stream has ended.
-    pub(crate) fn watch(&self, number: u64, (watched, uri): (Watched, String), core: &Core) {
+    pub(crate) fn add_resource(
+        &self,
+        number: u64,
+        (resource, uri): (ResourceRef, String),
+        gateway: &GatewayState,
+    ) {
         let state = self.state.lock();
-        let kept =
-            state.open.get(&number).is_some_and(|listener| listener.watches.enter(watched.clone(), uri));
+        let kept = state
+            .open
+            .get(&number)
+            .is_some_and(|listener| listener.resource_subscriptions.insert(resource.clone(), uri));
         drop(state);
         if !kept {
-            watches::give_back(&core.door, &core.calls, watched);
+            resource_subscriptions::release(&gateway.tool_service, &gateway.calls, resource);
         }
     }
 
     /// Notifies the streams that subscribed to a resource.
-    pub(crate) fn updated(&self, watched: &Watched) {
+    pub(crate) fn notify_resource_updated(&self, resource: &ResourceRef) {
         let state = self.state.lock();
         for listener in state.open.values() {
-            if let Some(uri) = listener.watches.uri(watched) {
+            if let Some(uri) = listener.resource_subscriptions.uri(resource) {
                 let uri = serde_json::Value::from(uri);
-                listener.say("notifications/resources/updated", &format!(r#","uri":{uri}"#));
+                listener.notify("notifications/resources/updated", &format!(r#","uri":{uri}"#));
             }
         }
     }
 
     /// Removes a stream whose client disconnected.
-    pub(crate) fn forget(&self, number: u64, core: &Core) {
+    pub(crate) fn forget(&self, number: u64, gateway: &GatewayState) {
         let gone = self.state.lock().open.remove(&number);
         if let Some(listener) = gone {
-            listener.watches.end(&core.door, &core.calls);
+            listener.resource_subscriptions.release_all(&gateway.tool_service, &gateway.calls);
         }
     }
 
     /// Notifies the streams that subscribed to changed lists.
-    pub(crate) fn lists_changed(&self, changed: Changed) {
+    pub(crate) fn notify_lists_changed(&self, changed: ChangedLists) {
         let state = self.state.lock();
         for listener in state.open.values() {
-            for method in changed.and(listener.wanted).methods() {
-                listener.say(method, "");
+            for method in changed.and(listener.filter).methods() {
+                listener.notify(method, "");
             }
         }
     }
 
     /// Ends the streams of one client.
-    pub(crate) fn end_of(&self, client: &ClientId, core: &Core) {
-        self.end_where(core, |listener| listener.client == *client);
+    pub(crate) fn end_for_client(&self, client: &ClientId, gateway: &GatewayState) {
+        self.end_where(gateway, |listener| listener.client == *client);
     }
 
     /// Ends all streams.
-    pub(crate) fn end_all(&self, core: &Core) {
-        self.end_where(core, |_| true);
+    pub(crate) fn end_all(&self, gateway: &GatewayState) {
+        self.end_where(gateway, |_| true);
     }
 
-    fn end_where(&self, core: &Core, which: impl Fn(&Listener) -> bool) {
+    fn end_where(&self, gateway: &GatewayState, which: impl Fn(&ListenStream) -> bool) {
         let ended: Vec<_> = self.state.lock().open.extract_if(|_, listener| which(listener)).collect();
         for (_, listener) in ended {
             listener.end();
-            listener.watches.end(&core.door, &core.calls);
+            listener.resource_subscriptions.release_all(&gateway.tool_service, &gateway.calls);
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Client tokens: 256 random bits, shown once, stored as SHA-256, compared in constant time.
 
 use gatehouse_common::constant_time;
-use gatehouse_model::{ErrorCode, Problem, Secret};
+use gatehouse_model::{ErrorCode, Secret, UserError};
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of a token.
 #[derive(Clone, Copy)]
-pub(crate) struct Digest([u8; 32]);
+pub(crate) struct TokenDigest([u8; 32]);
 
-impl Digest {
+impl TokenDigest {
     /// The digest of a token as sent by a client.
-    pub(crate) fn of(token: &str) -> Self {
+    pub(crate) fn hash(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())
     }
 
@@ -26,23 +26,23 @@ impl Digest {
     }
 
     /// Compares in constant time.
-    pub(crate) fn fits(&self, other: &Self) -> bool {
+    pub(crate) fn matches(&self, other: &Self) -> bool {
         constant_time::is_equal(&self.0, &other.0)
     }
 }
 
 /// Generates a token.
-pub(crate) fn mint() -> Result<Secret, Problem> {
+pub(crate) fn generate() -> Result<Secret, UserError> {
     gatehouse_common::random::token().map_err(|error| no_random(&error))
 }
 
 /// Random bytes from the operating system.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], Problem> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], UserError> {
     gatehouse_common::random::bytes().map_err(|error| no_random(&error))
 }
 
-fn no_random(error: &gatehouse_common::random::Error) -> Problem {
-    Problem::new(ErrorCode::Internal, "The system gave no random bytes.").why(format!("{error}."))
+fn no_random(error: &gatehouse_common::random::Error) -> UserError {
+    UserError::new(ErrorCode::Internal, "The system gave no random bytes.").with_cause(format!("{error}."))
 }
 
 #[cfg(test)]
@@ -51,11 +51,11 @@ mod tests {
 
     #[test]
     fn tokens_fit_only_themselves() {
-        let (one, other) = (mint().unwrap(), mint().unwrap());
-        let kept = Digest::from_hex(&Digest::of(one.reveal()).to_hex()).unwrap();
-        assert!(kept.fits(&Digest::of(one.reveal())));
-        assert!(!kept.fits(&Digest::of(other.reveal())));
-        assert!(!kept.fits(&Digest::of("")));
-        assert!(Digest::from_hex("short").is_none());
+        let (one, other) = (generate().unwrap(), generate().unwrap());
+        let kept = TokenDigest::from_hex(&TokenDigest::hash(one.reveal()).to_hex()).unwrap();
+        assert!(kept.matches(&TokenDigest::hash(one.reveal())));
+        assert!(!kept.matches(&TokenDigest::hash(other.reveal())));
+        assert!(!kept.matches(&TokenDigest::hash("")));
+        assert!(TokenDigest::from_hex("short").is_none());
     }
 }

@@ -7,31 +7,31 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use gatehouse_mcp_wire::headers::ParamHeader;
 use gatehouse_mcp_wire::raw::Members;
-use gatehouse_tools::ListOf;
+use gatehouse_tools::CatalogList;
 use serde_json::value::RawValue;
 
-use crate::door::ToolDoor;
-use crate::fault::Fault;
-use crate::pages::Pages;
+use crate::pagination::PaginatedList;
 use crate::revision::Revision;
+use crate::rpc_error::HttpRpcError;
+use crate::tool_service::ToolService;
 
 /// The list of one catalog revision, ready to be sent.
 #[derive(Debug)]
-pub(crate) struct ReadyList {
+pub(crate) struct ToolListPages {
     revision: u64,
-    pages: Pages,
+    pages: PaginatedList,
     headers: HashMap<String, Vec<ParamHeader>>,
 }
 
 /// Caches the list of the current catalog.
 #[derive(Debug, Default)]
-pub(crate) struct ToolList {
-    ready: ArcSwapOption<ReadyList>,
+pub(crate) struct ToolListCache {
+    ready: ArcSwapOption<ToolListPages>,
 }
 
-impl ToolList {
+impl ToolListCache {
     /// The current list. `revision` is the catalog revision that the caller saw.
-    pub(crate) fn now(&self, door: &dyn ToolDoor, revision: u64) -> Arc<ReadyList> {
+    pub(crate) fn current(&self, tool_service: &dyn ToolService, revision: u64) -> Arc<ToolListPages> {
         if let Some(ready) = self.ready.load_full()
             && ready.revision == revision
         {
@@ -40,16 +40,21 @@ impl ToolList {
         // The revision is read before the list, so if the list is already newer than its number, the worst
         // that happens is that it is built twice.
         let mut built = None;
-        door.with_list(ListOf::Tools, &mut |tools| built = Some(ReadyList::build(revision, tools)));
-        let built = Arc::new(built.unwrap_or_else(|| ReadyList::build(revision, &[])));
+        tool_service
+            .with_list(CatalogList::Tools, &mut |tools| built = Some(ToolListPages::build(revision, tools)));
+        let built = Arc::new(built.unwrap_or_else(|| ToolListPages::build(revision, &[])));
         self.ready.store(Some(Arc::clone(&built)));
         built
     }
 }
 
-impl ReadyList {
+impl ToolListPages {
     fn build(revision: u64, tools: &[Box<RawValue>]) -> Self {
-        let mut list = Self { revision, pages: Pages::build(ListOf::Tools, tools), headers: HashMap::new() };
+        let mut list = Self {
+            revision,
+            pages: PaginatedList::build(CatalogList::Tools, tools),
+            headers: HashMap::new(),
+        };
         for tool in tools {
             // Tools with invalid header annotations aren't in the catalog.
             let headers = ParamHeader::of_tool(tool).unwrap_or_default();
@@ -63,7 +68,7 @@ impl ReadyList {
     }
 
     /// The result for the page that `params` asks for.
-    pub(crate) fn page(&self, params: &Members<'_>, revision: Revision) -> Result<Bytes, Fault> {
+    pub(crate) fn page(&self, params: &Members<'_>, revision: Revision) -> Result<Bytes, HttpRpcError> {
         self.pages.page(params, revision)
     }
 

@@ -55,7 +55,7 @@ fn identity(transport: &Transport) -> IdentityHash {
         Transport::Auto(remote)
         | Transport::Http(remote)
         | Transport::Sse(remote)
-        | Transport::Ws(remote) => of_remote(remote),
+        | Transport::Ws(remote) => remote_identity(remote),
         Transport::Builtin { builtin } => json!(builtin),
     };
     let text = json!([transport.kind(), what]).to_string();
@@ -63,7 +63,7 @@ fn identity(transport: &Transport) -> IdentityHash {
     IdentityHash::new(hex::encode(hash))
 }
 
-fn of_remote(remote: &Remote) -> Value {
+fn remote_identity(remote: &Remote) -> Value {
     let sign_in_secrets: Vec<Value> =
         remote.sign_in.secrets().map(|(name, value)| json!([name, reference(value)])).collect();
     json!({
@@ -89,7 +89,7 @@ fn reference(value: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::{Builtin, HeaderProgram, Limits, Look, Origin, StdioStreams};
+    use crate::server::{Builtin, HeaderProgram, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams};
     use crate::sign_in::{RegisteredClient, SignInSettings};
 
     fn stdio(command: &str, args: &[&str], env: &[(&str, &str)], cwd: Option<&str>) -> Transport {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_makes_another_server_makes_another_hash() {
+    fn identity_hash_covers_every_identity_field() {
         let client = |secret: &str| {
             let client = RegisteredClient { id: "c".into(), secret: Some(secret.into()), method: None };
             SignInSettings { client: Some(client), ..SignInSettings::default() }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_may_be_secrets_are_not_in_the_hash() {
+    fn identity_hash_excludes_possible_secrets() {
         let env = |value| identity(&stdio("a", &[], &[("K", value)], None));
         assert_eq!(env("one"), env("two"));
         assert_eq!(env("one"), env("Bearer ${secret:k}"), "part of a text may be typed in");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_touch_the_connection_is_not_in_the_binding() {
+    fn binding_ignores_name_switches_and_limits() {
         let config = ServerConfig {
             id: "srv-1".into(),
             generation: Generation(3),
@@ -168,16 +168,16 @@ mod tests {
             transport: stdio("a", &[], &[], None),
             enabled: true,
             autostart: true,
-            look: Look::default(),
-            limits: Limits::default(),
-            origin: Origin::User,
+            look: ServerAppearance::default(),
+            limits: ServerLimits::default(),
+            origin: ServerOrigin::User,
         };
         let other = ServerConfig {
             name: "two".into(),
             enabled: false,
             autostart: false,
-            look: Look { group: Some("g".into()), ..Look::default() },
-            limits: Limits { strict: true, ..Limits::default() },
+            look: ServerAppearance { group: Some("g".into()), ..ServerAppearance::default() },
+            limits: ServerLimits { strict: true, ..ServerLimits::default() },
             ..config.clone()
         };
         assert_eq!(config.binding(), other.binding());
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_of_an_older_version_matches_nothing() {
+    fn binding_of_older_version_has_no_identity() {
         let old: ServerBinding = serde_json::from_str(r#"{"server":"srv-1","generation":3}"#).unwrap();
         assert_eq!(old.identity.as_str(), "");
     }

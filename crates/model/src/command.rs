@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ts_rs::TS;
 
-use crate::ask::{AskAnswer, AutoApprove, GrantChoice, PendingAsk, RevealedArgument};
+use crate::approval::{AutoApprove, GrantChoice, PendingApproval, RevealedArgument, SubmittedAnswer};
 use crate::client::ClientView;
-use crate::error::{ErrorCode, Problem};
-use crate::event::Envelope;
-use crate::grant::{AccessClass, AutoApproved, PolicyView, RuleAuthor, RuleView};
-use crate::id::{AskId, CallHash, CallId, GrantId};
-use crate::offer::{Completion, CompletionTarget, Saved, ServerOffer, Shown};
+use crate::error::{ErrorCode, UserError};
+use crate::event::EventEnvelope;
+use crate::grant::{AccessClass, AutoApproveCoverage, PolicyView, RuleAuthor, RuleView};
+use crate::id::{ApprovalId, CallHash, CallId, GrantId};
 use crate::record::{AuditEntryView, AuditVerdict, CallFilter, CallRecord, RunningCall};
-use crate::rehearsal::{PolicyDraft, Rehearsal};
 use crate::secret::Secret;
 use crate::server::{LogLevel, LogLine, ServerDraft, ServerView, TestReport};
+use crate::server_catalog::{Completion, CompletionTarget, ResultView, SavedFile, ServerCatalog};
 use crate::settings::{CallLimits, PackageSources, Settings, ToolNaming};
-use crate::sign_in::{SignInBegun, SignedOut};
+use crate::sign_in::{SignInStart, SignOutResult};
+use crate::simulation::{PolicyDraft, SimulationReport};
 use crate::time::Timestamp;
-use crate::tool::{LeftOutTool, ToolView};
+use crate::tool::{OmittedTool, ToolView};
 
 /// The authority that a caller has, and that a command needs (PERM-16). Each level includes the ones
 /// before it.
@@ -58,7 +58,7 @@ pub struct CommandRule {
 }
 
 /// A command with the type of its reply.
-pub trait Request: Serialize {
+pub trait TypedCommand: Serialize {
     type Reply: for<'de> Deserialize<'de> + Serialize;
     /// Its name in requests.
     const NAME: &'static str;
@@ -74,7 +74,7 @@ macro_rules! commands {
             #[serde(rename_all = "camelCase", deny_unknown_fields)]
             pub struct $name { $($(#[$fdoc])* pub $field: $type),* }
 
-            impl Request for $name {
+            impl TypedCommand for $name {
                 type Reply = $reply;
                 const NAME: &'static str = $wire;
                 const NEEDS: Authority = Authority::$needs;
@@ -110,14 +110,14 @@ macro_rules! commands {
             ///
             /// # Errors
             /// [`ErrorCode::BadRequest`] for an unknown name or invalid arguments.
-            pub fn parse(name: &str, args: &RawValue) -> Result<Self, Problem> {
+            pub fn parse(name: &str, args: &RawValue) -> Result<Self, UserError> {
                 let bad = |e: serde_json::Error| {
-                    Problem::new(ErrorCode::BadRequest, format!("The arguments of {name} are not right."))
-                        .why(format!("{e}."))
+                    UserError::new(ErrorCode::BadRequest, format!("The arguments of {name} are not right."))
+                        .with_cause(format!("{e}."))
                 };
                 match name {
                     $($wire => serde_json::from_str(args.get()).map(Self::$name).map_err(bad),)*
-                    other => Err(Problem::new(ErrorCode::BadRequest, format!("There is no command {other}."))),
+                    other => Err(UserError::new(ErrorCode::BadRequest, format!("There is no command {other}."))),
                 }
             }
 
@@ -172,25 +172,25 @@ macro_rules! export_named {
 }
 
 export_named!(
-    AutoApproved,
+    AutoApproveCoverage,
     StatusReport,
     ServerView,
     TestReport,
     PolicyView,
-    Rehearsal,
+    SimulationReport,
     RevealedArgument,
     AuditVerdict,
     MintedClient,
     RotatedKey,
     CallReply,
     Completion,
-    Exported,
-    Saved,
-    ServerOffer,
+    ExportedText,
+    SavedFile,
+    ServerCatalog,
     Settings,
-    Shown,
-    SignInBegun,
-    SignedOut
+    ResultView,
+    SignInStart,
+    SignOutResult
 );
 
 commands! {
@@ -267,14 +267,14 @@ commands! {
     "servers.offer" ServersOffer {
         /// Id or name.
         server: String,
-    } -> ServerOffer, Anyone: "It only looks.";
+    } -> ServerCatalog, Anyone: "It only looks.";
     /// Reads a resource for the user.
     "servers.readResource" ServersReadResource {
         /// Id or name.
         server: String,
         /// Its URI.
         uri: String,
-    } -> Shown, Operator: "It asks the server for contents on the user's word.";
+    } -> ResultView, Operator: "It asks the server for contents on the user's word.";
     /// Watches a resource for the user, or ceases to; changes come as `resources_changed`.
     "servers.watchResource" ServersWatchResource {
         /// Id or name.
@@ -292,7 +292,7 @@ commands! {
         prompt: String,
         /// Its arguments.
         arguments: BTreeMap<String, String>,
-    } -> Shown, Operator: "It sends arguments to the server on the user's word.";
+    } -> ResultView, Operator: "It sends arguments to the server on the user's word.";
     /// Completes one argument of a prompt or of a resource template.
     "servers.complete" ServersComplete {
         /// Id or name.
@@ -318,7 +318,7 @@ commands! {
         /// What `servers.stopTool` is to call this run; it is not stopped by itself where absent.
         #[serde(default)]
         run: Option<String>,
-    } -> Shown, Operator: "It calls a tool without a question.";
+    } -> ResultView, Operator: "It calls a tool without a question.";
     /// Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended.
     "servers.stopTool" ServersStopTool {
         /// The name that the run was given.
@@ -337,7 +337,7 @@ commands! {
         server: String,
         /// Whether the browser is opened here; else the caller shows the address to the user.
         open: bool,
-    } -> SignInBegun, Operator: "It opens the browser, and its end is a token.";
+    } -> SignInStart, Operator: "It opens the browser, and its end is a token.";
     /// Takes the address that the browser ended at, where it could not reach Gatehouse by itself.
     "servers.pasteAddress" ServersPasteAddress {
         /// Id or name.
@@ -354,14 +354,14 @@ commands! {
     "servers.signOut" ServersSignOut {
         /// Id or name.
         server: String,
-    } -> SignedOut, Operator: "It destroys tokens and ends the calls in flight.";
+    } -> SignOutResult, Operator: "It destroys tokens and ends the calls in flight.";
     /// Writes a part of a shown result to the user's folder of downloads.
     "results.save" ResultsSave {
         /// The result.
         result: String,
         /// Which part, from 0; the whole result as JSON where absent.
         part: Option<u32>,
-    } -> Saved, Operator: "It writes a file.";
+    } -> SavedFile, Operator: "It writes a file.";
     /// Trusts a server's read-only labels, or ceases to.
     "servers.trustLabels" ServersTrustLabels {
         /// Id or name.
@@ -388,7 +388,7 @@ commands! {
     "tools.leftOut" ToolsLeftOut {
         /// Only of this server (id or name).
         server: Option<String>,
-    } -> Vec<LeftOutTool>, Anyone: "It only looks.";
+    } -> Vec<OmittedTool>, Anyone: "It only looks.";
     /// Sets the user's own access class of a tool, or clears it.
     "tools.classify" ToolsClassify {
         /// Id or name of the server.
@@ -433,12 +433,12 @@ commands! {
     "approvals.list" ApprovalsList {
         /// Questions that the reader has already; their arguments and what they offer are left out.
         #[serde(default)]
-        known: Vec<AskId>,
-    } -> Vec<PendingAsk>, Operator: "It shows the arguments of calls that wait.";
+        known: Vec<ApprovalId>,
+    } -> Vec<PendingApproval>, Operator: "It shows the arguments of calls that wait.";
     /// One argument of a waiting call without its mask, because the user asked to see it.
     "approvals.reveal" ApprovalsReveal {
         /// The question.
-        id: AskId,
+        id: ApprovalId,
         /// The hash that was shown.
         hash: CallHash,
         /// Which argument, from 0, in the order in which they were shown.
@@ -447,7 +447,7 @@ commands! {
     /// Answers questions. All answers of one request are for questions that were shown together.
     "approvals.answer" ApprovalsAnswer {
         /// The answers.
-        answers: Vec<AskAnswer>,
+        answers: Vec<SubmittedAnswer>,
     } -> (), Operator: "It lets calls run.";
 
     /// All rules.
@@ -464,7 +464,7 @@ commands! {
         client: Option<String>,
         /// To what.
         to: AutoApprove,
-    } -> AutoApproved, Operator: "It widens what may run without a question.";
+    } -> AutoApproveCoverage, Operator: "It widens what may run without a question.";
     /// Judges calls that were made by the present rules and by a draft of others, and says where they
     /// differ. Nothing changes (PERM-15).
     "policy.rehearse" PolicyRehearse {
@@ -472,7 +472,7 @@ commands! {
         since: Timestamp,
         /// The other rules.
         draft: PolicyDraft,
-    } -> Rehearsal, Operator: "With conditions in the draft it tells what was in the arguments of calls.";
+    } -> SimulationReport, Operator: "With conditions in the draft it tells what was in the arguments of calls.";
     /// Allows a tool or more, without a question before it.
     "policy.grant" PolicyGrant {
         /// Id or name of the server.
@@ -519,7 +519,7 @@ commands! {
 
     /// What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
     /// progress left out. Questions are in it with their whole arguments.
-    "events.list" EventsList {} -> Vec<Envelope>, Operator: "Questions are in it with their whole arguments.";
+    "events.list" EventsList {} -> Vec<EventEnvelope>, Operator: "Questions are in it with their whole arguments.";
 
     /// The last calls, newest first.
     "calls.list" CallsList {
@@ -563,7 +563,7 @@ commands! {
     "audit.export" AuditExport {
         /// In which form.
         format: ExportFormat,
-    } -> Exported,
+    } -> ExportedText,
         Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
 
     /// What is set for Gatehouse as a whole.
@@ -685,7 +685,7 @@ pub enum ExportFormat {
 /// An export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct Exported {
+pub struct ExportedText {
     /// The text.
     pub text: String,
 }
@@ -724,5 +724,5 @@ pub struct StatusReport {
     #[ts(type = "number")]
     pub last_event: u64,
     /// What is wrong, in words.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<UserError>,
 }

@@ -49,7 +49,7 @@ pub enum ErrorCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[error("{what}{}{}", .why.as_ref().map(|w| format!(" {w}")).unwrap_or_default(), .todo.as_ref().map(|t| format!(" {t}")).unwrap_or_default())]
-pub struct Problem {
+pub struct UserError {
     /// What to switch on.
     pub code: ErrorCode,
     /// What happened: one sentence.
@@ -60,7 +60,7 @@ pub struct Problem {
     pub todo: Option<String>,
 }
 
-impl Problem {
+impl UserError {
     /// An error with its first sentence.
     #[must_use]
     pub fn new(code: ErrorCode, what: impl Into<String>) -> Self {
@@ -69,14 +69,14 @@ impl Problem {
 
     /// Adds the cause.
     #[must_use]
-    pub fn why(mut self, why: impl Into<String>) -> Self {
+    pub fn with_cause(mut self, why: impl Into<String>) -> Self {
         self.why = Some(why.into());
         self
     }
 
     /// Adds what to do next.
     #[must_use]
-    pub fn todo(mut self, todo: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, todo: impl Into<String>) -> Self {
         self.todo = Some(todo.into());
         self
     }

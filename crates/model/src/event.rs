@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::ask::PendingAsk;
+use crate::approval::PendingApproval;
 use crate::grant::Verdict;
-use crate::id::{AskId, CallId, ClientId, ServerId};
+use crate::id::{ApprovalId, CallId, ClientId, ServerId};
 use crate::record::CallOutcome;
 use crate::server::LogLine;
 use crate::sign_in::SignInState;
@@ -18,7 +18,7 @@ pub const EVENT_VERSION: u32 = 1;
 /// An event with its place in the order of things.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct Envelope {
+pub struct EventEnvelope {
     /// [`EVENT_VERSION`]
     pub version: u32,
     /// Rises by one with each event since Gatehouse started; a gap means that the listener lagged
@@ -141,24 +141,24 @@ pub enum Event {
     /// A question waits for an answer.
     ApprovalRequested {
         /// The question.
-        pending: PendingAsk,
+        pending: PendingApproval,
     },
     /// A question changed: its client no longer waits, or what it shows is another thing.
     ApprovalChanged {
         /// The question as it now stands.
-        pending: PendingAsk,
+        pending: PendingApproval,
     },
     /// A question was answered.
     ApprovalResolved {
         /// Which.
-        ask: AskId,
+        ask: ApprovalId,
         /// Whether it was allowed.
         allowed: bool,
     },
     /// A question ended without an answer.
     ApprovalExpired {
         /// Which.
-        ask: AskId,
+        ask: ApprovalId,
     },
     /// A server wants the user to sign in.
     SignInNeeded {
@@ -235,7 +235,7 @@ pub enum ConfigCause {
 impl ConfigCause {
     /// Its name in events and in the audit log.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
             Self::Edited => "edited",

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::ask::AutoApprove;
+use crate::approval::AutoApprove;
 use crate::binding::ServerBinding;
-use crate::id::{AskId, CallHash, ClientId, Fingerprint, GrantId, ServerId, SessionId};
+use crate::id::{ApprovalId, CallHash, ClientId, Fingerprint, GrantId, ServerId, SessionId};
 use crate::message::Message;
 use crate::time::Timestamp;
 
@@ -24,7 +24,7 @@ pub enum AccessClass {
 /// Access class of a tool with what led to it (PERM-2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct Classified {
+pub struct AccessClassification {
     /// The class.
     pub class: AccessClass,
     /// What decided.
@@ -66,7 +66,7 @@ pub enum ClassReason {
 /// What a rule does with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum RuleEffect {
     /// Lets calls through.
     Allow,
     /// Refuses calls.
@@ -76,7 +76,7 @@ pub enum Effect {
 /// What a rule covers (PERM-4).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(tag = "width", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Width {
+pub enum Scope {
     /// Exactly one call.
     Call {
         /// Which one.
@@ -155,11 +155,11 @@ pub struct Grant {
     /// Its id.
     pub id: GrantId,
     /// Allow or deny.
-    pub effect: Effect,
+    pub effect: RuleEffect,
     /// The server; `None` means every server and is legal for a deny only.
     pub server: Option<ServerBinding>,
     /// What it covers.
-    pub width: Width,
+    pub width: Scope,
     /// Whom it is for.
     pub clients: ClientScope,
     /// How long it lasts.
@@ -293,7 +293,7 @@ pub enum Rule {
     /// The user allowed this very call after the client had given up.
     LateTicket {
         /// The question that was answered.
-        ask: AskId,
+        ask: ApprovalId,
     },
     /// A grant with conditions on the arguments.
     ConditionedGrant {
@@ -313,12 +313,12 @@ pub enum Rule {
     /// The user was asked and answered.
     Answered {
         /// The question.
-        ask: AskId,
+        ask: ApprovalId,
     },
     /// The question ended without an answer: time-out, lost window, shutdown.
     Unanswered {
         /// The question.
-        ask: AskId,
+        ask: ApprovalId,
     },
     /// The user made the call in Gatehouse's own window.
     ByUser,
@@ -329,7 +329,7 @@ pub enum Rule {
 impl Rule {
     /// The user's rule that decided, if it was one.
     #[must_use]
-    pub fn decided_by(&self) -> Option<&GrantId> {
+    pub fn deciding_grant(&self) -> Option<&GrantId> {
         match self {
             Self::ExplicitDeny { grant, .. }
             | Self::ConditionedGrant { grant }
@@ -392,7 +392,7 @@ pub struct AccessOverride {
 /// Everything that confers rights, sealed as one (PERM-16).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Rights {
+pub struct StoredPermissions {
     /// Always-grants and always-denies.
     pub rules: Vec<Grant>,
     /// The user's access classes.
@@ -402,13 +402,13 @@ pub struct Rights {
     /// Everything is paused until the user resumes, also past a restart (PERM-13).
     pub paused: bool,
     /// What counts for nothing until the user confirms it.
-    pub suspended: Suspended,
+    pub suspended: SuspendedPermissions,
 }
 
 /// What was allowed under an operator key that was replaced by somebody who did not have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Suspended {
+pub struct SuspendedPermissions {
     /// Always-grants.
     pub rules: Vec<Grant>,
     /// The user's access classes.
@@ -440,7 +440,7 @@ pub struct PolicyView {
 /// What a setting of what runs without asking covers (PERM-3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct AutoApproved {
+pub struct AutoApproveCoverage {
     /// The servers that it was set on.
     pub servers: Vec<CoveredTools>,
     /// Names of the servers that it was not set on, because their tools are not known: they have not
@@ -473,13 +473,13 @@ pub struct RuleView {
     /// When it last decided a call, as far as calls are kept.
     pub last_used: Option<Timestamp>,
     /// What it comes to; `None` for a deny, for a rule for one exact call, and for one that is suspended.
-    pub reach: Option<RuleReach>,
+    pub reach: Option<RuleCoverage>,
 }
 
 /// What an allow comes to for the tools that are known now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct RuleReach {
+pub struct RuleCoverage {
     /// Tools that it is for.
     pub covered: u32,
     /// Tools that it was given for, and whose definition is another one since: they ask (PERM-8).
@@ -522,13 +522,13 @@ pub struct AutoApproveView {
     /// that the client is seen from then.
     pub waits_for_first_use: bool,
     /// Tools that would run too if the setting were given again.
-    pub late: LateTools,
+    pub late: UncoveredToolCounts,
 }
 
 /// Tools that each setting is meant for and that still ask: they came later, or changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct LateTools {
+pub struct UncoveredToolCounts {
     /// Of all reads.
     pub reads: u32,
     /// Of all writes.

@@ -67,7 +67,7 @@ text_id!(
     GrantId, "grt-");
 text_id!(
     /// One question put to a person.
-    AskId, "ask-");
+    ApprovalId, "ask-");
 text_id!(
     /// One call, from the moment it enters `tools` to its record.
     CallId, "call-");

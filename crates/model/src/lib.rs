@@ -5,7 +5,7 @@
 //! over the control socket and into the web view, so a secret never has a plain field in any of them
 //! (see [`secret::Secret`]).
 
-pub mod ask;
+pub mod approval;
 pub mod binding;
 pub mod client;
 pub mod command;
@@ -14,28 +14,33 @@ pub mod event;
 pub mod grant;
 pub mod id;
 pub mod message;
-pub mod offer;
 pub mod ports;
 pub mod record;
-pub mod rehearsal;
 pub mod secret;
 pub mod server;
+pub mod server_catalog;
 pub mod settings;
 pub mod sign_in;
+pub mod simulation;
 pub mod status;
 pub mod time;
 pub mod tool;
 
-pub use ask::{Answer, Ask, AskAnswer, CallAsk, GrantChoice, OfferedChoice, OfferedCondition, PendingAsk};
+pub use approval::{
+    ApprovalAnswer, ApprovalRequest, CallApprovalRequest, GrantChoice, OfferedChoice, OfferedCondition,
+    PendingApproval, SubmittedAnswer,
+};
 pub use binding::ServerBinding;
 pub use client::{ClientEntry, ClientView};
-pub use error::{ErrorCode, Problem};
-pub use event::{Envelope, Event};
+pub use error::{ErrorCode, UserError};
+pub use event::{Event, EventEnvelope};
 pub use grant::{
-    AccessClass, Classified, Decision, Effect, Grant, Lifetime, Rule, RuleAuthor, Verdict, Width,
+    AccessClass, AccessClassification, Decision, Grant, Lifetime, Rule, RuleAuthor, RuleEffect, Scope,
+    Verdict,
 };
 pub use id::{
-    AskId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, IdentityHash, ServerId, SessionId,
+    ApprovalId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, IdentityHash, ServerId,
+    SessionId,
 };
 pub use message::{Message, MessageParam};
 pub use ports::{AskUser, AuditLog, BoxFuture, EventSink, OpenUrl};
@@ -45,4 +50,4 @@ pub use server::{ServerConfig, Transport};
 pub use settings::{CallLimits, Settings, ToolNaming};
 pub use status::{ServerStatus, StatusCause};
 pub use time::{Clock, SystemClock, Timestamp};
-pub use tool::{LeftOutTool, ToolView};
+pub use tool::{OmittedTool, ToolView};

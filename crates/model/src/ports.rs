@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::ask::{Answer, Ask};
-use crate::error::Problem;
+use crate::approval::{ApprovalAnswer, ApprovalRequest};
+use crate::error::UserError;
 use crate::event::Event;
 use crate::record::AuditEvent;
 
@@ -12,11 +12,11 @@ use crate::record::AuditEvent;
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Puts an approval request to a person and waits for the answer. An implementation has its own deadline
-/// and returns [`Answer::Cancel`] if there is no answer: a lost window, a time-out and an error never
+/// and returns [`ApprovalAnswer::Cancel`] if there is no answer: a lost window, a time-out and an error never
 /// allow anything.
 pub trait AskUser: Send + Sync {
     /// Requests an answer. Dropping the future withdraws the request.
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer>;
+    fn ask(&self, ask: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer>;
 }
 
 /// Opens an address in the user's browser, after a check of its scheme.
@@ -38,5 +38,5 @@ pub trait EventSink: Send + Sync {
 pub trait AuditLog: Send + Sync {
     /// Appends one entry. It is on disk when this succeeds; if it fails, the change that the entry
     /// describes must not take effect.
-    fn append(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), Problem>>;
+    fn append(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), UserError>>;
 }

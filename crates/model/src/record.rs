@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::ask::{Ask, AutoApprove, Elicited, Subject};
+use crate::approval::{ApprovalRequest, AutoApprove, ElicitationMode, Subject};
 use crate::error::ErrorCode;
 use crate::grant::{AccessOverride, Grant, Verdict};
-use crate::id::{AskId, CallHash, CallId, ClientId, GrantId, ServerId};
+use crate::id::{ApprovalId, CallHash, CallId, ClientId, GrantId, ServerId};
 use crate::message::Message;
 use crate::time::Timestamp;
 
@@ -124,7 +124,7 @@ pub struct RunningCall {
 /// The place of a call in the list of calls: both values are those of its record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct CallMark {
+pub struct CallCursor {
     /// When it came in.
     pub at: Timestamp,
     /// Its id.
@@ -142,7 +142,7 @@ pub struct CallFilter {
     /// Only where tool, arguments or result hold these words.
     pub text: Option<String>,
     /// Only what comes after this call in the list; for reading on from the last one of a page.
-    pub older_than: Option<CallMark>,
+    pub older_than: Option<CallCursor>,
     /// At most so many, newest first; 100 where absent.
     pub limit: Option<u32>,
 }
@@ -150,8 +150,8 @@ pub struct CallFilter {
 impl CallRecord {
     /// Its position in the list of calls.
     #[must_use]
-    pub fn mark(&self) -> CallMark {
-        CallMark { at: self.at, id: self.id.clone() }
+    pub fn cursor(&self) -> CallCursor {
+        CallCursor { at: self.at, id: self.id.clone() }
     }
 }
 
@@ -162,7 +162,7 @@ pub enum AuditEvent {
     /// A person answered a question about a call.
     Decided {
         /// The question.
-        ask: AskId,
+        ask: ApprovalId,
         /// Exactly which call.
         hash: CallHash,
         /// The client.
@@ -182,7 +182,7 @@ pub enum AuditEvent {
     /// A question about a call ended without an answer.
     Lapsed {
         /// The question.
-        ask: AskId,
+        ask: ApprovalId,
         /// Exactly which call.
         hash: CallHash,
     },
@@ -281,7 +281,7 @@ pub enum AuditEvent {
     /// entered is not part of it.
     ServerRequestAnswered {
         /// The pending request.
-        ask: AskId,
+        ask: ApprovalId,
         /// What was requested.
         request: ServerRequestKind,
         /// The server.
@@ -389,22 +389,22 @@ impl ServerRequestKind {
     /// The kind of a request, with its server and the client whose call it belongs to. `None` for
     /// requests that do not come from a server.
     #[must_use]
-    pub fn of(ask: &Ask) -> Option<(Self, ServerId, Option<ClientId>)> {
+    pub fn of(ask: &ApprovalRequest) -> Option<(Self, ServerId, Option<ClientId>)> {
         match ask {
-            Ask::Elicitation(wanted) => {
+            ApprovalRequest::Elicitation(wanted) => {
                 let kind = match wanted.want {
-                    Elicited::Form { .. } => Self::Form,
-                    Elicited::Url { .. } => Self::Url,
+                    ElicitationMode::Form { .. } => Self::Form,
+                    ElicitationMode::Url { .. } => Self::Url,
                 };
                 Some((kind, wanted.server.id.clone(), wanted.client.as_ref().map(|client| client.id.clone())))
             }
-            Ask::Sampling(wanted) => Some((
+            ApprovalRequest::Sampling(wanted) => Some((
                 Self::Sampling,
                 wanted.server.id.clone(),
                 wanted.client.as_ref().map(|client| client.id.clone()),
             )),
-            Ask::StepUp(wanted) => Some((Self::StepUp, wanted.server.id.clone(), None)),
-            Ask::Call(_) | Ask::Client(_) | Ask::ConfigChange(_) => None,
+            ApprovalRequest::StepUp(wanted) => Some((Self::StepUp, wanted.server.id.clone(), None)),
+            ApprovalRequest::Call(_) | ApprovalRequest::Client(_) | ApprovalRequest::ConfigChange(_) => None,
         }
     }
 }
@@ -434,7 +434,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decision_that_was_written_before_it_named_who_answered_is_read() {
+    fn reads_decisions_written_without_answerer() {
         let old = r#"{"audit":"decided","ask":"a","hash":"h","client":"c","server":"s","subject":{"kind":"tool","name":"t"},"allowed":true,"reason":null}"#;
         let AuditEvent::Decided { by, allowed, .. } = serde_json::from_str(old).unwrap() else { panic!() };
         assert_eq!((by, allowed), (None, true));

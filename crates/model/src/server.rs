@@ -28,25 +28,25 @@ pub struct ServerConfig {
     /// Whether it starts by itself with Gatehouse.
     pub autostart: bool,
     /// Everything that does not touch the connection.
-    pub look: Look,
+    pub look: ServerAppearance,
     /// How long things may take.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// How the entry came to be; an unconfirmed one is offered no always-grants.
-    pub origin: Origin,
+    pub origin: ServerOrigin,
 }
 
 impl ServerConfig {
     /// Name of the icon that it is shown with.
     #[must_use]
     pub fn icon(&self) -> &str {
-        self.look.icon.as_deref().unwrap_or_else(|| self.transport.usual_icon())
+        self.look.icon.as_deref().unwrap_or_else(|| self.transport.default_icon())
     }
 }
 
 /// What only people see; editing it never reconnects and needs no confirmation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Look {
+pub struct ServerAppearance {
     /// One sentence on what the server is for.
     pub description: Option<String>,
     /// Name of one of the icons that are in the program; the usual one of its kind where absent.
@@ -98,7 +98,7 @@ pub enum Transport {
 
 impl Transport {
     /// Name of the default icon for this transport.
-    fn usual_icon(&self) -> &'static str {
+    fn default_icon(&self) -> &'static str {
         match self {
             Self::Stdio { .. } => "terminal",
             Self::Auto(_) | Self::Http(_) | Self::Sse(_) | Self::Ws(_) => "world",
@@ -220,7 +220,7 @@ impl Builtin {
 /// asked. Editing it never reconnects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Connecting, in seconds.
     pub connect_secs: u32,
     /// One tool call without progress. Progress resets it.
@@ -242,7 +242,7 @@ pub struct Limits {
     pub roots: Vec<String>,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connect_secs: 30,
@@ -257,7 +257,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl ServerLimits {
     /// Time limit for connecting.
     #[must_use]
     pub fn connect(&self) -> Duration {
@@ -340,7 +340,7 @@ impl From<TimeLimit> for TimeLimitText {
 /// How an entry came to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub enum Origin {
+pub enum ServerOrigin {
     /// Entered or confirmed by the user.
     #[default]
     User,
@@ -368,10 +368,10 @@ pub struct ServerDraft {
     pub autostart: bool,
     /// What only people see.
     #[serde(default)]
-    pub look: Look,
+    pub look: ServerAppearance,
     /// How long things may take.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: ServerLimits,
 }
 
 fn yes() -> bool {
@@ -389,9 +389,9 @@ pub struct ServerView {
     /// Its state.
     pub status: crate::status::ServerStatus,
     /// What it offers, counted.
-    pub counts: Counts,
+    pub counts: ServerCounts,
     /// What it declared on the present or last connection.
-    pub declared: Declared,
+    pub declared: DeclaredCapabilities,
     /// Whether the user trusts its read-only labels (PERM-2).
     pub trusted_labels: bool,
     /// What may run without asking: the always-grants of this server, in words (PERM-3).
@@ -407,7 +407,7 @@ pub struct ServerView {
 /// How many of each a server offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct Counts {
+pub struct ServerCounts {
     /// Tools.
     pub tools: u32,
     /// Resources.
@@ -419,7 +419,7 @@ pub struct Counts {
 /// What a server declared that it can do (SRV-13).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct Declared {
+pub struct DeclaredCapabilities {
     /// `tools`
     pub tools: bool,
     /// `resources`
@@ -471,7 +471,7 @@ pub enum LogLevel {
 impl LogLevel {
     /// Its name in the protocol.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
             Self::Info => "info",

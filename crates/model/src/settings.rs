@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 /// Minimum number of days that the audit log is kept.
-pub const AUDIT_DAYS_LEAST: u32 = 7;
+pub const MIN_AUDIT_DAYS: u32 = 7;
 
 /// What the user sets for Gatehouse as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// Days that the audit is kept, [`AUDIT_DAYS_LEAST`] or more; for ever where absent.
+    /// Days that the audit is kept, [`MIN_AUDIT_DAYS`] or more; for ever where absent.
     pub audit_days: Option<u32>,
     /// Days that calls are kept.
     pub activity_days: u32,

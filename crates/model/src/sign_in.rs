@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::error::Problem;
+use crate::error::UserError;
 use crate::time::Timestamp;
 
 /// How a server is signed in to. The default finds everything out by itself.
@@ -23,7 +23,7 @@ pub struct SignInSettings {
     /// Endpoints of an authorization server that cannot be discovered (AUTH-3).
     pub endpoints: Option<SignInEndpoints>,
     /// Who signs in.
-    pub with: SignInWith,
+    pub with: SignInMethod,
 }
 
 impl SignInSettings {
@@ -31,9 +31,9 @@ impl SignInSettings {
     pub fn secrets(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let client = self.client.as_ref().and_then(|client| client.secret.as_deref());
         let (company, key) = match &self.with {
-            SignInWith::Enterprise { secret, .. } => (secret.as_deref(), None),
-            SignInWith::ClientKey { key, .. } => (None, Some(key.as_str())),
-            SignInWith::Browser | SignInWith::ClientSecret => (None, None),
+            SignInMethod::Enterprise { secret, .. } => (secret.as_deref(), None),
+            SignInMethod::ClientKey { key, .. } => (None, Some(key.as_str())),
+            SignInMethod::Browser | SignInMethod::ClientSecret => (None, None),
         };
         [("secret", client), ("companySecret", company), ("key", key)]
             .into_iter()
@@ -48,16 +48,16 @@ impl SignInSettings {
             client.secret = None;
         }
         match &mut settings.with {
-            SignInWith::Enterprise { secret, .. } => *secret = None,
-            SignInWith::ClientKey { key, .. } => key.clear(),
-            SignInWith::Browser | SignInWith::ClientSecret => {}
+            SignInMethod::Enterprise { secret, .. } => *secret = None,
+            SignInMethod::ClientKey { key, .. } => key.clear(),
+            SignInMethod::Browser | SignInMethod::ClientSecret => {}
         }
         settings
     }
 
     /// What is wrong with the settings, as a sentence; `None` if they are valid.
     #[must_use]
-    pub fn fault(&self) -> Option<String> {
+    pub fn validation_error(&self) -> Option<String> {
         let web = |name: &str, address: &str| {
             let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
             let sound = address.len() > "https://".len() && address.starts_with("https://")
@@ -70,24 +70,24 @@ impl SignInSettings {
                 format!("“{name}” must begin with https://, or be an http:// address of this machine.")
             })
         };
-        let redirect = self.redirect.as_deref().and_then(redirect_fault);
+        let redirect = self.redirect.as_deref().and_then(redirect_error);
         let endpoints = self.endpoints.as_ref().and_then(|endpoints| {
             web("authorize", &endpoints.authorize)
                 .or_else(|| web("token", &endpoints.token))
                 .or_else(|| endpoints.revoke.as_deref().and_then(|revoke| web("revoke", revoke)))
         });
         let issuer = match &self.with {
-            SignInWith::Enterprise { issuer, .. } => web("issuer", issuer),
-            SignInWith::Browser | SignInWith::ClientSecret | SignInWith::ClientKey { .. } => None,
+            SignInMethod::Enterprise { issuer, .. } => web("issuer", issuer),
+            SignInMethod::Browser | SignInMethod::ClientSecret | SignInMethod::ClientKey { .. } => None,
         };
         let client = self.client.as_ref();
         let nameless = (client.is_some_and(|client| client.id.trim().is_empty()))
             .then(|| "The client id is empty.".to_owned());
         let alone = match self.with {
-            SignInWith::ClientSecret if client.is_none_or(|client| client.secret.is_none()) => {
+            SignInMethod::ClientSecret if client.is_none_or(|client| client.secret.is_none()) => {
                 Some("To sign in as the client itself, its id and secret are needed.".to_owned())
             }
-            SignInWith::ClientKey { .. } if client.is_none() => {
+            SignInMethod::ClientKey { .. } if client.is_none() => {
                 Some("To sign in as the client itself, its id is needed.".to_owned())
             }
             _ => None,
@@ -99,7 +99,7 @@ impl SignInSettings {
 }
 
 /// A redirect URI has to lead to this machine, and to a port that can be listened on.
-fn redirect_fault(address: &str) -> Option<String> {
+fn redirect_error(address: &str) -> Option<String> {
     let rest = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"]
         .iter()
         .find_map(|start| address.strip_prefix(start));
@@ -120,13 +120,13 @@ pub struct RegisteredClient {
     pub secret: Option<String>,
     /// How it proves itself at the token endpoint; found out where absent.
     #[serde(default)]
-    pub method: Option<TokenMethod>,
+    pub method: Option<TokenEndpointAuthMethod>,
 }
 
 /// `token_endpoint_auth_method`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-pub enum TokenMethod {
+pub enum TokenEndpointAuthMethod {
     /// `client_secret_basic`
     ClientSecretBasic,
     /// `client_secret_post`
@@ -151,7 +151,7 @@ pub struct SignInEndpoints {
 /// Who signs in, and with what.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "with", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum SignInWith {
+pub enum SignInMethod {
     /// The user, in the browser.
     #[default]
     Browser,
@@ -184,7 +184,7 @@ pub enum SignInState {
     /// Nobody is signed in.
     Out {
         /// Why the last attempt came to nothing, if there was one.
-        problem: Option<Problem>,
+        problem: Option<UserError>,
     },
     /// The browser was opened and its answer is waited for.
     Waiting {
@@ -211,7 +211,7 @@ pub enum SignInState {
 /// A sign-in that began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct SignInBegun {
+pub struct SignInStart {
     /// The address that the user has to visit; `None` when no browser is needed and all is done.
     pub address: Option<String>,
 }
@@ -219,7 +219,7 @@ pub struct SignInBegun {
 /// What came of a sign-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct SignedOut {
+pub struct SignOutResult {
     /// Whether the authorization server took the tokens back too.
     pub revoked: bool,
 }
@@ -229,9 +229,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_work_is_said() {
-        let redirect =
-            |address: &str| SignInSettings { redirect: Some(address.into()), ..Default::default() }.fault();
+    fn reports_invalid_sign_in_settings() {
+        let redirect = |address: &str| {
+            SignInSettings { redirect: Some(address.into()), ..Default::default() }.validation_error()
+        };
         for sound in ["http://127.0.0.1:8976/callback", "http://localhost:1", "http://[::1]:80/"] {
             assert_eq!(redirect(sound), None, "{sound}");
         }
@@ -255,12 +256,16 @@ mod tests {
             }),
             ..Default::default()
         };
-        assert_eq!(endpoints("https://a.example/authorize").fault(), None);
-        assert_eq!(endpoints("http://localhost:9/authorize").fault(), None);
-        assert!(endpoints("http://a.example/authorize").fault().is_some());
-        assert!(endpoints("http://localhost.evil.example/").fault().is_some());
+        assert_eq!(endpoints("https://a.example/authorize").validation_error(), None);
+        assert_eq!(endpoints("http://localhost:9/authorize").validation_error(), None);
+        assert!(endpoints("http://a.example/authorize").validation_error().is_some());
+        assert!(endpoints("http://localhost.evil.example/").validation_error().is_some());
         let known = SignInSettings { client: None, ..endpoints("https://a.example/authorize") };
-        assert!(known.fault().is_some());
-        assert!(SignInSettings { with: SignInWith::ClientSecret, ..Default::default() }.fault().is_some());
+        assert!(known.validation_error().is_some());
+        assert!(
+            SignInSettings { with: SignInMethod::ClientSecret, ..Default::default() }
+                .validation_error()
+                .is_some()
+        );
     }
 }

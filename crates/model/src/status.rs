@@ -53,7 +53,7 @@ pub enum ServerStatus {
 impl ServerStatus {
     /// The tag alone.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Disabled => "disabled",
             Self::Stopped => "stopped",

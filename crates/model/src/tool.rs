@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::grant::{Classified, ToolPermission};
+use crate::grant::{AccessClassification, ToolPermission};
 use crate::id::{Fingerprint, Generation, ServerId};
 
 /// One tool of the catalogue.
@@ -27,7 +27,7 @@ pub struct ToolView {
     /// Input schema as JSON text, byte for byte as the server gave it.
     pub input_schema: String,
     /// Access class with its reason.
-    pub class: Classified,
+    pub class: AccessClassification,
     /// What happens with calls of it, whoever makes them.
     pub permission: ToolPermission,
     /// Fingerprint of the definition.
@@ -39,7 +39,7 @@ pub struct ToolView {
 /// A tool that a server lists and that clients do not get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct LeftOutTool {
+pub struct OmittedTool {
     /// The server.
     pub server: ServerId,
     /// The server's name.

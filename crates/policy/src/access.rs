@@ -5,9 +5,9 @@
 //! the user trusts its labels. Even then, any sign that the tool makes changes takes precedence.
 
 use gatehouse_mcp_wire::uri_template::variables;
-use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
+use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason};
 
-use crate::{deeds, places, words};
+use crate::{access_heuristics, description_heuristics, uri_destination};
 
 /// The facts about a tool that its access class is computed from.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,59 +27,71 @@ pub struct ToolFacts<'a> {
 /// Classifies a tool as `read` or `write`. In this order: the class that the user set (`user`); any sign of
 /// change; and, with `trusted_labels`, a `readOnlyHint` that the name is consistent with. Otherwise `write`.
 #[must_use]
-pub fn classify(tool: &ToolFacts<'_>, user: Option<AccessClass>, trusted_labels: bool) -> Classified {
-    let words = words::split(tool.name);
+pub fn classify(
+    tool: &ToolFacts<'_>,
+    user: Option<AccessClass>,
+    trusted_labels: bool,
+) -> AccessClassification {
+    let words = access_heuristics::split(tool.name);
     let (class, reason) = match user {
         Some(class) => (class, ClassReason::Override),
-        None => by_signs(tool, &words, trusted_labels),
+        None => classify_by_evidence(tool, &words, trusted_labels),
     };
     let reaches_outside = tool.open_world_hint == Some(true)
-        || words::name_reaches_outside(&words)
-        || tool.argument_names.iter().any(|name| words::argument_reaches_outside(name));
-    Classified { class, reason, reaches_outside }
+        || access_heuristics::name_reaches_outside(&words)
+        || tool.argument_names.iter().any(|name| access_heuristics::argument_reaches_outside(name));
+    AccessClassification { class, reason, reaches_outside }
 }
 
 /// How the URI of a resource that is read is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResourceFrom<'a> {
+pub enum ResourceSource<'a> {
     /// The server's resource list contains it.
     List,
     /// It matches this URI template of the server.
     Template(&'a str),
     /// It is neither listed nor matched by a template.
-    Nowhere,
+    Unlisted,
 }
 
 /// The access class of a resource (PERM-18). A resource that the server lists doesn't reach outside. A URI
 /// that a client makes from a template reaches outside if the client chooses the scheme or the host, if the
 /// scheme is a network scheme, or if a variable's name suggests a location or a recipient.
 #[must_use]
-pub fn resource(uri: &str, from: ResourceFrom<'_>) -> Classified {
+pub fn resource(uri: &str, from: ResourceSource<'_>) -> AccessClassification {
     not_a_tool(match from {
-        ResourceFrom::List => false,
-        ResourceFrom::Template(template) => {
-            places::is_open(template) || places::is_of_network(uri) || names_a_target(template)
+        ResourceSource::List => false,
+        ResourceSource::Template(template) => {
+            uri_destination::lets_client_choose_target(template)
+                || uri_destination::is_network_uri(uri)
+                || has_target_variable(template)
         }
-        ResourceFrom::Nowhere => true,
+        ResourceSource::Unlisted => true,
     })
 }
 
-fn names_a_target(template: &str) -> bool {
+fn has_target_variable(template: &str) -> bool {
     // A percent-encoded variable name can decode to any name.
-    variables(template).iter().any(|name| name.contains('%') || words::argument_reaches_outside(name))
+    variables(template)
+        .iter()
+        .any(|name| name.contains('%') || access_heuristics::argument_reaches_outside(name))
 }
 
 /// The access class of a prompt, by the names of its arguments (PERM-18).
 #[must_use]
-pub fn prompt<'a>(argument_names: impl IntoIterator<Item = &'a str>) -> Classified {
-    not_a_tool(argument_names.into_iter().any(words::argument_reaches_outside))
+pub fn prompt<'a>(argument_names: impl IntoIterator<Item = &'a str>) -> AccessClassification {
+    not_a_tool(argument_names.into_iter().any(access_heuristics::argument_reaches_outside))
 }
 
-fn not_a_tool(reaches_outside: bool) -> Classified {
-    Classified { class: AccessClass::Read, reason: ClassReason::NotATool, reaches_outside }
+fn not_a_tool(reaches_outside: bool) -> AccessClassification {
+    AccessClassification { class: AccessClass::Read, reason: ClassReason::NotATool, reaches_outside }
 }
 
-fn by_signs(tool: &ToolFacts<'_>, name: &[String], trusted_labels: bool) -> (AccessClass, ClassReason) {
+fn classify_by_evidence(
+    tool: &ToolFacts<'_>,
+    name: &[String],
+    trusted_labels: bool,
+) -> (AccessClass, ClassReason) {
     let hint = |hint: &str| ClassReason::Annotation { hint: hint.to_owned() };
     if tool.destructive_hint == Some(true) {
         return (AccessClass::Write, hint("destructiveHint"));
@@ -87,19 +99,20 @@ fn by_signs(tool: &ToolFacts<'_>, name: &[String], trusted_labels: bool) -> (Acc
     if tool.read_only_hint == Some(false) {
         return (AccessClass::Write, hint("readOnlyHint"));
     }
-    if let Some(word) = words::change_in_name(name) {
+    if let Some(word) = access_heuristics::change_word_in_name(name) {
         return (AccessClass::Write, ClassReason::Name { word: word.to_owned() });
     }
     if let Some(word) = tool.title.and_then(|title| {
-        let title = words::split(title);
-        words::change_in_name(&title).map(str::to_owned)
+        let title = access_heuristics::split(title);
+        access_heuristics::change_word_in_name(&title).map(str::to_owned)
     }) {
         return (AccessClass::Write, ClassReason::Name { word });
     }
-    if let Some(word) = tool.description.and_then(deeds::change_in_description) {
+    if let Some(word) = tool.description.and_then(description_heuristics::change_verb_in_description) {
         return (AccessClass::Write, ClassReason::Description { word });
     }
-    if trusted_labels && tool.read_only_hint == Some(true) && words::name_looks(tool.name, name) {
+    if trusted_labels && tool.read_only_hint == Some(true) && access_heuristics::is_read_name(tool.name, name)
+    {
         return (AccessClass::Read, ClassReason::TrustedLabel);
     }
     (AccessClass::Write, ClassReason::Default)

@@ -2,27 +2,27 @@
 //!
 //! A server may interpret an argument differently than Gatehouse does: another URL parser, a path that is
 //! resolved later, a number that is rounded. So the result has three values, and callers must treat the third
-//! as unfavourable to the call: an allow needs [`Held::Yes`], a deny applies unless the result is
-//! [`Held::No`].
+//! as unfavourable to the call: an allow needs [`ConditionOutcome::Yes`], a deny applies unless the result is
+//! [`ConditionOutcome::No`].
 
 use gatehouse_model::grant::{Condition, ConditionTest};
 
 use crate::json::{self, Json};
 
 pub(crate) mod host;
+pub(crate) mod name_folding;
 pub(crate) mod path;
-pub(crate) mod spelling;
 
-mod equal;
-mod place;
+mod argument_path;
+mod equality;
 mod text;
 
+use argument_path::{ArgumentLookup, ArgumentPath};
 pub use path::readings as path_readings;
-use place::{Found, Place};
 
 /// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum ConditionOutcome {
     /// It holds under every interpretation.
     Yes,
     /// It doesn't hold under any interpretation.
@@ -71,11 +71,11 @@ pub enum ConditionDefect {
 ///
 /// # Errors
 /// The defect, if it isn't.
-pub fn check(condition: &Condition) -> Result<(), ConditionDefect> {
+pub fn validate(condition: &Condition) -> Result<(), ConditionDefect> {
     if is_too_long(condition) {
         return Err(ConditionDefect::TooLong);
     }
-    if !Place::new(&condition.pointer).is_an_argument() {
+    if !ArgumentPath::new(&condition.pointer).names_an_argument() {
         return Err(ConditionDefect::NoPlace(condition.pointer.clone()));
     }
     let (values, text) = match &condition.test {
@@ -92,10 +92,10 @@ pub fn check(condition: &Condition) -> Result<(), ConditionDefect> {
     if let Some(value) = values.iter().find(|value| json::read(value).is_err()) {
         return Err(ConditionDefect::NoValue(value.clone()));
     }
-    match (Test::new(&condition.test), &condition.test) {
-        (Test::Broken, ConditionTest::Inside { .. }) => Err(ConditionDefect::NoFolder(text.clone())),
-        (Test::Broken, ConditionTest::HostIs { .. }) => Err(ConditionDefect::NoHost(text.clone())),
-        (Test::Broken, _) => Err(ConditionDefect::NoPattern(text.clone())),
+    match (PreparedTest::new(&condition.test), &condition.test) {
+        (PreparedTest::Broken, ConditionTest::Inside { .. }) => Err(ConditionDefect::NoFolder(text.clone())),
+        (PreparedTest::Broken, ConditionTest::HostIs { .. }) => Err(ConditionDefect::NoHost(text.clone())),
+        (PreparedTest::Broken, _) => Err(ConditionDefect::NoPattern(text.clone())),
         _ => Ok(()),
     }
 }
@@ -119,34 +119,34 @@ pub type ResolvePath<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Conditions of one rule, parsed once and evaluated many times.
 #[derive(Debug)]
-pub struct Conditions(Vec<Ready>);
+pub struct Conditions(Vec<PreparedCondition>);
 
 #[derive(Debug)]
-struct Ready {
-    place: Place,
-    test: Test,
+struct PreparedCondition {
+    place: ArgumentPath,
+    test: PreparedTest,
 }
 
 #[derive(Debug)]
-enum Test {
+enum PreparedTest {
     OneOf(Vec<Json>),
     StartsWith(Box<str>),
     Inside(Box<str>),
-    HostIs(host::Wanted),
-    Glob(Box<text::Pattern>),
+    HostIs(host::HostCondition),
+    Glob(Box<text::GlobPattern>),
     /// The condition is invalid.
     Broken,
 }
 
 impl Conditions {
-    /// Parses conditions. An invalid one is kept and evaluates to [`Held::Unknown`].
+    /// Parses conditions. An invalid one is kept and evaluates to [`ConditionOutcome::Unknown`].
     #[must_use]
     pub fn new(conditions: &[Condition]) -> Self {
-        let ready = |condition: &Condition| Ready {
-            place: Place::new(&condition.pointer),
-            test: Test::new(&condition.test),
+        let prepare = |condition: &Condition| PreparedCondition {
+            place: ArgumentPath::new(&condition.pointer),
+            test: PreparedTest::new(&condition.test),
         };
-        Self(conditions.iter().map(ready).collect())
+        Self(conditions.iter().map(prepare).collect())
     }
 
     #[must_use]
@@ -160,60 +160,64 @@ impl Conditions {
         self.folders().next().is_some()
     }
 
-    /// The paths in these arguments that must be resolved before [`Self::hold`] can return [`Held::Yes`].
+    /// The paths in these arguments that must be resolved before [`Self::evaluate`] can return [`ConditionOutcome::Yes`].
     #[must_use]
     pub fn paths(&self, arguments: &Json) -> Vec<String> {
         self.0.iter().flat_map(|condition| condition.paths(arguments)).collect()
     }
 
-    /// The folders that must be resolved before [`Self::hold`] can return [`Held::No`]; otherwise it returns
+    /// The folders that must be resolved before [`Self::evaluate`] can return [`ConditionOutcome::No`]; otherwise it returns
     /// `Unknown`.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|condition| match &condition.test {
-            Test::Inside(folder) => Some(&**folder),
-            Test::OneOf(_) | Test::StartsWith(_) | Test::HostIs(_) | Test::Glob(_) | Test::Broken => None,
+            PreparedTest::Inside(folder) => Some(&**folder),
+            PreparedTest::OneOf(_)
+            | PreparedTest::StartsWith(_)
+            | PreparedTest::HostIs(_)
+            | PreparedTest::Glob(_)
+            | PreparedTest::Broken => None,
         })
     }
 
     /// Whether all conditions hold for these arguments.
     #[must_use]
-    pub fn hold(&self, arguments: &Json, resolve: ResolvePath<'_>) -> Held {
-        let mut all = Held::Yes;
+    pub fn evaluate(&self, arguments: &Json, resolve: ResolvePath<'_>) -> ConditionOutcome {
+        let mut all = ConditionOutcome::Yes;
         for condition in &self.0 {
-            match condition.holds(arguments, resolve) {
-                Held::Yes => {}
-                Held::No => return Held::No,
-                Held::Unknown => all = Held::Unknown,
+            match condition.evaluate(arguments, resolve) {
+                ConditionOutcome::Yes => {}
+                ConditionOutcome::No => return ConditionOutcome::No,
+                ConditionOutcome::Unknown => all = ConditionOutcome::Unknown,
             }
         }
         all
     }
 }
 
-impl Ready {
-    fn holds(&self, arguments: &Json, resolve: ResolvePath<'_>) -> Held {
-        if matches!(self.test, Test::Broken) {
-            return Held::Unknown;
+impl PreparedCondition {
+    fn evaluate(&self, arguments: &Json, resolve: ResolvePath<'_>) -> ConditionOutcome {
+        if matches!(self.test, PreparedTest::Broken) {
+            return ConditionOutcome::Unknown;
         }
         match self.place.find(arguments) {
-            Found::Value(value) => self.test.holds(value, resolve),
-            Found::Nothing => Held::No,
-            Found::Doubtful => Held::Unknown,
+            ArgumentLookup::Value(value) => self.test.evaluate(value, resolve),
+            ArgumentLookup::Nothing => ConditionOutcome::No,
+            ArgumentLookup::Ambiguous => ConditionOutcome::Unknown,
         }
     }
 
     fn paths(&self, arguments: &Json) -> Vec<String> {
-        if !matches!(self.test, Test::Inside(_)) {
+        if !matches!(self.test, PreparedTest::Inside(_)) {
             return Vec::new();
         }
         match self.place.find(arguments) {
-            Found::Value(value) => value.as_str().map(path::readings).unwrap_or_default(),
-            Found::Nothing | Found::Doubtful => Vec::new(),
+            ArgumentLookup::Value(value) => value.as_str().map(path::readings).unwrap_or_default(),
+            ArgumentLookup::Nothing | ArgumentLookup::Ambiguous => Vec::new(),
         }
     }
 }
 
-impl Test {
+impl PreparedTest {
     fn new(test: &ConditionTest) -> Self {
         match test {
             ConditionTest::Equals { value } => Self::one_of(std::slice::from_ref(value)),
@@ -227,10 +231,10 @@ impl Test {
                 }
             }
             ConditionTest::HostIs { host, port } => {
-                host::Wanted::new(host, *port).map_or(Self::Broken, Self::HostIs)
+                host::HostCondition::new(host, *port).map_or(Self::Broken, Self::HostIs)
             }
             ConditionTest::Glob { pattern } => {
-                text::Pattern::read(pattern).map_or(Self::Broken, |pattern| Self::Glob(Box::new(pattern)))
+                text::GlobPattern::read(pattern).map_or(Self::Broken, |pattern| Self::Glob(Box::new(pattern)))
             }
         }
     }
@@ -243,18 +247,18 @@ impl Test {
             .map_or(Self::Broken, Self::OneOf)
     }
 
-    fn holds(&self, value: &Json, resolve: ResolvePath<'_>) -> Held {
+    fn evaluate(&self, value: &Json, resolve: ResolvePath<'_>) -> ConditionOutcome {
         if let Self::OneOf(wanted) = self {
-            return equal::is_one_of(value, wanted);
+            return equality::match_one_of(value, wanted);
         }
         // A list or a number instead of text: how the server interprets it is unknown.
-        let Some(text) = value.as_str() else { return Held::Unknown };
+        let Some(text) = value.as_str() else { return ConditionOutcome::Unknown };
         match self {
             Self::StartsWith(start) => text::starts_with(text, start),
-            Self::Inside(folder) => path::inside(text, folder, resolve),
-            Self::HostIs(host) => host::host_is(text, host),
-            Self::Glob(pattern) => pattern.holds(text),
-            Self::OneOf(_) | Self::Broken => Held::Unknown,
+            Self::Inside(folder) => path::match_inside(text, folder, resolve),
+            Self::HostIs(host) => host::match_host(text, host),
+            Self::Glob(pattern) => pattern.evaluate(text),
+            Self::OneOf(_) | Self::Broken => ConditionOutcome::Unknown,
         }
     }
 }
@@ -264,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_never_hold_is_said() {
+    fn reports_conditions_that_can_never_hold() {
         let text = |text: &str| text.to_owned();
         let is = |value: &str| ConditionTest::Equals { value: text(value) };
         let host = |host: &str| ConditionTest::HostIs { host: text(host), port: None };
@@ -309,7 +313,7 @@ mod tests {
             ("/a", ConditionTest::Glob { pattern: text("[a") }, Some(ConditionDefect::NoPattern(text("[a")))),
         ] {
             let condition = Condition { pointer: text(pointer), test };
-            assert_eq!(check(&condition).err(), defect, "{condition:?}");
+            assert_eq!(validate(&condition).err(), defect, "{condition:?}");
         }
     }
 }

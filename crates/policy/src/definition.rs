@@ -13,10 +13,10 @@ use crate::json::{self, Json, JsonDefect, push_segment};
 use crate::show::{has_hidden, reveal, write_revealed};
 
 /// Members that aren't part of the fingerprint.
-const NOT_PINNED: &[&str] = &["_meta", "icons"];
+const UNPINNED_MEMBERS: &[&str] = &["_meta", "icons"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefinitionOf {
+pub enum DefinitionKind {
     Tool,
     Prompt,
     Template,
@@ -24,12 +24,12 @@ pub enum DefinitionOf {
 
 /// SHA-256 of the canonical form of a definition without `_meta` and `icons`. The kind of definition is hashed
 /// too, so a tool and a prompt with the same text have different fingerprints.
-pub fn fingerprint(of: DefinitionOf, definition: &str) -> Result<Fingerprint, JsonDefect> {
-    let canonical = Json::Object(pinned(definition)?).canonical();
+pub fn fingerprint(of: DefinitionKind, definition: &str) -> Result<Fingerprint, JsonDefect> {
+    let canonical = Json::Object(pinned_members(definition)?).canonical();
     let kind: &[u8] = match of {
-        DefinitionOf::Tool => b"",
-        DefinitionOf::Prompt => b"prompt\n",
-        DefinitionOf::Template => b"template\n",
+        DefinitionKind::Tool => b"",
+        DefinitionKind::Prompt => b"prompt\n",
+        DefinitionKind::Template => b"template\n",
     };
     Ok(Fingerprint::new(hex::encode(Sha256::new().chain_update(kind).chain_update(canonical).finalize())))
 }
@@ -45,7 +45,7 @@ const LONGEST_CHANGE: usize = 8 * 1024;
 #[must_use]
 pub fn diff(before: &str, after: &str) -> Vec<FieldChange> {
     let mut changes = Vec::new();
-    match (pinned(before), pinned(after)) {
+    match (pinned_members(before), pinned_members(after)) {
         (Ok(before), Ok(after)) => compare_members(&mut changes, &before, &after, ""),
         _ if before == after => {}
         _ => changes.push(FieldChange {
@@ -66,13 +66,13 @@ pub fn diff(before: &str, after: &str) -> Vec<FieldChange> {
         });
     }
     for text in changes.iter_mut().flat_map(|change| [&mut change.before, &mut change.after]).flatten() {
-        cut(text);
+        truncate_line(text);
     }
     changes
 }
 
 /// Truncates a long text and appends the number of bytes left out.
-fn cut(text: &mut String) {
+fn truncate_line(text: &mut String) {
     let end = text.floor_char_boundary(LONGEST_CHANGE);
     let more = text.len() - end;
     if more > 0 {
@@ -85,9 +85,9 @@ fn cut(text: &mut String) {
 /// name, keys, and texts in `enum`, `const` and `default`. The pointers themselves have invisible characters
 /// revealed.
 #[must_use]
-pub fn hidden_places(definition: &str) -> Vec<String> {
+pub fn hidden_character_pointers(definition: &str) -> Vec<String> {
     let mut places = Vec::new();
-    if let Ok(members) = pinned(definition) {
+    if let Ok(members) = pinned_members(definition) {
         for (key, value) in &members {
             let is_value = &**key == "name";
             find_hidden(&mut places, (key, value), "", is_value);
@@ -96,10 +96,10 @@ pub fn hidden_places(definition: &str) -> Vec<String> {
     places
 }
 
-fn pinned(definition: &str) -> Result<Vec<(Box<str>, Json)>, JsonDefect> {
+fn pinned_members(definition: &str) -> Result<Vec<(Box<str>, Json)>, JsonDefect> {
     match json::read(definition)? {
         Json::Object(mut members) => {
-            members.retain(|(name, _)| !NOT_PINNED.contains(&&**name));
+            members.retain(|(name, _)| !UNPINNED_MEMBERS.contains(&&**name));
             Ok(members)
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
@@ -108,13 +108,13 @@ fn pinned(definition: &str) -> Result<Vec<(Box<str>, Json)>, JsonDefect> {
     }
 }
 
-type Members = [(Box<str>, Json)];
+type JsonMembers = [(Box<str>, Json)];
 
-fn compare_members(changes: &mut Vec<FieldChange>, before: &Members, after: &Members, at: &str) {
+fn compare_members(changes: &mut Vec<FieldChange>, before: &JsonMembers, after: &JsonMembers, at: &str) {
     let old_by_name: BTreeMap<&str, &Json> = before.iter().map(|(name, value)| (&**name, value)).collect();
     let new_by_name: BTreeMap<&str, &Json> = after.iter().map(|(name, value)| (&**name, value)).collect();
     for (name, old) in before {
-        let pointer = below(at, name);
+        let pointer = child_pointer(at, name);
         match new_by_name.get(&**name) {
             Some(new) => compare(changes, old, new, &pointer),
             None => changes.push(change(pointer, Some(old), None)),
@@ -122,7 +122,7 @@ fn compare_members(changes: &mut Vec<FieldChange>, before: &Members, after: &Mem
     }
     for (name, new) in after {
         if !old_by_name.contains_key(&**name) {
-            changes.push(change(below(at, name), None, Some(new)));
+            changes.push(change(child_pointer(at, name), None, Some(new)));
         }
     }
 }
@@ -130,13 +130,13 @@ fn compare_members(changes: &mut Vec<FieldChange>, before: &Members, after: &Mem
 fn compare(changes: &mut Vec<FieldChange>, old: &Json, new: &Json, at: &str) {
     match (old, new) {
         (Json::Object(before), Json::Object(after)) => compare_members(changes, before, after, at),
-        (old, new) if same(old, new) => {}
+        (old, new) if is_same_value(old, new) => {}
         (old, new) => changes.push(change(at.to_owned(), Some(old), Some(new))),
     }
 }
 
 /// Whether two values are equal apart from the order of keys.
-fn same(a: &Json, b: &Json) -> bool {
+fn is_same_value(a: &Json, b: &Json) -> bool {
     a == b || a.canonical() == b.canonical()
 }
 
@@ -165,14 +165,14 @@ fn concern(pointer: &str, value: Option<&Json>) -> FieldConcern {
     }
 }
 
-fn below(at: &str, name: &str) -> String {
+fn child_pointer(at: &str, name: &str) -> String {
     let mut pointer = at.to_owned();
     push_segment(&mut pointer, name);
     pointer
 }
 
 fn find_hidden(places: &mut Vec<String>, (name, value): (&str, &Json), at: &str, is_value: bool) {
-    let here = below(at, name);
+    let here = child_pointer(at, name);
     if has_hidden(name) {
         places.push(reveal(&here).into_owned());
     }
@@ -186,7 +186,7 @@ fn find_hidden_in(places: &mut Vec<String>, value: &Json, here: &str, is_value: 
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
         Json::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                find_hidden_in(places, item, &below(here, &index.to_string()), is_value);
+                find_hidden_in(places, item, &child_pointer(here, &index.to_string()), is_value);
             }
         }
         Json::Object(members) => {

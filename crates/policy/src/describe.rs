@@ -1,17 +1,17 @@
 //! Messages that describe rules, choices and conditions to people (PERM-4, PERM-5). Chooses the template of
 //! the message catalogs and its parameters; names and values from outside have invisible characters revealed.
 
-use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Subject};
+use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::grant::{ClientScope, Condition, ConditionTest};
 use gatehouse_model::message::{Message, MessageParam};
-use gatehouse_model::{Effect, Grant, GrantChoice, Lifetime, RuleAuthor, Width};
+use gatehouse_model::{Grant, GrantChoice, Lifetime, RuleAuthor, RuleEffect, Scope};
 
-use crate::cover::is_unbound;
+use crate::coverage::is_unbound;
 use crate::show::reveal;
 
 /// Names of a rule's server and client. If a name is absent, the id is shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Names<'a> {
+pub struct RuleNames<'a> {
     pub server: Option<&'a str>,
     pub client: Option<&'a str>,
 }
@@ -27,7 +27,7 @@ pub struct CallNames<'a> {
 
 /// Describes a rule: "Always allow files: write_file, for Claude Code".
 #[must_use]
-pub fn describe_rule(rule: &Grant, names: &Names<'_>) -> Message {
+pub fn describe_rule(rule: &Grant, names: &RuleNames<'_>) -> Message {
     let what = match &rule.server {
         Some(bound) => of_server(&rule.width, names.server.unwrap_or(bound.server.as_str())),
         None => Message::new("rule.onEvery").with("what", describe_width(&rule.width)),
@@ -65,18 +65,18 @@ pub fn describe_author(author: RuleAuthor) -> Option<Message> {
 /// Describes a choice of an approval request: "Deny everything on files for 15 minutes, for Claude Code". The
 /// parameter `what` is itself a message.
 #[must_use]
-pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &CallNames<'_>) -> Message {
+pub fn describe_choice(effect: RuleEffect, choice: &GrantChoice, asked: &CallNames<'_>) -> Message {
     let what = match choice.width {
-        ChoiceWidth::Call => Message::new("rule.thisCall"),
-        ChoiceWidth::Tool => on_server(asked.server, describe_subject(asked.subject)),
-        ChoiceWidth::Reads => of_server(&Width::Reads, asked.server),
-        ChoiceWidth::Server => of_server(&Width::Everything, asked.server),
-        ChoiceWidth::Client => Message::new("rule.onEvery").with("what", describe_width(&Width::Everything)),
+        ChoiceScope::Call => Message::new("rule.thisCall"),
+        ChoiceScope::Tool => on_server(asked.server, describe_subject(asked.subject)),
+        ChoiceScope::Reads => of_server(&Scope::Reads, asked.server),
+        ChoiceScope::Server => of_server(&Scope::Everything, asked.server),
+        ChoiceScope::Client => Message::new("rule.onEvery").with("what", describe_width(&Scope::Everything)),
     };
     let what = narrowed(what, &choice.conditions);
     let lifetime = match (choice.lifetime, choice.width) {
         // Only this call, once: the message needs neither scope nor client.
-        (ChoiceLifetime::Once, ChoiceWidth::Call) => return template(effect, "this").with("what", what),
+        (ChoiceLifetime::Once, ChoiceScope::Call) => return template(effect, "this").with("what", what),
         (ChoiceLifetime::Once, _) => "once",
         (ChoiceLifetime::QuarterHour, _) => "quarter_hour",
         (ChoiceLifetime::Session, _) => "session",
@@ -89,13 +89,13 @@ pub fn describe_choice(effect: Effect, choice: &GrantChoice, asked: &CallNames<'
 
 /// Describes a scope without the server: "all reads".
 #[must_use]
-pub fn describe_width(width: &Width) -> Message {
+pub fn describe_width(width: &Scope) -> Message {
     match width {
-        Width::Call { .. } => Message::new("rule.oneCall"),
-        Width::Tool { tool } => describe_subject(&Subject::of_rule_name(tool)),
-        Width::Reads => Message::new("rule.allReads"),
-        Width::Writes => Message::new("rule.allWrites"),
-        Width::Everything => Message::new("rule.all"),
+        Scope::Call { .. } => Message::new("rule.oneCall"),
+        Scope::Tool { tool } => describe_subject(&Subject::from_rule_name(tool)),
+        Scope::Reads => Message::new("rule.allReads"),
+        Scope::Writes => Message::new("rule.allWrites"),
+        Scope::Everything => Message::new("rule.all"),
     }
 }
 
@@ -134,10 +134,10 @@ pub fn describe_condition(condition: &Condition) -> Message {
     Message::new(key).with("place", quoted(&place)).with("value", value)
 }
 
-fn template(effect: Effect, lifetime: &str) -> Message {
+fn template(effect: RuleEffect, lifetime: &str) -> Message {
     let effect = match effect {
-        Effect::Allow => "allow",
-        Effect::Deny => "deny",
+        RuleEffect::Allow => "allow",
+        RuleEffect::Deny => "deny",
     };
     Message::new(format!("rule.{effect}.{lifetime}"))
 }
@@ -151,13 +151,13 @@ fn narrowed(what: Message, conditions: &[Condition]) -> Message {
     Message::new("rule.when").with("what", what).with("when", when)
 }
 
-fn of_server(width: &Width, server: &str) -> Message {
+fn of_server(width: &Scope, server: &str) -> Message {
     let key = match width {
-        Width::Call { .. } => "rule.call",
-        Width::Tool { .. } => return on_server(server, describe_width(width)),
-        Width::Reads => "rule.reads",
-        Width::Writes => "rule.writes",
-        Width::Everything => "rule.everything",
+        Scope::Call { .. } => "rule.call",
+        Scope::Tool { .. } => return on_server(server, describe_width(width)),
+        Scope::Reads => "rule.reads",
+        Scope::Writes => "rule.writes",
+        Scope::Everything => "rule.everything",
     };
     Message::new(key).with("server", text(server))
 }

@@ -5,18 +5,18 @@
 //! Deny is the default: what can't be parsed, resolved or compared never counts in favour of a call.
 
 pub mod access;
+pub mod call_hash;
 pub mod conditions;
-pub mod cover;
+pub mod coverage;
 pub mod definition;
 pub mod describe;
-pub mod exact;
 pub mod show;
 pub mod verdict;
 
-mod deeds;
-mod places;
+mod access_heuristics;
+mod description_heuristics;
 mod secrets;
+mod uri_destination;
 mod uri_fold;
-mod words;
 
 pub use gatehouse_mcp_wire::json;

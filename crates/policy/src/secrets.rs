@@ -5,11 +5,11 @@
 
 use gatehouse_model::secret::REDACTED;
 
+use crate::access_heuristics;
 use crate::json::Json;
-use crate::words;
 
 /// Words in a member name that mark its value as secret.
-const NAMES: &[&str] = &[
+const SECRET_NAMES: &[&str] = &[
     "apikey",
     "authorization",
     "bearer",
@@ -31,7 +31,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// Names of secrets that are written as one word or several; compared without separators.
-const JOINED: &[&str] = &[
+const JOINED_SECRET_NAMES: &[&str] = &[
     "accesskey",
     "accesstoken",
     "apikey",
@@ -48,7 +48,7 @@ const JOINED: &[&str] = &[
 ];
 
 /// Token formats of known issuers: prefix, and the least number of characters after it.
-const TOKENS: &[(&str, usize)] = &[
+const TOKEN_PREFIXES: &[(&str, usize)] = &[
     ("AIza", 30),
     ("AKIA", 16),
     ("ASIA", 16),
@@ -86,22 +86,22 @@ const TOKENS: &[(&str, usize)] = &[
 
 /// Masks the secrets of a value. Also returns whether there were any. `name` is the name of the member that
 /// has this value.
-pub(crate) fn masked(name: Option<&str>, value: &Json) -> (Json, bool) {
-    if name.is_some_and(names_secret) { mask_all(value) } else { mask_found(value) }
+pub(crate) fn mask_value(name: Option<&str>, value: &Json) -> (Json, bool) {
+    if name.is_some_and(is_secret_name) { mask_all(value) } else { mask_found(value) }
 }
 
 /// Whether a member name marks its value as secret.
-pub(crate) fn names_secret(name: &str) -> bool {
-    let words = words::split(name);
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let words = access_heuristics::split(name);
     let joined = words.concat();
-    words.iter().any(|word| NAMES.contains(&word.as_str()))
-        || JOINED.iter().any(|secret| joined.contains(secret))
-        || words.last().is_some_and(|word| word == "token") && !is_mark_of_place(&words)
+    words.iter().any(|word| SECRET_NAMES.contains(&word.as_str()))
+        || JOINED_SECRET_NAMES.iter().any(|secret| joined.contains(secret))
+        || words.last().is_some_and(|word| word == "token") && !is_pagination_token(&words)
         || joined == "auth"
 }
 
 /// Whether a name with "token" is a pagination cursor or the like, such as `pageToken`. These aren't secrets.
-fn is_mark_of_place(words: &[String]) -> bool {
+fn is_pagination_token(words: &[String]) -> bool {
     words.iter().any(|word| {
         matches!(
             word.as_str(),
@@ -123,12 +123,12 @@ fn mask_all(value: &Json) -> (Json, bool) {
 fn mask_found(value: &Json) -> (Json, bool) {
     match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => (value.clone(), false),
-        Json::String(text) => match masked_text(text) {
+        Json::String(text) => match mask_text(text) {
             Some(masked) => (Json::String(masked.into()), true),
             None => (value.clone(), false),
         },
         Json::Array(items) => mask_items(items, mask_found),
-        Json::Object(members) => mask_members(members, |name, value| masked(Some(name), value)),
+        Json::Object(members) => mask_members(members, |name, value| mask_value(Some(name), value)),
     }
 }
 
@@ -153,7 +153,7 @@ fn mask_members(members: &[(Box<str>, Json)], mask: impl Fn(&str, &Json) -> (Jso
 }
 
 /// Masks every secret in a text; `None` if there is none.
-pub(crate) fn masked_text(text: &str) -> Option<String> {
+pub(crate) fn mask_text(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut done = 0;
     let mut at = 0;
@@ -185,18 +185,18 @@ fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
         return private_key(text, at);
     }
     if rest.starts_with('=') {
-        return assigned(text, at);
+        return assigned_secret(text, at);
     }
     let inside_word = text[..at].chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric());
     if inside_word || !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return None;
     }
-    if let Some((prefix, least)) = TOKENS.iter().find(|(prefix, _)| rest.starts_with(prefix)) {
+    if let Some((prefix, least)) = TOKEN_PREFIXES.iter().find(|(prefix, _)| rest.starts_with(prefix)) {
         let length = token_length(&rest[prefix.len()..]);
         return (length >= *least).then_some((at, at + prefix.len() + length));
     }
     if rest.starts_with("eyJ") {
-        return web_token(text, at);
+        return jwt_at(text, at);
     }
     let scheme = rest.get(..7).filter(|word| word.eq_ignore_ascii_case("bearer "));
     let scheme = scheme.or_else(|| rest.get(..6).filter(|word| word.eq_ignore_ascii_case("basic ")))?;
@@ -207,7 +207,7 @@ fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
 }
 
 /// A JWT: three parts of base64url separated by dots.
-fn web_token(text: &str, at: usize) -> Option<(usize, usize)> {
+fn jwt_at(text: &str, at: usize) -> Option<(usize, usize)> {
     let part_of = |b: &u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
     if text.as_bytes()[..at].last().is_some_and(part_of) {
         return None;
@@ -243,14 +243,14 @@ fn private_key(text: &str, at: usize) -> Option<(usize, usize)> {
 }
 
 /// The value of `password=…` in a command line or URL.
-fn assigned(text: &str, at: usize) -> Option<(usize, usize)> {
+fn assigned_secret(text: &str, at: usize) -> Option<(usize, usize)> {
     let name_from = text[..at]
         .char_indices()
         .rev()
         .take_while(|(_, c)| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
         .last()
         .map(|(from, _)| from)?;
-    if !names_secret(&text[name_from..at]) {
+    if !is_secret_name(&text[name_from..at]) {
         return None;
     }
     let value_from = at + 1;
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets() {
+    fn recognises_secret_names() {
         for name in [
             "password",
             "dbPassword",
@@ -282,7 +282,7 @@ mod tests {
             "cookie",
             "otp",
         ] {
-            assert!(names_secret(name), "{name}");
+            assert!(is_secret_name(name), "{name}");
         }
         for name in [
             "max_tokens",
@@ -299,12 +299,12 @@ mod tests {
             "auth_type",
             "progressToken",
         ] {
-            assert!(!names_secret(name), "{name}");
+            assert!(!is_secret_name(name), "{name}");
         }
     }
 
     #[test]
-    fn texts_with_secrets() {
+    fn masks_secrets_in_text() {
         for (text, masked) in [
             ("Bearer abcdef0123456789", Some("Bearer ••••••")),
             ("curl -H 'authorization: bearer abc.DEF_123'", Some("curl -H 'authorization: bearer ••••••'")),
@@ -326,7 +326,7 @@ mod tests {
             ("plain", None),
             ("", None),
         ] {
-            assert_eq!(masked_text(text).as_deref(), masked, "{text}");
+            assert_eq!(mask_text(text).as_deref(), masked, "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use gatehouse_common::invisible_chars::{self, Layout, Revealer};
-use gatehouse_model::ask::ShownArgument;
+use gatehouse_model::approval::ShownArgument;
 
 use crate::json::{Json, write_char};
 use crate::secrets;
@@ -17,14 +17,16 @@ pub const LINE_LENGTH: usize = 200;
 /// All arguments, one entry per top-level member, in their original order: JSON text with secrets masked and
 /// invisible characters as `⟦U+202E⟧`. Arguments that aren't an object give one entry without a name.
 #[must_use]
-pub fn shown_arguments(arguments: &Json) -> Vec<ShownArgument> {
+pub fn render_arguments(arguments: &Json) -> Vec<ShownArgument> {
     match arguments {
-        Json::Object(members) => members.iter().map(|(name, value)| shown(Some(name), value)).collect(),
-        other => vec![shown(None, other)],
+        Json::Object(members) => {
+            members.iter().map(|(name, value)| render_argument(Some(name), value)).collect()
+        }
+        other => vec![render_argument(None, other)],
     }
 }
 
-/// The values that [`shown_arguments`] shows, in the same order.
+/// The values that [`render_arguments`] shows, in the same order.
 #[must_use]
 pub fn argument_values(arguments: &Json) -> Vec<&Json> {
     match arguments {
@@ -36,14 +38,14 @@ pub fn argument_values(arguments: &Json) -> Vec<&Json> {
 /// One value with its secrets unmasked: JSON text with invisible characters as `⟦U+202E⟧`. Only for the user
 /// who asked to reveal it.
 #[must_use]
-pub fn unmasked(value: &Json) -> String {
+pub fn render_unmasked(value: &Json) -> String {
     let mut text = String::new();
     write_revealed(&mut text, value);
     text
 }
 
-fn shown(name: Option<&str>, value: &Json) -> ShownArgument {
-    let (value, masked) = secrets::masked(name, value);
+fn render_argument(name: Option<&str>, value: &Json) -> ShownArgument {
+    let (value, masked) = secrets::mask_value(name, value);
     let mut text = String::new();
     write_revealed(&mut text, &value);
     let name = invisible_chars::reveal(name.unwrap_or_default(), Layout::OneLine).into_owned();
@@ -66,19 +68,19 @@ pub fn one_line(arguments: &Json) -> String {
                 }
                 line.push_str(&invisible_chars::reveal(name, Layout::OneLine));
                 line.push('=');
-                let (value, _) = secrets::masked(Some(name), &shortened(value));
+                let (value, _) = secrets::mask_value(Some(name), &shorten(value));
                 write_short(&mut line, &value);
             }
         }
         Json::Null => {}
-        other => write_short(&mut line, &secrets::masked(None, other).0),
+        other => write_short(&mut line, &secrets::mask_value(None, other).0),
     }
-    cut(line)
+    truncate_line(line)
 }
 
 /// Shortens a long text before masking. Keeps four times the line length, so that a secret cut by the line's
 /// end is still recognised.
-fn shortened(value: &Json) -> Cow<'_, Json> {
+fn shorten(value: &Json) -> Cow<'_, Json> {
     match value {
         Json::String(text) => match text.char_indices().nth(4 * LINE_LENGTH) {
             Some((end, _)) => Cow::Owned(Json::String(text[..end].into())),
@@ -101,7 +103,7 @@ fn is_plain_word(text: &str) -> bool {
     !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || matches!(c, '"' | '=' | '\\'))
 }
 
-fn cut(mut line: String) -> String {
+fn truncate_line(mut line: String) -> String {
     if line.chars().count() > LINE_LENGTH {
         let end = line.char_indices().nth(LINE_LENGTH - 1).map_or(line.len(), |(at, _)| at);
         line.truncate(end);
@@ -132,7 +134,7 @@ pub fn reveal(text: &str) -> Cow<'_, str> {
 /// The arguments as call records store them: compact JSON in the original order, with secrets masked.
 #[must_use]
 pub fn masked_json(arguments: &Json) -> String {
-    secrets::masked(None, arguments).0.compact()
+    secrets::mask_value(None, arguments).0.compact()
 }
 
 /// Writes JSON text with invisible characters made visible.

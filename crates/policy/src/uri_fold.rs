@@ -7,13 +7,13 @@
 //! reading with the denied one. Tools and prompts don't need this: the client's name is looked up in the
 //! catalog, and rules use the server's own name.
 
-use gatehouse_model::ask::Subject;
+use gatehouse_model::approval::Subject;
 use url::Url;
 
 use crate::conditions::host;
-use crate::conditions::path::by_the_text;
-use crate::conditions::spelling::{case_folded, is_unseen, unescaped};
-use crate::places::is_scheme;
+use crate::conditions::name_folding::{case_folded, is_unseen, unescaped};
+use crate::conditions::path::normalize_lexically;
+use crate::uri_destination::is_scheme;
 
 /// Characters that end the path of a folded URI, for each kind of server. Some decode escapes first, some end a name
 /// at a NUL byte, and to some these are ordinary characters, so that a `..` after them removes what is before them.
@@ -46,7 +46,7 @@ impl Reading {
             parameters.extend(own.split(';'));
             steps.push(plain_step(step));
         }
-        let path = by_the_text(&steps.join("/"));
+        let path = normalize_lexically(&steps.join("/"));
         let mut parameters: Vec<Box<str>> =
             parameters.into_iter().map(str::trim).filter(|one| !one.is_empty()).map(Box::from).collect();
         parameters.sort_unstable();
@@ -76,7 +76,7 @@ impl Reading {
 /// The readings of a resource's or completion's URI, given its rule name (`Subject::rule_name`); empty for
 /// tools and prompts.
 pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
-    let (kind, uri) = match Subject::of_rule_name(rule_name) {
+    let (kind, uri) = match Subject::from_rule_name(rule_name) {
         Subject::Resource { uri } => ("resource", uri),
         Subject::Completion { reference } => ("completion", reference),
         Subject::Tool { .. } | Subject::Prompt { .. } => return Vec::new(),

@@ -12,12 +12,16 @@
 use std::collections::HashMap;
 
 use gatehouse_model::ServerBinding;
-use gatehouse_model::grant::{Classified, Decision, Effect, Grant, Lifetime, Rule, Verdict, Width};
-use gatehouse_model::id::{AskId, CallHash, ClientId, ServerId, SessionId};
+use gatehouse_model::grant::{
+    AccessClassification, Decision, Grant, Lifetime, Rule, RuleEffect, Scope, Verdict,
+};
+use gatehouse_model::id::{ApprovalId, CallHash, ClientId, ServerId, SessionId};
 use gatehouse_model::time::Timestamp;
 
-use crate::conditions::{Conditions, Held};
-use crate::cover::{Defined, Item, Reach, Use, is_in_force, is_to_be_bound, reach};
+use crate::conditions::{ConditionOutcome, Conditions};
+use crate::coverage::{
+    CallerFacts, Coverage, DefinitionRef, SubjectFacts, can_be_bound, coverage, is_in_force,
+};
 use crate::json::Json;
 use crate::uri_fold::{Reading, readings};
 
@@ -33,66 +37,66 @@ pub struct CallFacts<'a> {
     pub server: &'a ServerBinding,
     /// Its rule name (`Subject::rule_name`).
     pub subject: &'a str,
-    pub class: &'a Classified,
-    pub definition: Defined<'a>,
+    pub class: &'a AccessClassification,
+    pub definition: DefinitionRef<'a>,
     pub arguments: &'a Json,
     pub hash: &'a CallHash,
     /// The current time.
     pub now: Timestamp,
     /// Resolves a path to an absolute one, including `..` and links; `None` if it can't be resolved. Only called
-    /// for the paths in [`RuleBook::paths`].
+    /// for the paths in [`RuleSet::paths`].
     pub resolve_path: &'a dyn Fn(&str) -> Option<String>,
-    pub standing: Standing<'a>,
+    pub context: PolicyContext<'a>,
 }
 
 impl<'a> CallFacts<'a> {
-    fn item(&self) -> Item<'a> {
+    fn subject_facts(&self) -> SubjectFacts<'a> {
         let Self { server, subject, class, definition, .. } = *self;
-        Item { server, subject, class, definition }
+        SubjectFacts { server, subject, class, definition }
     }
 
-    fn used_by(&self) -> Use<'a> {
+    fn caller_facts(&self) -> CallerFacts<'a> {
         let Self { client, session, program, now, .. } = *self;
-        Use { client, session, program, now }
+        CallerFacts { client, session, program, now }
     }
 }
 
 /// Facts beyond the rules that affect a verdict.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing<'a> {
+pub struct PolicyContext<'a> {
     /// The managed policy forbids the server, for this reason.
     pub blocked_by_file: Option<&'a str>,
     pub paused: bool,
     /// Whether the stored permissions could be read and their MAC verified.
     pub verified: bool,
     /// A late approval of this exact call, found by its hash.
-    pub ticket: Option<&'a AskId>,
+    pub ticket: Option<&'a ApprovalId>,
 }
 
 /// All rules, indexed for look-up.
 #[derive(Debug, Default)]
-pub struct RuleBook {
-    entries: Vec<Entry>,
-    shelves: HashMap<ServerId, Shelf>,
+pub struct RuleSet {
+    entries: Vec<PreparedRule>,
+    by_server: HashMap<ServerId, ServerRules>,
     /// Denies that apply to every server.
-    everywhere: Drawer,
+    everywhere: RuleIndex,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PreparedRule {
     rule: Grant,
     conditions: Conditions,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
-    denies: Drawer,
-    allows: Drawer,
+struct ServerRules {
+    denies: RuleIndex,
+    allows: RuleIndex,
 }
 
-/// Indices into [`RuleBook::entries`], by the key they are looked up with.
+/// Indices into [`RuleSet::entries`], by the key they are looked up with.
 #[derive(Debug, Default)]
-struct Drawer {
+struct RuleIndex {
     by_call: HashMap<CallHash, Vec<usize>>,
     by_name: HashMap<Box<str>, Vec<usize>>,
     /// Denies of a resource or completion, by the place of each reading of its URI.
@@ -102,13 +106,13 @@ struct Drawer {
     needs_paths: bool,
 }
 
-impl Drawer {
-    fn put(&mut self, at: usize, entry: &Entry) {
+impl RuleIndex {
+    fn insert(&mut self, at: usize, entry: &PreparedRule) {
         self.needs_paths |= entry.conditions.need_paths();
         match &entry.rule.width {
-            Width::Call { hash } => self.by_call.entry(hash.clone()).or_default().push(at),
-            Width::Tool { tool } => {
-                let is_deny = entry.rule.effect == Effect::Deny;
+            Scope::Call { hash } => self.by_call.entry(hash.clone()).or_default().push(at),
+            Scope::Tool { tool } => {
+                let is_deny = entry.rule.effect == RuleEffect::Deny;
                 let readings = if is_deny { readings(tool) } else { Vec::new() };
                 if readings.is_empty() {
                     self.by_name.entry(tool.as_str().into()).or_default().push(at);
@@ -117,7 +121,7 @@ impl Drawer {
                     self.by_place.entry(reading.place.clone()).or_default().push((at, reading));
                 }
             }
-            Width::Reads | Width::Writes | Width::Everything => self.wide.push(at),
+            Scope::Reads | Scope::Writes | Scope::Everything => self.wide.push(at),
         }
     }
 
@@ -137,7 +141,7 @@ impl Drawer {
 
 /// What an allow says about a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Says {
+enum AllowMatch {
     Allowed,
     /// It would be allowed if the rule were bound to the program that the call comes from.
     Unbound,
@@ -148,30 +152,30 @@ enum Says {
 
 /// Precedence of allows, highest first (PERM-6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum AllowPriority {
     Conditioned,
     Timed,
     Always,
 }
 
-impl RuleBook {
+impl RuleSet {
     /// Indexes the rules. An allow without a server is invalid and never counts.
     #[must_use]
     pub fn new(rules: Vec<Grant>) -> Self {
         let mut book = Self::default();
         for rule in rules {
             let at = book.entries.len();
-            let entry = Entry { conditions: Conditions::new(&rule.conditions), rule };
+            let entry = PreparedRule { conditions: Conditions::new(&rule.conditions), rule };
             match (&entry.rule.server, entry.rule.effect) {
                 (Some(bound), effect) => {
-                    let shelf = book.shelves.entry(bound.server.clone()).or_default();
+                    let server_rules = book.by_server.entry(bound.server.clone()).or_default();
                     match effect {
-                        Effect::Allow => shelf.allows.put(at, &entry),
-                        Effect::Deny => shelf.denies.put(at, &entry),
+                        RuleEffect::Allow => server_rules.allows.insert(at, &entry),
+                        RuleEffect::Deny => server_rules.denies.insert(at, &entry),
                     }
                 }
-                (None, Effect::Deny) => book.everywhere.put(at, &entry),
-                (None, Effect::Allow) => {}
+                (None, RuleEffect::Deny) => book.everywhere.insert(at, &entry),
+                (None, RuleEffect::Allow) => {}
             }
             book.entries.push(entry);
         }
@@ -188,13 +192,13 @@ impl RuleBook {
     #[must_use]
     pub fn paths(&self, call: &CallFacts<'_>) -> Vec<String> {
         let mut paths = Vec::new();
-        let standing = &call.standing;
-        if standing.blocked_by_file.is_some() || standing.paused {
+        let context = &call.context;
+        if context.blocked_by_file.is_some() || context.paused {
             return paths;
         }
-        let shelf = self.shelves.get(&call.server.server);
-        let used = self.denied_readings(shelf, call);
-        for deny in self.with_paths(self.denies(shelf), call, &used) {
+        let server_rules = self.by_server.get(&call.server.server);
+        let used = self.denied_readings(server_rules, call);
+        for deny in self.with_paths(self.denies(server_rules), call, &used) {
             if deny.is_deny_for(call) {
                 let arguments = deny.conditions.paths(call.arguments);
                 if !arguments.is_empty() {
@@ -203,9 +207,11 @@ impl RuleBook {
                 paths.extend(arguments);
             }
         }
-        if standing.ticket.is_none() && standing.verified {
-            for allow in self.with_paths(shelf.map(|shelf| &shelf.allows).into_iter(), call, &[]) {
-                if allow.says(call) != Says::Nothing {
+        if context.ticket.is_none() && context.verified {
+            for allow in
+                self.with_paths(server_rules.map(|server_rules| &server_rules.allows).into_iter(), call, &[])
+            {
+                if allow.matched(call) != AllowMatch::Nothing {
                     paths.extend(allow.conditions.paths(call.arguments));
                 }
             }
@@ -216,10 +222,10 @@ impl RuleBook {
     /// The rules in these drawers that may cover a call and have a condition on a resolved path.
     fn with_paths<'b>(
         &'b self,
-        drawers: impl Iterator<Item = &'b Drawer>,
+        drawers: impl Iterator<Item = &'b RuleIndex>,
         call: &'b CallFacts<'_>,
         used: &'b [Reading],
-    ) -> impl Iterator<Item = &'b Entry> {
+    ) -> impl Iterator<Item = &'b PreparedRule> {
         let drawers = drawers.filter(|drawer| drawer.needs_paths);
         let found = drawers.flat_map(move |drawer| drawer.candidates(call, used));
         let entries = found.filter_map(move |at| self.entries.get(at));
@@ -228,68 +234,72 @@ impl RuleBook {
 
     #[must_use]
     pub fn decide(&self, call: &CallFacts<'_>) -> Verdict {
-        let standing = &call.standing;
-        if let Some(reason) = standing.blocked_by_file {
+        let context = &call.context;
+        if let Some(reason) = context.blocked_by_file {
             return verdict(Decision::Deny, Rule::PolicyFile { reason: reason.to_owned() });
         }
-        if standing.paused {
+        if context.paused {
             return verdict(Decision::Deny, Rule::Paused);
         }
-        let shelf = self.shelves.get(&call.server.server);
-        if let Some(rule) = self.denied(shelf, call) {
+        let server_rules = self.by_server.get(&call.server.server);
+        if let Some(rule) = self.find_deny(server_rules, call) {
             let rule = Rule::ExplicitDeny { grant: rule.id.clone(), reason: rule.reason.clone() };
             return verdict(Decision::Deny, rule);
         }
-        if let Some(ask) = standing.ticket {
+        if let Some(ask) = context.ticket {
             return verdict(Decision::Allow, Rule::LateTicket { ask: ask.clone() });
         }
-        if !standing.verified {
+        if !context.verified {
             return verdict(Decision::Ask, Rule::RightsUnverified);
         }
-        shelf.map_or_else(|| verdict(Decision::Ask, Rule::DefaultAsk), |shelf| self.allowed(shelf, call))
+        server_rules.map_or_else(
+            || verdict(Decision::Ask, Rule::DefaultAsk),
+            |server_rules| self.decide_by_allows(server_rules, call),
+        )
     }
 
-    fn denies<'b>(&'b self, shelf: Option<&'b Shelf>) -> impl Iterator<Item = &'b Drawer> {
-        std::iter::once(&self.everywhere).chain(shelf.map(|shelf| &shelf.denies))
+    fn denies<'b>(&'b self, server_rules: Option<&'b ServerRules>) -> impl Iterator<Item = &'b RuleIndex> {
+        std::iter::once(&self.everywhere).chain(server_rules.map(|server_rules| &server_rules.denies))
     }
 
     /// The readings of the call's subject, if there are denies by place.
-    fn denied_readings(&self, shelf: Option<&Shelf>, call: &CallFacts<'_>) -> Vec<Reading> {
-        let has_places = self.denies(shelf).any(|drawer| !drawer.by_place.is_empty());
+    fn denied_readings(&self, server_rules: Option<&ServerRules>, call: &CallFacts<'_>) -> Vec<Reading> {
+        let has_places = self.denies(server_rules).any(|drawer| !drawer.by_place.is_empty());
         if has_places { readings(call.subject) } else { Vec::new() }
     }
 
-    fn denied(&self, shelf: Option<&Shelf>, call: &CallFacts<'_>) -> Option<&Grant> {
-        let used = self.denied_readings(shelf, call);
-        let candidates = self.denies(shelf).flat_map(|drawer| drawer.candidates(call, &used));
+    fn find_deny(&self, server_rules: Option<&ServerRules>, call: &CallFacts<'_>) -> Option<&Grant> {
+        let used = self.denied_readings(server_rules, call);
+        let candidates = self.denies(server_rules).flat_map(|drawer| drawer.candidates(call, &used));
         let mut all = candidates.filter_map(|at| self.entries.get(at));
         all.find(|entry| entry.denies(call)).map(|entry| &entry.rule)
     }
 
-    fn allowed(&self, shelf: &Shelf, call: &CallFacts<'_>) -> Verdict {
-        let mut best: Option<(Rank, usize)> = None;
-        let mut suspended: Option<(Rank, usize)> = None;
-        let mut unbound: Option<(Rank, usize)> = None;
-        let first = |known: Option<(Rank, usize)>, key| Some(known.map_or(key, |known| known.min(key)));
-        for at in shelf.allows.candidates(call, &[]) {
+    fn decide_by_allows(&self, server_rules: &ServerRules, call: &CallFacts<'_>) -> Verdict {
+        let mut best: Option<(AllowPriority, usize)> = None;
+        let mut suspended: Option<(AllowPriority, usize)> = None;
+        let mut unbound: Option<(AllowPriority, usize)> = None;
+        let first =
+            |known: Option<(AllowPriority, usize)>, key| Some(known.map_or(key, |known| known.min(key)));
+        for at in server_rules.allows.candidates(call, &[]) {
             let Some(entry) = self.entries.get(at) else { continue };
-            let key = (entry.rank(), at);
+            let key = (entry.priority(), at);
             if best.is_some_and(|best| best <= key) {
                 continue;
             }
             match entry.allows(call) {
-                Says::Allowed => best = Some(key),
-                Says::Unbound => unbound = first(unbound, key),
-                Says::Suspended => suspended = first(suspended, key),
-                Says::Nothing => {}
+                AllowMatch::Allowed => best = Some(key),
+                AllowMatch::Unbound => unbound = first(unbound, key),
+                AllowMatch::Suspended => suspended = first(suspended, key),
+                AllowMatch::Nothing => {}
             }
         }
         let name = |at: usize| self.entries.get(at).map(|entry| entry.rule.id.clone());
-        if let Some((rank, grant)) = best.and_then(|(rank, at)| Some((rank, name(at)?))) {
-            let rule = match rank {
-                Rank::Conditioned => Rule::ConditionedGrant { grant },
-                Rank::Timed => Rule::TimedGrant { grant },
-                Rank::Always => Rule::AlwaysGrant { grant },
+        if let Some((priority, grant)) = best.and_then(|(priority, at)| Some((priority, name(at)?))) {
+            let rule = match priority {
+                AllowPriority::Conditioned => Rule::ConditionedGrant { grant },
+                AllowPriority::Timed => Rule::TimedGrant { grant },
+                AllowPriority::Always => Rule::AlwaysGrant { grant },
             };
             return verdict(Decision::Allow, rule);
         }
@@ -303,16 +313,16 @@ impl RuleBook {
     }
 }
 
-impl Entry {
-    fn rank(&self) -> Rank {
+impl PreparedRule {
+    fn priority(&self) -> AllowPriority {
         if !self.conditions.is_empty() {
-            return Rank::Conditioned;
+            return AllowPriority::Conditioned;
         }
         match self.rule.lifetime {
             Lifetime::Once | Lifetime::Until { .. } | Lifetime::Session { .. } | Lifetime::UntilQuit => {
-                Rank::Timed
+                AllowPriority::Timed
             }
-            Lifetime::Always => Rank::Always,
+            Lifetime::Always => AllowPriority::Always,
         }
     }
 
@@ -320,32 +330,34 @@ impl Entry {
     fn denies(&self, call: &CallFacts<'_>) -> bool {
         self.is_deny_for(call)
             && (self.conditions.is_empty()
-                || self.conditions.hold(call.arguments, call.resolve_path) != Held::No)
+                || self.conditions.evaluate(call.arguments, call.resolve_path) != ConditionOutcome::No)
     }
 
     /// Whether this deny covers the call, not considering its conditions.
     fn is_deny_for(&self, call: &CallFacts<'_>) -> bool {
-        reach(&self.rule, &call.item(), Some(call.hash)) == Reach::Covers
-            && is_in_force(&self.rule, &call.used_by())
+        coverage(&self.rule, &call.subject_facts(), Some(call.hash)) == Coverage::Covers
+            && is_in_force(&self.rule, &call.caller_facts())
     }
 
-    fn allows(&self, call: &CallFacts<'_>) -> Says {
-        let says = self.says(call);
-        let holds = says == Says::Nothing
+    fn allows(&self, call: &CallFacts<'_>) -> AllowMatch {
+        let matched = self.matched(call);
+        let holds = matched == AllowMatch::Nothing
             || self.conditions.is_empty()
-            || self.conditions.hold(call.arguments, call.resolve_path) == Held::Yes;
-        if holds { says } else { Says::Nothing }
+            || self.conditions.evaluate(call.arguments, call.resolve_path) == ConditionOutcome::Yes;
+        if holds { matched } else { AllowMatch::Nothing }
     }
 
     /// What this allow says about the call, not considering its conditions.
-    fn says(&self, call: &CallFacts<'_>) -> Says {
-        let by = call.used_by();
+    fn matched(&self, call: &CallFacts<'_>) -> AllowMatch {
+        let by = call.caller_facts();
         let is_in_force = is_in_force(&self.rule, &by);
-        match reach(&self.rule, &call.item(), Some(call.hash)) {
-            Reach::Covers if is_in_force => Says::Allowed,
-            Reach::Covers if is_to_be_bound(&self.rule, &by) => Says::Unbound,
-            Reach::Suspended if is_in_force || is_to_be_bound(&self.rule, &by) => Says::Suspended,
-            Reach::Covers | Reach::Suspended | Reach::Later | Reach::Not => Says::Nothing,
+        match coverage(&self.rule, &call.subject_facts(), Some(call.hash)) {
+            Coverage::Covers if is_in_force => AllowMatch::Allowed,
+            Coverage::Covers if can_be_bound(&self.rule, &by) => AllowMatch::Unbound,
+            Coverage::Suspended if is_in_force || can_be_bound(&self.rule, &by) => AllowMatch::Suspended,
+            Coverage::Covers | Coverage::Suspended | Coverage::AddedLater | Coverage::NotCovered => {
+                AllowMatch::Nothing
+            }
         }
     }
 }

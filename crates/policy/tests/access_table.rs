@@ -26,7 +26,7 @@ fn outcome(tool: &ToolFacts<'_>, user: Option<AccessClass>, trusted: bool) -> St
 }
 
 #[test]
-fn names_on_a_server_whose_labels_are_trusted_and_say_read_only() {
+fn classifies_names_with_trusted_read_only_labels() {
     for (name, expected) in [
         ("read_file", "read: trusted label"),
         ("read_text_file", "read: trusted label"),
@@ -93,7 +93,7 @@ fn names_on_a_server_whose_labels_are_trusted_and_say_read_only() {
 }
 
 #[test]
-fn the_order_of_what_decides() {
+fn applies_evidence_in_order() {
     let read = ToolFacts { name: "read_file", read_only_hint: Some(true), ..ToolFacts::default() };
     let write = ToolFacts { name: "write_file", destructive_hint: Some(true), ..ToolFacts::default() };
     let says = |description| ToolFacts { description: Some(description), ..read };
@@ -160,7 +160,7 @@ fn the_order_of_what_decides() {
 }
 
 #[test]
-fn ordinary_descriptions_of_reading_are_taken_as_such() {
+fn accepts_ordinary_read_descriptions() {
     for description in [
         "Reads a file as text from the disk. Handles several encodings and reports an error when the file cannot be read. Takes 'head' to read only the first N lines and 'tail' to read only the last. Only works within allowed directories.",
         "Reads several files at once, which is faster than reading them one by one. A file that fails will not stop the operation.",
@@ -186,7 +186,7 @@ fn ordinary_descriptions_of_reading_are_taken_as_such() {
 }
 
 #[test]
-fn what_reaches_outside() {
+fn detects_tools_that_reach_outside() {
     let plain = ToolFacts { name: "read_it", ..ToolFacts::default() };
     for (tool, outside) in [
         (plain, false),

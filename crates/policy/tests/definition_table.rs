@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use gatehouse_model::grant::FieldConcern;
-use gatehouse_policy::definition::{DefinitionOf, diff, fingerprint, hidden_places};
+use gatehouse_policy::definition::{DefinitionKind, diff, fingerprint, hidden_character_pointers};
 
 const TOOL: &str = r#"{"name":"t","title":"T","description":"Looks.","inputSchema":{"type":"object","properties":{"description":{"type":"string"},"n":{"type":"integer","maximum":10,"description":"How many."}}},"annotations":{"readOnlyHint":true,"title":"T"},"icons":[],"_meta":{"a":1}}"#;
 
 #[test]
-fn what_counts_as_a_change() {
+fn diffs_relevant_changes_only() {
     for (from, to, changes) in [
         ("", "", vec![]),
         (r#""icons":[]"#, r#""icons":[{"src":"x"}]"#, vec![]),
@@ -62,7 +62,7 @@ fn what_counts_as_a_change() {
             .collect();
         assert_eq!(found, changes, "{from} -> {to}");
         assert_eq!(
-            fingerprint(DefinitionOf::Tool, TOOL) == fingerprint(DefinitionOf::Tool, &after),
+            fingerprint(DefinitionKind::Tool, TOOL) == fingerprint(DefinitionKind::Tool, &after),
             found.is_empty(),
             "{from} -> {to}"
         );
@@ -70,18 +70,18 @@ fn what_counts_as_a_change() {
 }
 
 #[test]
-fn what_has_no_fingerprint() {
+fn refuses_fingerprints_of_malformed_definitions() {
     for text in ["", "[]", "null", r#"{"name":"a","name":"b"}"#, r#"{"inputSchema":{"a":1,"a":2}}"#] {
-        assert!(fingerprint(DefinitionOf::Tool, text).is_err(), "{text}");
+        assert!(fingerprint(DefinitionKind::Tool, text).is_err(), "{text}");
         let changes = diff(TOOL, text);
         assert_eq!(changes.len(), 1, "{text}");
         assert_eq!(changes[0].pointer, "");
     }
-    assert_eq!(fingerprint(DefinitionOf::Tool, "{}").unwrap().as_str().len(), 64);
+    assert_eq!(fingerprint(DefinitionKind::Tool, "{}").unwrap().as_str().len(), 64);
 }
 
 #[test]
-fn hidden_characters_where_nothing_is_cleaned() {
+fn finds_hidden_characters_outside_cleaned_text() {
     for (definition, places) in [
         (TOOL, vec![]),
         ("{\"name\":\"t\u{200b}\"}", vec!["/name"]),
@@ -105,6 +105,6 @@ fn hidden_characters_where_nothing_is_cleaned() {
         (r#"{"_meta":{"a":{"default":"y\u200b"}}}"#, vec![]),
         ("no JSON", vec![]),
     ] {
-        assert_eq!(hidden_places(definition), places, "{definition}");
+        assert_eq!(hidden_character_pointers(definition), places, "{definition}");
     }
 }

@@ -4,33 +4,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gatehouse_common::messages::{AND, Language, render};
-use gatehouse_model::ask::{ChoiceLifetime, ChoiceWidth, Subject};
+use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::grant::{ClientScope, Condition, ConditionTest};
 use gatehouse_model::message::{Message, MessageParam};
 use gatehouse_model::{
-    Effect, Generation, Grant, GrantChoice, IdentityHash, Lifetime, RuleAuthor, ServerBinding, Timestamp,
-    Width,
+    Generation, Grant, GrantChoice, IdentityHash, Lifetime, RuleAuthor, RuleEffect, Scope, ServerBinding,
+    Timestamp,
 };
 use gatehouse_policy::describe::{
-    CallNames, Names, describe_author, describe_choice, describe_condition, describe_rule, describe_width,
+    CallNames, RuleNames, describe_author, describe_choice, describe_condition, describe_rule, describe_width,
 };
 
 type Life = ChoiceLifetime;
-type Wide = ChoiceWidth;
+type Wide = ChoiceScope;
 
-const NAMES: Names<'static> = Names { server: Some("files"), client: Some("Claude Code") };
+const SECRET_NAMES: RuleNames<'static> = RuleNames { server: Some("files"), client: Some("Claude Code") };
 
 /// "Always allow files: write_file, for every client".
 fn rule() -> Grant {
     Grant {
         id: "g".into(),
-        effect: Effect::Allow,
+        effect: RuleEffect::Allow,
         server: Some(ServerBinding {
             server: "srv-1".into(),
             generation: Generation(1),
             identity: IdentityHash::new("i"),
         }),
-        width: Width::Tool { tool: "write_file".into() },
+        width: Scope::Tool { tool: "write_file".into() },
         clients: ClientScope::Every,
         lifetime: Lifetime::Always,
         conditions: Vec::new(),
@@ -42,8 +42,8 @@ fn rule() -> Grant {
     }
 }
 
-fn tool(name: &str) -> Width {
-    Width::Tool { tool: name.into() }
+fn tool(name: &str) -> Scope {
+    Scope::Tool { tool: name.into() }
 }
 
 fn one() -> ClientScope {
@@ -62,7 +62,7 @@ fn said(message: &Message, language: Language) -> String {
 #[test]
 fn rules_are_said_in_both_languages() {
     let allow = rule();
-    let deny = || Grant { effect: Effect::Deny, ..rule() };
+    let deny = || Grant { effect: RuleEffect::Deny, ..rule() };
     let bound = || Grant { clients: one(), program: Some("/usr/bin/agent".into()), ..rule() };
     for (rule, english, chinese) in [
         (
@@ -86,12 +86,12 @@ fn rules_are_said_in_both_languages() {
             "始终拒绝 Claude Code 使用 files：write_file",
         ),
         (
-            Grant { width: Width::Reads, lifetime: Lifetime::Until { at: Timestamp(840_000) }, ..rule() },
+            Grant { width: Scope::Reads, lifetime: Lifetime::Until { at: Timestamp(840_000) }, ..rule() },
             "Allow all reads of files until [840000], for every client",
             "在 [840000] 之前允许 所有客户端 使用 files 的全部读取",
         ),
         (
-            Grant { width: Width::Writes, lifetime: Lifetime::UntilQuit, ..deny() },
+            Grant { width: Scope::Writes, lifetime: Lifetime::UntilQuit, ..deny() },
             "Deny all writes of files until Gatehouse quits, for every client",
             "Gatehouse 退出之前拒绝 所有客户端 使用 files 的全部写入",
         ),
@@ -101,12 +101,12 @@ fn rules_are_said_in_both_languages() {
             "客户端断开连接之前允许 Claude Code 使用 files：write_file",
         ),
         (
-            Grant { width: Width::Call { hash: "h".into() }, lifetime: Lifetime::Once, ..rule() },
+            Grant { width: Scope::Call { hash: "h".into() }, lifetime: Lifetime::Once, ..rule() },
             "Allow one exact call on files once, for every client",
             "允许 所有客户端 使用 files 的一次特定调用 一次",
         ),
         (
-            Grant { conditions: vec![inside()], width: Width::Everything, ..bound() },
+            Grant { conditions: vec![inside()], width: Scope::Everything, ..bound() },
             "Always allow everything on files when path is inside /home/ana/notes, for Claude Code",
             "始终允许 Claude Code 使用 files 上的一切（仅当 path 位于 /home/ana/notes 之内）",
         ),
@@ -116,7 +116,7 @@ fn rules_are_said_in_both_languages() {
             "始终拒绝 所有客户端 使用 所有服务器上的rm",
         ),
         (
-            Grant { server: None, width: Width::Everything, ..deny() },
+            Grant { server: None, width: Scope::Everything, ..deny() },
             "Always deny everything on every server, for every client",
             "始终拒绝 所有客户端 使用 所有服务器上的一切",
         ),
@@ -136,7 +136,7 @@ fn rules_are_said_in_both_languages() {
             "始终允许 所有客户端 使用 files：wipe⟦U+202E⟧txt",
         ),
     ] {
-        let message = describe_rule(&rule, &NAMES);
+        let message = describe_rule(&rule, &SECRET_NAMES);
         assert_eq!(said(&message, Language::English), english);
         assert_eq!(said(&message, Language::SimplifiedChinese), chinese);
     }
@@ -158,13 +158,14 @@ fn a_rule_that_may_not_be_a_persons_own_says_so() {
         assert_eq!(said(&note, Language::SimplifiedChinese), chinese);
         // The note stands beside the sentence, which is the same whoever made the rule.
         let made = Grant { author, ..rule() };
-        assert_eq!(describe_rule(&made, &NAMES), describe_rule(&rule(), &NAMES));
+        assert_eq!(describe_rule(&made, &SECRET_NAMES), describe_rule(&rule(), &SECRET_NAMES));
     }
 }
 
 #[test]
 fn what_has_no_name_is_called_by_its_id() {
-    let message = describe_rule(&Grant { effect: Effect::Deny, clients: one(), ..rule() }, &Names::default());
+    let message =
+        describe_rule(&Grant { effect: RuleEffect::Deny, clients: one(), ..rule() }, &RuleNames::default());
     assert_eq!(said(&message, Language::English), "Always deny srv-1: write_file, for cli-1");
 }
 
@@ -196,7 +197,7 @@ fn conditions_name_the_argument_and_the_value() {
     }
     let both = Grant { conditions: vec![inside(), inside()], ..rule() };
     assert!(
-        said(&describe_rule(&both, &NAMES), Language::English)
+        said(&describe_rule(&both, &SECRET_NAMES), Language::English)
             .contains("when path is inside /home/ana/notes and path is inside /home/ana/notes,")
     );
 }
@@ -212,7 +213,10 @@ fn chosen_names_do_not_pass_for_words_of_the_sentence() {
         r#""path is inside /home and dry" is 1"#
     );
     let rule = Grant { width: tool("read when \"path\" is x"), ..rule() };
-    assert!(said(&describe_rule(&rule, &NAMES), Language::English).contains(r#""read when \"path\" is x""#));
+    assert!(
+        said(&describe_rule(&rule, &SECRET_NAMES), Language::English)
+            .contains(r#""read when \"path\" is x""#)
+    );
 }
 
 const LIFETIMES: [Life; 5] = [Life::Once, Life::QuarterHour, Life::Session, Life::UntilQuit, Life::Always];
@@ -225,35 +229,35 @@ fn choices_are_said_with_the_real_names() {
     let choice =
         |lifetime, width, every_client, conditions| GrantChoice { lifetime, width, every_client, conditions };
     for (effect, choice, english) in [
-        (Effect::Deny, GrantChoice::once(), "Deny this exact call"),
-        (Effect::Allow, GrantChoice::once(), "Allow this exact call"),
+        (RuleEffect::Deny, GrantChoice::once(), "Deny this exact call"),
+        (RuleEffect::Allow, GrantChoice::once(), "Allow this exact call"),
         (
-            Effect::Deny,
+            RuleEffect::Deny,
             choice(Life::UntilQuit, Wide::Call, false, vec![]),
             "Deny this exact call until Gatehouse quits, for Claude Code",
         ),
         (
-            Effect::Deny,
+            RuleEffect::Deny,
             choice(Life::Always, Wide::Tool, true, vec![]),
             "Always deny files: write_file, for every client",
         ),
         (
-            Effect::Deny,
+            RuleEffect::Deny,
             choice(Life::UntilQuit, Wide::Client, false, vec![]),
             "Deny everything on every server until Gatehouse quits, for Claude Code",
         ),
         (
-            Effect::Deny,
+            RuleEffect::Deny,
             choice(Life::QuarterHour, Wide::Tool, false, vec![inside()]),
             "Deny files: write_file when path is inside /home/ana/notes for 15 minutes, for Claude Code",
         ),
         (
-            Effect::Allow,
+            RuleEffect::Allow,
             choice(Life::Session, Wide::Reads, false, vec![]),
             "Allow all reads of files until the client disconnects, for Claude Code",
         ),
         (
-            Effect::Allow,
+            RuleEffect::Allow,
             choice(Life::Always, Wide::Server, true, vec![]),
             "Always allow everything on files, for every client",
         ),
@@ -262,7 +266,7 @@ fn choices_are_said_with_the_real_names() {
     }
     let resource = Subject::Resource { uri: "file:///a".into() };
     let asked = CallNames { subject: &resource, ..asked };
-    let message = describe_choice(Effect::Allow, &choice(Life::Always, Wide::Tool, true, vec![]), &asked);
+    let message = describe_choice(RuleEffect::Allow, &choice(Life::Always, Wide::Tool, true, vec![]), &asked);
     assert_eq!(
         said(&message, Language::English),
         "Always allow files: the resource file:///a, for every client"
@@ -292,19 +296,19 @@ fn everything() -> Vec<Message> {
         Lifetime::Always,
     ];
     let widths = [
-        Width::Call { hash: "h".into() },
+        Scope::Call { hash: "h".into() },
         tool("a"),
         tool("resource:a"),
         tool("prompt:a"),
         tool("completion:a"),
-        Width::Reads,
-        Width::Writes,
-        Width::Everything,
+        Scope::Reads,
+        Scope::Writes,
+        Scope::Everything,
     ];
     let authors = [RuleAuthor::Person, RuleAuthor::Unprivileged, RuleAuthor::Confirmed { at: Timestamp(0) }];
     let mut all: Vec<Message> = widths.iter().map(describe_width).collect();
     all.extend(authors.into_iter().filter_map(describe_author));
-    for effect in [Effect::Allow, Effect::Deny] {
+    for effect in [RuleEffect::Allow, RuleEffect::Deny] {
         for width in &widths {
             for lifetime in &lifetimes {
                 for (server, clients, conditions) in [
@@ -314,7 +318,7 @@ fn everything() -> Vec<Message> {
                 ] {
                     let (width, lifetime) = (width.clone(), lifetime.clone());
                     let rule = Grant { effect, server, width, clients, lifetime, conditions, ..rule() };
-                    all.push(describe_rule(&rule, &NAMES));
+                    all.push(describe_rule(&rule, &SECRET_NAMES));
                 }
             }
         }
@@ -324,7 +328,7 @@ fn everything() -> Vec<Message> {
 }
 
 /// What can be said of any choice.
-fn choices(effect: Effect) -> Vec<Message> {
+fn choices(effect: RuleEffect) -> Vec<Message> {
     let subject = Subject::Prompt { name: "review".into() };
     let asked = CallNames { server: "files", client: "Claude Code", subject: &subject };
     let of = |(lifetime, width): (Life, Wide)| {
@@ -368,7 +372,7 @@ fn every_text_is_in_both_catalogs_and_no_other() {
 
 #[test]
 fn each_choice_says_what_it_covers() {
-    for effect in [Effect::Allow, Effect::Deny] {
+    for effect in [RuleEffect::Allow, RuleEffect::Deny] {
         for message in choices(effect) {
             assert!(matches!(message.params.get("what"), Some(MessageParam::Message(_))), "{message:?}");
         }

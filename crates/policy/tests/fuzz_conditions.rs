@@ -5,7 +5,7 @@
 
 use gatehouse_fuzz::{fuzz, json, mutated};
 use gatehouse_model::grant::Condition;
-use gatehouse_policy::conditions::{Conditions, Held};
+use gatehouse_policy::conditions::{ConditionOutcome, Conditions};
 use gatehouse_policy::json::{Json, read};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -131,20 +131,26 @@ fn fuzz_conditions() {
     let cases = (prop::collection::vec(condition(), 1..3), condition(), arguments());
     fuzz("conditions", &cases, |(all, further, arguments)| {
         let Ok(arguments) = read(&arguments) else { return Ok(()) };
-        let held = Conditions::new(&conditions(&all)).hold(&arguments, &resolve);
-        if held == Held::Yes {
+        let held = Conditions::new(&conditions(&all)).evaluate(&arguments, &resolve);
+        if held == ConditionOutcome::Yes {
             for one in &all {
                 prop_assert!(is_true(one, &arguments), "{} does not hold", one);
             }
         }
         let mut more = all;
         more.push(further);
-        let narrowed = Conditions::new(&conditions(&more)).hold(&arguments, &resolve);
-        prop_assert!(narrowed != Held::Yes || held == Held::Yes, "a further condition made a yes");
-        prop_assert!(held != Held::No || narrowed == Held::No, "a further condition hid a no");
-        let unresolved = Conditions::new(&conditions(&more)).hold(&arguments, &|_| None);
+        let narrowed = Conditions::new(&conditions(&more)).evaluate(&arguments, &resolve);
         prop_assert!(
-            unresolved != Held::Yes || narrowed == Held::Yes,
+            narrowed != ConditionOutcome::Yes || held == ConditionOutcome::Yes,
+            "a further condition made a yes"
+        );
+        prop_assert!(
+            held != ConditionOutcome::No || narrowed == ConditionOutcome::No,
+            "a further condition hid a no"
+        );
+        let unresolved = Conditions::new(&conditions(&more)).evaluate(&arguments, &|_| None);
+        prop_assert!(
+            unresolved != ConditionOutcome::Yes || narrowed == ConditionOutcome::Yes,
             "a path that leads nowhere made a yes"
         );
         Ok(())

@@ -5,15 +5,15 @@
 mod table;
 
 use gatehouse_model::ServerBinding;
-use gatehouse_model::grant::{ClientScope, Decision, Effect, Grant, Lifetime, Rule, Width};
-use gatehouse_policy::definition::{DefinitionOf, diff, fingerprint};
-use gatehouse_policy::exact::{ExactCall, call_hash};
+use gatehouse_model::grant::{ClientScope, Decision, Grant, Lifetime, Rule, RuleEffect, Scope};
+use gatehouse_policy::call_hash::{CallHashInput, call_hash};
+use gatehouse_policy::definition::{DefinitionKind, diff, fingerprint};
 use gatehouse_policy::json::{Json, JsonDefect, read};
 use gatehouse_policy::show;
-use gatehouse_policy::verdict::RuleBook;
+use gatehouse_policy::verdict::RuleSet;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use table::{Call, Known, rule};
+use table::{Call, KnownDefinition, rule};
 
 /// Words of the table's language, so that every rule and call can be read when a case fails.
 fn any_call() -> impl Strategy<Value = String> {
@@ -243,7 +243,7 @@ fn grants(rules: &[String], call: &Call) -> Vec<Grant> {
 }
 
 fn decision(rules: &[String], call: &Call) -> Decision {
-    call.decide(&RuleBook::new(grants(rules, call))).decision
+    call.decide(&RuleSet::new(grants(rules, call))).decision
 }
 
 fn any_json() -> impl Strategy<Value = Json> {
@@ -302,7 +302,7 @@ fn escaped(text: &str, out: &mut String) {
 
 /// The properties would say little if hardly any case were allowed.
 #[test]
-fn enough_of_the_cases_are_allowed() {
+fn generates_enough_allowed_cases() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let one = allow_for_a_call().prop_map(|(allow, call)| (vec![allow], call));
     let strategy = prop_oneof![one, any_case()];
@@ -334,7 +334,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_allowed_is_allowed_by_one_rule_alone((rules, call) in any_case()) {
+    fn every_allow_comes_from_a_single_rule((rules, call) in any_case()) {
         let call = Call::parse(&call);
         if decision(&rules, &call) == Decision::Allow {
             prop_assert!(rules.iter().any(|one| one.starts_with("allow") && decision(std::slice::from_ref(one), &call) == Decision::Allow));
@@ -342,7 +342,7 @@ proptest! {
     }
 
     #[test]
-    fn a_deny_more_never_allows_more((rules, call) in any_case(), deny in rules_of("deny"), at in 0usize..9) {
+    fn adding_a_deny_never_widens_access((rules, call) in any_case(), deny in rules_of("deny"), at in 0usize..9) {
         let call = Call::parse(&call);
         let before = decision(&rules, &call);
         let mut more = rules;
@@ -352,26 +352,26 @@ proptest! {
     }
 
     #[test]
-    fn an_allow_never_leaks((allow, call) in allow_for_a_call()) {
+    fn an_allow_never_applies_outside_its_scope((allow, call) in allow_for_a_call()) {
         let call = Call::parse(&call);
         let grant = rule(&allow, 1, &call);
-        prop_assume!(call.decide(&RuleBook::new(vec![grant.clone()])).decision == Decision::Allow);
+        prop_assume!(call.decide(&RuleSet::new(vec![grant.clone()])).decision == Decision::Allow);
         let bound = grant.server.as_ref().unwrap();
         prop_assert_eq!(&bound.server, &call.server);
         prop_assert_eq!(bound.generation, call.generation);
         prop_assert!(call.verified);
-        prop_assert_eq!(grant.effect, Effect::Allow);
+        prop_assert_eq!(grant.effect, RuleEffect::Allow);
         match &grant.width {
-            Width::Tool { tool } => prop_assert_eq!(tool, &call.subject),
-            Width::Call { hash } => prop_assert_eq!(hash, &call.hash()),
-            Width::Reads => prop_assert!(!call.class.reaches_outside),
-            Width::Writes | Width::Everything => {}
+            Scope::Tool { tool } => prop_assert_eq!(tool, &call.subject),
+            Scope::Call { hash } => prop_assert_eq!(hash, &call.hash()),
+            Scope::Reads => prop_assert!(!call.class.reaches_outside),
+            Scope::Writes | Scope::Everything => {}
         }
-        let this_call = matches!(grant.width, Width::Call { .. });
+        let this_call = matches!(grant.width, Scope::Call { .. });
         let is_pinned = match &call.definition {
-            Known::As(pin, fingerprint) => grant.pins.get(pin) == Some(fingerprint),
-            Known::Listed => true,
-            Known::Nothing => false,
+            KnownDefinition::Pinned(pin, fingerprint) => grant.pins.get(pin) == Some(fingerprint),
+            KnownDefinition::Listed => true,
+            KnownDefinition::Nothing => false,
         };
         prop_assert!(this_call || is_pinned);
         // Another client, server, generation or definition: no more.
@@ -390,20 +390,20 @@ proptest! {
             other.text.clone_from(&call.text);
             other.now = call.now;
             change(&mut other);
-            other.decide(&RuleBook::new(vec![grant.clone()])).decision
+            other.decide(&RuleSet::new(vec![grant.clone()])).decision
         };
         prop_assert_eq!(other(&|_| {}), Decision::Allow);
         prop_assert_eq!(other(&|call| call.server = "s9".into()), Decision::Ask);
         prop_assert_eq!(other(&|call| call.generation = call.generation.next()), Decision::Ask);
         prop_assert_eq!(other(&|call| call.identity = "i9".into()), Decision::Ask);
         prop_assert_eq!(other(&|call| call.verified = false), Decision::Ask);
-        prop_assert_eq!(other(&|call| call.definition = Known::Nothing), if this_call && call.definition == Known::Listed { Decision::Allow } else { Decision::Ask });
-        if let Known::As(pin, _) = &call.definition {
-            let changed = Known::As(pin.clone(), "9".into());
+        prop_assert_eq!(other(&|call| call.definition = KnownDefinition::Nothing), if this_call && call.definition == KnownDefinition::Listed { Decision::Allow } else { Decision::Ask });
+        if let KnownDefinition::Pinned(pin, _) = &call.definition {
+            let changed = KnownDefinition::Pinned(pin.clone(), "9".into());
             prop_assert_eq!(other(&|call: &mut Call| call.definition = changed.clone()), Decision::Ask);
             // The hash of a call holds its subject and fingerprint, and so needs no pin.
-            let unpinned = |call: &mut Call| call.definition = Known::As("new".to_owned(), "1".into());
-            let same_call = this_call && call.definition == Known::As(pin.clone(), "1".into());
+            let unpinned = |call: &mut Call| call.definition = KnownDefinition::Pinned("new".to_owned(), "1".into());
+            let same_call = this_call && call.definition == KnownDefinition::Pinned(pin.clone(), "1".into());
             prop_assert_eq!(other(&unpinned), if same_call { Decision::Allow } else { Decision::Ask });
         }
         if allow.contains(" for ") {
@@ -416,13 +416,13 @@ proptest! {
     }
 
     #[test]
-    fn an_allow_for_a_client_covers_nothing_before_it_is_bound((allow, call) in allow_for_a_call()) {
+    fn an_unbound_client_allow_covers_nothing((allow, call) in allow_for_a_call()) {
         let mut call = Call::parse(&call);
         let mut grant = rule(&allow, 1, &call);
         let is_bound_to_session = matches!(grant.lifetime, Lifetime::Once | Lifetime::Session { .. });
         prop_assume!(matches!(grant.clients, ClientScope::One { .. }) && !is_bound_to_session);
         grant.program = None;
-        let book = RuleBook::new(vec![grant]);
+        let book = RuleSet::new(vec![grant]);
         prop_assert_eq!(call.decide(&book).decision, Decision::Ask);
         call.program = None;
         let verdict = call.decide(&book);
@@ -442,8 +442,8 @@ proptest! {
         call.subject = format!("{kind}:{spelled}");
         let decision = |effect: &str, place: &str| {
             let mut grant = rule(&format!("{effect} tool x pins - {place}"), 1, &call);
-            grant.width = Width::Tool { tool: format!("{kind}:{plain}") };
-            call.decide(&RuleBook::new(vec![grant])).decision
+            grant.width = Scope::Tool { tool: format!("{kind}:{plain}") };
+            call.decide(&RuleSet::new(vec![grant])).decision
         };
         prop_assert_eq!(decision("deny", ""), Decision::Deny, "{:?}", spelled);
         prop_assert_eq!(decision("deny", "anywhere"), Decision::Deny, "{:?}", spelled);
@@ -454,14 +454,14 @@ proptest! {
 
 proptest! {
     #[test]
-    fn the_order_of_the_rules_changes_no_decision((rules, call) in any_case()) {
+    fn rule_order_does_not_change_decisions((rules, call) in any_case()) {
         let call = Call::parse(&call);
         let backwards: Vec<String> = rules.iter().rev().cloned().collect();
         prop_assert_eq!(decision(&rules, &call), decision(&backwards, &call));
     }
 
     #[test]
-    fn the_canonical_form_does_not_see_order_space_or_escapes(json in any_json()) {
+    fn canonical_form_ignores_order_whitespace_and_escapes(json in any_json()) {
         let mut text = String::new();
         rewritten(&json, &mut text);
         let again = read(&text).unwrap();
@@ -471,13 +471,13 @@ proptest! {
     }
 
     #[test]
-    fn the_canonical_form_sees_the_text_of_numbers(a in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,3})?", b in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,3})?") {
+    fn canonical_form_keeps_number_text(a in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,3})?", b in "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,3})?") {
         let canonical = |number: &str| read(&format!("{{\"n\":{number}}}")).unwrap().canonical();
         prop_assert_eq!(a == b, canonical(&a) == canonical(&b));
     }
 
     #[test]
-    fn it_agrees_with_another_reader(text in "[\\[\\]{},:\"0-9a-etrufalsn\\\\ .\\-]{0,24}") {
+    fn parser_agrees_with_serde_json(text in "[\\[\\]{},:\"0-9a-etrufalsn\\\\ .\\-]{0,24}") {
         let strict = read(&text);
         let other = serde_json::from_str::<serde_json::Value>(&text);
         match (&strict, &other) {
@@ -490,7 +490,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_that_occur_twice_are_refused_at_any_depth(json in any_json(), depth in 0usize..20, key in "[a-z\u{e9}]{1,4}") {
+    fn rejects_duplicate_keys_at_any_depth(json in any_json(), depth in 0usize..20, key in "[a-z\u{e9}]{1,4}") {
         let mut twice = String::new();
         escaped(&key, &mut twice);
         let inner = format!("{{\"x\":{},\"{key}\":1,\"y\":[],{twice}:1}}", json.compact());
@@ -500,23 +500,23 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(text in any::<String>()) {
+    fn parser_never_panics(text in any::<String>()) {
         if let Ok(json) = read(&text) {
             prop_assert_eq!(read(&json.compact()).unwrap(), json);
         }
     }
 
     #[test]
-    fn definitions_differ_exactly_when_their_fingerprints_do(a in any_json(), b in any_json()) {
+    fn diff_is_empty_exactly_when_fingerprints_match(a in any_json(), b in any_json()) {
         let definition = |json: &Json| format!("{{\"name\":\"t\",\"inputSchema\":{}}}", json.compact());
         let (a, b) = (definition(&a), definition(&b));
-        prop_assert_eq!(fingerprint(DefinitionOf::Tool, &a) == fingerprint(DefinitionOf::Tool, &b), diff(&a, &b).is_empty());
+        prop_assert_eq!(fingerprint(DefinitionKind::Tool, &a) == fingerprint(DefinitionKind::Tool, &b), diff(&a, &b).is_empty());
         prop_assert!(diff(&a, &a).is_empty());
     }
 
     #[test]
-    fn other_arguments_are_another_call(a in any::<String>(), b in any::<String>(), subject in any::<String>()) {
-        let hash = |arguments: &str| call_hash(&ExactCall {
+    fn different_arguments_hash_differently(a in any::<String>(), b in any::<String>(), subject in any::<String>()) {
+        let hash = |arguments: &str| call_hash(&CallHashInput {
             client: &"c".into(),
             server: &ServerBinding { server: "s".into(), generation: Default::default(), identity: "i".into() },
             subject: &subject,
@@ -527,7 +527,7 @@ proptest! {
     }
 
     #[test]
-    fn cleaned_text_has_nothing_hidden_and_stays_so(text in "([a-c ]|\\PC|\u{1b}\\[[0-9;]{0,3}m|\u{1b}\\]|\u{7}|[\u{200b}-\u{200f}\u{202a}-\u{202e}\u{fe0f}\u{e0020}\r\n\t]){0,40}") {
+    fn cleaning_removes_hidden_characters_and_is_idempotent(text in "([a-c ]|\\PC|\u{1b}\\[[0-9;]{0,3}m|\u{1b}\\]|\u{7}|[\u{200b}-\u{200f}\u{202a}-\u{202e}\u{fe0f}\u{e0020}\r\n\t]){0,40}") {
         let clean = show::clean_text(&text).into_owned();
         prop_assert!(!show::has_hidden(&clean));
         prop_assert_eq!(show::clean_text(&clean), clean.as_str());
@@ -538,8 +538,8 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_hides_nothing(json in any_json()) {
-        for argument in show::shown_arguments(&json) {
+    fn rendered_arguments_have_no_hidden_characters(json in any_json()) {
+        for argument in show::render_arguments(&json) {
             prop_assert!(!show::has_hidden(&argument.text), "{}", argument.text);
             prop_assert!(!show::has_hidden(&argument.name));
             prop_assert!(read(&argument.text).is_ok());

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use gatehouse_policy::json::read;
-use gatehouse_policy::show::{clean_text, has_hidden, masked_json, one_line, reveal, shown_arguments};
+use gatehouse_policy::show::{clean_text, has_hidden, masked_json, one_line, render_arguments, reveal};
 
 #[test]
-fn arguments_are_shown_whole_and_in_their_order() {
+fn renders_arguments_whole_and_in_order() {
     for (arguments, shown) in [
         ("{}", vec![]),
         (r#"{"z":1.50,"a":"x"}"#, vec![("z", "1.50", false), ("a", r#""x""#, false)]),
@@ -31,7 +31,7 @@ fn arguments_are_shown_whole_and_in_their_order() {
         (r#"[1,{"secret":"x"}]"#, vec![("", r#"[1,{"secret":"••••••"}]"#, true)]),
         ("null", vec![("", "null", false)]),
     ] {
-        let found = shown_arguments(&read(arguments).unwrap());
+        let found = render_arguments(&read(arguments).unwrap());
         let found: Vec<_> =
             found.iter().map(|one| (one.name.as_str(), one.text.as_str(), one.masked)).collect();
         assert_eq!(found, shown, "{arguments}");
@@ -39,14 +39,14 @@ fn arguments_are_shown_whole_and_in_their_order() {
 }
 
 #[test]
-fn nothing_is_cut_from_the_prompt() {
+fn does_not_truncate_prompt_arguments() {
     let long = "x".repeat(1_000_000);
-    let shown = shown_arguments(&read(&format!(r#"{{"a":"{long}"}}"#)).unwrap());
+    let shown = render_arguments(&read(&format!(r#"{{"a":"{long}"}}"#)).unwrap());
     assert_eq!(shown[0].text.len(), long.len() + 2);
 }
 
 #[test]
-fn one_line_of_a_call() {
+fn renders_call_as_one_line() {
     for (arguments, line) in [
         ("{}", ""),
         ("null", ""),
@@ -69,14 +69,14 @@ fn one_line_of_a_call() {
 }
 
 #[test]
-fn records_are_masked_and_otherwise_as_they_were() {
+fn masks_records_and_keeps_other_bytes() {
     let arguments = r#"{"z":1.0,"password":"x","a":{"u":"https://me:pw@example.com/"}}"#;
     let masked = r#"{"z":1.0,"password":"••••••","a":{"u":"https://me:••••••@example.com/"}}"#;
     assert_eq!(masked_json(&read(arguments).unwrap()), masked);
 }
 
 #[test]
-fn texts_of_servers_are_cleaned() {
+fn cleans_server_texts() {
     for (text, cleaned, hidden) in [
         ("plain", "plain", false),
         ("line\nline\ttab", "line\nline\ttab", false),

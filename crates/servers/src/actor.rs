@@ -3,13 +3,13 @@
 //! decisions of its own, never waits for the network in its loop, and leaves no task or process
 //! running when it ends.
 
+pub(crate) mod connection;
+pub(crate) mod connection_attempt;
 pub(crate) mod connector;
-pub(crate) mod link;
+mod maintenance;
 mod publish;
 pub(crate) mod refresh;
-pub(crate) mod roster;
-pub(crate) mod tenure;
-mod upkeep;
+pub(crate) mod registry;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,15 +20,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::link::{ConnectOrder, Connector};
-use self::refresh::Refresh;
-use self::roster::Roster;
-use self::tenure::{Opened, Tenure};
+use self::connection::{ConnectOptions, Connector};
+use self::connection_attempt::{ConnectionAttempt, EstablishedConnection};
+use self::refresh::ListRefresh;
+use self::registry::SharedRegistry;
 use crate::connection::{Inbound, LifecycleHint};
-use crate::handle::Shared;
-use crate::lists::{FetchError, Fetched, ListKind};
+use crate::handle::ServerShared;
+use crate::lists::{FetchError, FetchedList, ListKind};
 use crate::retry::Jitter;
-use crate::transition::{Edit, Effect, Epoch, Input, Moment, Phase, State, transition};
+use crate::transition::{
+    ConfigEdit, Epoch, Phase, ServerEffect, ServerInput, ServerState, TransitionContext, transition,
+};
 
 /// Capacity of an actor's inbox, in messages.
 pub(crate) const INBOX: usize = 64;
@@ -37,9 +39,9 @@ pub(crate) const INBOX: usize = 64;
 const INBOUND: usize = 256;
 
 /// Messages to an actor.
-pub(crate) enum Message {
+pub(crate) enum ActorMessage {
     /// An input of the state machine.
-    Input(Input),
+    ServerInput(ServerInput),
     /// The user stops the server; answered when nothing of the connection is left.
     Stop(oneshot::Sender<()>),
     /// MCP as a whole was switched on or off. After switching off, answered when nothing of the
@@ -57,13 +59,13 @@ pub(crate) enum Message {
         settled: oneshot::Sender<()>,
     },
     /// An attempt to connect succeeded.
-    Ready(Box<Opened>),
+    Ready(Box<EstablishedConnection>),
     /// A list was read again.
     Refreshed {
         /// The connection on which it was read.
         epoch: Epoch,
         kind: ListKind,
-        fetched: Result<Fetched, FetchError>,
+        fetched: Result<FetchedList, FetchError>,
     },
     /// A call was answered with an authorization challenge.
     Challenged {
@@ -80,14 +82,14 @@ pub(crate) enum Message {
 #[derive(Clone)]
 pub(crate) struct ActorDeps {
     pub(crate) connector: Arc<dyn Connector>,
-    pub(crate) roster: Arc<Roster>,
+    pub(crate) registry: Arc<SharedRegistry>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: fn() -> Jitter,
 }
 
 /// Tokens that end an actor.
 #[derive(Clone)]
-pub(crate) struct Ending {
+pub(crate) struct ActorShutdown {
     /// Graceful end.
     pub(crate) stop: CancellationToken,
     /// Immediate end: open connections are dropped without being closed.
@@ -95,40 +97,40 @@ pub(crate) struct Ending {
 }
 
 pub(crate) struct ServerActor {
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     deps: ActorDeps,
-    ending: Ending,
-    inbox: mpsc::Receiver<Message>,
+    shutdown: ActorShutdown,
+    inbox: mpsc::Receiver<ActorMessage>,
     /// All tasks that this actor has spawned.
     tasks: TaskTracker,
-    state: State,
+    state: ServerState,
     /// The settings that the state machine has processed last.
     applied: Arc<ServerConfig>,
     /// The lifecycle that the last handshake negotiated.
     lifecycle: LifecycleHint,
     /// Ends the current attempt or connection.
-    tenure: Option<CancellationToken>,
+    connection_attempt: Option<CancellationToken>,
     /// Cancelled when nothing of the newest attempt or connection is left.
     gone: Option<CancellationToken>,
-    /// A connection that was just established, until `adopt` publishes it.
-    arriving: Option<Box<Opened>>,
+    /// A connection that was just established, until `adopt_connection` publishes it.
+    pending_connection: Option<Box<EstablishedConnection>>,
     inbound: Option<mpsc::Receiver<Inbound>>,
     waiting: Vec<oneshot::Sender<()>>,
     retry_at: Option<Instant>,
-    refresh: Refresh,
-    pulse: PulseTimer,
+    refresh: ListRefresh,
+    health: HealthTimer,
 }
 
 /// Timer of the health check.
 #[derive(Debug, Default)]
-struct PulseTimer {
+struct HealthTimer {
     at: Option<Instant>,
     checking: bool,
 }
 
 enum Wake {
     End,
-    Message(Message),
+    ActorMessage(ActorMessage),
     Inbound(Inbound),
     InboundEnded,
     Timer,
@@ -136,29 +138,29 @@ enum Wake {
 
 impl ServerActor {
     pub(crate) fn new(
-        shared: Arc<Shared>,
-        inbox: mpsc::Receiver<Message>,
+        shared: Arc<ServerShared>,
+        inbox: mpsc::Receiver<ActorMessage>,
         deps: ActorDeps,
-        ending: Ending,
+        shutdown: ActorShutdown,
     ) -> Self {
         let applied = shared.config.load_full();
         Self {
-            state: State { on: shared.is_on(), ..State::new(applied.enabled) },
+            state: ServerState { on: shared.is_on(), ..ServerState::new(applied.enabled) },
             shared,
             deps,
-            ending,
+            shutdown,
             inbox,
             tasks: TaskTracker::new(),
             applied,
             lifecycle: LifecycleHint::default(),
-            tenure: None,
+            connection_attempt: None,
             gone: None,
-            arriving: None,
+            pending_connection: None,
             inbound: None,
             waiting: Vec::new(),
             retry_at: None,
-            refresh: Refresh::default(),
-            pulse: PulseTimer::default(),
+            refresh: ListRefresh::default(),
+            health: HealthTimer::default(),
         }
     }
 
@@ -167,14 +169,14 @@ impl ServerActor {
         loop {
             match self.wake().await {
                 Wake::End => break,
-                Wake::Message(message) => self.take(message),
-                Wake::Inbound(inbound) => self.hear(inbound),
+                Wake::ActorMessage(message) => self.take(message),
+                Wake::Inbound(inbound) => self.handle_inbound(inbound),
                 Wake::InboundEnded => self.inbound = None,
-                Wake::Timer => self.timers(),
+                Wake::Timer => self.run_due_timers(),
             }
         }
-        self.step(Input::Shutdown);
-        self.deps.roster.runs(&self.shared.id, false);
+        self.step(ServerInput::Shutdown);
+        self.deps.registry.set_running(&self.shared.id, false);
         let Self { tasks, inbox, waiting, .. } = self;
         drop((inbox, waiting));
         tasks.close();
@@ -197,8 +199,8 @@ impl ServerActor {
         };
         tokio::select! {
             biased;
-            () = self.ending.stop.cancelled() => Wake::End,
-            message = self.inbox.recv() => message.map_or(Wake::End, Wake::Message),
+            () = self.shutdown.stop.cancelled() => Wake::End,
+            message = self.inbox.recv() => message.map_or(Wake::End, Wake::ActorMessage),
             () = timer => Wake::Timer,
             inbound = inbound => inbound.map_or(Wake::InboundEnded, Wake::Inbound),
         }
@@ -206,116 +208,120 @@ impl ServerActor {
 
     fn next_timer(&self) -> Option<Instant> {
         let lists = if self.connected() { self.refresh.next() } else { None };
-        [self.retry_at, self.pulse.at, lists].into_iter().flatten().min()
+        [self.retry_at, self.health.at, lists].into_iter().flatten().min()
     }
 
-    fn timers(&mut self) {
+    fn run_due_timers(&mut self) {
         let now = Instant::now();
         if self.retry_at.is_some_and(|at| at <= now) {
             self.retry_at = None;
-            self.step(Input::RetryDue);
+            self.step(ServerInput::RetryDue);
         }
-        if self.pulse.at.is_some_and(|at| at <= now) {
+        if self.health.at.is_some_and(|at| at <= now) {
             self.check_health();
         }
         if self.connected() {
             for kind in self.refresh.take_due(now) {
-                self.read_again(kind);
+                self.refetch_list(kind);
             }
         }
     }
 
-    fn take(&mut self, message: Message) {
+    fn take(&mut self, message: ActorMessage) {
         match message {
-            Message::Input(input) => self.input(input),
-            Message::Stop(reply) => {
-                self.step(Input::Stop);
-                self.answer_when_gone(reply);
+            ActorMessage::ServerInput(input) => self.input(input),
+            ActorMessage::Stop(reply) => {
+                self.step(ServerInput::Stop);
+                self.reply_when_closed(reply);
             }
-            Message::Switched { on, reply } => {
+            ActorMessage::Switched { on, reply } => {
                 let start = self.applied.enabled && self.applied.autostart;
-                self.step(Input::Switched { on, start });
+                self.step(ServerInput::Switched { on, start });
                 if !on {
-                    self.answer_when_gone(reply);
+                    self.reply_when_closed(reply);
                 } else if reply.send(()).is_err() {
                     tracing::trace!("nobody waits for the switch any more");
                 }
             }
-            Message::Edited => self.edited(),
-            Message::Wanted(settled) => {
+            ActorMessage::Edited => self.apply_edit(),
+            ActorMessage::Wanted(settled) => {
                 self.waiting.push(settled);
-                self.step(Input::Wanted);
+                self.step(ServerInput::Wanted);
             }
-            Message::SessionLost { epoch, settled } => {
+            ActorMessage::SessionLost { epoch, settled } => {
                 self.waiting.push(settled);
-                self.step(Input::SessionLost { epoch });
+                self.step(ServerInput::SessionLost { epoch });
                 if !matches!(self.state.phase, Phase::Connecting { .. }) {
-                    self.execute(Effect::Settle);
+                    self.execute(ServerEffect::Settle);
                 }
             }
-            Message::Ready(opened) => {
-                let (epoch, handshake) = (opened.epoch, opened.link.handshake());
+            ActorMessage::Ready(opened) => {
+                let (epoch, handshake) = (opened.epoch, opened.connection.handshake());
                 let (protocol, server) = (handshake.protocol.clone(), handshake.info.clone());
-                self.arriving = Some(opened);
-                self.step(Input::Ready { epoch, protocol, server });
-                self.arriving = None;
+                self.pending_connection = Some(opened);
+                self.step(ServerInput::Ready { epoch, protocol, server });
+                self.pending_connection = None;
             }
-            Message::Refreshed { epoch, kind, fetched } => self.refreshed(epoch, kind, fetched),
-            Message::Challenged { epoch, issuer } => self.step(Input::Challenged { epoch, issuer }),
-            Message::Suspect(epoch) => self.doubt(epoch),
+            ActorMessage::Refreshed { epoch, kind, fetched } => {
+                self.apply_refreshed_list(epoch, kind, fetched)
+            }
+            ActorMessage::Challenged { epoch, issuer } => {
+                self.step(ServerInput::Challenged { epoch, issuer })
+            }
+            ActorMessage::Suspect(epoch) => self.check_suspect(epoch),
         }
     }
 
-    fn input(&mut self, input: Input) {
+    fn input(&mut self, input: ServerInput) {
         match &input {
-            Input::Pulse { epoch, .. } if *epoch == self.state.epoch => {
-                self.pulse.checking = false;
-                self.plan_check();
+            ServerInput::HealthReport { epoch, .. } if *epoch == self.state.epoch => {
+                self.health.checking = false;
+                self.schedule_health_check();
             }
-            Input::AttemptFailed { epoch, .. } if *epoch == self.state.epoch => {
+            ServerInput::AttemptFailed { epoch, .. } if *epoch == self.state.epoch => {
                 self.lifecycle = LifecycleHint::default();
                 self.drain_lines();
             }
-            Input::Closed { epoch, .. } if *epoch == self.state.epoch => self.drain_lines(),
-            Input::Pulse { .. }
-            | Input::AttemptFailed { .. }
-            | Input::Closed { .. }
-            | Input::Start { .. }
-            | Input::Switched { .. }
-            | Input::Stop
-            | Input::Reconnect
-            | Input::Edited(_)
-            | Input::Wanted
-            | Input::RetryDue
-            | Input::Ready { .. }
-            | Input::SessionLost { .. }
-            | Input::Challenged { .. }
-            | Input::Unregistered { .. }
-            | Input::Shutdown => {}
+            ServerInput::Closed { epoch, .. } if *epoch == self.state.epoch => self.drain_lines(),
+            ServerInput::HealthReport { .. }
+            | ServerInput::AttemptFailed { .. }
+            | ServerInput::Closed { .. }
+            | ServerInput::Start { .. }
+            | ServerInput::Switched { .. }
+            | ServerInput::Stop
+            | ServerInput::Reconnect
+            | ServerInput::Edited(_)
+            | ServerInput::Wanted
+            | ServerInput::RetryDue
+            | ServerInput::Ready { .. }
+            | ServerInput::SessionLost { .. }
+            | ServerInput::Challenged { .. }
+            | ServerInput::Unregistered { .. }
+            | ServerInput::Shutdown => {}
         }
         self.step(input);
     }
 
-    fn step(&mut self, input: Input) {
-        let moment = Moment { now: self.deps.clock.now(), jitter: (self.deps.jitter)() };
-        let state = std::mem::replace(&mut self.state, State::new(false));
-        let (state, effects) = transition(state, input, moment);
+    fn step(&mut self, input: ServerInput) {
+        let context = TransitionContext { now: self.deps.clock.now(), jitter: (self.deps.jitter)() };
+        let state = std::mem::replace(&mut self.state, ServerState::new(false));
+        let (state, effects) = transition(state, input, context);
         self.state = state;
-        self.shared.held.store(self.state.held, Ordering::SeqCst);
+        self.shared.is_held.store(self.state.is_held, Ordering::SeqCst);
         for effect in effects {
             self.execute(effect);
         }
     }
 
-    fn execute(&mut self, effect: Effect) {
+    fn execute(&mut self, effect: ServerEffect) {
         match effect {
-            Effect::Enable => self.enable(),
-            Effect::Retire(_) => self.retire(),
-            Effect::ForgetRetry => self.retry_at = None,
-            Effect::Announce(cause) => self.announce(cause),
-            Effect::Open(epoch) => self.open(epoch),
-            Effect::RetryAfter(wait) => self.retry_at = Some(Instant::now() + wait),
-            Effect::Settle => {
+            ServerEffect::Enable => self.enable(),
+            ServerEffect::Retire(_) => self.retire(),
+            ServerEffect::ForgetRetry => self.retry_at = None,
+            ServerEffect::Announce(cause) => self.publish_status(cause),
+            ServerEffect::Open(epoch) => self.open(epoch),
+            ServerEffect::RetryAfter(wait) => self.retry_at = Some(Instant::now() + wait),
+            ServerEffect::Settle => {
                 for settled in self.waiting.drain(..) {
                     if settled.send(()).is_err() {
                         tracing::trace!(server = %self.shared.id, "a call no longer waits");
@@ -332,46 +338,46 @@ impl ServerActor {
     fn enable(&mut self) {
         self.shared.config.rcu(|config| ServerConfig { enabled: true, ..(**config).clone() });
         self.applied = self.shared.config.load_full();
-        self.deps.roster.changed();
+        self.deps.registry.changed();
     }
 
     /// Applies the current settings. The input for the state machine depends on how they differ
     /// from the settings that were applied before.
-    fn edited(&mut self) {
+    fn apply_edit(&mut self) {
         let now = self.shared.config.load_full();
-        let edit = edit_between(&self.applied, &now);
+        let edit = diff_configs(&self.applied, &now);
         self.applied = now;
-        if edit == Edit::Another {
+        if edit == ConfigEdit::ConnectionChanged {
             self.lifecycle = LifecycleHint::default();
         }
-        self.deps.roster.changed();
-        self.step(Input::Edited(edit));
-        if self.connected() && !self.pulse.checking {
-            self.plan_check();
+        self.deps.registry.changed();
+        self.step(ServerInput::Edited(edit));
+        if self.connected() && !self.health.checking {
+            self.schedule_health_check();
         }
     }
 
     fn open(&mut self, epoch: Epoch) {
         let (inbound, receiver) = mpsc::channel(INBOUND);
         let (cancel, gone) = (CancellationToken::new(), CancellationToken::new());
-        let order = ConnectOrder {
+        let options = ConnectOptions {
             config: Arc::clone(&self.applied),
             lifecycle: self.lifecycle,
             inbound,
             cancel: cancel.clone(),
         };
-        let tenure = Tenure {
+        let connection_attempt = ConnectionAttempt {
             epoch,
             connector: Arc::clone(&self.deps.connector),
-            order,
+            options,
             inbox: self.shared.inbox.clone(),
             before: self.gone.replace(gone.clone()),
         };
-        self.tenure = Some(cancel);
+        self.connection_attempt = Some(cancel);
         self.inbound = Some(receiver);
-        let (hard, left) = (self.ending.hard.clone(), gone.drop_guard());
+        let (hard, left) = (self.shutdown.hard.clone(), gone.drop_guard());
         self.tasks.spawn(async move {
-            if hard.run_until_cancelled(Box::pin(tenure.run())).await.is_none() {
+            if hard.run_until_cancelled(Box::pin(connection_attempt.run())).await.is_none() {
                 tracing::warn!("a connection was dropped without being closed");
             }
             drop(left);
@@ -381,23 +387,23 @@ impl ServerActor {
     fn retire(&mut self) {
         let live = self.shared.live.swap(None);
         if let (Some(live), Phase::Failed { message, .. }) = (live, &self.state.phase)
-            && live.broke.set(message.clone()).is_err()
+            && live.break_reason.set(message.clone()).is_err()
         {
             tracing::trace!(server = %self.shared.id, "the connection was given up before");
         }
-        if let Some(tenure) = self.tenure.take() {
-            tenure.cancel();
+        if let Some(connection_attempt) = self.connection_attempt.take() {
+            connection_attempt.cancel();
         }
         self.drain_lines();
         self.inbound = None;
-        self.refresh = Refresh::default();
-        self.pulse = PulseTimer::default();
+        self.refresh = ListRefresh::default();
+        self.health = HealthTimer::default();
     }
 
     /// Answers when nothing of the last connection is left.
-    fn answer_when_gone(&self, reply: oneshot::Sender<()>) {
+    fn reply_when_closed(&self, reply: oneshot::Sender<()>) {
         let gone = self.gone.clone();
-        let hard = self.ending.hard.clone();
+        let hard = self.shutdown.hard.clone();
         self.tasks.spawn(async move {
             if let Some(gone) = gone
                 && hard.run_until_cancelled(gone.cancelled()).await.is_none()
@@ -412,21 +418,21 @@ impl ServerActor {
 }
 
 /// Classifies a change of the settings by its effect on the connection.
-pub(crate) fn edit_between(before: &ServerConfig, after: &ServerConfig) -> Edit {
+pub(crate) fn diff_configs(before: &ServerConfig, after: &ServerConfig) -> ConfigEdit {
     match (before.enabled, after.enabled) {
-        (true, false) => Edit::SwitchedOff,
-        (false, true) => Edit::SwitchedOn { start: after.autostart },
+        (true, false) => ConfigEdit::SwitchedOff,
+        (false, true) => ConfigEdit::SwitchedOn { start: after.autostart },
         (true, true) | (false, false) => {
             if before.transport != after.transport || before.generation != after.generation {
-                Edit::Another
+                ConfigEdit::ConnectionChanged
             } else {
-                Edit::Cosmetic
+                ConfigEdit::Cosmetic
             }
         }
     }
 }
 
 #[cfg(test)]
-pub(crate) mod script;
+pub(crate) mod scripted_server;
 #[cfg(test)]
 mod tests;

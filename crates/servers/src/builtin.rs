@@ -12,11 +12,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::actor::link::{Link, LinkEnd, LinkError, LinkRequest};
-use crate::connection::{Era, Handshake, LifecycleHint};
+use crate::actor::connection::{ConnectionEnd, ConnectionRequest, ServerConnection, UpstreamError};
+use crate::connection::{Handshake, LifecycleHint, ProtocolFamily};
 use crate::json;
-use crate::outgoing::{OutgoingParams, Reply};
-use crate::transition::Failure;
+use crate::rpc::{RequestParams, RpcOutcome};
+use crate::transition::ConnectFailure;
 
 mod fetch;
 mod files;
@@ -28,12 +28,12 @@ mod time;
 const PROTOCOL: &str = "2025-11-25";
 
 /// Storage and clock of built-in servers.
-pub(crate) struct BuiltinPlace {
+pub(crate) struct BuiltinContext {
     notes: Arc<notes::Notebook>,
     clock: Arc<dyn Clock>,
 }
 
-impl BuiltinPlace {
+impl BuiltinContext {
     pub(crate) fn new(data_dir: &Path, clock: Arc<dyn Clock>) -> Self {
         let notes = Arc::new(notes::Notebook::new(data_dir.join("notes.json"), Arc::clone(&clock)));
         Self { notes, clock }
@@ -42,14 +42,14 @@ impl BuiltinPlace {
 
 /// One built-in server.
 #[derive(Clone)]
-enum Kind {
+enum BuiltinServer {
     Time(Arc<dyn Clock>),
     Notes(Arc<notes::Notebook>),
     Files(Arc<files::Files>),
     Fetch(Arc<fetch::Fetch>),
 }
 
-impl Kind {
+impl BuiltinServer {
     fn tools(&self) -> Vec<Value> {
         match self {
             Self::Time(_) => time::tools(),
@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    async fn run(self, tool: String, arguments: Map<String, Value>) -> Ran {
+    async fn run(self, tool: String, arguments: Map<String, Value>) -> RunResult {
         match self {
             Self::Fetch(fetch) => Ok(fetch::run(&tool, &arguments, &fetch).await),
             // The others block on the file system.
@@ -69,60 +69,60 @@ impl Kind {
         }
     }
 
-    fn run_blocking(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Outcome, ToolFault> {
+    fn run_blocking(&self, tool: &str, arguments: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
         match self {
             Self::Time(clock) => time::run(tool, arguments, clock.now()),
             Self::Notes(notebook) => notes::run(tool, arguments, notebook),
             Self::Files(files) => files::run(tool, arguments, files),
-            Self::Fetch(_) => Err(ToolFault::NoSuchTool),
+            Self::Fetch(_) => Err(ToolError::NoSuchTool),
         }
     }
 }
 
 /// Outcome of running a tool; the outer error is an internal one.
-type Ran = Result<Result<Outcome, ToolFault>, &'static str>;
+type RunResult = Result<Result<ToolOutput, ToolError>, &'static str>;
 
 /// Result of a tool: text, and the same as structured content.
-struct Outcome {
+struct ToolOutput {
     text: String,
     structured: Option<Value>,
 }
 
 /// Why a tool failed.
 #[derive(Debug, thiserror::Error)]
-enum ToolFault {
+enum ToolError {
     #[error("there is no such tool")]
     NoSuchTool,
     /// Returned to the model as a tool error, so that it can correct its call.
     #[error("{0}")]
-    Said(String),
+    Message(String),
 }
 
-impl ToolFault {
-    fn said(text: impl Into<String>) -> Self {
-        Self::Said(text.into())
+impl ToolError {
+    fn message(text: impl Into<String>) -> Self {
+        Self::Message(text.into())
     }
 }
 
-/// A built-in server as a [`Link`].
-pub(crate) struct BuiltinLink {
-    kind: Kind,
+/// A built-in server as a [`ServerConnection`].
+pub(crate) struct BuiltinConnection {
+    kind: BuiltinServer,
     handshake: Handshake,
     closed: CancellationToken,
 }
 
-impl BuiltinLink {
+impl BuiltinConnection {
     /// Opens a built-in server. Fails only if the folder of `Files` cannot be opened.
-    pub(crate) async fn open(builtin: &Builtin, place: &BuiltinPlace) -> Result<Self, Failure> {
+    pub(crate) async fn open(builtin: &Builtin, place: &BuiltinContext) -> Result<Self, ConnectFailure> {
         let (kind, name, instructions) = match builtin {
-            Builtin::Time => (Kind::Time(Arc::clone(&place.clock)), "Time", "The time in any zone."),
+            Builtin::Time => (BuiltinServer::Time(Arc::clone(&place.clock)), "Time", "The time in any zone."),
             Builtin::Notes => (
-                Kind::Notes(Arc::clone(&place.notes)),
+                BuiltinServer::Notes(Arc::clone(&place.notes)),
                 "Notes",
                 "A small memory that lasts: add notes, find them again, delete them.",
             ),
             Builtin::Fetch { allow_private } => (
-                Kind::Fetch(Arc::new(fetch::Fetch::new(*allow_private))),
+                BuiltinServer::Fetch(Arc::new(fetch::Fetch::new(*allow_private))),
                 "Fetch",
                 "Gets one web page as text.",
             ),
@@ -131,10 +131,10 @@ impl BuiltinLink {
                 let files = blocking(move || files::Files::open(&folder))
                     .await
                     .unwrap_or_else(|gone| Err(gone.to_owned()));
-                let files =
-                    files.map_err(|message| Failure::Error { kind: FailureKind::Configuration, message })?;
+                let files = files
+                    .map_err(|message| ConnectFailure::Error { kind: FailureKind::Configuration, message })?;
                 (
-                    Kind::Files(Arc::new(files)),
+                    BuiltinServer::Files(Arc::new(files)),
                     "Files",
                     "One folder that the user picked. All paths are relative to it; nothing outside it can be reached.",
                 )
@@ -142,7 +142,7 @@ impl BuiltinLink {
         };
         let handshake = Handshake {
             protocol: PROTOCOL.to_owned(),
-            era: Era::Stateful,
+            protocol_family: ProtocolFamily::Stateful,
             info: ServerInfo {
                 name: format!("gatehouse-{}", name.to_lowercase()),
                 title: Some(name.to_owned()),
@@ -155,79 +155,84 @@ impl BuiltinLink {
         Ok(Self { kind, handshake, closed: CancellationToken::new() })
     }
 
-    async fn answer(&self, method: &str, params: &OutgoingParams) -> Result<Reply, LinkError> {
+    async fn answer(&self, method: &str, params: &RequestParams) -> Result<RpcOutcome, UpstreamError> {
         match method {
-            "ping" => Ok(Reply::Result(json::empty_object())),
-            "tools/list" => Ok(Reply::Result(json::raw(&json!({ "tools": self.kind.tools() })))),
+            "ping" => Ok(RpcOutcome::Result(json::empty_object())),
+            "tools/list" => Ok(RpcOutcome::Result(json::raw(&json!({ "tools": self.kind.tools() })))),
             "tools/call" => self.call(params).await,
-            other => Ok(Reply::Error(rpc_error(-32601, &format!("This server does not offer {other}.")))),
+            other => {
+                Ok(RpcOutcome::Error(rpc_error(-32601, &format!("This server does not offer {other}."))))
+            }
         }
     }
 
-    async fn call(&self, params: &OutgoingParams) -> Result<Reply, LinkError> {
+    async fn call(&self, params: &RequestParams) -> Result<RpcOutcome, UpstreamError> {
         let Some(tool) = params.text("name") else {
-            return Ok(Reply::Error(rpc_error(-32602, "A tool call needs the name of a tool.")));
+            return Ok(RpcOutcome::Error(rpc_error(-32602, "A tool call needs the name of a tool.")));
         };
         let arguments = match params.get("arguments").map(|raw| serde_json::from_str(raw.get())) {
             None => Map::new(),
             Some(Ok(Value::Object(arguments))) => arguments,
             Some(Ok(_) | Err(_)) => {
-                return Ok(Reply::Error(rpc_error(-32602, "The arguments of a tool call are an object.")));
+                return Ok(RpcOutcome::Error(rpc_error(
+                    -32602,
+                    "The arguments of a tool call are an object.",
+                )));
             }
         };
         let (kind, name) = (self.kind.clone(), tool.clone());
         let ran = kind.run(name, arguments).await;
         Ok(match ran {
-            Ok(Ok(Outcome { text, structured })) => Reply::Result(json::raw(&json!({
+            Ok(Ok(ToolOutput { text, structured })) => RpcOutcome::Result(json::raw(&json!({
                 "content": [{ "type": "text", "text": text }],
                 "structuredContent": structured,
                 "isError": false,
             }))),
-            Ok(Err(ToolFault::Said(text))) => Reply::Result(json::raw(&json!({
+            Ok(Err(ToolError::Message(text))) => RpcOutcome::Result(json::raw(&json!({
                 "content": [{ "type": "text", "text": text }],
                 "isError": true,
             }))),
-            Ok(Err(ToolFault::NoSuchTool)) => {
-                Reply::Error(rpc_error(-32602, &format!("There is no tool named {tool}.")))
+            Ok(Err(ToolError::NoSuchTool)) => {
+                RpcOutcome::Error(rpc_error(-32602, &format!("There is no tool named {tool}.")))
             }
-            Err(why) => Reply::Error(rpc_error(-32603, why)),
+            Err(why) => RpcOutcome::Error(rpc_error(-32603, why)),
         })
     }
 }
 
-impl Link for BuiltinLink {
+impl ServerConnection for BuiltinConnection {
     fn handshake(&self) -> &Handshake {
         &self.handshake
     }
 
-    fn request(&self, request: LinkRequest) -> BoxFuture<'_, Result<Reply, LinkError>> {
+    fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
         Box::pin(async move {
             if self.closed.is_cancelled() {
-                return Err(LinkError::Closed { reason: CLOSED.to_owned() });
+                return Err(UpstreamError::Closed { reason: CLOSED.to_owned() });
             }
-            let LinkRequest { method, params, progress: _, responder: _, limit, cancel } = request;
+            let ConnectionRequest { method, params, progress: _, responder: _, limit, cancel } = request;
             let answer = self.answer(method, &params);
             let answer = async {
                 match [limit.silent, limit.cap].into_iter().flatten().min() {
                     Some(span) => {
                         let timed = tokio::time::timeout(span, answer).await;
-                        timed.unwrap_or(Err(LinkError::TimedOut { after: span }))
+                        timed.unwrap_or(Err(UpstreamError::TimedOut { after: span }))
                     }
                     None => answer.await,
                 }
             };
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => Err(LinkError::Cancelled),
+                () = cancel.cancelled() => Err(UpstreamError::Cancelled),
                 answer = answer => answer,
             }
         })
     }
 
-    fn closed(&self) -> BoxFuture<'_, LinkEnd> {
+    fn closed(&self) -> BoxFuture<'_, ConnectionEnd> {
         Box::pin(async move {
             self.closed.cancelled().await;
-            LinkEnd::Closed { kind: FailureKind::Unknown, reason: CLOSED.to_owned() }
+            ConnectionEnd::Closed { kind: FailureKind::Unknown, reason: CLOSED.to_owned() }
         })
     }
 
@@ -253,12 +258,12 @@ fn rpc_error(code: i32, message: &str) -> Box<RawValue> {
 }
 
 /// A tool's definition; `words` are its title and description.
-fn tool(name: &str, words: (&str, &str), access: Access, schema: Value) -> Value {
+fn tool(name: &str, words: (&str, &str), access: ToolAccess, schema: Value) -> Value {
     let (title, description) = words;
     let (read_only, destructive) = match access {
-        Access::Reads => (true, false),
-        Access::Adds => (false, false),
-        Access::Destroys => (false, true),
+        ToolAccess::Reads => (true, false),
+        ToolAccess::Adds => (false, false),
+        ToolAccess::Destroys => (false, true),
     };
     json!({
         "name": name,
@@ -276,7 +281,7 @@ fn tool(name: &str, words: (&str, &str), access: Access, schema: Value) -> Value
 
 /// What a tool does to data, for its annotations.
 #[derive(Clone, Copy)]
-enum Access {
+enum ToolAccess {
     Reads,
     Adds,
     Destroys,
@@ -293,17 +298,17 @@ fn schema(properties: Value, required: &[&str]) -> Value {
 }
 
 /// A required string argument.
-fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<&'a str, ToolFault> {
+fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<&'a str, ToolError> {
     optional_text(arguments, name)?
-        .ok_or_else(|| ToolFault::said(format!("The argument \"{name}\" is missing.")))
+        .ok_or_else(|| ToolError::message(format!("The argument \"{name}\" is missing.")))
 }
 
 /// An optional string argument.
-fn optional_text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ToolFault> {
+fn optional_text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, ToolError> {
     match arguments.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(ToolFault::said(format!("The argument \"{name}\" has to be a text."))),
+        Some(_) => Err(ToolError::message(format!("The argument \"{name}\" has to be a text."))),
     }
 }
 
@@ -312,19 +317,19 @@ fn word_argument<'a>(
     arguments: &'a Map<String, Value>,
     name: &str,
     words: &[&'a str],
-) -> Result<Option<&'a str>, ToolFault> {
+) -> Result<Option<&'a str>, ToolError> {
     match optional_text(arguments, name)? {
         Some(word) if !words.contains(&word) => {
-            Err(ToolFault::said(format!("The argument \"{name}\" is one of: {}.", words.join(", "))))
+            Err(ToolError::message(format!("The argument \"{name}\" is one of: {}.", words.join(", "))))
         }
         word => Ok(word),
     }
 }
 
 /// Rejects unknown arguments, so that a misspelt one is reported and not ignored.
-fn only(arguments: &Map<String, Value>, known: &[&str]) -> Result<(), ToolFault> {
+fn reject_unknown(arguments: &Map<String, Value>, known: &[&str]) -> Result<(), ToolError> {
     match arguments.keys().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(ToolFault::said(format!(
+        Some(name) => Err(ToolError::message(format!(
             "There is no argument \"{name}\" here; known are: {}.",
             known.join(", ")
         ))),

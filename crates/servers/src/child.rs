@@ -4,9 +4,9 @@
 //! The marker is an environment variable that every descendant inherits, so that even a process
 //! that left the group can be found. Nothing here depends on the protocol.
 
-pub(crate) mod log;
+pub(crate) mod reaper;
+pub(crate) mod stderr_log;
 pub(crate) mod streams;
-pub(crate) mod sweep;
 
 use std::ffi::OsString;
 use std::io;
@@ -18,18 +18,18 @@ use std::time::Duration;
 use gatehouse_model::server::StdioStreams;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 
-use self::streams::{Input, Output};
+use self::streams::{OutputReader, StdinWriter};
 use crate::guard::ChildRun;
 
 /// Name of the environment variable with the marker.
 pub(crate) const MARKER: &str = "GATEHOUSE_CHILD";
 
 /// How long a process may take to exit after its input was closed.
-const AFTER_CLOSE: Duration = Duration::from_secs(2);
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
 /// How long it may take after SIGTERM.
-const AFTER_TERMINATE: Duration = Duration::from_secs(2);
+const TERMINATE_GRACE: Duration = Duration::from_secs(2);
 /// How long the processes that it left behind may take after each signal.
-const FOR_THE_REST: Duration = Duration::from_millis(500);
+const DESCENDANT_GRACE: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(10);
 
 /// Parameters of a process.
@@ -54,23 +54,23 @@ pub(crate) struct Child {
 }
 
 /// A started process, with its streams.
-pub(crate) struct Started {
+pub(crate) struct StartedChild {
     pub(crate) child: Child,
-    pub(crate) stdin: Input,
-    pub(crate) stdout: Output,
-    pub(crate) stderr: Output,
+    pub(crate) stdin: StdinWriter,
+    pub(crate) stdout: OutputReader,
+    pub(crate) stderr: OutputReader,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ChildExit {
     /// With an exit code.
     Code(i32),
     /// By a signal.
     Signal(i32),
 }
 
-impl From<ExitStatus> for Exit {
+impl From<ExitStatus> for ChildExit {
     fn from(status: ExitStatus) -> Self {
         #[cfg(unix)]
         if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
@@ -80,7 +80,7 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<Started> {
+pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<StartedChild> {
     run.ensure_guard().await;
     let (stdin, child_stdin) = streams::input(spec.streams)?;
     let (stdout, child_stdout) = streams::output(spec.streams)?;
@@ -115,29 +115,29 @@ pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<S
     if let Some(group) = group {
         child.run.report(group, true).await;
     }
-    Ok(Started { child, stdin: stdin?, stdout: stdout?, stderr: stderr? })
+    Ok(StartedChild { child, stdin: stdin?, stdout: stdout?, stderr: stderr? })
 }
 
 impl Child {
     /// Waits until the process itself has exited; its descendants may still run. May be dropped and
     /// awaited again.
-    pub(crate) async fn wait(&mut self) -> Exit {
+    pub(crate) async fn wait(&mut self) -> ChildExit {
         match self.wrapper.wait().await {
-            Ok(status) => Exit::from(status),
+            Ok(status) => ChildExit::from(status),
             Err(error) => {
                 tracing::warn!(%error, "a process cannot be waited for");
-                Exit::Code(-1)
+                ChildExit::Code(-1)
             }
         }
     }
 
     /// Ends the process and everything that it started. Its input must be closed before.
-    pub(crate) async fn stop(mut self) -> Exit {
-        let exit = match tokio::time::timeout(AFTER_CLOSE, self.wait()).await {
+    pub(crate) async fn stop(mut self) -> ChildExit {
+        let exit = match tokio::time::timeout(CLOSE_GRACE, self.wait()).await {
             Ok(exit) => exit,
             Err(_) => {
-                sweep::signal_group(self.group, sweep::Kind::Terminate);
-                match tokio::time::timeout(AFTER_TERMINATE, self.wait()).await {
+                reaper::signal_group(self.group, reaper::ProcessSignal::Terminate);
+                match tokio::time::timeout(TERMINATE_GRACE, self.wait()).await {
                     Ok(exit) => exit,
                     Err(_) => {
                         if let Err(error) = self.wrapper.start_kill() {
@@ -148,7 +148,7 @@ impl Child {
                 }
             }
         };
-        self.clear_up().await;
+        self.reap_descendants().await;
         self.finished = true;
         if let Some(group) = self.group {
             self.run.report(group, false).await;
@@ -158,19 +158,19 @@ impl Child {
 
     /// Ends what the process left behind: the rest of its group, and processes that left the group
     /// but still carry the marker.
-    async fn clear_up(&mut self) {
+    async fn reap_descendants(&mut self) {
         let marker = self.marker.clone();
-        for kind in [sweep::Kind::Terminate, sweep::Kind::Kill] {
-            let group_left = sweep::signal_group(self.group, kind);
+        for kind in [reaper::ProcessSignal::Terminate, reaper::ProcessSignal::Kill] {
+            let group_left = reaper::signal_group(self.group, kind);
             let marked_left = signal_marked(marker.clone(), kind).await;
             if !group_left && !marked_left {
                 return;
             }
-            let end = tokio::time::Instant::now() + FOR_THE_REST;
+            let end = tokio::time::Instant::now() + DESCENDANT_GRACE;
             while tokio::time::Instant::now() < end {
                 tokio::time::sleep(POLL).await;
-                if !sweep::group_lives(self.group)
-                    && !signal_marked(marker.clone(), sweep::Kind::Nothing).await
+                if !reaper::is_group_alive(self.group)
+                    && !signal_marked(marker.clone(), reaper::ProcessSignal::Nothing).await
                 {
                     return;
                 }
@@ -180,8 +180,8 @@ impl Child {
     }
 }
 
-async fn signal_marked(marker: String, kind: sweep::Kind) -> bool {
-    tokio::task::spawn_blocking(move || sweep::signal_marked(&|found| found == marker, kind))
+async fn signal_marked(marker: String, kind: reaper::ProcessSignal) -> bool {
+    tokio::task::spawn_blocking(move || reaper::signal_marked(&|found| found == marker, kind))
         .await
         .unwrap_or(false)
 }
@@ -193,7 +193,7 @@ impl Drop for Child {
                 tracing::debug!(%error, "a dropped process could not be killed");
             }
             let marker = std::mem::take(&mut self.marker);
-            sweep::signal_marked(&|found| found == marker, sweep::Kind::Kill);
+            reaper::signal_marked(&|found| found == marker, reaper::ProcessSignal::Kill);
         }
     }
 }

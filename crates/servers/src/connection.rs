@@ -5,23 +5,23 @@
 //! the server's requests. Nothing here retries a request, decides on a permission, or reserialises
 //! params and results.
 
-mod calls;
 pub(crate) mod close;
 mod envelope;
 pub(crate) mod error;
-pub(crate) mod foreign;
+pub(crate) mod error_classification;
 pub(crate) mod http;
 mod lifecycle;
 mod limit;
 mod line;
-mod listen;
+mod line_io;
+mod pending_requests;
 pub(crate) mod redact;
 mod references;
 mod router;
 mod sse;
 mod stdio;
-mod wire;
-mod ws;
+mod subscription_stream;
+mod websocket;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -42,12 +42,12 @@ pub(crate) use self::close::{CloseCause, CloseReason};
 pub(crate) use self::error::{ConnectError, RequestError};
 pub(crate) use self::limit::CallLimit;
 use self::redact::Redactor;
-use crate::asks::{Fallback, Responder};
 use crate::environment::UserEnvironment;
-use crate::environment::mirrors::{Candidates, Mirrors};
+use crate::environment::mirrors::{PackageMirrors, RegistryCandidates};
 use crate::guard::ChildRun;
-use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
+use crate::rpc::{ProgressSink, RequestParams, RpcOutcome};
 use crate::schema_check::SchemaChecker;
+use crate::server_requests::{FallbackHandler, Responder};
 
 /// External dependencies of connections; one instance per `ServerManager`.
 pub(crate) struct ConnectDeps {
@@ -64,11 +64,11 @@ pub(crate) struct ConnectDeps {
     /// The environment of the user's login shell.
     pub(crate) environment: UserEnvironment,
     /// Package mirrors for servers that download packages.
-    pub(crate) mirrors: Mirrors,
+    pub(crate) mirrors: PackageMirrors,
     /// Validates elicitation schemas and the values entered.
     pub(crate) schemas: Arc<SchemaChecker>,
     /// Answers requests of a server that cannot be attributed to a client.
-    pub(crate) fallback: Fallback,
+    pub(crate) fallback: FallbackHandler,
     /// All tasks of all connections.
     pub(crate) tasks: TaskTracker,
 }
@@ -90,9 +90,9 @@ impl ConnectDeps {
             schemas: Arc::new(SchemaChecker::new(guard_program.clone())),
             run: Arc::new(ChildRun::new(guard_program)),
             environment: UserEnvironment::default(),
-            mirrors: Mirrors::new(&data_dir, Candidates::default()),
+            mirrors: PackageMirrors::new(&data_dir, RegistryCandidates::default()),
             data_dir,
-            fallback: Fallback::default(),
+            fallback: FallbackHandler::default(),
             tasks: TaskTracker::new(),
         }
     }
@@ -142,7 +142,7 @@ impl LifecycleHint {
 
 /// The two families of protocol revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Era {
+pub(crate) enum ProtocolFamily {
     /// 2025-11-25 and older: `initialize`, sessions, `ping`.
     Stateful,
     /// 2026-07-28: no sessions, each request is self-contained.
@@ -154,7 +154,7 @@ pub(crate) enum Era {
 pub(crate) struct Handshake {
     /// Negotiated revision.
     pub(crate) protocol: String,
-    pub(crate) era: Era,
+    pub(crate) protocol_family: ProtocolFamily,
     /// How the server identifies itself.
     pub(crate) info: ServerInfo,
     /// The server's capabilities, as raw JSON.
@@ -182,9 +182,9 @@ pub(crate) enum Inbound {
 }
 
 /// A request to be sent.
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct TransportRequest<'a> {
     pub(crate) method: &'a str,
-    pub(crate) params: OutgoingParams,
+    pub(crate) params: RequestParams,
     /// Receives progress. A progress token is sent only if this is set.
     pub(crate) progress: Option<ProgressSink>,
     /// Answers requests that the server makes while it processes this one.
@@ -194,35 +194,35 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) cancel: CancellationToken,
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a> TransportRequest<'a> {
     /// A request without progress, ended only by its limit.
-    pub(crate) fn plain(method: &'a str, params: OutgoingParams, limit: CallLimit) -> Self {
+    pub(crate) fn plain(method: &'a str, params: RequestParams, limit: CallLimit) -> Self {
         Self { method, params, progress: None, responder: None, limit, cancel: CancellationToken::new() }
     }
 }
 
 /// A live connection. Cheap to clone; when the last clone is dropped, the connection ends.
 #[derive(Clone)]
-pub(crate) struct Connection(Arc<Live>);
+pub(crate) struct Connection(Arc<ConnectionShared>);
 
-struct Live {
+struct ConnectionShared {
     handshake: Handshake,
     redactor: Redactor,
-    link: Link,
+    transport: ConnectionTransport,
     /// rmcp's running service, which lives as long as this is held.
-    service: Mutex<Option<lifecycle::Service>>,
+    service: Mutex<Option<lifecycle::RmcpService>>,
 }
 
-enum Link {
-    Line(Arc<line::LineLink>),
-    Http(Arc<http::HttpLink>),
+enum ConnectionTransport {
+    Line(Arc<line::LineTransport>),
+    Http(Arc<http::HttpTransport>),
 }
 
-impl Drop for Live {
+impl Drop for ConnectionShared {
     fn drop(&mut self) {
-        match &self.link {
-            Link::Line(link) => link.closing().ask(),
-            Link::Http(link) => link.closing().ask(),
+        match &self.transport {
+            ConnectionTransport::Line(transport) => transport.closing().request_close(),
+            ConnectionTransport::Http(transport) => transport.closing().request_close(),
         }
     }
 }
@@ -250,7 +250,7 @@ pub(crate) async fn connect(
             },
             Transport::Http(_) => http::connect(spec, inbound, cancel).await,
             Transport::Sse(_) => sse::connect(spec, inbound, cancel).await,
-            Transport::Ws(_) => ws::connect(spec, inbound, cancel).await,
+            Transport::Ws(_) => websocket::connect(spec, inbound, cancel).await,
             other @ Transport::Builtin { .. } => Err(ConnectError::Unsupported { kind: other.kind() }),
         }
     };
@@ -263,14 +263,23 @@ pub(crate) async fn connect(
 }
 
 impl Connection {
-    fn new(mut handshake: Handshake, link: Link, service: lifecycle::Service) -> Self {
-        let redactor = match &link {
-            Link::Line(link) => link.redactor.clone(),
-            Link::Http(link) => link.redactor().clone(),
+    fn new(
+        mut handshake: Handshake,
+        transport: ConnectionTransport,
+        service: lifecycle::RmcpService,
+    ) -> Self {
+        let redactor = match &transport {
+            ConnectionTransport::Line(transport) => transport.redactor.clone(),
+            ConnectionTransport::Http(transport) => transport.redactor().clone(),
         };
         handshake.info = redacted_info(handshake.info, &redactor);
         handshake.capabilities = redactor.raw(&handshake.capabilities).into_owned();
-        Self(Arc::new(Live { handshake, redactor, link, service: Mutex::new(Some(service)) }))
+        Self(Arc::new(ConnectionShared {
+            handshake,
+            redactor,
+            transport,
+            service: Mutex::new(Some(service)),
+        }))
     }
 
     /// Removes the server's secrets from a text.
@@ -286,15 +295,15 @@ impl Connection {
     /// Sends a request and waits for its response, within its limit.
     ///
     /// # Errors
-    /// When there is no response; a JSON-RPC error of the server is returned as a [`Reply`].
-    pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
-        let answer = match &self.0.link {
-            Link::Line(link) => link.request(outgoing).await,
-            Link::Http(link) => link.request(outgoing).await,
+    /// When there is no response; a JSON-RPC error of the server is returned as a [`RpcOutcome`].
+    pub(crate) async fn request(&self, outgoing: TransportRequest<'_>) -> Result<RpcOutcome, RequestError> {
+        let answer = match &self.0.transport {
+            ConnectionTransport::Line(transport) => transport.request(outgoing).await,
+            ConnectionTransport::Http(transport) => transport.request(outgoing).await,
         };
         match answer {
-            Ok(Reply::Result(result)) => Ok(Reply::Result(result)),
-            Ok(Reply::Error(error)) => Ok(Reply::Error(self.0.redactor.raw(&error).into_owned())),
+            Ok(RpcOutcome::Result(result)) => Ok(RpcOutcome::Result(result)),
+            Ok(RpcOutcome::Error(error)) => Ok(RpcOutcome::Error(self.0.redactor.raw(&error).into_owned())),
             Err(error) => Err(error.redacted(&self.0.redactor)),
         }
     }
@@ -302,21 +311,21 @@ impl Connection {
     /// Sets the resources to watch. Has an effect only on the stateless revision, where one request
     /// covers all of them.
     pub(crate) fn watch(&self, uris: BTreeSet<String>) {
-        let listening = match &self.0.link {
-            Link::Line(link) => link.listening(),
-            Link::Http(link) => link.listening(),
+        let subscriptions = match &self.0.transport {
+            ConnectionTransport::Line(transport) => transport.subscriptions(),
+            ConnectionTransport::Http(transport) => transport.subscriptions(),
         };
-        if let Some(listening) = listening {
-            listening.watch(uris);
+        if let Some(subscriptions) = subscriptions {
+            subscriptions.watch(uris);
         }
     }
 
     /// Sets the log level. Has an effect only on the stateless revision, where each request carries
     /// it.
     pub(crate) fn set_log_level(&self, level: Option<LogLevel>) {
-        let own = match &self.0.link {
-            Link::Line(link) => link.own_meta.get(),
-            Link::Http(link) => link.own_meta(),
+        let own = match &self.0.transport {
+            ConnectionTransport::Line(transport) => transport.request_meta.get(),
+            ConnectionTransport::Http(transport) => transport.request_meta(),
         };
         if let Some(own) = own {
             own.set_log_level(level);
@@ -325,25 +334,25 @@ impl Connection {
 
     /// Waits until the connection has ended, and returns how. May be awaited any number of times.
     pub(crate) async fn closed(&self) -> CloseReason {
-        self.closing().reason().await.redacted(&self.0.redactor)
+        self.closing().wait_for_reason().await.redacted(&self.0.redactor)
     }
 
     /// Closes the connection and waits until no task and no process of it is left.
     pub(crate) async fn close(&self) {
         let closing = self.closing();
-        closing.ask();
+        closing.request_close();
         let service = self.0.service.lock().take();
-        if let (Some(service), Link::Http(_)) = (service, &self.0.link) {
+        if let (Some(service), ConnectionTransport::Http(_)) = (service, &self.0.transport) {
             // rmcp deletes the HTTP session when its service ends.
             lifecycle::end(service).await;
         }
-        closing.gone().await;
+        closing.wait_until_closed().await;
     }
 
-    fn closing(&self) -> &close::Closing {
-        match &self.0.link {
-            Link::Line(link) => link.closing(),
-            Link::Http(link) => link.closing(),
+    fn closing(&self) -> &close::CloseSignal {
+        match &self.0.transport {
+            ConnectionTransport::Line(transport) => transport.closing(),
+            ConnectionTransport::Http(transport) => transport.closing(),
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 use crate::connection::error::ConnectError;
 
 /// Variables that are passed on if set.
-const PASSED_ON: &[&str] = &[
+const INHERITED: &[&str] = &[
     "HOME",
     "LOGNAME",
     "USER",
@@ -58,17 +58,17 @@ const PASSED_ON: &[&str] = &[
     "PROCESSOR_ARCHITECTURE",
 ];
 /// Prefixes of variables that are passed on: locale, folders, and the package managers' registries.
-const PASSED_ON_PREFIXES: &[&str] = &["LC_", "XDG_", "NPM_CONFIG_", "PIP_", "UV_"];
+const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_", "NPM_CONFIG_", "PIP_", "UV_"];
 
 /// The environment of the user's login shell. Loaded once, when the first server needs it.
 #[derive(Clone, Default)]
 pub(crate) struct UserEnvironment {
-    found: Arc<OnceCell<Arc<Surroundings>>>,
+    found: Arc<OnceCell<Arc<ProcessEnvironment>>>,
 }
 
 /// The environment that every server process gets, without the variables of its settings.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct ProcessEnvironment {
     variables: BTreeMap<OsString, OsString>,
     path: OsString,
     home: PathBuf,
@@ -76,19 +76,21 @@ pub(crate) struct Surroundings {
 
 impl UserEnvironment {
     /// Runs the login shell on the first call.
-    pub(crate) async fn get(&self) -> Arc<Surroundings> {
+    pub(crate) async fn get(&self) -> Arc<ProcessEnvironment> {
         Arc::clone(
             self.found
-                .get_or_init(|| async { Arc::new(Surroundings::assemble(login_shell::ask().await)) })
+                .get_or_init(|| async {
+                    Arc::new(ProcessEnvironment::assemble(login_shell::read_environment().await))
+                })
                 .await,
         )
     }
 }
 
-impl Surroundings {
+impl ProcessEnvironment {
     fn assemble(shell: BTreeMap<String, OsString>) -> Self {
         let mut variables = user_environment::variables();
-        variables.retain(|name, _| name.to_str().is_some_and(is_passed_on));
+        variables.retain(|name, _| name.to_str().is_some_and(is_inherited));
         // Gatehouse's own proxy variables take precedence over those of the login shell.
         for name in PROXIES {
             if let Some(value) = user_environment::variable(name).or_else(|| shell.get(name).cloned()) {
@@ -106,7 +108,7 @@ impl Surroundings {
     }
 
     /// The environment of a process: this, overridden by `own`.
-    pub(crate) fn with<'a>(
+    pub(crate) fn with_variables<'a>(
         &self,
         own: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Vec<(OsString, OsString)> {
@@ -158,9 +160,9 @@ impl Surroundings {
     }
 }
 
-fn is_passed_on(name: &str) -> bool {
+fn is_inherited(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    PASSED_ON.contains(&upper.as_str()) || PASSED_ON_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
+    INHERITED.contains(&upper.as_str()) || INHERITED_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
 }
 
 fn home() -> PathBuf {
@@ -200,19 +202,19 @@ fn usual_folders(home: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    fn surroundings(path: &str, home: &Path) -> Surroundings {
-        Surroundings { variables: BTreeMap::new(), path: path.into(), home: home.to_owned() }
+    fn process_env(path: &str, home: &Path) -> ProcessEnvironment {
+        ProcessEnvironment { variables: BTreeMap::new(), path: path.into(), home: home.to_owned() }
     }
 
     #[test]
-    fn what_is_not_a_servers_business_is_kept_back() {
+    fn inherits_only_listed_variables() {
         for name in
             ["HOME", "LC_ALL", "npm_config_registry", "XDG_RUNTIME_DIR", "UV_INDEX_URL", "SSL_CERT_FILE"]
         {
-            assert!(is_passed_on(name), "{name}");
+            assert!(is_inherited(name), "{name}");
         }
         for name in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "GATEHOUSE_CHILD", "LD_PRELOAD", "SUDO_USER"] {
-            assert!(!is_passed_on(name), "{name}");
+            assert!(!is_inherited(name), "{name}");
         }
     }
 
@@ -220,7 +222,7 @@ mod tests {
     fn proxies_come_from_the_login_shell_where_gatehouse_has_none() {
         let of = |name: &str| format!("http://{name}.example");
         let shell = PROXIES.map(|name| (name.to_owned(), OsString::from(of(name)))).into();
-        let found = Surroundings::assemble(shell);
+        let found = ProcessEnvironment::assemble(shell);
         for name in PROXIES {
             let own = user_environment::variable(name).map(|value| value.into_string().unwrap());
             assert_eq!(found.get(name), Some(own.unwrap_or_else(|| of(name))), "{name}");
@@ -228,18 +230,18 @@ mod tests {
     }
 
     #[test]
-    fn the_entrys_own_variables_win() {
-        let found = Surroundings {
+    fn configured_variables_override() {
+        let found = ProcessEnvironment {
             variables: BTreeMap::from([("LANG".into(), "C".into())]),
             path: "/bin".into(),
             home: "/".into(),
         };
-        let env = found.with([("LANG", "de_DE"), ("KEY", "v")].into_iter());
+        let env = found.with_variables([("LANG", "de_DE"), ("KEY", "v")].into_iter());
         assert_eq!(env, [("KEY".into(), "v".into()), ("LANG".into(), "de_DE".into())]);
     }
 
     #[test]
-    fn usual_folders_come_behind_what_was_found() {
+    fn appends_usual_folders_to_path() {
         let joined = join_paths(Some("/opt/x:/usr/bin".into()), Path::new("/home/u"));
         let folders: Vec<PathBuf> = std::env::split_paths(&joined).collect();
         assert_eq!(folders.first().unwrap(), Path::new("/opt/x"));
@@ -249,14 +251,14 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn commands_are_found_before_they_are_started() {
+    fn resolves_commands() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("tool");
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::write(folder.path().join("text"), "").unwrap();
-        let here = surroundings(folder.path().to_str().unwrap(), folder.path());
+        let here = process_env(folder.path().to_str().unwrap(), folder.path());
 
         assert_eq!(here.find("tool", Path::new("/"), None).unwrap(), program);
         assert_eq!(here.find("~/tool", Path::new("/"), None).unwrap(), program);
@@ -271,9 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn a_working_folder_must_exist() {
+    fn rejects_missing_working_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let here = surroundings("", folder.path());
+        let here = process_env("", folder.path());
         assert_eq!(here.folder(None).unwrap(), folder.path());
         assert_eq!(here.folder(Some("~")).unwrap(), folder.path());
         assert!(here.folder(Some("/no/such/folder")).unwrap_err().to_string().contains("does not exist"));

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_starts_anew() {
+    fn restarts_when_clock_is_set_back() {
         let mut tally = ErrorTally::default();
         tally.add(at(500));
         assert_eq!(tally.count(at(100)), 0);

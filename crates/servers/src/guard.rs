@@ -17,19 +17,19 @@ use gatehouse_model::server::StdioStreams;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::AsyncWriteExt;
 
-use crate::child::streams::{self, Input};
-use crate::child::{MARKER, sweep};
+use crate::child::streams::{self, StdinWriter};
+use crate::child::{MARKER, reaper};
 
 /// The hidden argument that makes a program the guard.
 pub(crate) const ARGUMENT: &str = "--child-guard";
 /// How long processes may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long the guard keeps sending SIGKILL after that.
-const PATIENCE: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(50);
 
 /// Waits for the end of standard input and then ends the processes of a run.
-pub(crate) fn guard(run: &str) {
+pub(crate) fn run_guard(run: &str) {
     // Signals of a terminal are sent to its session; the guard leaves it, so that it survives
     // Ctrl+C.
     #[cfg(unix)]
@@ -49,23 +49,27 @@ pub(crate) fn guard(run: &str) {
             _ => {}
         }
     }
-    clear_up(run, &groups);
+    reap_run(run, &groups);
 }
 
-fn clear_up(run: &str, groups: &BTreeSet<i32>) {
+fn reap_run(run: &str, groups: &BTreeSet<i32>) {
     let prefix = format!("{run}/");
     let signal = |kind| {
-        let marked = sweep::signal_marked(&|found| found.starts_with(&prefix), kind);
-        groups.iter().fold(marked, |any, group| sweep::signal_group(Some(*group), kind) | any)
+        let marked = reaper::signal_marked(&|found| found.starts_with(&prefix), kind);
+        groups.iter().fold(marked, |any, group| reaper::signal_group(Some(*group), kind) | any)
     };
     let begun = Instant::now();
-    signal(sweep::Kind::Terminate);
+    signal(reaper::ProcessSignal::Terminate);
     let mut quiet = 0;
     // A process that was being started when Gatehouse died shows its marker a moment later, so the
     // result is trusted only after several checks that found nothing.
-    while quiet < 4 && begun.elapsed() < GRACE + PATIENCE {
+    while quiet < 4 && begun.elapsed() < GRACE + KILL_TIMEOUT {
         std::thread::sleep(POLL);
-        let kind = if begun.elapsed() < GRACE { sweep::Kind::Nothing } else { sweep::Kind::Kill };
+        let kind = if begun.elapsed() < GRACE {
+            reaper::ProcessSignal::Nothing
+        } else {
+            reaper::ProcessSignal::Kill
+        };
         quiet = if signal(kind) { 0 } else { quiet + 1 };
     }
 }
@@ -74,19 +78,19 @@ fn clear_up(run: &str, groups: &BTreeSet<i32>) {
 pub(crate) struct ChildRun {
     id: String,
     program: Option<PathBuf>,
-    guard: tokio::sync::Mutex<Option<Guard>>,
+    guard: tokio::sync::Mutex<Option<GuardProcess>>,
     next: AtomicU64,
 }
 
-struct Guard {
+struct GuardProcess {
     child: Box<dyn ChildWrapper>,
     /// `None` after shutdown.
-    stdin: Option<Input>,
+    stdin: Option<StdinWriter>,
     groups: BTreeSet<i32>,
 }
 
 impl ChildRun {
-    /// A new run. `program` must call [`crate::run_helper_if_asked`].
+    /// A new run. `program` must call [`crate::run_helper_if_requested`].
     pub(crate) fn new(program: Option<PathBuf>) -> Self {
         let bits = getrandom::u64().unwrap_or_else(|error| {
             tracing::warn!(%error, "no random bits for the marker of this run");
@@ -134,7 +138,7 @@ impl ChildRun {
         }
     }
 
-    fn start_guard(&self, program: &Path) -> io::Result<Guard> {
+    fn start_guard(&self, program: &Path) -> io::Result<GuardProcess> {
         let (stdin, child_stdin) = streams::input(StdioStreams::Sockets)?;
         let mut command = CommandWrap::with_new(program, |command| {
             command
@@ -148,7 +152,7 @@ impl ChildRun {
         command.wrap(process_wrap::tokio::ProcessSession);
         let mut child = command.spawn()?;
         let stdin = stdin.writer(child.stdin().take())?;
-        Ok(Guard { child, stdin: Some(stdin), groups: BTreeSet::new() })
+        Ok(GuardProcess { child, stdin: Some(stdin), groups: BTreeSet::new() })
     }
 
     /// Reports to the guard that a process group was started or has ended.
@@ -162,13 +166,13 @@ impl ChildRun {
     pub(crate) async fn shutdown(&self) {
         let Some(mut guard) = self.guard.lock().await.take() else { return };
         drop(guard.stdin.take());
-        if tokio::time::timeout(GRACE + PATIENCE, guard.child.wait()).await.is_err() {
+        if tokio::time::timeout(GRACE + KILL_TIMEOUT, guard.child.wait()).await.is_err() {
             tracing::warn!("the guard does not end");
         }
     }
 }
 
-impl Guard {
+impl GuardProcess {
     async fn report(&mut self, group: i32, alive: bool) {
         let sign = if alive {
             self.groups.insert(group);

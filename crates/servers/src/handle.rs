@@ -11,21 +11,21 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use gatehouse_model::server::{LogLevel, LogLine};
 use gatehouse_model::{
-    CallLimits, ErrorCode, Generation, Problem, ServerConfig, ServerId, ServerStatus, Timestamp,
+    CallLimits, ErrorCode, Generation, ServerConfig, ServerId, ServerStatus, Timestamp, UserError,
 };
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::actor::Message;
-use crate::actor::link::{Link, LinkError, LinkRequest};
-use crate::asks::Responder;
+use crate::actor::ActorMessage;
+use crate::actor::connection::{ConnectionRequest, ServerConnection, UpstreamError};
 use crate::connection::redact::Redactor;
-use crate::connection::{CallLimit, Era};
+use crate::connection::{CallLimit, ProtocolFamily};
 use crate::error_tally::ErrorTally;
 use crate::json;
-use crate::lists::{Declared, ListKind, Lists, error_text};
-use crate::outgoing::{OutgoingParams, ProgressSink, Reply};
+use crate::lists::{Declared, ListKind, ServerLists, error_text};
+use crate::rpc::{ProgressSink, RequestParams, RpcOutcome};
+use crate::server_requests::Responder;
 use crate::transition::Epoch;
 
 /// Method that sets a server's log level.
@@ -38,9 +38,9 @@ const LOG_LINES: usize = 200;
 const TAIL_LINES: usize = 20;
 
 /// A request to a server. Its time limit comes from the server's settings, or else from the app's.
-pub struct UpstreamCall {
+pub struct UpstreamRequest {
     pub method: &'static str,
-    pub params: OutgoingParams,
+    pub params: RequestParams,
     /// Receives progress notifications.
     pub progress: Option<ProgressSink>,
     /// Answers requests that the server makes while it processes this one; if absent, the fallback
@@ -50,15 +50,15 @@ pub struct UpstreamCall {
     pub cancel: CancellationToken,
 }
 
-impl UpstreamCall {
+impl UpstreamRequest {
     /// A request about one resource.
     pub(crate) fn of(method: &'static str, uri: &str) -> Self {
-        let params = OutgoingParams::none().with_text("uri", uri);
+        let params = RequestParams::none().with_text("uri", uri);
         Self { method, params, progress: None, responder: None, cancel: CancellationToken::new() }
     }
 }
 
-impl fmt::Debug for UpstreamCall {
+impl fmt::Debug for UpstreamRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpstreamCall").field("method", &self.method).finish_non_exhaustive()
     }
@@ -68,7 +68,7 @@ impl fmt::Debug for UpstreamCall {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallError {
     /// The server is not connected, and one attempt to connect did not succeed.
-    #[error("the server is not connected ({})", status.word())]
+    #[error("the server is not connected ({})", status.as_str())]
     Unavailable { status: ServerStatus },
     /// The time limit was reached.
     #[error("the server did not answer within {} s", after.as_secs())]
@@ -102,7 +102,7 @@ pub enum CallError {
 /// A handle to one server. Cheap to clone; doesn't keep the server running.
 #[derive(Clone)]
 pub struct ServerHandle {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ServerShared>,
 }
 
 impl fmt::Debug for ServerHandle {
@@ -132,14 +132,14 @@ impl ServerHandle {
 
     /// The known lists of tools, resources and prompts; kept while the server is not connected.
     #[must_use]
-    pub fn lists(&self) -> Arc<Lists> {
+    pub fn lists(&self) -> Arc<ServerLists> {
         self.shared.lists.load_full()
     }
 
     /// Whether the user stopped it. Then only an explicit start connects it again; a call doesn't.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.shared.held.load(Ordering::SeqCst)
+        self.shared.is_held.load(Ordering::SeqCst)
     }
 
     /// The part of its log that is kept in memory (the last 200 lines), oldest first.
@@ -170,8 +170,8 @@ impl ServerHandle {
     /// connect.
     ///
     /// # Errors
-    /// When the server did not respond; a JSON-RPC error of the server is a [`Reply::Error`].
-    pub async fn call(&self, call: UpstreamCall) -> Result<Reply, CallError> {
+    /// When the server did not respond; a JSON-RPC error of the server is a [`RpcOutcome::Error`].
+    pub async fn call(&self, call: UpstreamRequest) -> Result<RpcOutcome, CallError> {
         self.send(None, call).await
     }
 
@@ -184,12 +184,12 @@ impl ServerHandle {
     pub async fn call_generation(
         &self,
         generation: Generation,
-        call: UpstreamCall,
-    ) -> Result<Reply, CallError> {
+        call: UpstreamRequest,
+    ) -> Result<RpcOutcome, CallError> {
         self.send(Some(generation), call).await
     }
 
-    async fn send(&self, meant: Option<Generation>, call: UpstreamCall) -> Result<Reply, CallError> {
+    async fn send(&self, meant: Option<Generation>, call: UpstreamRequest) -> Result<RpcOutcome, CallError> {
         let shared = &*self.shared;
         let pause = shared.calls.lock().clone();
         if !shared.is_on() {
@@ -207,44 +207,44 @@ impl ServerHandle {
         if meant.is_some_and(|meant| meant != live.generation) {
             return Err(CallError::Closed { reason: "The server's settings were changed.".to_owned() });
         }
-        self.over(live, pause, call).await
+        self.send_over(live, pause, call).await
     }
 
     /// Sends a request over one connection.
-    async fn over(
+    async fn send_over(
         &self,
-        live: Arc<Live>,
+        live: Arc<LiveConnection>,
         pause: CancellationToken,
-        call: UpstreamCall,
-    ) -> Result<Reply, CallError> {
+        call: UpstreamRequest,
+    ) -> Result<RpcOutcome, CallError> {
         let shared = &*self.shared;
-        if !live.declared.cover(call.method) {
+        if !live.declared.covers(call.method) {
             let lists = ListKind::of_method(call.method).filter(|_| !shared.config.load().limits.strict);
             return Ok(match lists {
-                Some(kind) => Reply::Result(kind.empty()),
-                None => Reply::Error(not_offered(call.method)),
+                Some(kind) => RpcOutcome::Result(kind.empty()),
+                None => RpcOutcome::Error(not_offered(call.method)),
             });
         }
-        let limit = CallLimit::of_calls(&shared.config.load().limits, &shared.call_limits());
-        let UpstreamCall { method, params, progress, responder, cancel } = call;
-        let running = InFlight::begin(&shared.in_flight);
+        let limit = CallLimit::for_calls(&shared.config.load().limits, &shared.call_limits());
+        let UpstreamRequest { method, params, progress, responder, cancel } = call;
+        let running = InFlightGuard::begin(&shared.in_flight);
         let answer = tokio::select! {
             biased;
-            () = pause.cancelled() => Err(LinkError::Cancelled),
-            answer = live.link.request(LinkRequest { method, params, progress, responder, limit, cancel }) => answer,
+            () = pause.cancelled() => Err(UpstreamError::Cancelled),
+            answer = live.connection.request(ConnectionRequest { method, params, progress, responder, limit, cancel }) => answer,
             () = live.ended.cancelled() => {
-                let reason = match live.broke.get() {
+                let reason = match live.break_reason.get() {
                     Some(reason) => reason,
                     None if shared.is_on() => "The server was stopped or reconnected.",
                     None => "MCP was switched off in Gatehouse.",
                 };
-                Err(LinkError::Closed { reason: reason.to_owned() })
+                Err(UpstreamError::Closed { reason: reason.to_owned() })
             }
         };
         drop(running);
-        if matches!(answer, Err(LinkError::SessionLost)) {
+        if matches!(answer, Err(UpstreamError::SessionLost)) {
             let (settled, wait) = oneshot::channel();
-            let message = Message::SessionLost { epoch: live.epoch, settled };
+            let message = ActorMessage::SessionLost { epoch: live.epoch, settled };
             if shared.inbox.send(message).await.is_ok() && wait.await.is_err() {
                 tracing::debug!(server = %shared.id, "the server went away while its session was opened anew");
             }
@@ -280,11 +280,11 @@ impl ServerHandle {
     ///
     /// # Errors
     /// As for `call`.
-    pub async fn call_as_listed(
+    pub async fn call_if_unchanged(
         &self,
-        lists: &Arc<Lists>,
-        call: UpstreamCall,
-    ) -> Result<Option<Reply>, CallError> {
+        lists: &Arc<ServerLists>,
+        call: UpstreamRequest,
+    ) -> Result<Option<RpcOutcome>, CallError> {
         let pause = self.shared.calls.lock().clone();
         if !self.shared.is_on() {
             return Err(CallError::SwitchedOff);
@@ -295,7 +295,7 @@ impl ServerHandle {
         if live.generation != lists.generation || !Arc::ptr_eq(&self.lists(), lists) {
             return Ok(None);
         }
-        self.over(live, pause, call).await.map(Some)
+        self.send_over(live, pause, call).await.map(Some)
     }
 
     /// Subscribes to changes of a resource ([`gatehouse_model::Event::ResourcesChanged`]) on this
@@ -304,14 +304,14 @@ impl ServerHandle {
     ///
     /// # Errors
     /// As for `call`. A server that doesn't offer subscriptions, or refuses, answers with an error.
-    pub async fn watch(&self, generation: Generation, uri: &str) -> Result<Reply, CallError> {
+    pub async fn watch(&self, generation: Generation, uri: &str) -> Result<RpcOutcome, CallError> {
         let cancel = CancellationToken::new();
         self.ready(&cancel).await?;
         let Some(live) = self.shared.live.load_full().filter(|live| live.generation == generation) else {
             return Err(CallError::Closed { reason: "The server's settings were changed.".to_owned() });
         };
-        if !live.declared.cover(SUBSCRIBE) {
-            return Ok(Reply::Error(not_offered(SUBSCRIBE)));
+        if !live.declared.covers(SUBSCRIBE) {
+            return Ok(RpcOutcome::Error(not_offered(SUBSCRIBE)));
         }
         let (first, all) = {
             let mut watched = self.shared.watched.lock();
@@ -320,17 +320,17 @@ impl ServerHandle {
             (*count == 1, watched.keys().cloned().collect())
         };
         if !first {
-            return Ok(Reply::Result(json::empty_object()));
+            return Ok(RpcOutcome::Result(json::empty_object()));
         }
-        match live.link.handshake().era {
-            Era::Stateless => {
-                live.link.watch(all);
-                Ok(Reply::Result(json::empty_object()))
+        match live.connection.handshake().protocol_family {
+            ProtocolFamily::Stateless => {
+                live.connection.watch(all);
+                Ok(RpcOutcome::Result(json::empty_object()))
             }
-            Era::Stateful => {
-                let answer = self.call_generation(generation, UpstreamCall::of(SUBSCRIBE, uri)).await;
-                if !matches!(answer, Ok(Reply::Result(_))) {
-                    self.shared.unwatched(uri);
+            ProtocolFamily::Stateful => {
+                let answer = self.call_generation(generation, UpstreamRequest::of(SUBSCRIBE, uri)).await;
+                if !matches!(answer, Ok(RpcOutcome::Result(_))) {
+                    self.shared.remove_watch(uri);
                 }
                 answer
             }
@@ -338,13 +338,17 @@ impl ServerHandle {
     }
 
     /// Sets the log level that the user wants.
-    pub(crate) async fn set_log_level(&self, level: LogLevel) -> Result<(), Problem> {
+    pub(crate) async fn set_log_level(&self, level: LogLevel) -> Result<(), UserError> {
         let what = || format!("The log level of the server {} could not be set.", self.config().name);
         let before = self.shared.log_level.lock().replace(level);
         let refused = match self.send_log_level().await {
-            Ok(Reply::Result(_)) => return Ok(()),
-            Ok(Reply::Error(error)) => Problem::new(ErrorCode::BadRequest, what()).why(error_text(&error)),
-            Err(error) => Problem::new(ErrorCode::ServerUnavailable, what()).why(format!("{error}.")),
+            Ok(RpcOutcome::Result(_)) => return Ok(()),
+            Ok(RpcOutcome::Error(error)) => {
+                UserError::new(ErrorCode::BadRequest, what()).with_cause(error_text(&error))
+            }
+            Err(error) => {
+                UserError::new(ErrorCode::ServerUnavailable, what()).with_cause(format!("{error}."))
+            }
         };
         *self.shared.log_level.lock() = before;
         Err(refused)
@@ -354,12 +358,12 @@ impl ServerHandle {
     /// on the next connection.
     pub(crate) async fn apply_clients_log_level(&self) {
         let Some(live) = self.shared.live.load_full() else { return };
-        if !live.declared.cover(SET_LEVEL) {
+        if !live.declared.covers(SET_LEVEL) {
             return;
         }
         match self.send_log_level().await {
-            Ok(Reply::Result(_)) => {}
-            Ok(Reply::Error(error)) => {
+            Ok(RpcOutcome::Result(_)) => {}
+            Ok(RpcOutcome::Error(error)) => {
                 tracing::debug!(server = %self.shared.id, error = %error_text(&error), "a log level was refused");
             }
             Err(error) => tracing::debug!(server = %self.shared.id, %error, "a log level was not set"),
@@ -369,29 +373,30 @@ impl ServerHandle {
     /// Sends the log level. The protocol has no request to reset it: without a wanted level, a
     /// server of an older revision keeps the last one, while on the stateless revision requests no
     /// longer carry it.
-    async fn send_log_level(&self) -> Result<Reply, CallError> {
+    async fn send_log_level(&self) -> Result<RpcOutcome, CallError> {
         let level = self.shared.wanted_log_level();
         if let Some(live) = self.shared.live.load_full()
-            && live.link.handshake().era == Era::Stateless
-            && live.declared.cover(SET_LEVEL)
+            && live.connection.handshake().protocol_family == ProtocolFamily::Stateless
+            && live.declared.covers(SET_LEVEL)
         {
-            live.link.set_log_level(level);
-            return Ok(Reply::Result(json::empty_object()));
+            live.connection.set_log_level(level);
+            return Ok(RpcOutcome::Result(json::empty_object()));
         }
-        let Some(level) = level else { return Ok(Reply::Result(json::empty_object())) };
-        let params = OutgoingParams::none().with_text("level", level.word());
+        let Some(level) = level else { return Ok(RpcOutcome::Result(json::empty_object())) };
+        let params = RequestParams::none().with_text("level", level.as_str());
         let cancel = CancellationToken::new();
-        self.call(UpstreamCall { method: SET_LEVEL, params, progress: None, responder: None, cancel }).await
+        self.call(UpstreamRequest { method: SET_LEVEL, params, progress: None, responder: None, cancel })
+            .await
     }
 
     /// Ends one [`ServerHandle::watch`]; the last one also unsubscribes on the server.
     pub async fn unwatch(&self, uri: &str) {
-        let Some(all) = self.shared.unwatched(uri) else { return };
+        let Some(all) = self.shared.remove_watch(uri) else { return };
         let Some(live) = self.shared.live.load_full() else { return };
-        match live.link.handshake().era {
-            Era::Stateless => live.link.watch(all),
-            Era::Stateful => {
-                let call = UpstreamCall::of("resources/unsubscribe", uri);
+        match live.connection.handshake().protocol_family {
+            ProtocolFamily::Stateless => live.connection.watch(all),
+            ProtocolFamily::Stateful => {
+                let call = UpstreamRequest::of("resources/unsubscribe", uri);
                 if let Err(error) = self.call_generation(live.generation, call).await {
                     tracing::debug!(%error, "a resource could not be unsubscribed from");
                 }
@@ -400,10 +405,10 @@ impl ServerHandle {
     }
 
     /// Waits for one attempt to connect.
-    async fn connected(&self) -> Result<Arc<Live>, CallError> {
+    async fn connected(&self) -> Result<Arc<LiveConnection>, CallError> {
         let shared = &*self.shared;
         let (settled, wait) = oneshot::channel();
-        if shared.inbox.send(Message::Wanted(settled)).await.is_ok() && wait.await.is_err() {
+        if shared.inbox.send(ActorMessage::Wanted(settled)).await.is_ok() && wait.await.is_err() {
             tracing::debug!(server = %shared.id, "the server went away while a call waited for it");
         }
         if let Some(live) = shared.live.load_full() {
@@ -423,31 +428,31 @@ impl ServerHandle {
 /// redactor. Settings are written by the manager (and by the actor when it enables the server); the
 /// error count, the watched resources, the log level and the counters of calls are also written by
 /// handles.
-pub(crate) struct Shared {
+pub(crate) struct ServerShared {
     pub(crate) id: ServerId,
     pub(crate) config: ArcSwap<ServerConfig>,
     pub(crate) status: ArcSwap<ServerStatus>,
-    pub(crate) lists: ArcSwap<Lists>,
-    pub(crate) live: ArcSwapOption<Live>,
+    pub(crate) lists: ArcSwap<ServerLists>,
+    pub(crate) live: ArcSwapOption<LiveConnection>,
     /// Knows the secrets of the current or last connection.
     pub(crate) redactor: ArcSwap<Redactor>,
     pub(crate) log: Mutex<VecDeque<LogLine>>,
     pub(crate) errors: Mutex<ErrorTally>,
     pub(crate) in_flight: AtomicUsize,
     /// Whether the user stopped it.
-    pub(crate) held: AtomicBool,
+    pub(crate) is_held: AtomicBool,
     /// The log level that the user wants.
     pub(crate) log_level: Mutex<Option<LogLevel>>,
     /// Watched resources with their number of watchers.
     pub(crate) watched: Mutex<BTreeMap<String, usize>>,
     /// Cancels all calls in flight; replaced when cancelled.
     pub(crate) calls: Mutex<CancellationToken>,
-    pub(crate) inbox: mpsc::Sender<Message>,
-    common: Arc<Common>,
+    pub(crate) inbox: mpsc::Sender<ActorMessage>,
+    common: Arc<GlobalServerState>,
 }
 
 /// State shared by all servers. Written by the manager.
-pub(crate) struct Common {
+pub(crate) struct GlobalServerState {
     /// Whether MCP is on.
     pub(crate) on: AtomicBool,
     /// The most verbose log level that any client wants.
@@ -456,32 +461,32 @@ pub(crate) struct Common {
     pub(crate) call_limits: Mutex<CallLimits>,
 }
 
-impl Default for Common {
+impl Default for GlobalServerState {
     fn default() -> Self {
         Self { on: AtomicBool::new(true), clients_log_level: Mutex::default(), call_limits: Mutex::default() }
     }
 }
 
 /// The connection that calls use.
-pub(crate) struct Live {
+pub(crate) struct LiveConnection {
     pub(crate) epoch: Epoch,
     pub(crate) generation: Generation,
     pub(crate) declared: Declared,
-    pub(crate) link: Arc<dyn Link>,
+    pub(crate) connection: Arc<dyn ServerConnection>,
     /// Cancelled when the connection is given up.
     pub(crate) ended: CancellationToken,
     /// Why it was given up. Set before `ended` is cancelled if the connection broke.
-    pub(crate) broke: OnceLock<String>,
+    pub(crate) break_reason: OnceLock<String>,
 }
 
-impl Shared {
+impl ServerShared {
     pub(crate) fn new(
         config: Arc<ServerConfig>,
         status: ServerStatus,
-        inbox: mpsc::Sender<Message>,
-        common: Arc<Common>,
+        inbox: mpsc::Sender<ActorMessage>,
+        common: Arc<GlobalServerState>,
     ) -> Self {
-        let lists = Lists { generation: config.generation, ..Lists::default() };
+        let lists = ServerLists { generation: config.generation, ..ServerLists::default() };
         Self {
             id: config.id.clone(),
             config: ArcSwap::new(config),
@@ -492,7 +497,7 @@ impl Shared {
             log: Mutex::new(VecDeque::with_capacity(LOG_LINES)),
             errors: Mutex::default(),
             in_flight: AtomicUsize::new(0),
-            held: AtomicBool::new(false),
+            is_held: AtomicBool::new(false),
             log_level: Mutex::default(),
             watched: Mutex::default(),
             calls: Mutex::new(CancellationToken::new()),
@@ -518,7 +523,7 @@ impl Shared {
     }
 
     /// Adds a line to the server's log in memory, dropping the oldest line if it is full.
-    pub(crate) fn keep_line(&self, line: LogLine) {
+    pub(crate) fn push_log_line(&self, line: LogLine) {
         if line.level.is_some_and(|level| level >= LogLevel::Error) {
             self.errors.lock().add(line.at);
         }
@@ -531,7 +536,7 @@ impl Shared {
 
     /// Removes one watcher of a resource. Returns all resources that are still watched if it was
     /// the last one.
-    fn unwatched(&self, uri: &str) -> Option<BTreeSet<String>> {
+    fn remove_watch(&self, uri: &str) -> Option<BTreeSet<String>> {
         let mut watched = self.watched.lock();
         let count = watched.get_mut(uri)?;
         *count = count.saturating_sub(1);
@@ -547,24 +552,24 @@ impl Shared {
         std::mem::take(&mut *self.calls.lock()).cancel();
     }
 
-    pub(crate) fn busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) > 0
     }
 
     /// Converts an error for the caller, and notifies the actor if the error says something about
     /// the connection. If the inbox is full the notification is lost; the periodic health checks
     /// make up for it.
-    fn call_failed(&self, epoch: Epoch, error: LinkError) -> CallError {
+    fn call_failed(&self, epoch: Epoch, error: UpstreamError) -> CallError {
         let (hint, error) = match error {
-            LinkError::TimedOut { after } => (None, CallError::TimedOut { after }),
-            LinkError::Cancelled => (None, CallError::Cancelled),
-            LinkError::Closed { reason } => (None, CallError::Closed { reason }),
-            LinkError::SessionLost => (None, CallError::SessionLost),
-            LinkError::NeedsAuth { issuer } => {
-                (Some(Message::Challenged { epoch, issuer }), CallError::NeedsAuth)
+            UpstreamError::TimedOut { after } => (None, CallError::TimedOut { after }),
+            UpstreamError::Cancelled => (None, CallError::Cancelled),
+            UpstreamError::Closed { reason } => (None, CallError::Closed { reason }),
+            UpstreamError::SessionLost => (None, CallError::SessionLost),
+            UpstreamError::NeedsAuth { issuer } => {
+                (Some(ActorMessage::Challenged { epoch, issuer }), CallError::NeedsAuth)
             }
-            LinkError::Failed { kind: _, message } => {
-                (Some(Message::Suspect(epoch)), CallError::Transport(message))
+            UpstreamError::Failed { kind: _, message } => {
+                (Some(ActorMessage::Suspect(epoch)), CallError::Transport(message))
             }
         };
         if let Some(hint) = hint
@@ -577,16 +582,16 @@ impl Shared {
 }
 
 /// Counts a call in flight until it is dropped.
-struct InFlight<'a>(&'a AtomicUsize);
+struct InFlightGuard<'a>(&'a AtomicUsize);
 
-impl<'a> InFlight<'a> {
+impl<'a> InFlightGuard<'a> {
     fn begin(counter: &'a AtomicUsize) -> Self {
         counter.fetch_add(1, Ordering::Relaxed);
         Self(counter)
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::actor::link::{Link, LinkError, LinkRequest};
-use crate::connection::Era;
-use crate::outgoing::OutgoingParams;
+use crate::actor::connection::{ConnectionRequest, ServerConnection, UpstreamError};
+use crate::connection::ProtocolFamily;
+use crate::rpc::RequestParams;
 
 /// The check on the stateful revisions.
 pub(crate) const PING: &str = "ping";
@@ -15,7 +15,7 @@ pub(crate) const DISCOVER: &str = "server/discover";
 
 /// Finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Finding {
+pub(crate) enum HealthFinding {
     /// The server responded, possibly with an error.
     Answered,
     /// No response.
@@ -28,24 +28,24 @@ pub(crate) enum Finding {
 }
 
 /// The method that this connection is checked with.
-pub(crate) fn method(link: &dyn Link) -> &'static str {
-    match link.handshake().era {
-        Era::Stateful => PING,
-        Era::Stateless => DISCOVER,
+pub(crate) fn method(connection: &dyn ServerConnection) -> &'static str {
+    match connection.handshake().protocol_family {
+        ProtocolFamily::Stateful => PING,
+        ProtocolFamily::Stateless => DISCOVER,
     }
 }
 
 /// Runs one check.
-pub(crate) async fn check(link: &dyn Link, limit: Duration) -> Finding {
-    match link.request(LinkRequest::own(method(link), OutgoingParams::none(), limit)).await {
-        Ok(_) => Finding::Answered,
-        Err(LinkError::NeedsAuth { issuer }) => Finding::Challenged { issuer },
+pub(crate) async fn check(connection: &dyn ServerConnection, limit: Duration) -> HealthFinding {
+    match connection.request(ConnectionRequest::own(method(connection), RequestParams::none(), limit)).await {
+        Ok(_) => HealthFinding::Answered,
+        Err(UpstreamError::NeedsAuth { issuer }) => HealthFinding::Challenged { issuer },
         Err(
-            LinkError::TimedOut { .. }
-            | LinkError::Cancelled
-            | LinkError::Closed { .. }
-            | LinkError::SessionLost
-            | LinkError::Failed { .. },
-        ) => Finding::Silent,
+            UpstreamError::TimedOut { .. }
+            | UpstreamError::Cancelled
+            | UpstreamError::Closed { .. }
+            | UpstreamError::SessionLost
+            | UpstreamError::Failed { .. },
+        ) => HealthFinding::Silent,
     }
 }

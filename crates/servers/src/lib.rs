@@ -7,37 +7,37 @@
 //! settings.
 
 mod actor;
-mod asks;
 mod bounds;
 mod builtin;
 mod child;
 mod connection;
-mod enterprise;
 mod environment;
 mod error_tally;
 mod guard;
 mod handle;
 mod health;
-mod helper;
+mod helper_process;
 mod json;
 mod lists;
+mod managed_policy;
 mod manager;
-mod outgoing;
 mod retry;
+mod rpc;
 mod schema_check;
+mod server_requests;
 mod transition;
 
-pub use actor::roster::Updated;
-pub use asks::{
-    ELICIT, ROOTS, Respond, Responder, SAMPLE, ServerAnswer, ServerRequest, answered, client_capabilities,
-    form_check, roots_of,
-};
-pub use connection::error::{ConnectError, NetworkFault, RequestError};
+pub use actor::registry::ResourceUpdate;
+pub use connection::error::{ConnectError, NetworkError, RequestError};
 pub use connection::redact::Redactor;
-pub use enterprise::PolicyFile;
-pub use handle::{CallError, ServerHandle, UpstreamCall};
-pub use helper::run_helper_if_asked;
-pub use lists::{Lists, ToolDefinition};
-pub use manager::{ServerDeps, ServerManager, ServerSnapshot, Tried};
-pub use outgoing::{OutgoingParams, Progress, ProgressSink, Reply};
-pub use schema_check::{SchemaCheck, SchemaChecker, SchemaFault};
+pub use handle::{CallError, ServerHandle, UpstreamRequest};
+pub use helper_process::run_helper_if_requested;
+pub use lists::{ServerLists, ToolDefinition};
+pub use managed_policy::PolicyFile;
+pub use manager::{ServerDeps, ServerManager, ServerSnapshot, ServerTestResult};
+pub use rpc::{Progress, ProgressSink, RequestParams, RpcOutcome};
+pub use schema_check::{SchemaCheck, SchemaChecker, SchemaError};
+pub use server_requests::{
+    ELICITATION_CREATE, ROOTS_LIST, Responder, SAMPLING_CREATE_MESSAGE, ServerRequest, ServerRequestHandler,
+    ServerRequestResult, client_capabilities, form_schema_check, handle_server_request, roots_result,
+};

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use gatehouse_common::invisible_chars::one_line;
 use gatehouse_model::Generation;
-use gatehouse_model::server::Counts;
+use gatehouse_model::server::ServerCounts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::actor::link::{Link, LinkError, LinkRequest};
+use crate::actor::connection::{ConnectionRequest, ServerConnection, UpstreamError};
 use crate::bounds;
-use crate::outgoing::{OutgoingParams, Reply};
+use crate::rpc::{RequestParams, RpcOutcome};
 
 /// One tool as the server defined it.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl fmt::Debug for ToolDefinition {
 
 /// The known lists of a server. Kept while the server is not connected.
 #[derive(Clone, Debug)]
-pub struct Lists {
+pub struct ServerLists {
     /// The generation of the server that these lists belong to.
     pub generation: Generation,
     pub tools: Vec<ToolDefinition>,
@@ -49,25 +49,25 @@ pub struct Lists {
     pub instructions: Option<String>,
 }
 
-impl Lists {
+impl ServerLists {
     /// The declared capabilities as flags.
     #[must_use]
-    pub fn declared(&self) -> gatehouse_model::server::Declared {
+    pub fn declared(&self) -> gatehouse_model::server::DeclaredCapabilities {
         let declared = Declared::read(&self.capabilities);
-        gatehouse_model::server::Declared {
-            tools: declared.cover("tools/list"),
-            resources: declared.cover("resources/list"),
-            subscribe: declared.cover("resources/subscribe"),
-            prompts: declared.cover("prompts/list"),
-            completions: declared.cover("completion/complete"),
-            logging: declared.cover("logging/setLevel"),
+        gatehouse_model::server::DeclaredCapabilities {
+            tools: declared.covers("tools/list"),
+            resources: declared.covers("resources/list"),
+            subscribe: declared.covers("resources/subscribe"),
+            prompts: declared.covers("prompts/list"),
+            completions: declared.covers("completion/complete"),
+            logging: declared.covers("logging/setLevel"),
         }
     }
 
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ServerCounts {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Counts {
+        ServerCounts {
             tools: count(self.tools.len()),
             resources: count(self.resources.len()),
             prompts: count(self.prompts.len()),
@@ -75,7 +75,7 @@ impl Lists {
     }
 }
 
-impl Default for Lists {
+impl Default for ServerLists {
     fn default() -> Self {
         Self {
             generation: Generation::default(),
@@ -103,13 +103,13 @@ impl Declared {
     }
 
     /// Whether the server declared that it announces changes of a list.
-    pub(crate) fn tell_of(&self, kind: ListKind) -> bool {
+    pub(crate) fn notifies_changes(&self, kind: ListKind) -> bool {
         let family = kind.method().split_once('/').and_then(|(family, _)| self.capabilities.get(family));
         family.and_then(|family| family.get("listChanged")).is_some_and(|tells| tells == true)
     }
 
     /// Whether the server declared that it supports a method.
-    pub(crate) fn cover(&self, method: &str) -> bool {
+    pub(crate) fn covers(&self, method: &str) -> bool {
         let has = |name: &str| self.capabilities.get(name).is_some_and(serde_json::Value::is_object);
         match method {
             "resources/subscribe" | "resources/unsubscribe" => self
@@ -170,7 +170,7 @@ impl ListKind {
     }
 
     /// Copies a list from `before`, if it belongs to the same generation.
-    pub(crate) fn keep(self, before: &Lists, lists: &mut Lists) {
+    pub(crate) fn carry_over(self, before: &ServerLists, lists: &mut ServerLists) {
         if before.generation != lists.generation {
             return;
         }
@@ -183,7 +183,7 @@ impl ListKind {
     }
 
     /// Stores a fetched list.
-    pub(crate) fn put(self, lists: &mut Lists, items: Vec<Box<RawValue>>) -> Shortfall {
+    pub(crate) fn set_items(self, lists: &mut ServerLists, items: Vec<Box<RawValue>>) -> SkippedItems {
         match self {
             Self::Tools => {
                 let (tools, shortfall) = read_tools(items);
@@ -194,13 +194,13 @@ impl ListKind {
             Self::ResourceTemplates => lists.resource_templates = items,
             Self::Prompts => lists.prompts = items,
         }
-        Shortfall::default()
+        SkippedItems::default()
     }
 }
 
 /// What was left out of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shortfall {
+pub(crate) struct SkippedItems {
     /// Number of malformed items.
     pub(crate) skipped: usize,
     /// The reason, for the first of them.
@@ -209,7 +209,7 @@ pub(crate) struct Shortfall {
 
 /// A fetched list.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedList {
     pub(crate) items: Vec<Box<RawValue>>,
     /// Why it may be incomplete.
     pub(crate) cut: Option<&'static str>,
@@ -228,17 +228,17 @@ pub(crate) enum FetchError {
     NoList { method: &'static str },
     /// No response.
     #[error(transparent)]
-    Link(#[from] LinkError),
+    ServerConnection(#[from] UpstreamError),
 }
 
 /// Fetches a list completely, or as far as [`bounds`] allows. A repeated cursor ends the list.
 pub(crate) async fn fetch(
-    link: &dyn Link,
+    connection: &dyn ServerConnection,
     kind: ListKind,
     page_limit: Duration,
-) -> Result<Fetched, FetchError> {
-    let mut fetched = Fetched { items: Vec::new(), cut: None, fresh_for: None };
-    let pages = fetch_pages(link, kind, page_limit, &mut fetched);
+) -> Result<FetchedList, FetchError> {
+    let mut fetched = FetchedList { items: Vec::new(), cut: None, fresh_for: None };
+    let pages = fetch_pages(connection, kind, page_limit, &mut fetched);
     match tokio::time::timeout(bounds::LIST_TIME, pages).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => return Err(error),
@@ -248,24 +248,26 @@ pub(crate) async fn fetch(
 }
 
 async fn fetch_pages(
-    link: &dyn Link,
+    connection: &dyn ServerConnection,
     kind: ListKind,
     page_limit: Duration,
-    fetched: &mut Fetched,
+    fetched: &mut FetchedList,
 ) -> Result<(), FetchError> {
     let method = kind.method();
-    let redactor = link.redactor();
+    let redactor = connection.redactor();
     let mut cursor: Option<String> = None;
     let mut seen = HashSet::new();
     let mut bytes = 0;
     for _ in 0..bounds::LIST_PAGES {
         let params = match &cursor {
-            Some(cursor) => OutgoingParams::none().with_text("cursor", cursor),
-            None => OutgoingParams::none(),
+            Some(cursor) => RequestParams::none().with_text("cursor", cursor),
+            None => RequestParams::none(),
         };
-        let page = match link.request(LinkRequest::own(method, params, page_limit)).await? {
-            Reply::Result(page) => page,
-            Reply::Error(error) => return Err(FetchError::Refused { method, error: error_text(&error) }),
+        let page = match connection.request(ConnectionRequest::own(method, params, page_limit)).await? {
+            RpcOutcome::Result(page) => page,
+            RpcOutcome::Error(error) => {
+                return Err(FetchError::Refused { method, error: error_text(&error) });
+            }
         };
         let page = redactor.raw(&page);
         let page = read_page(&page, kind.member()).ok_or(FetchError::NoList { method })?;
@@ -300,33 +302,33 @@ async fn fetch_pages(
 /// The message of a JSON-RPC error, shortened to one line for display.
 pub(crate) fn error_text(error: &RawValue) -> String {
     #[derive(Deserialize)]
-    struct Text {
+    struct ErrorMessage {
         message: String,
     }
-    match serde_json::from_str::<Text>(error.get()) {
-        Ok(Text { message }) => one_line(&message, 200),
+    match serde_json::from_str::<ErrorMessage>(error.get()) {
+        Ok(ErrorMessage { message }) => one_line(&message, 200),
         Err(_) => "without words".to_owned(),
     }
 }
 
-struct Page<'a> {
+struct ListPage<'a> {
     items: Vec<&'a RawValue>,
     next: Option<String>,
     fresh_for: Option<Duration>,
 }
 
-fn read_page<'a>(page: &'a RawValue, member: &str) -> Option<Page<'a>> {
+fn read_page<'a>(page: &'a RawValue, member: &str) -> Option<ListPage<'a>> {
     let members: BTreeMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(page.get()).ok()?;
     let items: Vec<&RawValue> = serde_json::from_str(members.get(member)?.get()).ok()?;
     let next = members.get("nextCursor").and_then(|next| serde_json::from_str(next.get()).ok().flatten());
     let millis = members.get("ttlMs").and_then(|ttl| serde_json::from_str(ttl.get()).ok());
-    Some(Page { items, next, fresh_for: millis.map(Duration::from_millis) })
+    Some(ListPage { items, next, fresh_for: millis.map(Duration::from_millis) })
 }
 
 /// Keeps the tools that can be called: each needs a unique name and an object as input schema.
-fn read_tools(items: Vec<Box<RawValue>>) -> (Vec<ToolDefinition>, Shortfall) {
+fn read_tools(items: Vec<Box<RawValue>>) -> (Vec<ToolDefinition>, SkippedItems) {
     let mut names = HashSet::new();
-    let mut shortfall = Shortfall::default();
+    let mut shortfall = SkippedItems::default();
     let mut tools = Vec::with_capacity(items.len());
     for raw in items {
         match tool_name(&raw).and_then(|name| {
@@ -344,13 +346,13 @@ fn read_tools(items: Vec<Box<RawValue>>) -> (Vec<ToolDefinition>, Shortfall) {
 
 fn tool_name(raw: &RawValue) -> Result<String, &'static str> {
     #[derive(Deserialize)]
-    struct Head<'a> {
+    struct ToolHead<'a> {
         #[serde(borrow)]
         name: Option<&'a RawValue>,
         #[serde(borrow, rename = "inputSchema")]
         input_schema: Option<&'a RawValue>,
     }
-    let head: Head<'_> = serde_json::from_str(raw.get()).map_err(|_| "it is no object")?;
+    let head: ToolHead<'_> = serde_json::from_str(raw.get()).map_err(|_| "it is no object")?;
     let name: String = head
         .name
         .and_then(|name| serde_json::from_str(name.get()).ok())
@@ -372,29 +374,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::actor::link::LinkEnd;
-    use crate::connection::{Era, Handshake, LifecycleHint};
+    use crate::actor::connection::ConnectionEnd;
+    use crate::connection::{Handshake, LifecycleHint, ProtocolFamily};
     use crate::json;
 
     /// Answers page requests by applying a function to the cursor.
-    struct Pages<F> {
+    struct PagedServer<F> {
         handshake: Handshake,
         page: F,
         asked: AtomicUsize,
     }
 
-    fn pages<F: Fn(Option<String>) -> Reply + Send + Sync>(page: F) -> Pages<F> {
+    fn pages<F: Fn(Option<String>) -> RpcOutcome + Send + Sync>(page: F) -> PagedServer<F> {
         let handshake = Handshake {
             protocol: String::new(),
-            era: Era::Stateful,
+            protocol_family: ProtocolFamily::Stateful,
             info: ServerInfo::default(),
             capabilities: json::empty_object(),
             lifecycle: LifecycleHint::Auto,
         };
-        Pages { handshake, page, asked: AtomicUsize::new(0) }
+        PagedServer { handshake, page, asked: AtomicUsize::new(0) }
     }
 
-    impl<F: Fn(Option<String>) -> Reply + Send + Sync> Link for Pages<F> {
+    impl<F: Fn(Option<String>) -> RpcOutcome + Send + Sync> ServerConnection for PagedServer<F> {
         fn watch(&self, _: std::collections::BTreeSet<String>) {}
 
         fn set_log_level(&self, _: Option<gatehouse_model::server::LogLevel>) {}
@@ -403,13 +405,13 @@ mod tests {
             &self.handshake
         }
 
-        fn request(&self, request: LinkRequest) -> BoxFuture<'_, Result<Reply, LinkError>> {
+        fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
             self.asked.fetch_add(1, Ordering::SeqCst);
             Box::pin(std::future::ready(Ok((self.page)(request.params.text("cursor")))))
         }
 
-        fn closed(&self) -> BoxFuture<'_, LinkEnd> {
-            Box::pin(std::future::ready(LinkEnd::Closed {
+        fn closed(&self) -> BoxFuture<'_, ConnectionEnd> {
+            Box::pin(std::future::ready(ConnectionEnd::Closed {
                 kind: FailureKind::Unknown,
                 reason: String::new(),
             }))
@@ -420,29 +422,29 @@ mod tests {
         }
     }
 
-    fn answer(value: &serde_json::Value) -> Reply {
-        Reply::Result(json::raw(value))
+    fn answer(value: &serde_json::Value) -> RpcOutcome {
+        RpcOutcome::Result(json::raw(value))
     }
 
-    async fn tools(link: &dyn Link) -> Result<Fetched, FetchError> {
-        fetch(link, ListKind::Tools, Duration::from_secs(1)).await
+    async fn tools(connection: &dyn ServerConnection) -> Result<FetchedList, FetchError> {
+        fetch(connection, ListKind::Tools, Duration::from_secs(1)).await
     }
 
     #[tokio::test]
-    async fn lists_are_read_to_their_end() {
-        let link = pages(|cursor| {
+    async fn fetches_all_pages() {
+        let connection = pages(|cursor| {
             let number: u32 = cursor.map_or(0, |cursor| cursor.parse().unwrap());
             let next = if number < 4 { json!((number + 1).to_string()) } else { json!(null) };
             answer(&json!({ "tools": [{ "name": number }], "nextCursor": next, "ttlMs": 9 - number }))
         });
-        let fetched = tools(&link).await.unwrap();
+        let fetched = tools(&connection).await.unwrap();
         assert_eq!(fetched.items.len(), 5);
         assert_eq!(fetched.cut, None);
         assert_eq!(fetched.fresh_for, Some(Duration::from_millis(5)), "the shortest of its pages");
     }
 
     #[tokio::test]
-    async fn a_list_without_end_is_cut() {
+    async fn cuts_endless_list() {
         let circle = pages(|cursor| {
             let next = if cursor.as_deref() == Some("a") { "b" } else { "a" };
             answer(&json!({ "tools": [1], "nextCursor": next }))
@@ -461,22 +463,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_list_is_said() {
+    async fn reports_invalid_list() {
         for page in [json!({}), json!([]), json!({ "tools": {} }), json!(null)] {
-            let link = pages(|_| answer(&page));
+            let connection = pages(|_| answer(&page));
             assert_eq!(
-                tools(&link).await.unwrap_err(),
+                tools(&connection).await.unwrap_err(),
                 FetchError::NoList { method: "tools/list" },
                 "{page}"
             );
         }
-        let link = pages(|_| Reply::Error(json::raw(&json!({ "code": -1, "message": "not today" }))));
-        let said = tools(&link).await.unwrap_err().to_string();
+        let connection =
+            pages(|_| RpcOutcome::Error(json::raw(&json!({ "code": -1, "message": "not today" }))));
+        let said = tools(&connection).await.unwrap_err().to_string();
         assert_eq!(said, "it answered tools/list with an error: not today");
     }
 
     #[test]
-    fn one_malformed_tool_never_hides_the_others() {
+    fn malformed_tool_does_not_hide_others() {
         let text = r#"[
             {"name":"good","inputSchema":{"type":"object","b":1,"a":12345678901234567890123},"x-unknown":null},
             {"name":"no schema"}, {"name":"odd schema","inputSchema":[]}, {"inputSchema":{}},
@@ -485,11 +488,11 @@ mod tests {
             {"name":"also good","inputSchema":{},"icons":[{"sizes":3}],"annotations":"odd"}
         ]"#;
         let items: Vec<Box<RawValue>> = serde_json::from_str(text).unwrap();
-        let mut lists = Lists::default();
-        let shortfall = ListKind::Tools.put(&mut lists, items);
+        let mut lists = ServerLists::default();
+        let shortfall = ListKind::Tools.set_items(&mut lists, items);
         let names: Vec<&str> = lists.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["good", "also good"]);
-        assert_eq!(shortfall, Shortfall { skipped: 8, why: Some("it has no input schema") });
+        assert_eq!(shortfall, SkippedItems { skipped: 8, why: Some("it has no input schema") });
         assert_eq!(
             lists.tools[0].raw.get(),
             r#"{"name":"good","inputSchema":{"type":"object","b":1,"a":12345678901234567890123},"x-unknown":null}"#,
@@ -498,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_declared_is_covered() {
+    fn covers_only_declared_capabilities() {
         let some = r#"{"tools":{},"resources":{"subscribe":false},"prompts":null,"logging":{},"odd":[1]}"#;
         let subscribing = r#"{"resources":{"subscribe":true},"completions":{}}"#;
         let table = [
@@ -519,7 +522,7 @@ mod tests {
         ];
         for (capabilities, method, expected) in table {
             let raw: Box<RawValue> = serde_json::from_str(capabilities).unwrap();
-            assert_eq!(Declared::read(&raw).cover(method), expected, "{capabilities} {method}");
+            assert_eq!(Declared::read(&raw).covers(method), expected, "{capabilities} {method}");
         }
     }
 }

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gatehouse_auth::TokenSource;
-use gatehouse_model::server::{Counts, Declared, LogLevel, LogLine};
+use gatehouse_model::server::{DeclaredCapabilities, LogLevel, LogLine, ServerCounts};
 use gatehouse_model::settings::{PackageSource, PackageSources};
 use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{
-    CallLimits, Clock, ErrorCode, Event, EventSink, Problem, ServerConfig, ServerId, ServerStatus,
-    StatusCause,
+    CallLimits, Clock, ErrorCode, Event, EventSink, ServerConfig, ServerId, ServerStatus, StatusCause,
+    UserError,
 };
 use gatehouse_store::SecretStore;
 use parking_lot::{Mutex, RwLock};
@@ -21,27 +21,27 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::actor::connector::Transports;
-use crate::actor::link::ConnectOrder;
-use crate::actor::roster::{Roster, Updated};
-use crate::actor::tenure::try_out;
-use crate::actor::{ActorDeps, Ending, INBOX, Message, ServerActor};
-use crate::asks::Respond;
-use crate::builtin::BuiltinPlace;
+use crate::actor::connection::ConnectOptions;
+use crate::actor::connection_attempt::connect_once;
+use crate::actor::connector::UpstreamConnector;
+use crate::actor::registry::{ResourceUpdate, SharedRegistry};
+use crate::actor::{ActorDeps, ActorMessage, ActorShutdown, INBOX, ServerActor};
+use crate::builtin::BuiltinContext;
 use crate::connection::{ConnectDeps, LifecycleHint};
-use crate::enterprise::PolicyFile;
-use crate::environment::mirrors::{self, Choice};
-use crate::handle::{Common, ServerHandle, Shared};
-use crate::lists::Lists;
+use crate::environment::mirrors::{self, MirrorChoice};
+use crate::handle::{GlobalServerState, ServerHandle, ServerShared};
+use crate::lists::ServerLists;
+use crate::managed_policy::PolicyFile;
 use crate::retry::Jitter;
 use crate::schema_check::SchemaChecker;
-use crate::transition::{Failure, Input, State};
+use crate::server_requests::ServerRequestHandler;
+use crate::transition::{ConnectFailure, ServerInput, ServerState};
 
 /// Time limit for stopping servers.
-const STOPPING: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit for dropping what is left after that.
-const DROPPING: Duration = Duration::from_secs(2);
+const DROP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// External dependencies of servers.
 #[derive(Clone)]
@@ -68,9 +68,9 @@ pub struct ServerSnapshot {
     pub config: Arc<ServerConfig>,
     pub status: ServerStatus,
     /// Numbers of tools, resources and prompts.
-    pub counts: Counts,
+    pub counts: ServerCounts,
     /// The declared capabilities.
-    pub declared: Declared,
+    pub declared: DeclaredCapabilities,
     /// The last lines of its log, oldest first.
     pub log_tail: Vec<LogLine>,
     pub errors_last_hour: u32,
@@ -78,41 +78,41 @@ pub struct ServerSnapshot {
 
 /// Result of a test connection.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct ServerTestResult {
     /// How the server identifies itself.
     pub server: ServerInfo,
-    pub lists: Lists,
+    pub lists: ServerLists,
 }
 
 /// All servers. Cheap to clone; when the last clone is dropped, the servers stop.
 #[derive(Clone)]
 pub struct ServerManager {
-    inner: Arc<Inner>,
+    shared: Arc<ServerManagerShared>,
 }
 
 impl std::fmt::Debug for ServerManager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServerManager")
-            .field("servers", &self.inner.entries.read().order)
+            .field("servers", &self.shared.entries.read().order)
             .finish_non_exhaustive()
     }
 }
 
-struct Inner {
+struct ServerManagerShared {
     deps: ActorDeps,
     /// `None` in tests that provide their own connector.
     connections: Option<Arc<ConnectDeps>>,
     /// `None` in the same tests.
     policy: Option<PolicyFile>,
     schemas: Arc<SchemaChecker>,
-    entries: RwLock<Entries>,
+    entries: RwLock<ServerTable>,
     /// `on` and the clients' log level are changed under the lock of `entries`, so that no server
     /// is added in between.
-    common: Arc<Common>,
+    common: Arc<GlobalServerState>,
     /// Serialises switching MCP on and off.
-    switching: tokio::sync::Mutex<()>,
+    switch_lock: tokio::sync::Mutex<()>,
     /// Ends test connections.
-    tries: Mutex<CancellationToken>,
+    test_cancel: Mutex<CancellationToken>,
     tracker: TaskTracker,
     /// Cancelled by a shutdown: nothing new begins.
     closing: CancellationToken,
@@ -121,19 +121,19 @@ struct Inner {
 }
 
 #[derive(Default)]
-struct Entries {
-    by_id: HashMap<ServerId, Entry>,
+struct ServerTable {
+    by_id: HashMap<ServerId, ManagedServer>,
     order: Vec<ServerId>,
 }
 
-impl Entries {
+impl ServerTable {
     /// In the order in which the servers were added.
     fn handles(&self) -> Vec<ServerHandle> {
         self.order.iter().filter_map(|id| self.by_id.get(id)).map(|entry| entry.handle.clone()).collect()
     }
 }
 
-struct Entry {
+struct ManagedServer {
     handle: ServerHandle,
     /// Ends the actor when the entry is dropped.
     stop: DropGuard,
@@ -142,7 +142,7 @@ struct Entry {
 }
 
 /// Outcome of a [`ServerManager::put`].
-enum Put {
+enum PutOutcome {
     Added,
     Edited,
 }
@@ -152,47 +152,49 @@ impl ServerManager {
     #[must_use]
     pub fn new(deps: ServerDeps) -> Self {
         let ServerDeps { secrets, tokens, events, clock, data_dir, policy, guard_program } = deps;
-        let place = Arc::new(BuiltinPlace::new(&data_dir, Arc::clone(&clock)));
+        let place = Arc::new(BuiltinContext::new(&data_dir, Arc::clone(&clock)));
         let connections =
             Arc::new(ConnectDeps::new(secrets, tokens, Arc::clone(&clock), data_dir, guard_program));
         let deps = Arc::clone(&connections);
-        let connector = Arc::new(Transports { deps, policy: policy.clone(), place });
-        let roster = Arc::new(Roster::new(events));
-        let deps = ActorDeps { connector, roster, clock, jitter: Jitter::roll };
+        let connector = Arc::new(UpstreamConnector { deps, policy: policy.clone(), place });
+        let registry = Arc::new(SharedRegistry::new(events));
+        let deps = ActorDeps { connector, registry, clock, jitter: Jitter::random };
         Self::assemble(deps, Some(connections), Some(policy))
     }
 
     /// Sets the package sources of servers. Takes effect at the next start of each server.
     pub fn set_packages(&self, sources: &PackageSources) {
-        let Some(connections) = &self.inner.connections else { return };
-        for (kind, source) in [(mirrors::Kind::Npm, &sources.npm), (mirrors::Kind::Pypi, &sources.pypi)] {
+        let Some(connections) = &self.shared.connections else { return };
+        for (kind, source) in
+            [(mirrors::PackageEcosystem::Npm, &sources.npm), (mirrors::PackageEcosystem::Pypi, &sources.pypi)]
+        {
             let choice = match source {
-                PackageSource::Fastest => Choice::Auto,
-                PackageSource::Usual => Choice::Default,
-                PackageSource::Custom { url } => Choice::Custom(url.clone()),
+                PackageSource::Fastest => MirrorChoice::Auto,
+                PackageSource::Usual => MirrorChoice::Default,
+                PackageSource::Custom { url } => MirrorChoice::Custom(url.clone()),
             };
-            connections.mirrors.choose(kind, choice);
+            connections.mirrors.set_choice(kind, choice);
         }
     }
 
     /// Why the managed policy forbids a server, if it does. Reads the policy file.
     #[must_use]
     pub fn forbids(&self, config: &ServerConfig) -> Option<String> {
-        self.inner.policy.as_ref()?.forbids(config)
+        self.shared.policy.as_ref()?.forbids(config)
     }
 
     /// Validates values against schemas that servers supply.
     #[must_use]
     pub fn schemas(&self) -> &Arc<SchemaChecker> {
-        &self.inner.schemas
+        &self.shared.schemas
     }
 
     /// Loads the environment of the user's login shell in advance, so that no server waits for it
     /// later.
-    pub fn look_around(&self) {
-        if let Some(connections) = self.inner.connections.clone() {
-            let closing = self.inner.closing.clone();
-            self.inner.tracker.spawn(async move {
+    pub fn preload_environment(&self) {
+        if let Some(connections) = self.shared.connections.clone() {
+            let closing = self.shared.closing.clone();
+            self.shared.tracker.spawn(async move {
                 // A slow shell must not delay a shutdown.
                 closing.run_until_cancelled(connections.environment.get()).await.is_some()
             });
@@ -201,8 +203,8 @@ impl ServerManager {
 
     /// Sets the fallback responder, which answers requests of servers that cannot be attributed to
     /// a client. Only the first call has an effect.
-    pub fn answer_with(&self, respond: Arc<dyn Respond>) {
-        if let Some(connections) = &self.inner.connections {
+    pub fn set_fallback_handler(&self, respond: Arc<dyn ServerRequestHandler>) {
+        if let Some(connections) = &self.shared.connections {
             connections.fallback.set(respond);
         }
     }
@@ -213,15 +215,15 @@ impl ServerManager {
         policy: Option<PolicyFile>,
     ) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            shared: Arc::new(ServerManagerShared {
                 deps,
                 schemas: connections.as_ref().map(|deps| Arc::clone(&deps.schemas)).unwrap_or_default(),
                 connections,
                 policy,
                 entries: RwLock::default(),
                 common: Arc::default(),
-                switching: tokio::sync::Mutex::default(),
-                tries: Mutex::default(),
+                switch_lock: tokio::sync::Mutex::default(),
+                test_cancel: Mutex::default(),
                 tracker: TaskTracker::new(),
                 closing: CancellationToken::new(),
                 hard: CancellationToken::new(),
@@ -232,9 +234,9 @@ impl ServerManager {
     /// Makes these the servers: adds, edits and removes what differs, and starts those with
     /// autostart in parallel, without waiting for them. A server that cannot be added (because its
     /// name is taken) is left out, and its error is returned.
-    pub async fn load(&self, configs: Vec<ServerConfig>) -> Vec<Problem> {
+    pub async fn load(&self, configs: Vec<ServerConfig>) -> Vec<UserError> {
         let gone: Vec<ServerId> = {
-            let entries = self.inner.entries.read();
+            let entries = self.shared.entries.read();
             entries
                 .order
                 .iter()
@@ -243,14 +245,14 @@ impl ServerManager {
                 .collect()
         };
         for id in gone {
-            if let Some(entry) = self.take_out(&id) {
+            if let Some(entry) = self.detach(&id) {
                 let manager = self.clone();
-                self.inner.tracker.spawn(async move { manager.see_off(entry).await });
+                self.shared.tracker.spawn(async move { manager.await_shutdown(entry).await });
             }
         }
         let mut problems = Vec::new();
         for config in configs {
-            if let Err(problem) = self.put_as(config, StatusCause::Launch).await {
+            if let Err(problem) = self.put_with_cause(config, StatusCause::Launch).await {
                 tracing::warn!(%problem, "a server was left out");
                 problems.push(problem);
             }
@@ -264,40 +266,44 @@ impl ServerManager {
     ///
     /// # Errors
     /// [`ErrorCode::NameTaken`] if another server has the name.
-    pub async fn put(&self, config: ServerConfig) -> Result<Arc<ServerConfig>, Problem> {
-        self.put_as(config, StatusCause::User).await
+    pub async fn put(&self, config: ServerConfig) -> Result<Arc<ServerConfig>, UserError> {
+        self.put_with_cause(config, StatusCause::User).await
     }
 
-    async fn put_as(&self, config: ServerConfig, cause: StatusCause) -> Result<Arc<ServerConfig>, Problem> {
-        self.open_for_business()?;
-        let (handle, put) = self.place(config)?;
+    async fn put_with_cause(
+        &self,
+        config: ServerConfig,
+        cause: StatusCause,
+    ) -> Result<Arc<ServerConfig>, UserError> {
+        self.ensure_running()?;
+        let (handle, put) = self.insert_or_update(config)?;
         let config = handle.config();
         match put {
-            Put::Added => {
+            PutOutcome::Added => {
                 let (server, name) = (config.id.clone(), config.name.clone());
-                self.inner.deps.roster.changed();
-                self.inner.deps.roster.emit(Event::ServerAdded { server, name });
+                self.shared.deps.registry.changed();
+                self.shared.deps.registry.emit(Event::ServerAdded { server, name });
                 if config.enabled && config.autostart {
-                    send(&handle, Message::Input(Input::Start { cause })).await?;
+                    send(&handle, ActorMessage::ServerInput(ServerInput::Start { cause })).await?;
                 }
             }
-            Put::Edited => send(&handle, Message::Edited).await?,
+            PutOutcome::Edited => send(&handle, ActorMessage::Edited).await?,
         }
         Ok(config)
     }
 
     /// Adds or replaces the entry under the lock; nothing is started here.
-    fn place(&self, mut config: ServerConfig) -> Result<(ServerHandle, Put), Problem> {
-        let mut entries = self.inner.entries.write();
+    fn insert_or_update(&self, mut config: ServerConfig) -> Result<(ServerHandle, PutOutcome), UserError> {
+        let mut entries = self.shared.entries.write();
         let taken = entries.by_id.values().any(|entry| {
             entry.handle.shared.id != config.id && entry.handle.shared.config.load().name == config.name
         });
         if taken {
-            return Err(Problem::new(
+            return Err(UserError::new(
                 ErrorCode::NameTaken,
                 format!("There is already a server named {}.", config.name),
             )
-            .todo("Choose another name."));
+            .with_hint("Choose another name."));
         }
         if let Some(entry) = entries.by_id.get(&config.id) {
             let before = entry.handle.config();
@@ -308,72 +314,72 @@ impl ServerManager {
             };
             config.generation = config.generation.max(floor);
             entry.handle.shared.config.store(Arc::new(config));
-            return Ok((entry.handle.clone(), Put::Edited));
+            return Ok((entry.handle.clone(), PutOutcome::Edited));
         }
         let config = Arc::new(config);
         let (inbox, messages) = mpsc::channel(INBOX);
-        let status = State::new(config.enabled).status();
+        let status = ServerState::new(config.enabled).status();
         let shared =
-            Arc::new(Shared::new(Arc::clone(&config), status, inbox, Arc::clone(&self.inner.common)));
+            Arc::new(ServerShared::new(Arc::clone(&config), status, inbox, Arc::clone(&self.shared.common)));
         let (stop, done) = (CancellationToken::new(), CancellationToken::new());
-        let ending = Ending { stop: stop.clone(), hard: self.inner.hard.clone() };
-        let actor = ServerActor::new(Arc::clone(&shared), messages, self.inner.deps.clone(), ending);
+        let shutdown = ActorShutdown { stop: stop.clone(), hard: self.shared.hard.clone() };
+        let actor = ServerActor::new(Arc::clone(&shared), messages, self.shared.deps.clone(), shutdown);
         let left = done.clone().drop_guard();
-        self.inner.tracker.spawn(async move {
+        self.shared.tracker.spawn(async move {
             actor.run().await;
             drop(left);
         });
         let handle = ServerHandle { shared };
-        let entry = Entry { handle: handle.clone(), stop: stop.drop_guard(), done };
+        let entry = ManagedServer { handle: handle.clone(), stop: stop.drop_guard(), done };
         entries.order.push(config.id.clone());
         entries.by_id.insert(config.id.clone(), entry);
-        Ok((handle, Put::Added))
+        Ok((handle, PutOutcome::Added))
     }
 
     /// Removes a server and waits until nothing of it runs.
     pub async fn remove(&self, id: &ServerId) {
-        if let Some(entry) = self.take_out(id) {
-            self.see_off(entry).await;
+        if let Some(entry) = self.detach(id) {
+            self.await_shutdown(entry).await;
         }
     }
 
-    fn take_out(&self, id: &ServerId) -> Option<Entry> {
-        let mut entries = self.inner.entries.write();
+    fn detach(&self, id: &ServerId) -> Option<ManagedServer> {
+        let mut entries = self.shared.entries.write();
         entries.order.retain(|other| other != id);
         entries.by_id.remove(id)
     }
 
-    async fn see_off(&self, entry: Entry) {
-        let Entry { handle, stop, done } = entry;
+    async fn await_shutdown(&self, entry: ManagedServer) {
+        let ManagedServer { handle, stop, done } = entry;
         drop(stop);
-        self.inner.deps.roster.changed();
-        if tokio::time::timeout(STOPPING, done.cancelled()).await.is_err() {
+        self.shared.deps.registry.changed();
+        if tokio::time::timeout(STOP_TIMEOUT, done.cancelled()).await.is_err() {
             tracing::warn!(server = %handle.shared.id, "a removed server takes long to stop");
         }
         let name = handle.config().name.clone();
-        self.inner.deps.roster.emit(Event::ServerRemoved { server: handle.shared.id.clone(), name });
+        self.shared.deps.registry.emit(Event::ServerRemoved { server: handle.shared.id.clone(), name });
     }
 
     /// Switches all of MCP on or off. Off: every server stops, none can be started, and calls fail
     /// with [`CallError::SwitchedOff`](crate::CallError); returns when nothing runs any more, or
     /// after 10 s. On: the servers with autostart start. The state is not persisted.
-    pub async fn set_on(&self, on: bool) {
-        let _turn = self.inner.switching.lock().await;
+    pub async fn set_mcp_enabled(&self, on: bool) {
+        let _turn = self.shared.switch_lock.lock().await;
         let handles = {
-            let entries = self.inner.entries.write();
-            if self.inner.common.on.swap(on, Ordering::SeqCst) == on {
+            let entries = self.shared.entries.write();
+            if self.shared.common.on.swap(on, Ordering::SeqCst) == on {
                 return;
             }
             entries.handles()
         };
         if !on {
-            std::mem::take(&mut *self.inner.tries.lock()).cancel();
+            std::mem::take(&mut *self.shared.test_cancel.lock()).cancel();
         }
         tracing::info!(on, "MCP was switched");
         let mut gone = Vec::new();
         for handle in handles {
             let (reply, settled) = oneshot::channel();
-            if let Err(problem) = send(&handle, Message::Switched { on, reply }).await {
+            if let Err(problem) = send(&handle, ActorMessage::Switched { on, reply }).await {
                 tracing::debug!(%problem, "a server was gone when MCP was switched");
             }
             gone.push(settled);
@@ -384,7 +390,7 @@ impl ServerManager {
                 settled.await.unwrap_or(());
             }
         };
-        if tokio::time::timeout(STOPPING, all).await.is_err() {
+        if tokio::time::timeout(STOP_TIMEOUT, all).await.is_err() {
             tracing::warn!("some servers take long to stop");
         }
     }
@@ -392,7 +398,7 @@ impl ServerManager {
     /// Whether MCP is on.
     #[must_use]
     pub fn is_on(&self) -> bool {
-        self.inner.common.on.load(Ordering::SeqCst)
+        self.shared.common.on.load(Ordering::SeqCst)
     }
 
     /// Starts a server, enabling it if it is disabled. One that is connected or connecting is left
@@ -401,10 +407,11 @@ impl ServerManager {
     /// # Errors
     /// [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::ServerUnavailable`] while
     /// MCP is switched off.
-    pub async fn start(&self, id: &ServerId) -> Result<(), Problem> {
-        self.open_for_business()?;
-        self.switched_on()?;
-        send(&self.find(id)?, Message::Input(Input::Start { cause: StatusCause::User })).await
+    pub async fn start(&self, id: &ServerId) -> Result<(), UserError> {
+        self.ensure_running()?;
+        self.ensure_mcp_on()?;
+        send(&self.find(id)?, ActorMessage::ServerInput(ServerInput::Start { cause: StatusCause::User }))
+            .await
     }
 
     /// Sets a server's log level, now and after each reconnect.
@@ -412,7 +419,7 @@ impl ServerManager {
     /// # Errors
     /// [`ErrorCode::NotFound`] if there is no such server; otherwise if it is not connected,
     /// doesn't offer logging, or refuses.
-    pub async fn set_log_level(&self, id: &ServerId, level: LogLevel) -> Result<(), Problem> {
+    pub async fn set_log_level(&self, id: &ServerId, level: LogLevel) -> Result<(), UserError> {
         let handle = self.find(id)?;
         handle.set_log_level(level).await
     }
@@ -421,21 +428,21 @@ impl ServerManager {
     /// that the user set, or at their default.
     pub fn set_clients_log_level(&self, level: Option<LogLevel>) {
         let handles = {
-            let entries = self.inner.entries.write();
-            if std::mem::replace(&mut *self.inner.common.clients_log_level.lock(), level) == level {
+            let entries = self.shared.entries.write();
+            if std::mem::replace(&mut *self.shared.common.clients_log_level.lock(), level) == level {
                 return;
             }
             entries.handles()
         };
         for handle in handles {
-            self.inner.tracker.spawn(async move { handle.apply_clients_log_level().await });
+            self.shared.tracker.spawn(async move { handle.apply_clients_log_level().await });
         }
     }
 
     /// Sets the time limits of calls to servers that set none themselves. Takes effect with the
     /// next call.
     pub fn set_call_limits(&self, limits: CallLimits) {
-        *self.inner.common.call_limits.lock() = limits;
+        *self.shared.common.call_limits.lock() = limits;
     }
 
     /// Reports that a sign-in found no way to register with the authorization server of a server
@@ -443,8 +450,8 @@ impl ServerManager {
     ///
     /// # Errors
     /// [`ErrorCode::NotFound`] if there is no such server.
-    pub async fn needs_client_registration(&self, id: &ServerId, reason: String) -> Result<(), Problem> {
-        send(&self.find(id)?, Message::Input(Input::Unregistered { reason })).await
+    pub async fn needs_client_registration(&self, id: &ServerId, reason: String) -> Result<(), UserError> {
+        send(&self.find(id)?, ActorMessage::ServerInput(ServerInput::Unregistered { reason })).await
     }
 
     /// Stops a server and waits until nothing of it runs.
@@ -452,16 +459,16 @@ impl ServerManager {
     /// # Errors
     /// [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::TimedOut`] if stopping
     /// takes too long; it continues in the background.
-    pub async fn stop(&self, id: &ServerId) -> Result<(), Problem> {
+    pub async fn stop(&self, id: &ServerId) -> Result<(), UserError> {
         let handle = self.find(id)?;
         let (reply, stopped) = oneshot::channel();
-        send(&handle, Message::Stop(reply)).await?;
-        match tokio::time::timeout(STOPPING, stopped).await {
+        send(&handle, ActorMessage::Stop(reply)).await?;
+        match tokio::time::timeout(STOP_TIMEOUT, stopped).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(gone(&handle.config().name)),
+            Ok(Err(_)) => Err(being_removed(&handle.config().name)),
             Err(_) => {
                 let name = handle.config().name.clone();
-                Err(Problem::new(ErrorCode::TimedOut, format!("The server {name} takes long to stop.")))
+                Err(UserError::new(ErrorCode::TimedOut, format!("The server {name} takes long to stop.")))
             }
         }
     }
@@ -471,19 +478,19 @@ impl ServerManager {
     /// # Errors
     /// [`ErrorCode::NotFound`] if there is no such server, [`ErrorCode::ServerUnavailable`] if it
     /// or MCP as a whole is switched off.
-    pub async fn reconnect(&self, id: &ServerId) -> Result<(), Problem> {
-        self.open_for_business()?;
-        self.switched_on()?;
+    pub async fn reconnect(&self, id: &ServerId) -> Result<(), UserError> {
+        self.ensure_running()?;
+        self.ensure_mcp_on()?;
         let handle = self.find(id)?;
         let config = handle.config();
         if !config.enabled {
-            return Err(Problem::new(
+            return Err(UserError::new(
                 ErrorCode::ServerUnavailable,
                 format!("The server {} is switched off.", config.name),
             )
-            .todo("Start it instead."));
+            .with_hint("Start it instead."));
         }
-        send(&handle, Message::Input(Input::Reconnect)).await
+        send(&handle, ActorMessage::ServerInput(ServerInput::Reconnect)).await
     }
 
     /// Connects with settings that are not saved, reads the lists, and closes. Nothing is left
@@ -491,20 +498,20 @@ impl ServerManager {
     ///
     /// # Errors
     /// Why there is no connection.
-    pub async fn test(&self, config: ServerConfig) -> Result<Tried, Problem> {
-        let cancel = self.inner.tries.lock().child_token();
-        self.open_for_business()?;
-        self.switched_on()?;
+    pub async fn test(&self, config: ServerConfig) -> Result<ServerTestResult, UserError> {
+        let cancel = self.shared.test_cancel.lock().child_token();
+        self.ensure_running()?;
+        self.ensure_mcp_on()?;
         let abandoned = cancel.clone().drop_guard();
         let (inbound, said) = mpsc::channel(16);
         let name = config.name.clone();
         let order =
-            ConnectOrder { config: Arc::new(config), lifecycle: LifecycleHint::default(), inbound, cancel };
-        let connector = Arc::clone(&self.inner.deps.connector);
-        let hard = self.inner.hard.clone();
+            ConnectOptions { config: Arc::new(config), lifecycle: LifecycleHint::default(), inbound, cancel };
+        let connector = Arc::clone(&self.shared.deps.connector);
+        let hard = self.shared.hard.clone();
         let (reply, answer) = oneshot::channel();
-        self.inner.tracker.spawn(async move {
-            let tried = hard.run_until_cancelled(Box::pin(try_out(&*connector, order))).await;
+        self.shared.tracker.spawn(async move {
+            let tried = hard.run_until_cancelled(Box::pin(connect_once(&*connector, order))).await;
             drop(said);
             if let Some(tried) = tried
                 && reply.send(tried).is_err()
@@ -512,20 +519,21 @@ impl ServerManager {
                 tracing::debug!("nobody waits for the test any more");
             }
         });
-        let tried = answer.await.map_err(|_| gone(&name))?;
+        let tried = answer.await.map_err(|_| being_removed(&name))?;
         drop(abandoned);
         match tried {
-            Ok(opened) => {
-                Ok(Tried { server: opened.link.handshake().info.clone(), lists: opened.first.lists })
-            }
-            Err(failure) => Err(refused(&name, &failure)),
+            Ok(opened) => Ok(ServerTestResult {
+                server: opened.connection.handshake().info.clone(),
+                lists: opened.first.lists,
+            }),
+            Err(failure) => Err(connect_problem(&name, &failure)),
         }
     }
 
     /// All servers, in the order in which they were added.
     #[must_use]
     pub fn list(&self) -> Vec<ServerSnapshot> {
-        let (handles, now) = (self.handles(), self.inner.deps.clock.now());
+        let (handles, now) = (self.handles(), self.shared.deps.clock.now());
         handles
             .into_iter()
             .map(|handle| ServerSnapshot {
@@ -541,25 +549,25 @@ impl ServerManager {
 
     #[must_use]
     pub fn get(&self, id: &ServerId) -> Option<ServerHandle> {
-        self.inner.entries.read().by_id.get(id).map(|entry| entry.handle.clone())
+        self.shared.entries.read().by_id.get(id).map(|entry| entry.handle.clone())
     }
 
     /// All servers, in the order in which they were added.
     #[must_use]
     pub fn handles(&self) -> Vec<ServerHandle> {
-        self.inner.entries.read().handles()
+        self.shared.entries.read().handles()
     }
 
     /// Subscribes to resource updates that servers announce from now on.
     #[must_use]
-    pub fn updates(&self) -> broadcast::Receiver<Updated> {
-        self.inner.deps.roster.updates()
+    pub fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
+        self.shared.deps.registry.updates()
     }
 
     /// A revision number that increases with every change of settings, statuses or lists.
     #[must_use]
     pub fn revision(&self) -> watch::Receiver<u64> {
-        self.inner.deps.roster.revision()
+        self.shared.deps.registry.revision()
     }
 
     /// Cancels every call in flight, upstream too. Connections stay open.
@@ -572,70 +580,72 @@ impl ServerManager {
     /// Stops all servers in parallel and returns when nothing is left running. What still runs
     /// after 10 s is dropped.
     pub async fn shutdown(&self) {
-        let inner = &*self.inner;
-        inner.closing.cancel();
-        inner.tries.lock().cancel();
-        let entries = std::mem::take(&mut *inner.entries.write());
+        let shared = &*self.shared;
+        shared.closing.cancel();
+        shared.test_cancel.lock().cancel();
+        let entries = std::mem::take(&mut *shared.entries.write());
         for entry in entries.by_id.values() {
             entry.handle.shared.cancel_calls();
         }
         drop(entries);
-        inner.tracker.close();
+        shared.tracker.close();
         let everything = async {
-            inner.tracker.wait().await;
-            if let Some(connections) = &inner.connections {
+            shared.tracker.wait().await;
+            if let Some(connections) = &shared.connections {
                 connections.shutdown().await;
             }
         };
-        if tokio::time::timeout(STOPPING, everything).await.is_ok() {
+        if tokio::time::timeout(STOP_TIMEOUT, everything).await.is_ok() {
             return;
         }
         tracing::warn!("some servers did not stop in time and are dropped");
-        inner.hard.cancel();
-        if tokio::time::timeout(DROPPING, inner.tracker.wait()).await.is_err() {
+        shared.hard.cancel();
+        if tokio::time::timeout(DROP_TIMEOUT, shared.tracker.wait()).await.is_err() {
             tracing::error!("some servers could not be dropped");
         }
     }
 
-    fn open_for_business(&self) -> Result<(), Problem> {
-        if self.inner.closing.is_cancelled() {
-            return Err(Problem::new(ErrorCode::NotRunning, "Gatehouse is shutting down."));
+    fn ensure_running(&self) -> Result<(), UserError> {
+        if self.shared.closing.is_cancelled() {
+            return Err(UserError::new(ErrorCode::NotRunning, "Gatehouse is shutting down."));
         }
         Ok(())
     }
 
-    fn switched_on(&self) -> Result<(), Problem> {
+    fn ensure_mcp_on(&self) -> Result<(), UserError> {
         if self.is_on() {
             return Ok(());
         }
-        Err(Problem::new(ErrorCode::ServerUnavailable, "MCP is switched off, so no server runs.")
-            .todo("Switch it on first: `gatehousectl servers on`."))
+        Err(UserError::new(ErrorCode::ServerUnavailable, "MCP is switched off, so no server runs.")
+            .with_hint("Switch it on first: `gatehousectl servers on`."))
     }
 
-    fn find(&self, id: &ServerId) -> Result<ServerHandle, Problem> {
-        self.get(id).ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("There is no server {id}.")))
+    fn find(&self, id: &ServerId) -> Result<ServerHandle, UserError> {
+        self.get(id).ok_or_else(|| UserError::new(ErrorCode::NotFound, format!("There is no server {id}.")))
     }
 }
 
-async fn send(handle: &ServerHandle, message: Message) -> Result<(), Problem> {
-    handle.shared.inbox.send(message).await.map_err(|_| gone(&handle.config().name))
+async fn send(handle: &ServerHandle, message: ActorMessage) -> Result<(), UserError> {
+    handle.shared.inbox.send(message).await.map_err(|_| being_removed(&handle.config().name))
 }
 
-fn gone(name: &str) -> Problem {
-    Problem::new(ErrorCode::ServerUnavailable, format!("The server {name} is being removed."))
+fn being_removed(name: &str) -> UserError {
+    UserError::new(ErrorCode::ServerUnavailable, format!("The server {name} is being removed."))
 }
 
-fn refused(name: &str, failure: &Failure) -> Problem {
+fn connect_problem(name: &str, failure: &ConnectFailure) -> UserError {
     let what = format!("The server {name} could not be connected to.");
     match failure {
-        Failure::NeedsAuth { issuer: _ } => Problem::new(ErrorCode::ServerUnavailable, what)
-            .why("It wants you to sign in.")
-            .todo("Add the server, then sign in to it."),
-        Failure::NeedsClientRegistration { reason } => Problem::new(ErrorCode::ServerUnavailable, what)
-            .why(reason.clone())
-            .todo("Enter a client id in the server's settings."),
-        Failure::Error { kind: _, message } => {
-            Problem::new(ErrorCode::ServerUnavailable, what).why(message.clone())
+        ConnectFailure::NeedsAuth { issuer: _ } => UserError::new(ErrorCode::ServerUnavailable, what)
+            .with_cause("It wants you to sign in.")
+            .with_hint("Add the server, then sign in to it."),
+        ConnectFailure::NeedsClientRegistration { reason } => {
+            UserError::new(ErrorCode::ServerUnavailable, what)
+                .with_cause(reason.clone())
+                .with_hint("Enter a client id in the server's settings.")
+        }
+        ConnectFailure::Error { kind: _, message } => {
+            UserError::new(ErrorCode::ServerUnavailable, what).with_cause(message.clone())
         }
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use gatehouse_model::status::FailureKind;
 
 /// Retries after the first attempt of a series.
-pub(crate) const RETRIES: u32 = 5;
+pub(crate) const MAX_RETRIES: u32 = 5;
 
 /// Longest wait.
-pub(crate) const CAP: Duration = Duration::from_secs(30);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Largest deviation of a wait from its base value, as a fraction.
 const SPREAD: f64 = 0.2;
@@ -29,7 +29,7 @@ impl Jitter {
     }
 
     /// From the system's random number generator; no spread if that fails.
-    pub(crate) fn roll() -> Self {
+    pub(crate) fn random() -> Self {
         let mut bytes = [0_u8; 8];
         match getrandom::fill(&mut bytes) {
             Ok(()) => Self::from_random(u64::from_le_bytes(bytes)),
@@ -39,7 +39,7 @@ impl Jitter {
 }
 
 /// Whether another attempt may help.
-pub(crate) fn worth_retrying(kind: FailureKind) -> bool {
+pub(crate) fn is_retryable(kind: FailureKind) -> bool {
     match kind {
         FailureKind::TemporaryNetwork | FailureKind::Unknown => true,
         FailureKind::PermanentNetwork
@@ -49,10 +49,10 @@ pub(crate) fn worth_retrying(kind: FailureKind) -> bool {
     }
 }
 
-/// The wait after `failed` attempts in a series (1 for the first): 1, 2, 4, 8, 16 s, then [`CAP`].
-pub(crate) fn wait_after(failed: u32, jitter: Jitter) -> Duration {
-    let round = Duration::from_secs(1_u64 << failed.saturating_sub(1).min(5)).min(CAP);
-    round.mul_f64(1.0 - SPREAD + 2.0 * SPREAD * jitter.0).min(CAP)
+/// The wait after `failed` attempts in a series (1 for the first): 1, 2, 4, 8, 16 s, then [`MAX_WAIT`].
+pub(crate) fn backoff_after(failed: u32, jitter: Jitter) -> Duration {
+    let round = Duration::from_secs(1_u64 << failed.saturating_sub(1).min(5)).min(MAX_WAIT);
+    round.mul_f64(1.0 - SPREAD + 2.0 * SPREAD * jitter.0).min(MAX_WAIT)
 }
 
 #[cfg(test)]
@@ -61,17 +61,17 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_cap() {
-        let waits: Vec<u64> = (1..=8).map(|failed| wait_after(failed, Jitter::NONE).as_secs()).collect();
+        let waits: Vec<u64> = (1..=8).map(|failed| backoff_after(failed, Jitter::NONE).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
     }
 
     #[test]
     fn spread_stays_within_a_fifth_and_under_the_cap() {
         for failed in 1..=10 {
-            let round = wait_after(failed, Jitter::NONE).as_secs_f64();
+            let round = backoff_after(failed, Jitter::NONE).as_secs_f64();
             for bits in [0, 1 << 40, u64::MAX / 2, u64::MAX] {
-                let wait = wait_after(failed, Jitter::from_random(bits));
-                assert!(wait <= CAP);
+                let wait = backoff_after(failed, Jitter::from_random(bits));
+                assert!(wait <= MAX_WAIT);
                 assert!(
                     (wait.as_secs_f64() - round).abs() <= round * SPREAD + 1e-6,
                     "{failed} {bits}: {wait:?}"
@@ -91,7 +91,7 @@ mod tests {
             (FailureKind::Protocol, false),
         ];
         for (kind, retried) in kinds {
-            assert_eq!(worth_retrying(kind), retried, "{kind:?}");
+            assert_eq!(is_retryable(kind), retried, "{kind:?}");
         }
     }
 }

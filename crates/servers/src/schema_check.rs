@@ -19,7 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::worker::serve;
-use self::worker::{Task, Validators};
+use self::worker::{CheckTask, ValidatorCache};
 
 /// The hidden argument that makes a program a schema worker.
 pub(crate) const ARGUMENT: &str = "--schema-worker";
@@ -28,21 +28,21 @@ pub(crate) const ARGUMENT: &str = "--schema-worker";
 pub(crate) const TIME: Duration = Duration::from_secs(2);
 
 /// Largest schema, in bytes: a generated one of a large API has a few hundred KiB.
-const LARGEST_SCHEMA: usize = 1024 * 1024;
+const MAX_SCHEMA_BYTES: usize = 1024 * 1024;
 
 /// Largest value that is validated, in bytes. Larger results are passed to their clients
 /// unvalidated, and the call record says so.
-const LARGEST_VALUE: usize = 8 * 1024 * 1024;
+const MAX_VALUE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Validations of one server that may be queued, including the running one. Each occupies a
 /// blocking thread while it waits.
-const MOST_WAITING: usize = 8;
+const MAX_WAITING: usize = 8;
 
 /// Concurrent validations of all servers.
-const MOST_RUNNING: usize = 4;
+const MAX_RUNNING: usize = 4;
 
 /// Idle workers that are kept for the next validation.
-const MOST_IDLE: usize = 2;
+const MAX_IDLE: usize = 2;
 
 /// Parameters of one validation.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub struct SchemaCheck {
 /// Why a value is not known to be valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum SchemaFault {
+pub enum SchemaError {
     /// The value is invalid.
     #[error("{why} (at {at})")]
     Misfit {
@@ -81,26 +81,26 @@ pub enum SchemaFault {
 pub struct SchemaChecker {
     /// The worker program. Without it validations run in this process, without limits.
     program: Option<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<CheckerState>,
     freed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    idle: Vec<Worker>,
+struct CheckerState {
+    idle: Vec<WorkerProcess>,
     running: usize,
     /// Validations of each server, including the running one.
-    queued: HashMap<ServerId, Queued>,
+    queued: HashMap<ServerId, ServerQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Queued {
+struct ServerQueue {
     count: usize,
-    at_work: bool,
+    is_running: bool,
 }
 
 impl SchemaChecker {
-    /// `program` is the worker program, whose `main` calls [`crate::run_helper_if_asked`]. Without
+    /// `program` is the worker program, whose `main` calls [`crate::run_helper_if_requested`]. Without
     /// one, validations run in this process without limits, as in the crates' tests.
     #[must_use]
     pub fn new(program: Option<PathBuf>) -> Self {
@@ -111,7 +111,7 @@ impl SchemaChecker {
     ///
     /// # Errors
     /// When the value is invalid, or that could not be determined.
-    pub async fn check(self: &Arc<Self>, check: SchemaCheck) -> Result<(), SchemaFault> {
+    pub async fn check(self: &Arc<Self>, check: SchemaCheck) -> Result<(), SchemaError> {
         let checker = Arc::clone(self);
         tokio::task::spawn_blocking(move || checker.check_now(&check))
             .await
@@ -122,39 +122,43 @@ impl SchemaChecker {
     ///
     /// # Errors
     /// As for [`Self::check`].
-    pub fn check_now(&self, check: &SchemaCheck) -> Result<(), SchemaFault> {
-        if check.schema.len() > LARGEST_SCHEMA {
-            return Err(SchemaFault::Unusable(format!("it is larger than {} KiB", LARGEST_SCHEMA / 1024)));
+    pub fn check_now(&self, check: &SchemaCheck) -> Result<(), SchemaError> {
+        if check.schema.len() > MAX_SCHEMA_BYTES {
+            return Err(SchemaError::Unusable(format!("it is larger than {} KiB", MAX_SCHEMA_BYTES / 1024)));
         }
-        if check.value.as_ref().is_some_and(|value| value.len() > LARGEST_VALUE) {
+        if check.value.as_ref().is_some_and(|value| value.len() > MAX_VALUE_BYTES) {
             return Err(unchecked(&format!(
                 "the value is larger than {} MiB",
-                LARGEST_VALUE / (1024 * 1024)
+                MAX_VALUE_BYTES / (1024 * 1024)
             )));
         }
         let Some(program) = &self.program else {
             let SchemaCheck { server: _, schema, value, formats } = check;
-            return Validators::default().check(&Task { schema, value: value.as_deref(), formats: *formats });
+            return ValidatorCache::default().check(&CheckTask {
+                schema,
+                value: value.as_deref(),
+                formats: *formats,
+            });
         };
-        let turn = self.turn(&check.server)?;
+        let turn = self.acquire(&check.server)?;
         let idle = self.state.lock().idle.pop();
         let worker = match idle {
             Some(worker) => Ok(worker),
-            None => Worker::start(program),
+            None => WorkerProcess::start(program),
         };
         let mut worker = worker.map_err(|error| unchecked(&format!("no process for it: {error}")))?;
         let outcome = worker.check(check).or_else(|error| {
             // An idle worker may have exited meanwhile; a fresh one has not.
-            if worker.served == 0 {
+            if worker.checks_done == 0 {
                 return Err(error);
             }
-            worker = Worker::start(program)?;
+            worker = WorkerProcess::start(program)?;
             worker.check(check)
         });
         match outcome {
             Ok(verdict) => {
                 let mut state = self.state.lock();
-                if state.idle.len() < MOST_IDLE {
+                if state.idle.len() < MAX_IDLE {
                     state.idle.push(worker);
                 }
                 drop(state);
@@ -169,40 +173,41 @@ impl SchemaChecker {
     }
 
     /// Waits until a validation of this server may run.
-    fn turn(&self, server: &ServerId) -> Result<Turn<'_>, SchemaFault> {
+    fn acquire(&self, server: &ServerId) -> Result<CheckPermit<'_>, SchemaError> {
         let mut state = self.state.lock();
         let queued = state.queued.entry(server.clone()).or_default();
-        if queued.count >= MOST_WAITING {
+        if queued.count >= MAX_WAITING {
             return Err(unchecked("too many checks of this server wait already"));
         }
         queued.count += 1;
-        while state.running >= MOST_RUNNING || state.queued.get(server).is_some_and(|queued| queued.at_work) {
+        while state.running >= MAX_RUNNING || state.queued.get(server).is_some_and(|queued| queued.is_running)
+        {
             self.freed.wait(&mut state);
         }
         state.running += 1;
         if let Some(queued) = state.queued.get_mut(server) {
-            queued.at_work = true;
+            queued.is_running = true;
         }
-        Ok(Turn { checker: self, server: server.clone() })
+        Ok(CheckPermit { checker: self, server: server.clone() })
     }
 }
 
-fn unchecked(why: &str) -> SchemaFault {
-    SchemaFault::Unchecked(why.to_owned())
+fn unchecked(why: &str) -> SchemaError {
+    SchemaError::Unchecked(why.to_owned())
 }
 
 /// Permit to run one validation, returned on drop.
-struct Turn<'a> {
+struct CheckPermit<'a> {
     checker: &'a SchemaChecker,
     server: ServerId,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for CheckPermit<'_> {
     fn drop(&mut self) {
         let mut state = self.checker.state.lock();
         state.running -= 1;
         if let Some(queued) = state.queued.get_mut(&self.server) {
-            queued.at_work = false;
+            queued.is_running = false;
             queued.count -= 1;
             if queued.count == 0 {
                 state.queued.remove(&self.server);
@@ -216,28 +221,28 @@ impl Drop for Turn<'_> {
 /// Header before schema and value in a message to a worker: a line of JSON with their lengths in
 /// bytes.
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct CheckHeader {
     schema: usize,
     value: Option<usize>,
     formats: bool,
 }
 
 /// A worker process.
-struct Worker {
+struct WorkerProcess {
     child: Child,
     input: Box<dyn Write + Send>,
     output: Box<dyn BufRead + Send>,
     /// Number of validations that it has made.
-    served: usize,
+    checks_done: usize,
 }
 
-impl std::fmt::Debug for Worker {
+impl std::fmt::Debug for WorkerProcess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Worker").field("child", &self.child.id()).finish_non_exhaustive()
     }
 }
 
-impl Worker {
+impl WorkerProcess {
     fn start(program: &Path) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.arg(ARGUMENT).stderr(Stdio::null());
@@ -254,7 +259,7 @@ impl Worker {
             own.set_write_timeout(Some(TIME * 2))?;
             let child = command.spawn()?;
             let output = Box::new(BufReader::new(own.try_clone()?));
-            Ok(Self { child, input: Box::new(own), output, served: 0 })
+            Ok(Self { child, input: Box::new(own), output, checks_done: 0 })
         }
         #[cfg(not(unix))]
         {
@@ -262,13 +267,14 @@ impl Worker {
             let missing = || io::Error::other("a standard stream is missing");
             let input = Box::new(child.stdin.take().ok_or_else(missing)?);
             let output = Box::new(BufReader::new(child.stdout.take().ok_or_else(missing)?));
-            Ok(Self { child, input, output, served: 0 })
+            Ok(Self { child, input, output, checks_done: 0 })
         }
     }
 
-    fn check(&mut self, check: &SchemaCheck) -> io::Result<Result<(), SchemaFault>> {
+    fn check(&mut self, check: &SchemaCheck) -> io::Result<Result<(), SchemaError>> {
         let value = check.value.as_deref();
-        let head = Head { schema: check.schema.len(), value: value.map(str::len), formats: check.formats };
+        let head =
+            CheckHeader { schema: check.schema.len(), value: value.map(str::len), formats: check.formats };
         let mut message = serde_json::to_vec(&head)?;
         message.push(b'\n');
         message.extend_from_slice(check.schema.as_bytes());
@@ -279,12 +285,12 @@ impl Worker {
         if self.output.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.served += 1;
+        self.checks_done += 1;
         Ok(serde_json::from_str(&line)?)
     }
 }
 
-impl Drop for Worker {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         if let Err(error) = self.child.kill().and_then(|()| self.child.wait()) {
             tracing::debug!(%error, "a schema worker could not be ended");
@@ -296,7 +302,7 @@ impl Drop for Worker {
 mod tests {
     use super::*;
 
-    fn check(schema: &str, value: Option<&str>) -> Result<(), SchemaFault> {
+    fn check(schema: &str, value: Option<&str>) -> Result<(), SchemaError> {
         let server = ServerId::new("srv-1");
         let check =
             SchemaCheck { server, schema: schema.into(), value: value.map(Into::into), formats: false };
@@ -304,47 +310,47 @@ mod tests {
     }
 
     #[test]
-    fn values_are_checked() {
+    fn validates_values() {
         let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
         assert_eq!(check(schema, Some(r#"{"n":1}"#)), Ok(()));
         assert!(
-            matches!(check(schema, Some(r#"{"n":"x"}"#)), Err(SchemaFault::Misfit { at, .. }) if at == "/n")
+            matches!(check(schema, Some(r#"{"n":"x"}"#)), Err(SchemaError::Misfit { at, .. }) if at == "/n")
         );
         assert_eq!(check(schema, None), Ok(()));
-        assert!(matches!(check(r#"{"type":1}"#, None), Err(SchemaFault::Unusable(_))));
-        assert!(matches!(check("[", None), Err(SchemaFault::Unusable(_))));
+        assert!(matches!(check(r#"{"type":1}"#, None), Err(SchemaError::Unusable(_))));
+        assert!(matches!(check("[", None), Err(SchemaError::Unusable(_))));
     }
 
     #[test]
-    fn nothing_is_fetched_for_a_reference() {
+    fn does_not_fetch_remote_references() {
         let far = r#"{"$ref":"http://127.0.0.1:9/schema.json"}"#;
-        assert!(matches!(check(far, Some("{}")), Err(SchemaFault::Unusable(_))));
+        assert!(matches!(check(far, Some("{}")), Err(SchemaError::Unusable(_))));
         let local = r##"{"$ref":"#/$defs/n","$defs":{"n":{"type":"object"}}}"##;
         assert_eq!(check(local, Some("{}")), Ok(()));
     }
 
     #[test]
-    fn what_is_too_large_is_not_checked() {
-        let large = format!(r#"{{"description":"{}"}}"#, "x".repeat(LARGEST_SCHEMA));
-        assert!(matches!(check(&large, None), Err(SchemaFault::Unusable(_))));
-        let large = format!("\"{}\"", "x".repeat(LARGEST_VALUE));
-        assert!(matches!(check("{}", Some(&large)), Err(SchemaFault::Unchecked(_))));
+    fn rejects_too_large_schema_and_value() {
+        let large = format!(r#"{{"description":"{}"}}"#, "x".repeat(MAX_SCHEMA_BYTES));
+        assert!(matches!(check(&large, None), Err(SchemaError::Unusable(_))));
+        let large = format!("\"{}\"", "x".repeat(MAX_VALUE_BYTES));
+        assert!(matches!(check("{}", Some(&large)), Err(SchemaError::Unchecked(_))));
     }
 
     #[test]
-    fn each_server_waits_for_itself_alone() {
+    fn limits_waiting_checks_per_server() {
         let checker = SchemaChecker::default();
         let (slow, other) = (ServerId::new("slow"), ServerId::new("other"));
-        let first = checker.turn(&slow).unwrap();
+        let first = checker.acquire(&slow).unwrap();
         std::thread::scope(|scope| {
-            for _ in 1..MOST_WAITING {
-                scope.spawn(|| drop(checker.turn(&slow).unwrap()));
+            for _ in 1..MAX_WAITING {
+                scope.spawn(|| drop(checker.acquire(&slow).unwrap()));
             }
-            while checker.state.lock().queued.get(&slow).is_none_or(|queued| queued.count < MOST_WAITING) {
+            while checker.state.lock().queued.get(&slow).is_none_or(|queued| queued.count < MAX_WAITING) {
                 std::thread::yield_now();
             }
-            assert!(checker.turn(&slow).is_err(), "too many wait");
-            drop(checker.turn(&other).unwrap());
+            assert!(checker.acquire(&slow).is_err(), "too many wait");
+            drop(checker.acquire(&other).unwrap());
             drop(first);
         });
         assert!(checker.state.lock().queued.is_empty());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gatehouse_model::status::{FailureKind, ServerInfo};
 use gatehouse_model::{ServerStatus, StatusCause, Timestamp};
 
-use self::step::Step;
+use self::step::TransitionStep;
 use crate::retry::Jitter;
 
 mod step;
@@ -21,7 +21,7 @@ pub(crate) struct Epoch(pub(crate) u64);
 
 /// The state of a server.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct State {
+pub(crate) struct ServerState {
     /// The newest attempt.
     pub(crate) epoch: Epoch,
     /// Number of connections in a row that broke after a short life.
@@ -30,7 +30,7 @@ pub(crate) struct State {
     pub(crate) on: bool,
     /// Whether the user stopped the server: then only an explicit start connects it again; a call
     /// doesn't.
-    pub(crate) held: bool,
+    pub(crate) is_held: bool,
     /// When the server last lost its session.
     pub(crate) session_lost: Option<Timestamp>,
     pub(crate) phase: Phase,
@@ -77,11 +77,11 @@ pub(crate) enum Phase {
     },
 }
 
-impl State {
+impl ServerState {
     /// The initial state.
     pub(crate) fn new(enabled: bool) -> Self {
         let phase = if enabled { Phase::Stopped } else { Phase::Disabled };
-        Self { epoch: Epoch::default(), flaps: 0, on: true, held: false, session_lost: None, phase }
+        Self { epoch: Epoch::default(), flaps: 0, on: true, is_held: false, session_lost: None, phase }
     }
 
     /// The public status.
@@ -109,7 +109,7 @@ impl State {
 
 /// Why an attempt to connect failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum ConnectFailure {
     /// The server requires the user to sign in.
     #[error("the server wants you to sign in")]
     NeedsAuth {
@@ -130,11 +130,11 @@ pub(crate) enum Failure {
 
 /// Effect of a change of the settings on the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Edit {
+pub(crate) enum ConfigEdit {
     /// None.
     Cosmetic,
     /// The transport or the generation changed: reconnect.
-    Another,
+    ConnectionChanged,
     /// The server was disabled.
     SwitchedOff,
     /// The server was enabled.
@@ -146,7 +146,7 @@ pub(crate) enum Edit {
 
 /// Result of a health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pulse {
+pub(crate) enum HealthReport {
     /// Any response.
     Answered,
     /// No response while a call within its time limit is in flight.
@@ -160,7 +160,7 @@ pub(crate) enum Pulse {
 
 /// Events that a server's state machine processes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Input {
+pub(crate) enum ServerInput {
     /// MCP as a whole was switched on or off.
     Switched {
         on: bool,
@@ -174,7 +174,7 @@ pub(crate) enum Input {
     /// The user requests a new connection.
     Reconnect,
     /// The settings were edited.
-    Edited(Edit),
+    Edited(ConfigEdit),
     /// A call needs a connection.
     Wanted,
     /// The wait before the next attempt is over.
@@ -188,7 +188,7 @@ pub(crate) enum Input {
         server: ServerInfo,
     },
     /// An attempt failed.
-    AttemptFailed { epoch: Epoch, failure: Failure },
+    AttemptFailed { epoch: Epoch, failure: ConnectFailure },
     /// A connection ended without being closed by Gatehouse.
     Closed {
         epoch: Epoch,
@@ -199,7 +199,7 @@ pub(crate) enum Input {
     /// The session of a connection has expired on the server.
     SessionLost { epoch: Epoch },
     /// A health check ended.
-    Pulse { epoch: Epoch, pulse: Pulse },
+    HealthReport { epoch: Epoch, health: HealthReport },
     /// The server sent an authorization challenge on an established connection.
     Challenged {
         epoch: Epoch,
@@ -214,7 +214,7 @@ pub(crate) enum Input {
 
 /// Actions for the actor, to be executed in order.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Effect {
+pub(crate) enum ServerEffect {
     /// Set the server to enabled.
     Enable,
     /// End this attempt or connection, in whatever state it is.
@@ -225,7 +225,7 @@ pub(crate) enum Effect {
     Announce(StatusCause),
     /// Begin an attempt.
     Open(Epoch),
-    /// Send [`Input::RetryDue`] after this time.
+    /// Send [`ServerInput::RetryDue`] after this time.
     RetryAfter(Duration),
     /// Answer the calls that wait for this attempt.
     Settle,
@@ -233,15 +233,19 @@ pub(crate) enum Effect {
 
 /// External values that a transition depends on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct TransitionContext {
     pub(crate) now: Timestamp,
     /// Spread of the wait before a retry.
     pub(crate) jitter: Jitter,
 }
 
 /// Processes one input. Returns the next state and the effects, in order.
-pub(crate) fn transition(state: State, input: Input, moment: Moment) -> (State, Vec<Effect>) {
-    let mut step = Step { state, moment, effects: Vec::new() };
+pub(crate) fn transition(
+    state: ServerState,
+    input: ServerInput,
+    context: TransitionContext,
+) -> (ServerState, Vec<ServerEffect>) {
+    let mut step = TransitionStep { state, context, effects: Vec::new() };
     step.take(input);
     (step.state, step.effects)
 }

@@ -8,16 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_auth::NoSignIn;
-use gatehouse_model::server::{Builtin, Limits, Look, Origin};
+use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{Event, EventSink, Generation, ServerConfig, ServerStatus, SystemClock, Transport};
-use gatehouse_servers::{OutgoingParams, Reply, ServerDeps, ServerHandle, ServerManager, UpstreamCall};
+use gatehouse_servers::{
+    RequestParams, RpcOutcome, ServerDeps, ServerHandle, ServerManager, UpstreamRequest,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-struct Nobody;
+struct NoEvents;
 
-impl EventSink for Nobody {
+impl EventSink for NoEvents {
     fn emit(&self, _: Event) {}
 }
 
@@ -25,7 +27,7 @@ fn manager(data_dir: &Path) -> ServerManager {
     ServerManager::new(ServerDeps {
         secrets: gatehouse_store::memory(),
         tokens: Arc::new(NoSignIn),
-        events: Arc::new(Nobody),
+        events: Arc::new(NoEvents),
         clock: Arc::new(SystemClock),
         data_dir: data_dir.to_owned(),
         policy: gatehouse_servers::PolicyFile::at("/nonexistent/policy.json".into()),
@@ -41,9 +43,9 @@ fn config(name: &str, transport: Transport) -> ServerConfig {
         transport,
         enabled: true,
         autostart: false,
-        look: Look::default(),
-        limits: Limits::default(),
-        origin: Origin::User,
+        look: ServerAppearance::default(),
+        limits: ServerLimits::default(),
+        origin: ServerOrigin::User,
     }
 }
 
@@ -52,10 +54,10 @@ fn builtin(name: &str, builtin: Builtin) -> ServerConfig {
 }
 
 async fn call(handle: &ServerHandle, tool: &str, arguments: Value) -> Value {
-    let params = OutgoingParams::none()
+    let params = RequestParams::none()
         .with_text("name", tool)
         .with("arguments", serde_json::value::to_raw_value(&arguments).unwrap());
-    let call = UpstreamCall {
+    let call = UpstreamRequest {
         method: "tools/call",
         params,
         progress: None,
@@ -64,13 +66,13 @@ async fn call(handle: &ServerHandle, tool: &str, arguments: Value) -> Value {
     };
     let reply = tokio::time::timeout(Duration::from_secs(30), handle.call(call)).await.unwrap().unwrap();
     match reply {
-        Reply::Result(raw) => serde_json::from_str(raw.get()).unwrap(),
-        Reply::Error(raw) => json!({ "error": serde_json::from_str::<Value>(raw.get()).unwrap() }),
+        RpcOutcome::Result(raw) => serde_json::from_str(raw.get()).unwrap(),
+        RpcOutcome::Error(raw) => json!({ "error": serde_json::from_str::<Value>(raw.get()).unwrap() }),
     }
 }
 
 #[tokio::test]
-async fn built_in_servers_list_and_answer() {
+async fn builtin_servers_list_and_call_tools() {
     let data = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(data.path());
@@ -99,7 +101,7 @@ async fn built_in_servers_list_and_answer() {
     let counts: Vec<u32> = manager.list().iter().map(|server| server.counts.tools).collect();
     assert_eq!(counts, [2, 4, 5]);
     for server in manager.handles() {
-        assert_eq!(server.status().word(), "connected");
+        assert_eq!(server.status().as_str(), "connected");
         for tool in &server.lists().tools {
             let definition: Value = serde_json::from_str(tool.raw.get()).unwrap();
             assert_eq!(definition["inputSchema"]["type"], "object", "{}", tool.name);
@@ -113,7 +115,7 @@ async fn built_in_servers_list_and_answer() {
 }
 
 #[tokio::test]
-async fn kinds_that_cannot_be_run_say_so() {
+async fn missing_folder_fails_with_configuration_error() {
     let data = tempfile::tempdir().unwrap();
     let manager = manager(data.path());
     let transports =

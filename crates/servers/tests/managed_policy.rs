@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use gatehouse_model::server::{Limits, Look, Origin, Remote};
+use gatehouse_model::server::{Remote, ServerAppearance, ServerLimits, ServerOrigin};
 use gatehouse_model::{Generation, ServerConfig, Transport};
 use gatehouse_servers::PolicyFile;
 
@@ -14,9 +14,9 @@ fn remote(url: &str) -> ServerConfig {
         name: "r".to_owned(),
         enabled: true,
         autostart: true,
-        look: Look::default(),
-        limits: Limits::default(),
-        origin: Origin::default(),
+        look: ServerAppearance::default(),
+        limits: ServerLimits::default(),
+        origin: ServerOrigin::default(),
         transport: Transport::Auto(Remote { url: url.to_owned(), ..Remote::default() }),
     }
 }
@@ -34,7 +34,7 @@ fn forbids(list: &str, pattern: &str, url: &str) -> Option<String> {
 const EXAMPLE: &str = "https://*.example.com/*";
 
 #[test]
-fn allows_only_what_a_pattern_names() {
+fn allows_only_matching_urls() {
     for (pattern, url, allowed) in [
         (EXAMPLE, "https://a.example.com/mcp", true),
         (EXAMPLE, "https://a.b.example.com/", true),
@@ -99,7 +99,7 @@ fn allows_only_what_a_pattern_names() {
 }
 
 #[test]
-fn denies_an_address_however_it_is_written() {
+fn denies_url_in_every_notation() {
     for (pattern, url, denied) in [
         ("https://evil.example/*", "https://evil.example/mcp", true),
         ("https://evil.example/*", "https://EVIL.example./mcp", true),
@@ -128,7 +128,7 @@ fn denies_an_address_however_it_is_written() {
 }
 
 #[test]
-fn a_pattern_that_cannot_be_read_forbids_everything() {
+fn invalid_pattern_denies_everything() {
     for pattern in [
         "",
         "*",

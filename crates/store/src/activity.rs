@@ -20,17 +20,17 @@ use rusqlite::{Connection, params_from_iter};
 use crate::database;
 use crate::error::StoreError;
 
+mod full_text;
 mod programs;
-mod used;
-mod words;
+mod usage;
 mod writer;
 
-use writer::{Message, Writer};
+use writer::{CallRecordWriter, WriterMessage};
 
 /// Maximum number of records queued for the writer.
 const INBOX: usize = 16 * 1024;
 /// Maximum number of records per query.
-const LIST_MOST: u32 = 10_000;
+const MAX_LIST_RECORDS: u32 = 10_000;
 
 /// How many call records are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Retention {
 
     /// Retention from the settings.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         let age = Duration::from_secs(u64::from(settings.activity_days) * 24 * 3600);
         Self { age, calls: u64::from(settings.activity_calls) }
     }
@@ -55,16 +55,16 @@ impl Retention {
 
 impl Default for Retention {
     fn default() -> Self {
-        Self::of(&Settings::default())
+        Self::from_settings(&Settings::default())
     }
 }
 
 /// The call records.
 pub struct Activity {
-    inbox: Option<SyncSender<Message>>,
+    inbox: Option<SyncSender<WriterMessage>>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
-    lost: Arc<AtomicU64>,
+    dropped_count: Arc<AtomicU64>,
 }
 
 impl Activity {
@@ -73,26 +73,26 @@ impl Activity {
         retention: Retention,
         clock: Arc<dyn gatehouse_model::Clock>,
     ) -> Result<Self, StoreError> {
-        let connection = database::open(path, database::ACTIVITY_STEPS)?;
+        let connection = database::open(path, database::ACTIVITY_MIGRATIONS)?;
         let reader = Mutex::new(database::connect(path)?);
-        let lost = Arc::new(AtomicU64::new(0));
+        let dropped_count = Arc::new(AtomicU64::new(0));
         let (inbox, messages) = sync_channel(INBOX);
-        let writer = Writer::new(connection, retention, clock, Arc::clone(&lost))?;
+        let writer = CallRecordWriter::new(connection, retention, clock, Arc::clone(&dropped_count))?;
         let writer = std::thread::Builder::new()
             .name("call-records".to_owned())
             .spawn(move || writer.run(&messages))
             .map_err(StoreError::io("The writer of call records cannot be started"))?;
-        Ok(Self { inbox: Some(inbox), writer: Some(writer), reader, lost })
+        Ok(Self { inbox: Some(inbox), writer: Some(writer), reader, dropped_count })
     }
 
     /// Queues a record. Never blocks: if the queue is full, the record is dropped and counted in
-    /// [`Activity::lost`].
+    /// [`Activity::dropped_count`].
     pub fn record(&self, record: CallRecord) {
         let Some(inbox) = &self.inbox else { return };
-        match inbox.try_send(Message::Record(Box::new(record))) {
+        match inbox.try_send(WriterMessage::Record(Box::new(record))) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+                if self.dropped_count.fetch_add(1, Ordering::Relaxed) == 0 {
                     tracing::warn!("call records come faster than the disk takes them; some are dropped");
                 }
             }
@@ -103,14 +103,14 @@ impl Activity {
     /// message is queued, not until it was handled.
     pub fn keep(&self, retention: Retention) {
         let Some(inbox) = &self.inbox else { return };
-        if inbox.send(Message::Keep(retention)).is_err() {
+        if inbox.send(WriterMessage::Keep(retention)).is_err() {
             tracing::warn!("the writer of call records ended early");
         }
     }
 
     /// Number of records that were dropped since the store was opened.
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+    pub fn dropped_count(&self) -> u64 {
+        self.dropped_count.load(Ordering::Relaxed)
     }
 
     /// Matching records, newest first. Blocks on the disk. Records of the last 200 ms may be missing.
@@ -134,7 +134,7 @@ impl Activity {
         let Some(inbox) = &self.inbox else { return };
         let (done, wait) = sync_channel(1);
         // If the writer has ended, nothing is left to write.
-        if inbox.send(Message::Flush(done)).is_ok() && wait.recv().is_err() {
+        if inbox.send(WriterMessage::Flush(done)).is_ok() && wait.recv().is_err() {
             tracing::warn!("the writer of call records ended early");
         }
     }
@@ -163,7 +163,7 @@ fn query(filter: &CallFilter) -> (String, Vec<Value>) {
     let mut sql = String::from("SELECT calls.record FROM calls");
     let (mut wheres, mut values) = (Vec::new(), Vec::new());
     let mut id = "calls.id";
-    if let Some(words) = filter.text.as_deref().and_then(words::query) {
+    if let Some(words) = filter.text.as_deref().and_then(full_text::query) {
         // The full-text index must be the outer loop: it returns rows in order of id and stops at the limit.
         sql = String::from(
             "SELECT calls.record FROM calls_text CROSS JOIN calls ON calls.id = calls_text.rowid",
@@ -198,6 +198,6 @@ fn query(filter: &CallFilter) -> (String, Vec<Value>) {
         sql.push_str(&wheres.join(" AND "));
     }
     sql.push_str(&format!(" ORDER BY {id} DESC LIMIT ?"));
-    values.push(Value::Integer(i64::from(filter.limit.unwrap_or(100).min(LIST_MOST))));
+    values.push(Value::Integer(i64::from(filter.limit.unwrap_or(100).min(MAX_LIST_RECORDS))));
     (sql, values)
 }

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 use crate::error::SecretError;
-use crate::sealed::{SealPlace, keyed};
+use crate::sealed::{SealContext, hmac_with_key};
 use crate::secrets::{SecretKey, SecretStore};
 use crate::store::Owner;
 
@@ -40,7 +40,7 @@ impl ControlKey {
     /// Derives a key. Both kinds of secrets have 256 random bits, so no slow key derivation is needed.
     fn derive(purpose: &[u8], secret: &Secret) -> Self {
         let digest = Zeroizing::new(<[u8; 32]>::from(Sha256::digest(secret.reveal().as_bytes())));
-        let mut mac = keyed(&digest);
+        let mut mac = hmac_with_key(&digest);
         mac.update(purpose);
         // The SHA-256 of a token is stored in the clear, so it can't be the only input: the secret itself is
         // included.
@@ -57,7 +57,7 @@ pub struct ControlKeys {
 }
 
 impl ControlKeys {
-    pub(crate) fn new(place: &SealPlace) -> Self {
+    pub(crate) fn new(place: &SealContext) -> Self {
         Self { secrets: Arc::clone(&place.secrets), folder: place.folder().to_owned(), owner: place.owner }
     }
 
@@ -66,7 +66,7 @@ impl ControlKeys {
     /// # Errors
     /// When the secret store doesn't answer, or the stored value isn't a key.
     pub fn operator(&self) -> Result<Option<ControlKey>, SecretError> {
-        self.get(&self.operators())
+        self.get(&self.operator_key_name())
     }
 
     /// Stores the operator's key, replacing the previous one.
@@ -74,7 +74,7 @@ impl ControlKeys {
     /// # Errors
     /// When the secret store refuses.
     pub fn keep_operator(&self, key: &ControlKey) -> Result<(), SecretError> {
-        self.secrets.set(&self.operators(), &text(key))
+        self.secrets.set(&self.operator_key_name(), &text(key))
     }
 
     /// The key of the client whose token has this SHA-256 (hexadecimal).
@@ -82,7 +82,7 @@ impl ControlKeys {
     /// # Errors
     /// When the secret store doesn't answer, or the stored value isn't a key.
     pub fn client(&self, token_sha256: &str) -> Result<Option<ControlKey>, SecretError> {
-        self.get(&self.clients(token_sha256))
+        self.get(&self.client_key_name(token_sha256))
     }
 
     /// Stores the key of a client.
@@ -90,7 +90,7 @@ impl ControlKeys {
     /// # Errors
     /// When the secret store refuses.
     pub fn keep_client(&self, token_sha256: &str, key: &ControlKey) -> Result<(), SecretError> {
-        self.secrets.set(&self.clients(token_sha256), &text(key))
+        self.secrets.set(&self.client_key_name(token_sha256), &text(key))
     }
 
     /// Deletes the key of a client.
@@ -98,15 +98,15 @@ impl ControlKeys {
     /// # Errors
     /// When the secret store refuses.
     pub fn forget_client(&self, token_sha256: &str) -> Result<(), SecretError> {
-        self.secrets.delete(&self.clients(token_sha256))
+        self.secrets.delete(&self.client_key_name(token_sha256))
     }
 
-    fn operators(&self) -> SecretKey {
-        SecretKey::new("control", &self.folder, &format!("operator/{}", self.owner.word()))
+    fn operator_key_name(&self) -> SecretKey {
+        SecretKey::new("control", &self.folder, &format!("operator/{}", self.owner.as_str()))
     }
 
-    fn clients(&self, token_sha256: &str) -> SecretKey {
-        SecretKey::new("control", &self.folder, &format!("client/{}/{token_sha256}", self.owner.word()))
+    fn client_key_name(&self, token_sha256: &str) -> SecretKey {
+        SecretKey::new("control", &self.folder, &format!("client/{}/{token_sha256}", self.owner.as_str()))
     }
 
     fn get(&self, key: &SecretKey) -> Result<Option<ControlKey>, SecretError> {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_of_one_secret_and_one_purpose() {
+    fn control_keys_depend_on_secret_and_purpose() {
         let (one, other) = (Secret::new("one"), Secret::new("other"));
         let key = ControlKey::of_operator_key(&one);
         assert_eq!(key.bytes(), ControlKey::of_operator_key(&one).bytes());

@@ -9,30 +9,30 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::data_folder;
 use crate::error::StoreError;
-use crate::folder;
 
 pub(crate) const LEDGER: &str = "ledger.db";
 pub(crate) const ACTIVITY: &str = "activity.db";
 
 /// One schema migration. The steps are applied in order, each once.
-pub(crate) type Step = &'static str;
+pub(crate) type SqlMigration = &'static str;
 
 /// Opens a database, makes it owner-only, and migrates it to the current schema.
-pub(crate) fn open(path: &Path, steps: &[Step]) -> Result<Connection, StoreError> {
-    folder::touch(path)?;
+pub(crate) fn open(path: &Path, migrations: &[SqlMigration]) -> Result<Connection, StoreError> {
+    data_folder::create_owner_only(path)?;
     let mut connection = connect(path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let shape: usize =
         transaction.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))? as usize;
-    if shape > steps.len() {
-        return Err(newer(path));
+    if shape > migrations.len() {
+        return Err(newer_version_error(path));
     }
-    for step in &steps[shape..] {
+    for step in &migrations[shape..] {
         transaction.execute_batch(step)?;
     }
-    transaction.pragma_update(None, "user_version", u32::try_from(steps.len()).unwrap_or(u32::MAX))?;
+    transaction.pragma_update(None, "user_version", u32::try_from(migrations.len()).unwrap_or(u32::MAX))?;
     transaction.commit()?;
     Ok(connection)
 }
@@ -50,17 +50,20 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-fn newer(path: &Path) -> StoreError {
-    use gatehouse_model::{ErrorCode, Problem};
+fn newer_version_error(path: &Path) -> StoreError {
+    use gatehouse_model::{ErrorCode, UserError};
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     StoreError::Config(
-        Problem::new(ErrorCode::NewerVersion, format!("{name} was written by a newer version of Gatehouse."))
-            .todo("Update Gatehouse, or use another data folder."),
+        UserError::new(
+            ErrorCode::NewerVersion,
+            format!("{name} was written by a newer version of Gatehouse."),
+        )
+        .with_hint("Update Gatehouse, or use another data folder."),
     )
 }
 
 /// Schema of `ledger.db`.
-pub(crate) const LEDGER_STEPS: &[Step] = &[
+pub(crate) const LEDGER_MIGRATIONS: &[SqlMigration] = &[
     "
 CREATE TABLE sealed (
     name    TEXT PRIMARY KEY,
@@ -118,7 +121,7 @@ CREATE TABLE kept_secrets (
 
 /// Schema of `activity.db`. The row id of a call starts with its time, so that ids sort by time, also in the
 /// full-text index.
-pub(crate) const ACTIVITY_STEPS: &[Step] = &[
+pub(crate) const ACTIVITY_MIGRATIONS: &[SqlMigration] = &[
     "
 CREATE TABLE calls (
     id     INTEGER PRIMARY KEY,

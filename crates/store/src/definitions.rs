@@ -10,11 +10,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::StoreError;
 
 /// Tool definitions, each stored once. All calls block on the disk.
-pub struct Definitions {
+pub struct DefinitionStore {
     ledger: Arc<Mutex<Connection>>,
 }
 
-impl Definitions {
+impl DefinitionStore {
     pub(crate) fn new(ledger: Arc<Mutex<Connection>>) -> Self {
         Self { ledger }
     }

@@ -2,7 +2,7 @@
 //!
 //! No message here ever contains a secret or the content of a sealed record.
 
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 
 /// Why something couldn't be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum StoreError {
     Seal(#[from] SealError),
     /// A settings file can't be used or changed as it is. Also for a name that is taken or invalid.
     #[error(transparent)]
-    Config(Problem),
+    Config(UserError),
     /// The operating system provides no random numbers.
     #[error("The system gave no random bytes: {0}")]
     Random(String),
@@ -103,54 +103,55 @@ pub enum SecretError {
     Refused { reason: String },
 }
 
-impl From<SecretError> for Problem {
+impl From<SecretError> for UserError {
     fn from(error: SecretError) -> Self {
         let what = error.to_string();
         match error {
-            SecretError::Unavailable { .. } => Problem::new(ErrorCode::SecretsUnavailable, what)
-                .todo("Start a keychain service, or use a vault with a passphrase."),
+            SecretError::Unavailable { .. } => UserError::new(ErrorCode::SecretsUnavailable, what)
+                .with_hint("Start a keychain service, or use a vault with a passphrase."),
             SecretError::Locked => {
-                Problem::new(ErrorCode::SecretsUnavailable, what).todo("Unlock it and try again.")
+                UserError::new(ErrorCode::SecretsUnavailable, what).with_hint("Unlock it and try again.")
             }
             SecretError::WrongPassphrase => {
-                Problem::new(ErrorCode::SecretsUnavailable, what).todo("Enter the passphrase again.")
+                UserError::new(ErrorCode::SecretsUnavailable, what).with_hint("Enter the passphrase again.")
             }
-            SecretError::Damaged { .. } => Problem::new(ErrorCode::SecretsUnavailable, what)
-                .todo("Put a backup of the vault in its place, or remove it to begin with an empty one."),
+            SecretError::Damaged { .. } => UserError::new(ErrorCode::SecretsUnavailable, what).with_hint(
+                "Put a backup of the vault in its place, or remove it to begin with an empty one.",
+            ),
             SecretError::NewerVersion => {
-                Problem::new(ErrorCode::NewerVersion, what).todo("Update Gatehouse.")
+                UserError::new(ErrorCode::NewerVersion, what).with_hint("Update Gatehouse.")
             }
-            SecretError::Refused { .. } => Problem::new(ErrorCode::SecretsUnavailable, what),
+            SecretError::Refused { .. } => UserError::new(ErrorCode::SecretsUnavailable, what),
         }
     }
 }
 
-impl From<SealError> for Problem {
+impl From<SealError> for UserError {
     fn from(error: SealError) -> Self {
         let what = error.to_string();
         match error {
-            SealError::Locked { .. } => Problem::new(ErrorCode::SecretsUnavailable, what)
-                .todo("Unlock the keychain; until then nothing that was allowed before counts."),
-            SealError::Unreadable { .. } => Problem::new(ErrorCode::Storage, what),
+            SealError::Locked { .. } => UserError::new(ErrorCode::SecretsUnavailable, what)
+                .with_hint("Unlock the keychain; until then nothing that was allowed before counts."),
+            SealError::Unreadable { .. } => UserError::new(ErrorCode::Storage, what),
             SealError::MissingKey { .. }
             | SealError::BadMac { .. }
             | SealError::OldCopy { .. }
-            | SealError::Gone { .. } => Problem::new(ErrorCode::Storage, what)
-                .todo("Nothing that was allowed before counts; allow again what you want to keep."),
+            | SealError::Gone { .. } => UserError::new(ErrorCode::Storage, what)
+                .with_hint("Nothing that was allowed before counts; allow again what you want to keep."),
         }
     }
 }
 
-impl From<StoreError> for Problem {
+impl From<StoreError> for UserError {
     fn from(error: StoreError) -> Self {
         let what = error.to_string();
         match error {
-            StoreError::DataFolderInUse { .. } => Problem::new(ErrorCode::DataFolderInUse, what)
-                .todo("Close the other one, or use another data folder."),
-            StoreError::Io { .. } => Problem::new(ErrorCode::Storage, what)
-                .todo("Check that the disk is not full and the data folder is yours."),
-            StoreError::Database(_) | StoreError::Encoding(_) => Problem::new(ErrorCode::Storage, what),
-            StoreError::Random(_) => Problem::new(ErrorCode::Internal, what),
+            StoreError::DataFolderInUse { .. } => UserError::new(ErrorCode::DataFolderInUse, what)
+                .with_hint("Close the other one, or use another data folder."),
+            StoreError::Io { .. } => UserError::new(ErrorCode::Storage, what)
+                .with_hint("Check that the disk is not full and the data folder is yours."),
+            StoreError::Database(_) | StoreError::Encoding(_) => UserError::new(ErrorCode::Storage, what),
+            StoreError::Random(_) => UserError::new(ErrorCode::Internal, what),
             StoreError::Secret(inner) => inner.into(),
             StoreError::Seal(inner) => inner.into(),
             StoreError::Config(inner) => inner,

@@ -11,10 +11,10 @@
 mod activity;
 mod audit;
 mod control_keys;
+mod data_folder;
 mod database;
 mod definitions;
 mod error;
-mod folder;
 mod sealed;
 mod secrets;
 mod servers_file;
@@ -23,13 +23,13 @@ mod store;
 pub use activity::{Activity, Retention};
 pub use audit::{Audit, AuditFormat};
 pub use control_keys::{ControlKey, ControlKeys};
-pub use definitions::Definitions;
+pub use data_folder::prepare as prepare_folder;
+pub use definitions::DefinitionStore;
 pub use error::{SealError, SecretError, StoreError};
-pub use folder::prepare as prepare_folder;
 pub use gatehouse_model::record::AuditVerdict;
 pub use sealed::Sealed;
 pub use secrets::{
-    SecretKey, SecretKind, SecretStore, generations, has_vault, make_vault, memory, open_keychain,
+    SecretKey, SecretStore, SecretStoreKind, generations, has_vault, make_vault, memory, open_keychain,
     open_vault, unlock_vault, vault_file,
 };
 pub use servers_file::{HandEdit, LoadedServers, ServersFile, WatchGuard, check_server_name, is_secret_name};

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::error::{SealError, SecretError, StoreError};
-use crate::secrets::{SecretKey, SecretKind, SecretStore};
+use crate::secrets::{SecretKey, SecretStore, SecretStoreKind};
 use crate::store::Owner;
 
 /// A record that is only trusted with a valid seal. All calls block on the disk and on the secret store.
@@ -30,13 +30,13 @@ pub struct Sealed<T> {
     record: String,
     key: SecretKey,
     /// Serializes loads and saves, so that the database isn't locked while a keychain call takes its time.
-    turn: Mutex<()>,
+    io_lock: Mutex<()>,
     content: PhantomData<fn() -> T>,
 }
 
 /// Where the seals of one data folder and one owner are stored.
 #[derive(Clone)]
-pub(crate) struct SealPlace {
+pub(crate) struct SealContext {
     pub(crate) ledger: Arc<Mutex<Connection>>,
     pub(crate) secrets: Arc<dyn SecretStore>,
     pub(crate) owner: Owner,
@@ -45,7 +45,7 @@ pub(crate) struct SealPlace {
     folder: String,
 }
 
-impl SealPlace {
+impl SealContext {
     pub(crate) fn new(
         dir: &Path,
         owner: Owner,
@@ -70,25 +70,26 @@ impl SealPlace {
     /// # Errors
     /// When the secret store does not answer, or keeps something else there.
     pub(crate) fn row_key(&self, table: &str) -> Result<Option<RowKey>, SecretError> {
-        let kept = Kept::read(&*self.secrets, &self.row_key_name(table))?;
+        let kept = SealSecret::read(&*self.secrets, &self.row_key_name(table))?;
         Ok(kept.map(|kept| RowKey(kept.key)))
     }
 
     /// The same; made where there is none. One caller at a time for each table.
     ///
     /// # Errors
-    /// As [`SealPlace::row_key`]; also when the system gives no random bytes.
+    /// As [`SealContext::row_key`]; also when the system gives no random bytes.
     pub(crate) fn row_key_or_new(&self, table: &str) -> Result<RowKey, SecretError> {
         if let Some(key) = self.row_key(table)? {
             return Ok(key);
         }
-        let fresh = Kept::fresh().map_err(|error| SecretError::Refused { reason: error.to_string() })?;
+        let fresh =
+            SealSecret::fresh().map_err(|error| SecretError::Refused { reason: error.to_string() })?;
         fresh.write(&*self.secrets, &self.row_key_name(table))?;
         Ok(RowKey(fresh.key))
     }
 
     fn row_key_name(&self, table: &str) -> SecretKey {
-        self.key(&format!("{table}/{}", self.owner.word()))
+        self.key(&format!("{table}/{}", self.owner.as_str()))
     }
 }
 
@@ -103,12 +104,12 @@ impl RowKey {
     }
 
     /// Whether a MAC is that of a row with these columns.
-    pub(crate) fn fits(&self, columns: &[&str], mac: &[u8]) -> bool {
+    pub(crate) fn is_mac_valid(&self, columns: &[&str], mac: &[u8]) -> bool {
         self.hmac(columns).verify_slice(mac).is_ok()
     }
 
     fn hmac(&self, columns: &[&str]) -> Hmac<Sha256> {
-        let mut mac = keyed(&self.0);
+        let mut mac = hmac_with_key(&self.0);
         mac.update(b"gatehouse sealed row 1");
         for column in columns {
             mac.update(&(column.len() as u64).to_be_bytes());
@@ -119,14 +120,14 @@ impl RowKey {
 }
 
 /// What the secret store keeps for one record; for the rows of a table the counter stays 0.
-struct Kept {
+struct SealSecret {
     key: Zeroizing<[u8; 32]>,
     counter: u64,
 }
 
-impl Kept {
+impl SealSecret {
     fn fresh() -> Result<Self, StoreError> {
-        Ok(Self { key: Zeroizing::new(crate::store::random()?), counter: 0 })
+        Ok(Self { key: Zeroizing::new(crate::store::random_bytes()?), counter: 0 })
     }
 
     fn read(secrets: &dyn SecretStore, name: &SecretKey) -> Result<Option<Self>, SecretError> {
@@ -145,26 +146,26 @@ impl Kept {
 }
 
 /// What the database keeps for one record.
-struct Row {
+struct SealedRow {
     counter: u64,
     body: Vec<u8>,
     mac: Vec<u8>,
 }
 
 impl<T: Serialize + DeserializeOwned> Sealed<T> {
-    pub(crate) fn new(place: &SealPlace, what: &str) -> Self {
+    pub(crate) fn new(place: &SealContext, what: &str) -> Self {
         // Seals of a memory store are lost with it. They have names of their own, so that they don't conflict
         // with persistent ones.
         let record = match place.secrets.kind() {
-            SecretKind::Memory => format!("{what}/{}/memory", place.owner.word()),
-            SecretKind::Keychain | SecretKind::Vault => format!("{what}/{}", place.owner.word()),
+            SecretStoreKind::Memory => format!("{what}/{}/memory", place.owner.as_str()),
+            SecretStoreKind::Keychain | SecretStoreKind::Vault => format!("{what}/{}", place.owner.as_str()),
         };
         Self {
             ledger: Arc::clone(&place.ledger),
             secrets: Arc::clone(&place.secrets),
             key: place.key(&record),
             record,
-            turn: Mutex::new(()),
+            io_lock: Mutex::new(()),
             content: PhantomData,
         }
     }
@@ -175,16 +176,17 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
     /// When it exists and is rejected, or can't be verified. The caller must then act as if it granted
     /// nothing.
     pub fn load(&self) -> Result<Option<T>, SealError> {
-        let _turn = self.turn.lock();
-        let row = self.row().map_err(|e| self.unreadable(&e.to_string()))?;
-        let kept = self.kept().map_err(|cause| self.locked(cause))?;
-        let Some((row, kept)) = self.pair(row, kept)? else {
+        let _guard = self.io_lock.lock();
+        let row = self.load_row().map_err(|e| self.unreadable(&e.to_string()))?;
+        let kept = self.load_seal_secret().map_err(|cause| self.locked(cause))?;
+        let Some((row, kept)) = self.match_stores(row, kept)? else {
             return Ok(None);
         };
         if row.counter != kept.counter {
             // The save that wrote this body was interrupted. Complete it, so that the previous copy counts as
             // old.
-            self.keep(&Kept { key: kept.key, counter: row.counter }).map_err(|cause| self.locked(cause))?;
+            self.store_seal_secret(&SealSecret { key: kept.key, counter: row.counter })
+                .map_err(|cause| self.locked(cause))?;
         }
         serde_json::from_slice(&row.body).map(Some).map_err(|e| self.unreadable(&e.to_string()))
     }
@@ -196,9 +198,9 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
     /// [`StoreError::Seal`] if the existing record is rejected; otherwise when the disk or the secret store
     /// refuses.
     pub fn save(&self, content: &T) -> Result<(), StoreError> {
-        let _turn = self.turn.lock();
-        self.pair(self.row()?, self.kept()?)?;
-        self.put(content)
+        let _guard = self.io_lock.lock();
+        self.match_stores(self.load_row()?, self.load_seal_secret()?)?;
+        self.write_sealed(content)
     }
 
     /// As [`Self::save`], but also replaces a record that is rejected. Only for actions of the user, since it
@@ -206,39 +208,39 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
     ///
     /// # Errors
     /// When the disk or the secret store refuses.
-    pub fn save_anew(&self, content: &T) -> Result<(), StoreError> {
-        let _turn = self.turn.lock();
-        self.put(content)
+    pub fn overwrite(&self, content: &T) -> Result<(), StoreError> {
+        let _guard = self.io_lock.lock();
+        self.write_sealed(content)
     }
 
-    fn put(&self, content: &T) -> Result<(), StoreError> {
+    fn write_sealed(&self, content: &T) -> Result<(), StoreError> {
         let body = serde_json::to_vec(content)?;
-        let before = self.row()?;
-        let mut kept = match self.kept()? {
+        let before = self.load_row()?;
+        let mut kept = match self.load_seal_secret()? {
             Some(kept) => kept,
             None => {
-                let fresh = Kept::fresh()?;
-                self.keep(&fresh)?;
+                let fresh = SealSecret::fresh()?;
+                self.store_seal_secret(&fresh)?;
                 fresh
             }
         };
         let settled = match &before {
-            Some(row) => row.counter == kept.counter && self.fits(row, &kept.key),
+            Some(row) => row.counter == kept.counter && self.is_mac_valid(row, &kept.key),
             None => kept.counter == 0,
         };
         if !settled {
             // A body with the next counter may exist already, so that counter is skipped.
             kept.counter = kept.counter.saturating_add(1);
-            self.keep(&kept)?;
+            self.store_seal_secret(&kept)?;
         }
         let next = kept.counter.saturating_add(1);
         let mac = self.mac(&kept.key, next, &body).to_vec();
-        self.write(&Row { counter: next, body, mac })?;
+        self.write(&SealedRow { counter: next, body, mac })?;
         kept.counter = next;
-        if let Err(error) = self.keep(&kept) {
+        if let Err(error) = self.store_seal_secret(&kept) {
             let undone = match &before {
                 Some(row) => self.write(row),
-                None => self.erase(),
+                None => self.delete_row(),
             };
             if let Err(second) = undone {
                 tracing::error!(record = %self.record, error = %second, "a failed save could not be undone");
@@ -249,17 +251,21 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
     }
 
     /// Verifies that the two parts match; `None` if nothing was ever sealed.
-    fn pair(&self, row: Option<Row>, kept: Option<Kept>) -> Result<Option<(Row, Kept)>, SealError> {
+    fn match_stores(
+        &self,
+        row: Option<SealedRow>,
+        kept: Option<SealSecret>,
+    ) -> Result<Option<(SealedRow, SealSecret)>, SealError> {
         let record = || self.record.clone();
         let (row, kept) = match (row, kept) {
             (None, None) => return Ok(None),
             (None, Some(kept)) if kept.counter == 0 => return Ok(None),
             (None, Some(_)) => return Err(SealError::Gone { record: record() }),
-            (Some(_), None) if self.secrets.kind() == SecretKind::Memory => return Ok(None),
+            (Some(_), None) if self.secrets.kind() == SecretStoreKind::Memory => return Ok(None),
             (Some(_), None) => return Err(SealError::MissingKey { record: record() }),
             (Some(row), Some(kept)) => (row, kept),
         };
-        if !self.fits(&row, &kept.key) {
+        if !self.is_mac_valid(&row, &kept.key) {
             return Err(SealError::BadMac { record: record() });
         }
         if row.counter == kept.counter || row.counter == kept.counter.saturating_add(1) {
@@ -269,7 +275,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
         }
     }
 
-    fn row(&self) -> rusqlite::Result<Option<Row>> {
+    fn load_row(&self) -> rusqlite::Result<Option<SealedRow>> {
         self.ledger
             .lock()
             .prepare_cached("SELECT counter, body, mac FROM sealed WHERE name = ?1")?
@@ -279,12 +285,12 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
                     Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes().unwrap_or_default().to_vec())
                 };
                 let counter = row.get_ref(0)?.as_i64().ok().and_then(|counter| u64::try_from(counter).ok());
-                Ok(Row { counter: counter.unwrap_or(u64::MAX), body: bytes(1)?, mac: bytes(2)? })
+                Ok(SealedRow { counter: counter.unwrap_or(u64::MAX), body: bytes(1)?, mac: bytes(2)? })
             })
             .optional()
     }
 
-    fn write(&self, row: &Row) -> Result<(), StoreError> {
+    fn write(&self, row: &SealedRow) -> Result<(), StoreError> {
         let counter = i64::try_from(row.counter).unwrap_or(i64::MAX);
         self.ledger
             .lock()
@@ -295,20 +301,20 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
         Ok(())
     }
 
-    fn erase(&self) -> Result<(), StoreError> {
+    fn delete_row(&self) -> Result<(), StoreError> {
         self.ledger.lock().execute("DELETE FROM sealed WHERE name = ?1", [&self.record])?;
         Ok(())
     }
 
-    fn kept(&self) -> Result<Option<Kept>, SecretError> {
-        Kept::read(&*self.secrets, &self.key)
+    fn load_seal_secret(&self) -> Result<Option<SealSecret>, SecretError> {
+        SealSecret::read(&*self.secrets, &self.key)
     }
 
-    fn keep(&self, kept: &Kept) -> Result<(), SecretError> {
+    fn store_seal_secret(&self, kept: &SealSecret) -> Result<(), SecretError> {
         kept.write(&*self.secrets, &self.key)
     }
 
-    fn fits(&self, row: &Row, key: &[u8; 32]) -> bool {
+    fn is_mac_valid(&self, row: &SealedRow, key: &[u8; 32]) -> bool {
         self.hmac(key, row.counter, &row.body).verify_slice(&row.mac).is_ok()
     }
 
@@ -317,7 +323,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
     }
 
     fn hmac(&self, key: &[u8; 32], counter: u64, body: &[u8]) -> Hmac<Sha256> {
-        let mut mac = keyed(key);
+        let mut mac = hmac_with_key(key);
         mac.update(b"gatehouse sealed record 1");
         mac.update(&(self.record.len() as u64).to_be_bytes());
         mac.update(self.record.as_bytes());
@@ -336,7 +342,7 @@ impl<T: Serialize + DeserializeOwned> Sealed<T> {
 }
 
 /// HMAC-SHA256 with this key, which is padded with zeros to the block length (RFC 2104).
-pub(crate) fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
+pub(crate) fn hmac_with_key(key: &[u8; 32]) -> Hmac<Sha256> {
     let mut block = Zeroizing::new([0; 64]);
     block[..32].copy_from_slice(key);
     Hmac::new((&*block).into())

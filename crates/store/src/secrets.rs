@@ -48,7 +48,7 @@ pub trait SecretStore: Send + Sync {
     /// When the store is locked or doesn't answer.
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError>;
 
-    fn kind(&self) -> SecretKind;
+    fn kind(&self) -> SecretStoreKind;
 
     /// Changes the passphrase. Durable on return; after an error the old one stays valid.
     ///
@@ -62,7 +62,7 @@ pub trait SecretStore: Send + Sync {
 
 /// The kinds of secret stores (AUTH-8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SecretKind {
+pub enum SecretStoreKind {
     /// The system's keychain.
     Keychain,
     /// An encrypted file with a passphrase.
@@ -71,10 +71,10 @@ pub enum SecretKind {
     Memory,
 }
 
-impl SecretKind {
+impl SecretStoreKind {
     /// `keychain`, `vault` or `memory`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Keychain => "keychain",
             Self::Vault => "vault",
@@ -110,14 +110,14 @@ impl SecretKey {
     /// Key of a secret in a server's configuration, bound to the identity of the server (SRV-16) and the
     /// field that it may be used in, for example `env/API_KEY` or `headers/Authorization` (PERM-16).
     #[must_use]
-    pub fn bound(to: &ServerBinding, field: &str) -> Self {
+    pub fn for_server_field(to: &ServerBinding, field: &str) -> Self {
         Self::new(SERVER, &owner(to), field)
     }
 
     /// The key that older versions used, without the server's identity. Only used for deletion, never to read
     /// a secret.
     #[must_use]
-    pub fn bound_before_identity(to: &ServerBinding, field: &str) -> Self {
+    pub fn for_field_before_identity(to: &ServerBinding, field: &str) -> Self {
         Self::new(SERVER, &owner_before_identity(to), field)
     }
 
@@ -188,7 +188,7 @@ pub fn open_keychain() -> Result<Arc<dyn SecretStore>, SecretError> {
 /// [`SecretError::Damaged`] or [`SecretError::NewerVersion`] for a vault that no passphrase can open, and
 /// [`SecretError::Refused`] when the disk refuses.
 pub fn has_vault(dir: &Path) -> Result<bool, SecretError> {
-    vault::is_there(dir)
+    vault::vault_exists(dir)
 }
 
 /// Path of the vault in a data folder, whether or not it exists.
@@ -214,8 +214,8 @@ pub fn unlock_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretSto
 /// [`SecretError::Refused`] if the passphrase has fewer than 8 characters, if a vault exists, even a damaged
 /// one, and when the disk refuses.
 pub fn make_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore>, SecretError> {
-    vault::check_new(passphrase)?;
-    match vault::is_there(dir) {
+    vault::validate_new_passphrase(passphrase)?;
+    match vault::vault_exists(dir) {
         Ok(false) => {
             vault::Vault::create(dir, passphrase).map(|vault| Arc::new(vault) as Arc<dyn SecretStore>)
         }
@@ -253,19 +253,19 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_key_names_what_the_server_is_and_the_field() {
+    fn server_field_key_contains_binding_and_field() {
         let bound = |generation, identity: &str| ServerBinding {
             server: "srv-1".into(),
             generation: Generation(generation),
             identity: identity.into(),
         };
-        let key = SecretKey::bound(&bound(2, "i"), "env/API_KEY");
+        let key = SecretKey::for_server_field(&bound(2, "i"), "env/API_KEY");
         assert_eq!(key.account(), "server|srv-1@2#i|env/API_KEY");
-        let older = SecretKey::bound_before_identity(&bound(2, "i"), "env/API_KEY");
+        let older = SecretKey::for_field_before_identity(&bound(2, "i"), "env/API_KEY");
         assert_eq!(older.account(), "server|srv-1@2|env/API_KEY");
-        assert_ne!(key, SecretKey::bound(&bound(3, "i"), "env/API_KEY"));
-        assert_ne!(key, SecretKey::bound(&bound(2, "j"), "env/API_KEY"));
-        assert_ne!(key, SecretKey::bound(&bound(2, "i"), "env/OTHER"));
+        assert_ne!(key, SecretKey::for_server_field(&bound(3, "i"), "env/API_KEY"));
+        assert_ne!(key, SecretKey::for_server_field(&bound(2, "j"), "env/API_KEY"));
+        assert_ne!(key, SecretKey::for_server_field(&bound(2, "i"), "env/OTHER"));
         let sign_in = SecretKey::sign_in(&bound(2, "i"), "registration");
         assert_eq!(sign_in.account(), "sign-in|srv-1@2#i|registration");
         let older = SecretKey::sign_in_before_identity(&bound(2, "i"), "registration");

@@ -7,14 +7,14 @@
 
 use std::path::{Path, PathBuf};
 
-use gatehouse_model::ask::ConfigChangeAsk;
-use gatehouse_model::{ErrorCode, Problem, ServerConfig, ServerId};
+use gatehouse_model::approval::ConfigChangeRequest;
+use gatehouse_model::{ErrorCode, ServerConfig, ServerId, UserError};
 use parking_lot::Mutex;
 
+use crate::data_folder;
 use crate::error::{SealError, StoreError};
-use crate::folder;
 use crate::sealed::Sealed;
-use crate::store::random;
+use crate::store::random_bytes;
 
 mod changes;
 mod compose;
@@ -26,9 +26,9 @@ mod name;
 mod spelling;
 mod watch;
 
-use document::{Document, Unusable};
-use merge::Merged;
-use watch::Seen;
+use document::{InvalidDocument, ServersDocument};
+use merge::MergedServers;
+use watch::KnownContent;
 
 pub use changes::is_secret_name;
 pub use name::check_server_name;
@@ -42,9 +42,9 @@ pub struct ServersFile {
     path: PathBuf,
     backup: PathBuf,
     confirmed: Sealed<Vec<ServerConfig>>,
-    seen: Seen,
+    known_content: KnownContent,
     /// Serializes reads and writes.
-    turn: Mutex<()>,
+    io_lock: Mutex<()>,
 }
 
 /// The combined state of `servers.json` and its confirmed copy.
@@ -53,7 +53,7 @@ pub struct LoadedServers {
     /// What runs: the last confirmed copy, with the display properties and the order of the file.
     pub servers: Vec<ServerConfig>,
     /// Errors in the file or the confirmed copy.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<UserError>,
     /// Edits by hand that wait for the user's confirmation.
     pub unconfirmed: Vec<HandEdit>,
 }
@@ -62,7 +62,7 @@ pub struct LoadedServers {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HandEdit {
     /// The content of the request to the user.
-    pub ask: ConfigChangeAsk,
+    pub ask: ConfigChangeRequest,
     /// The server as it runs; absent if it is new.
     pub before: Option<ServerConfig>,
     /// The server as in the file; absent if it was removed. A new server gets its id when it is confirmed;
@@ -71,24 +71,24 @@ pub struct HandEdit {
 }
 
 /// The file as found on the disk.
-enum OnDisk {
+enum FileOnDisk {
     Missing,
-    Text(Vec<u8>, Document),
-    Unusable(Problem),
+    Text(Vec<u8>, ServersDocument),
+    InvalidDocument(UserError),
 }
 
 impl ServersFile {
     pub(crate) fn open(dir: &Path, confirmed: Sealed<Vec<ServerConfig>>) -> Result<Self, StoreError> {
         let (path, backup) = (dir.join(FILE), dir.join(BACKUP));
-        folder::tighten(&path)?;
-        folder::tighten(&backup)?;
-        Ok(Self { path, backup, confirmed, seen: Seen::default(), turn: Mutex::new(()) })
+        data_folder::restrict_to_owner(&path)?;
+        data_folder::restrict_to_owner(&backup)?;
+        Ok(Self { path, backup, confirmed, known_content: KnownContent::default(), io_lock: Mutex::new(()) })
     }
 
     /// Loads the file and its confirmed copy. Never writes the file.
     pub fn load(&self) -> LoadedServers {
-        let _turn = self.turn.lock();
-        self.load_in_turn()
+        let _guard = self.io_lock.lock();
+        self.load_locked()
     }
 
     /// The confirmed copy, if one was ever sealed.
@@ -96,7 +96,7 @@ impl ServersFile {
     /// # Errors
     /// When it exists and is rejected, or can't be verified.
     pub fn confirmed(&self) -> Result<Option<Vec<ServerConfig>>, SealError> {
-        let _turn = self.turn.lock();
+        let _guard = self.io_lock.lock();
         self.confirmed.load()
     }
 
@@ -109,9 +109,9 @@ impl ServersFile {
     /// generation, and a file that is broken or of a newer version; [`StoreError::Seal`] if the confirmed
     /// copy is rejected; otherwise when the disk or the secret store refuses.
     pub fn save(&self, servers: &[ServerConfig]) -> Result<(), StoreError> {
-        let _turn = self.turn.lock();
+        let _guard = self.io_lock.lock();
         self.confirmed.load()?;
-        self.put(servers, None)
+        self.write_and_seal(servers, None)
     }
 
     /// As [`ServersFile::save`], for actions of the user: also replaces a confirmed copy whose seal is
@@ -119,9 +119,9 @@ impl ServersFile {
     ///
     /// # Errors
     /// As [`ServersFile::save`], with [`StoreError::Seal`] only if the copy can't be verified at the moment.
-    pub fn save_anew(&self, servers: &[ServerConfig]) -> Result<(), StoreError> {
-        let _turn = self.turn.lock();
-        self.put(servers, None)
+    pub fn overwrite(&self, servers: &[ServerConfig]) -> Result<(), StoreError> {
+        let _guard = self.io_lock.lock();
+        self.write_and_seal(servers, None)
     }
 
     /// Accepts or discards a hand edit: if accepted, it becomes what runs; otherwise, what runs is written to
@@ -131,19 +131,19 @@ impl ServersFile {
     /// [`ErrorCode::StaleAnswer`] if the file no longer contains this edit; otherwise as
     /// [`ServersFile::save`].
     pub fn confirm(&self, edit: &HandEdit, accept: bool) -> Result<LoadedServers, StoreError> {
-        let _turn = self.turn.lock();
-        let loaded = self.load_in_turn();
+        let _guard = self.io_lock.lock();
+        let loaded = self.load_locked();
         if !loaded.unconfirmed.contains(edit) {
             return Err(StoreError::Config(
-                Problem::new(ErrorCode::StaleAnswer, format!("{FILE} was changed again."))
-                    .todo("Look at the change as it is now."),
+                UserError::new(ErrorCode::StaleAnswer, format!("{FILE} was changed again."))
+                    .with_hint("Look at the change as it is now."),
             ));
         }
         let mut servers = loaded.servers;
         if accept {
             match (&edit.before, &edit.after) {
                 (None, Some(after)) => {
-                    let id = ServerId::from_random(u64::from_be_bytes(random()?));
+                    let id = ServerId::from_random(u64::from_be_bytes(random_bytes()?));
                     servers.push(ServerConfig { id, ..after.clone() });
                 }
                 (Some(before), Some(after)) => {
@@ -155,8 +155,8 @@ impl ServersFile {
                 (None, None) => {}
             }
         }
-        self.put(&servers, Some(edit))?;
-        Ok(self.load_in_turn())
+        self.write_and_seal(&servers, Some(edit))?;
+        Ok(self.load_locked())
     }
 
     /// Calls `on_change` on a thread of its own about 200 ms after another program edited the file, until the
@@ -165,11 +165,11 @@ impl ServersFile {
     /// # Errors
     /// When the folder can't be watched.
     pub fn watch(&self, on_change: Box<dyn Fn() + Send + Sync>) -> Result<WatchGuard, StoreError> {
-        self.seen.first(std::fs::read(&self.path).ok().as_deref());
-        watch::watch(self.path.clone(), self.seen.clone(), on_change)
+        self.known_content.set_if_unknown(std::fs::read(&self.path).ok().as_deref());
+        watch::watch(self.path.clone(), self.known_content.clone(), on_change)
     }
 
-    fn load_in_turn(&self) -> LoadedServers {
+    fn load_locked(&self) -> LoadedServers {
         let on_disk = self.read();
         let (confirmed, problem) = match self.confirmed.load() {
             Ok(confirmed) => (confirmed.unwrap_or_default(), None),
@@ -178,13 +178,13 @@ impl ServersFile {
                 let problems = vec![error.into()];
                 return LoadedServers { problems, ..LoadedServers::default() };
             }
-            Err(error) => (Vec::new(), Some(unsealed(error))),
+            Err(error) => (Vec::new(), Some(broken_seal_problem(error))),
         };
-        let Merged { servers, mut problems, edits, .. } = match on_disk {
-            OnDisk::Text(_, document) => merge::merge(document.entries, &confirmed),
-            OnDisk::Missing => without_file(confirmed),
-            OnDisk::Unusable(problem) => {
-                Merged { servers: confirmed, problems: vec![problem], ..Merged::default() }
+        let MergedServers { servers, mut problems, edits, .. } = match on_disk {
+            FileOnDisk::Text(_, document) => merge::merge(document.entries, &confirmed),
+            FileOnDisk::Missing => merge_missing_file(confirmed),
+            FileOnDisk::InvalidDocument(problem) => {
+                MergedServers { servers: confirmed, problems: vec![problem], ..MergedServers::default() }
             }
         };
         problems.extend(problem);
@@ -192,7 +192,7 @@ impl ServersFile {
     }
 
     /// Writes and seals a list in place of the current one.
-    fn put(&self, servers: &[ServerConfig], settled: Option<&HandEdit>) -> Result<(), StoreError> {
+    fn write_and_seal(&self, servers: &[ServerConfig], settled: Option<&HandEdit>) -> Result<(), StoreError> {
         let sealed = match self.confirmed.load() {
             Ok(sealed) => sealed,
             Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => {
@@ -207,36 +207,38 @@ impl ServersFile {
         let is_sealed = sealed.as_deref() == Some(servers);
         let confirmed = sealed.unwrap_or_default();
         let (before, rest, merged) = match self.read() {
-            OnDisk::Text(bytes, Document { entries, rest, .. }) => {
+            FileOnDisk::Text(bytes, ServersDocument { entries, rest, .. }) => {
                 (Some(bytes), rest, merge::merge(entries, &confirmed))
             }
-            OnDisk::Missing => (None, Vec::new(), without_file(confirmed)),
-            OnDisk::Unusable(problem) => return Err(StoreError::Config(problem)),
+            FileOnDisk::Missing => (None, Vec::new(), merge_missing_file(confirmed)),
+            FileOnDisk::InvalidDocument(problem) => return Err(StoreError::Config(problem)),
         };
-        check(servers, &merged.servers)?;
+        validate_servers(servers, &merged.servers)?;
         let text = document::write(&compose::compose(&merged, servers, settled)?, &rest)?;
         let changed = before.as_deref() != Some(text.as_bytes());
         if changed {
             if let Some(before) = &before {
-                folder::replace(&self.backup, before)?;
+                data_folder::replace(&self.backup, before)?;
             }
-            self.seen.writing(Some(text.as_bytes()), || folder::replace(&self.path, text.as_bytes()))?;
+            self.known_content.record_own_write(Some(text.as_bytes()), || {
+                data_folder::replace(&self.path, text.as_bytes())
+            })?;
         }
         if is_sealed {
             return Ok(());
         }
-        let sealed = self.confirmed.save_anew(&servers.to_vec());
+        let sealed = self.confirmed.overwrite(&servers.to_vec());
         if sealed.is_err() && changed {
-            self.put_back(before.as_deref());
+            self.roll_back(before.as_deref());
         }
         sealed
     }
 
     /// Restores the file after sealing failed. If that fails too, the written content counts as an
     /// unconfirmed edit, so nothing of it runs.
-    fn put_back(&self, before: Option<&[u8]>) {
-        let undone = self.seen.writing(before, || match before {
-            Some(before) => folder::replace(&self.path, before),
+    fn roll_back(&self, before: Option<&[u8]>) {
+        let undone = self.known_content.record_own_write(before, || match before {
+            Some(before) => data_folder::replace(&self.path, before),
             None => std::fs::remove_file(&self.path).map_err(StoreError::io("The file cannot be removed")),
         });
         if let Err(error) = undone {
@@ -244,34 +246,34 @@ impl ServersFile {
         }
     }
 
-    fn read(&self) -> OnDisk {
-        let unusable = |problem: Problem| {
-            OnDisk::Unusable(
-                problem
-                    .todo("Until it is put right, the last confirmed servers run and it is left untouched."),
-            )
-        };
+    fn read(&self) -> FileOnDisk {
+        let unusable =
+            |problem: UserError| {
+                FileOnDisk::InvalidDocument(problem.with_hint(
+                    "Until it is put right, the last confirmed servers run and it is left untouched.",
+                ))
+            };
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                self.seen.first(None);
-                return OnDisk::Missing;
+                self.known_content.set_if_unknown(None);
+                return FileOnDisk::Missing;
             }
             Err(error) => {
                 return unusable(
-                    Problem::new(ErrorCode::Storage, format!("{FILE} cannot be read."))
-                        .why(format!("{error}.")),
+                    UserError::new(ErrorCode::Storage, format!("{FILE} cannot be read."))
+                        .with_cause(format!("{error}.")),
                 );
             }
         };
-        self.seen.first(Some(&bytes));
+        self.known_content.set_if_unknown(Some(&bytes));
         let broken = |line: usize, column: usize, reason: &str| {
             unusable(
-                Problem::new(
+                UserError::new(
                     ErrorCode::BadConfig,
                     format!("{FILE} is broken at line {line}, column {column}."),
                 )
-                .why(format!("{reason}.")),
+                .with_cause(format!("{reason}.")),
             )
         };
         let text = match std::str::from_utf8(&bytes) {
@@ -285,44 +287,47 @@ impl ServersFile {
         };
         match document::read(text) {
             Ok(document) => {
-                let document = migrate::to_present(document);
-                OnDisk::Text(bytes, document)
+                let document = migrate::migrate_to_current(document);
+                FileOnDisk::Text(bytes, document)
             }
-            Err(Unusable::Broken { line, column, reason }) => broken(line, column, &reason),
-            Err(Unusable::Newer { version }) => unusable(
-                Problem::new(
+            Err(InvalidDocument::Broken { line, column, reason }) => broken(line, column, &reason),
+            Err(InvalidDocument::Newer { version }) => unusable(
+                UserError::new(
                     ErrorCode::NewerVersion,
                     format!("{FILE} was written by a newer version of Gatehouse."),
                 )
-                .why(format!("It has version {version}, and this Gatehouse knows {}.", document::VERSION)),
+                .with_cause(format!(
+                    "It has version {version}, and this Gatehouse knows {}.",
+                    document::VERSION
+                )),
             ),
         }
     }
 }
 
-fn without_file(confirmed: Vec<ServerConfig>) -> Merged {
-    let gone = Problem::new(ErrorCode::BadConfig, format!("{FILE} is gone."))
-        .why("The last confirmed servers run.")
-        .todo("The next change of a server writes it anew.");
+fn merge_missing_file(confirmed: Vec<ServerConfig>) -> MergedServers {
+    let gone = UserError::new(ErrorCode::BadConfig, format!("{FILE} is gone."))
+        .with_cause("The last confirmed servers run.")
+        .with_hint("The next change of a server writes it anew.");
     let problems = if confirmed.is_empty() { Vec::new() } else { vec![gone] };
-    Merged { servers: confirmed, problems, ..Merged::default() }
+    MergedServers { servers: confirmed, problems, ..MergedServers::default() }
 }
 
-fn unsealed(error: SealError) -> Problem {
-    let mut problem = Problem::from(error);
+fn broken_seal_problem(error: SealError) -> UserError {
+    let mut problem = UserError::from(error);
     problem.todo = Some(format!("No server of {FILE} runs until you confirm it."));
     problem
 }
 
 /// Validates a list before it is saved.
-fn check(servers: &[ServerConfig], running: &[ServerConfig]) -> Result<(), StoreError> {
+fn validate_servers(servers: &[ServerConfig], running: &[ServerConfig]) -> Result<(), StoreError> {
     let mut names = std::collections::HashSet::new();
     let mut ids = std::collections::HashSet::new();
     for server in servers {
-        let refuse = |code, what: String| Err(StoreError::Config(Problem::new(code, what)));
+        let refuse = |code, what: String| Err(StoreError::Config(UserError::new(code, what)));
         let name = &server.name;
         check_server_name(name).map_err(StoreError::Config)?;
-        if !names.insert(name::folded(name)) {
+        if !names.insert(name::fold_case(name)) {
             return refuse(ErrorCode::NameTaken, format!("There is a server “{name}” already."));
         }
         if !ids.insert(&server.id) {

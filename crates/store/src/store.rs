@@ -6,19 +6,19 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gatehouse_model::grant::Rights;
+use gatehouse_model::grant::StoredPermissions;
 use gatehouse_model::{ClientEntry, Clock, Settings};
 use parking_lot::Mutex;
 
 use crate::activity::{Activity, Retention};
 use crate::audit::Audit;
 use crate::control_keys::ControlKeys;
+use crate::data_folder::{self, OwnerLock};
 use crate::database;
-use crate::definitions::Definitions;
+use crate::definitions::DefinitionStore;
 use crate::error::StoreError;
-use crate::folder::{self, OwnerLock};
-use crate::sealed::{SealPlace, Sealed};
-use crate::secrets::{Indexed, SecretKey, SecretKind, SecretStore};
+use crate::sealed::{SealContext, Sealed};
+use crate::secrets::{Indexed, SecretKey, SecretStore, SecretStoreKind};
 use crate::servers_file::ServersFile;
 
 /// The kind of process that runs on the data folder. Permissions granted under one never count under the
@@ -34,7 +34,7 @@ pub enum Owner {
 impl Owner {
     /// `window` or `serve`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Window => "window",
             Self::Serve => "serve",
@@ -57,9 +57,9 @@ impl Store {
     /// while those are rejected, no record is deleted. Blocks.
     ///
     /// # Errors
-    /// As [`Store::open_with`].
+    /// As [`Store::open_with_retention`].
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
-        Self::open_keeping(options, None)
+        Self::open_inner(options, None)
     }
 }
 
@@ -71,13 +71,13 @@ pub struct Store {
     /// The same store with its index; `None` for a memory store.
     index: Option<Arc<Indexed>>,
     servers: ServersFile,
-    rights: Sealed<Rights>,
+    permissions: Sealed<StoredPermissions>,
     clients: Sealed<Vec<ClientEntry>>,
     settings: Sealed<Settings>,
     control_keys: ControlKeys,
     audit: Audit,
     activity: Activity,
-    definitions: Definitions,
+    definitions: DefinitionStore,
     _lock: OwnerLock,
 }
 
@@ -87,28 +87,28 @@ impl Store {
     /// # Errors
     /// [`StoreError::DataFolderInUse`] if another Gatehouse process has it open; otherwise when the disk or a
     /// database refuses, or the database was written by a newer version.
-    pub fn open_with(options: StoreOptions, retention: Retention) -> Result<Self, StoreError> {
-        Self::open_keeping(options, Some(retention))
+    pub fn open_with_retention(options: StoreOptions, retention: Retention) -> Result<Self, StoreError> {
+        Self::open_inner(options, Some(retention))
     }
 
-    fn open_keeping(options: StoreOptions, retention: Option<Retention>) -> Result<Self, StoreError> {
+    fn open_inner(options: StoreOptions, retention: Option<Retention>) -> Result<Self, StoreError> {
         let StoreOptions { dir, owner, secrets, clock } = options;
-        let dir = folder::prepare(&dir)?;
+        let dir = data_folder::prepare(&dir)?;
         let lock = OwnerLock::take(&dir, owner)?;
-        let ledger = database::open(&dir.join(database::LEDGER), database::LEDGER_STEPS)?;
+        let ledger = database::open(&dir.join(database::LEDGER), database::LEDGER_MIGRATIONS)?;
         let ledger = Arc::new(Mutex::new(ledger));
-        let place = SealPlace::new(&dir, owner, Arc::clone(&ledger), Arc::clone(&secrets));
+        let place = SealContext::new(&dir, owner, Arc::clone(&ledger), Arc::clone(&secrets));
         let settings = Sealed::<Settings>::new(&place, "settings");
         let retention = retention.unwrap_or_else(|| match settings.load() {
-            Ok(set) => Retention::of(&set.unwrap_or_default()),
+            Ok(set) => Retention::from_settings(&set.unwrap_or_default()),
             Err(error) => {
                 tracing::warn!(%error, "no call record is dropped until the settings are put right");
                 Retention::EVERYTHING
             }
         });
         let index = match secrets.kind() {
-            SecretKind::Memory => None,
-            SecretKind::Keychain | SecretKind::Vault => Some(Arc::new(Indexed::new(place.clone()))),
+            SecretStoreKind::Memory => None,
+            SecretStoreKind::Keychain | SecretStoreKind::Vault => Some(Arc::new(Indexed::new(place.clone()))),
         };
         let secrets: Arc<dyn SecretStore> = match &index {
             Some(index) => Arc::<Indexed>::clone(index),
@@ -117,12 +117,12 @@ impl Store {
         Ok(Self {
             settings,
             servers: ServersFile::open(&dir, Sealed::new(&place, "servers"))?,
-            rights: Sealed::new(&place, "rights"),
+            permissions: Sealed::new(&place, "rights"),
             clients: Sealed::new(&place, "clients"),
             control_keys: ControlKeys::new(&place),
             audit: Audit::open(&place, Arc::clone(&clock))?,
             activity: Activity::open(&dir.join(database::ACTIVITY), retention, clock)?,
-            definitions: Definitions::new(ledger),
+            definitions: DefinitionStore::new(ledger),
             dir,
             owner,
             secrets,
@@ -137,8 +137,8 @@ impl Store {
     }
 
     /// Sealed permissions: permanent allow and deny rules, access classes and trusted labels.
-    pub fn rights(&self) -> &Sealed<Rights> {
-        &self.rights
+    pub fn permissions(&self) -> &Sealed<StoredPermissions> {
+        &self.permissions
     }
 
     /// Sealed list of the clients that have a token.
@@ -164,7 +164,7 @@ impl Store {
         &self.activity
     }
 
-    pub fn definitions(&self) -> &Definitions {
+    pub fn definitions(&self) -> &DefinitionStore {
         &self.definitions
     }
 
@@ -201,6 +201,6 @@ impl Store {
 }
 
 /// Random bytes from the operating system.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], StoreError> {
     gatehouse_common::random::bytes().map_err(|e| StoreError::Random(e.to_string()))
 }

@@ -4,19 +4,19 @@
 //! Every request has a deadline; without an answer it counts as denied. An answer counts only for the request
 //! that was shown, identified by id and hash. No answer takes effect before it is written to the audit.
 
-mod answering;
-mod desk;
-mod keeping;
+mod answers;
+mod expiry;
+mod pending;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::ask::{CallDetails, Elicited, RevealedArgument, ShownArgument};
+use gatehouse_model::approval::{CallDetails, ElicitationMode, RevealedArgument, ShownArgument};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
-    Answer, Ask, AskAnswer, AskId, AskUser, BoxFuture, CallAsk, CallHash, ClientId, ErrorCode, Event,
-    EventSink, PendingAsk, Problem,
+    ApprovalAnswer, ApprovalId, ApprovalRequest, AskUser, BoxFuture, CallApprovalRequest, CallHash, ClientId,
+    ErrorCode, Event, EventSink, PendingApproval, SubmittedAnswer, UserError,
 };
 use gatehouse_servers::SchemaChecker;
 use parking_lot::Mutex;
@@ -26,35 +26,38 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::byte_budget::ByteBudget;
-use crate::matter::Matter;
 use crate::path_lookup::PathLookup;
-use crate::rights::{Keeper, RightsKeeper};
-use crate::runs::{CallKey, Run, Runs};
-use desk::{About, Desk, Kept, Late, Presence, Question, Waiter, Word};
+use crate::pending_call::PendingCall;
+use crate::permissions::{PermissionStore, PermissionStoreShared};
+use crate::shared_runs::{ActiveRun, CallKey, SharedRuns};
+use pending::{
+    ApprovalSource, ApprovalTable, LateAnswer, LateDecision, QueuedApproval, StoredLateAnswer, WaitState,
+    WaitingCall,
+};
 
 /// Time-outs and limits of approval requests.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct ApprovalLimits {
     /// Without an answer within this time, a call is denied.
-    pub ask_deadline: Duration,
+    pub answer_deadline: Duration,
     /// Initial client time-out estimate: after this time a client is told to call again. What was learned of a
     /// client (see `hold`) can make it shorter, or longer if the client gets progress notifications.
-    pub client_hold: Duration,
+    pub client_timeout: Duration,
     /// Interval of progress notifications to a client that waits for the user.
-    pub progress_every: Duration,
+    pub progress_interval: Duration,
     /// How long a request stays pending after its last call has left, and how long a late answer is valid.
-    pub ticket_life: Duration,
+    pub late_answer_ttl: Duration,
     /// Maximum number of pending requests per client.
     pub max_pending_per_client: usize,
 }
 
-impl Default for Patience {
+impl Default for ApprovalLimits {
     fn default() -> Self {
         Self {
-            ask_deadline: Duration::from_secs(600),
-            client_hold: Duration::from_secs(50),
-            progress_every: Duration::from_secs(10),
-            ticket_life: Duration::from_secs(600),
+            answer_deadline: Duration::from_secs(600),
+            client_timeout: Duration::from_secs(50),
+            progress_interval: Duration::from_secs(10),
+            late_answer_ttl: Duration::from_secs(600),
             max_pending_per_client: 64,
         }
     }
@@ -62,43 +65,43 @@ impl Default for Patience {
 
 /// A user's approval of one call, valid once, with the run that identical calls share.
 #[derive(Debug)]
-pub(crate) struct Yes {
-    pub(crate) ask: AskId,
-    pub(crate) run: Run,
+pub(crate) struct OneTimeApproval {
+    pub(crate) ask: ApprovalId,
+    pub(crate) run: ActiveRun,
     /// Value of the pause counter when the request was made. An approval is void after a pause.
     pauses: u64,
 }
 
 /// Outcome of an approval request for a call.
 #[derive(Debug)]
-pub(crate) enum Settled {
+pub(crate) enum CallApprovalOutcome {
     /// The call may run once.
-    Allowed(Yes),
+    Allowed(OneTimeApproval),
     /// The call must not run; with the user's reason.
-    Denied(AskId, Option<String>),
+    Denied(ApprovalId, Option<String>),
     /// The rules changed, or the approval was used by an identical call: the call must be judged again.
-    JudgeAnew,
+    Reevaluate,
     /// There was no answer in time.
-    Lapsed(AskId),
+    Lapsed(ApprovalId),
 }
 
 /// The time span in which a call may wait for the user.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct WaitBudget {
     /// When the call came in.
     pub(crate) since: Instant,
     /// Client time-out estimate: this long after `since`, the client is told to call again.
     pub(crate) hold: Duration,
 }
 
-impl Span {
+impl WaitBudget {
     /// When the client is told to call again.
-    pub(crate) fn end(self) -> Instant {
+    pub(crate) fn deadline(self) -> Instant {
         self.since + self.hold
     }
 
-    fn left(self) -> Duration {
-        self.end().saturating_duration_since(Instant::now())
+    fn remaining(self) -> Duration {
+        self.deadline().saturating_duration_since(Instant::now())
     }
 }
 
@@ -120,7 +123,7 @@ const PLAIN_BYTES: usize = 16 * 1024 * 1024;
 
 /// The queue has no room for another request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum TooMany {
+pub(crate) enum QueueFull {
     /// This client has the maximum number (given here) of pending requests.
     Count(usize),
     /// The pending requests are too large.
@@ -134,7 +137,7 @@ pub(crate) fn shown_bytes(arguments: &[ShownArgument]) -> usize {
 
 /// Bytes of an approval request for a call: its arguments with their overhead, its choices and conditions, and
 /// the announced part.
-fn call_size(announced: &CallAsk, details: &CallDetails) -> usize {
+fn call_size(announced: &CallApprovalRequest, details: &CallDetails) -> usize {
     let CallDetails { arguments, choices, denials, conditions } = details;
     let rest = serde_json::to_vec(&(announced, choices, denials, conditions));
     // A request that can't be serialized counts as too large.
@@ -144,52 +147,55 @@ fn call_size(announced: &CallAsk, details: &CallDetails) -> usize {
 }
 
 /// Bytes of a request that isn't about a call.
-fn plain_size(ask: &Ask) -> usize {
+fn request_size(ask: &ApprovalRequest) -> usize {
     match ask {
-        Ask::Elicitation(asked) => {
+        ApprovalRequest::Elicitation(asked) => {
             asked.message.len()
                 + match &asked.want {
-                    Elicited::Form { schema } => schema.len(),
-                    Elicited::Url { url, .. } => url.len(),
+                    ElicitationMode::Form { schema } => schema.len(),
+                    ElicitationMode::Url { url, .. } => url.len(),
                 }
         }
-        Ask::Sampling(asked) => asked.request.len(),
-        Ask::Call(_) | Ask::Client(_) | Ask::ConfigChange(_) | Ask::StepUp(_) => 0,
+        ApprovalRequest::Sampling(asked) => asked.request.len(),
+        ApprovalRequest::Call(_)
+        | ApprovalRequest::Client(_)
+        | ApprovalRequest::ConfigChange(_)
+        | ApprovalRequest::StepUp(_) => 0,
     }
 }
 
 /// The queue of pending requests. Cheap to clone.
 #[derive(Clone)]
 pub struct ApprovalQueue {
-    pub(crate) inner: Arc<Queue>,
+    pub(crate) inner: Arc<ApprovalQueueShared>,
 }
 
 impl fmt::Debug for ApprovalQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApprovalQueue")
-            .field("pending", &self.inner.desk.lock().len())
+            .field("pending", &self.inner.approvals.lock().len())
             .finish_non_exhaustive()
     }
 }
 
-pub(crate) struct Queue {
-    desk: Mutex<Desk>,
+pub(crate) struct ApprovalQueueShared {
+    approvals: Mutex<ApprovalTable>,
     wake: Notify,
     events: Arc<dyn EventSink>,
-    rights: Arc<Keeper>,
-    patience: Patience,
+    permissions: Arc<PermissionStoreShared>,
+    approval_limits: ApprovalLimits,
     schemas: Arc<SchemaChecker>,
     paths: Arc<PathLookup>,
     /// Runs that the user approved: in progress, or ended with a result that the client may not have received.
-    pub(crate) runs: Arc<Runs>,
+    pub(crate) runs: Arc<SharedRuns>,
     closing: CancellationToken,
     tracker: TaskTracker,
 }
 
 /// Dependencies of the queue, besides the permissions.
-pub(crate) struct QueueParts {
+pub(crate) struct ApprovalQueueDeps {
     pub(crate) events: Arc<dyn EventSink>,
-    pub(crate) patience: Patience,
+    pub(crate) approval_limits: ApprovalLimits,
     /// Checks form input against the server's schema.
     pub(crate) schemas: Arc<SchemaChecker>,
     /// Looks up the paths that conditions depend on.
@@ -203,42 +209,43 @@ pub(crate) struct QueueParts {
 }
 
 impl ApprovalQueue {
-    pub(crate) fn start(rights: &RightsKeeper, parts: QueueParts) -> Self {
-        let QueueParts { events, patience, schemas, paths, kept_bytes, closing, tracker } = parts;
-        let queue = Arc::new(Queue {
-            desk: Mutex::new(Desk::default()),
+    pub(crate) fn start(permissions: &PermissionStore, parts: ApprovalQueueDeps) -> Self {
+        let ApprovalQueueDeps { events, approval_limits, schemas, paths, kept_bytes, closing, tracker } =
+            parts;
+        let queue = Arc::new(ApprovalQueueShared {
+            approvals: Mutex::new(ApprovalTable::default()),
             wake: Notify::new(),
             events,
-            rights: rights.inner.clone(),
-            runs: Runs::new(patience.ticket_life, kept_bytes),
-            patience,
+            permissions: permissions.inner.clone(),
+            runs: SharedRuns::new(approval_limits.late_answer_ttl, kept_bytes),
+            approval_limits,
             schemas,
             paths,
             closing,
             tracker: tracker.clone(),
         });
-        tracker.spawn(queue.clone().keep());
+        tracker.spawn(queue.clone().run_expiry());
         Self { inner: queue }
     }
 
     /// The pending requests, oldest first. Those that fit into one reply have their details (arguments,
     /// choices, conditions).
     #[must_use]
-    pub fn pending(&self) -> Vec<PendingAsk> {
-        self.pending_beside(&[])
+    pub fn pending(&self) -> Vec<PendingApproval> {
+        self.pending_omitting(&[])
     }
 
     /// As [`Self::pending`], but the requests in `known` come without details. At least one of the others has
     /// its details, so that a caller gets all by asking again with the ones it knows.
     #[must_use]
-    pub fn pending_beside(&self, known: &[AskId]) -> Vec<PendingAsk> {
-        self.inner.desk.lock().pending(known)
+    pub fn pending_omitting(&self, known: &[ApprovalId]) -> Vec<PendingApproval> {
+        self.inner.approvals.lock().pending(known)
     }
 
     /// Number of pending requests.
     #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.inner.desk.lock().len()
+    pub fn pending_count(&self) -> usize {
+        self.inner.approvals.lock().len()
     }
 
     /// One argument of a call that waits for approval, unmasked. `place` is its index among the arguments as
@@ -247,18 +254,23 @@ impl ApprovalQueue {
     /// # Errors
     /// [`ErrorCode::StaleAnswer`] if the request has ended or shows another call now;
     /// [`ErrorCode::BadRequest`] if it isn't about a call or has no such argument.
-    pub fn reveal(&self, id: &AskId, hash: &CallHash, place: usize) -> Result<RevealedArgument, Problem> {
-        let matter = {
-            let mut desk = self.inner.desk.lock();
-            let question = desk.get(id).ok_or_else(answering::stale)?;
-            let about = question.matter();
-            about.cloned().ok_or_else(|| answering::wrong("This question is about no call."))?
+    pub fn reveal(
+        &self,
+        id: &ApprovalId,
+        hash: &CallHash,
+        place: usize,
+    ) -> Result<RevealedArgument, UserError> {
+        let pending_call = {
+            let mut approvals = self.inner.approvals.lock();
+            let queued = approvals.get(id).ok_or_else(answers::stale_answer)?;
+            let source = queued.pending_call();
+            source.cloned().ok_or_else(|| answers::bad_request("This question is about no call."))?
         };
-        if matter.shown_hash != *hash {
-            return Err(answering::stale());
+        if pending_call.approval_hash != *hash {
+            return Err(answers::stale_answer());
         }
-        let text = matter.unmasked(place);
-        let text = text.ok_or_else(|| answering::wrong("This call has no such argument."))?;
+        let text = pending_call.render_unmasked(place);
+        let text = text.ok_or_else(|| answers::bad_request("This call has no such argument."))?;
         Ok(RevealedArgument { text })
     }
 
@@ -268,24 +280,24 @@ impl ApprovalQueue {
     /// [`ErrorCode::StaleAnswer`] if a request has ended or shows another call now. Other codes if an answer
     /// is invalid, wasn't offered, or can't be written to the audit. On error nothing has changed, except if a
     /// request of a group ended while the answers were written.
-    pub async fn answer(&self, answers: Vec<AskAnswer>, by: &'static str) -> Result<(), Problem> {
+    pub async fn answer(&self, answers: Vec<SubmittedAnswer>, by: &'static str) -> Result<(), UserError> {
         let queue = self.inner.clone();
         // Spawned, so that the answer is completed even if the caller goes away.
         let done = self.inner.tracker.spawn(async move { queue.answer(answers, by).await }).await;
-        done.unwrap_or_else(|_| Err(Problem::new(ErrorCode::Internal, "The answer could not be taken.")))
+        done.unwrap_or_else(|_| Err(UserError::new(ErrorCode::Internal, "The answer could not be taken.")))
     }
 }
 
 impl AskUser for ApprovalQueue {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, ask: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
             // Calls are judged first (see `door`); they don't come in here.
-            if matches!(ask, Ask::Call(_)) {
-                return Answer::Cancel;
+            if matches!(ask, ApprovalRequest::Call(_)) {
+                return ApprovalAnswer::Cancel;
             }
-            let Ok((seat, answer)) = self.inner.put_plain(ask) else { return Answer::Cancel };
-            let answer = answer.await.unwrap_or(Answer::Cancel);
-            drop(seat);
+            let Ok((guard, answer)) = self.inner.enqueue_request(ask) else { return ApprovalAnswer::Cancel };
+            let answer = answer.await.unwrap_or(ApprovalAnswer::Cancel);
+            drop(guard);
             answer
         })
     }
@@ -293,59 +305,59 @@ impl AskUser for ApprovalQueue {
 
 /// One call that waits for an approval request. Dropping this stops waiting; the approval request stays
 /// pending.
-pub(crate) struct Seat {
-    queue: Arc<Queue>,
-    ask: AskId,
+pub(crate) struct CallWaiter {
+    queue: Arc<ApprovalQueueShared>,
+    ask: ApprovalId,
     no: u64,
-    matter: Arc<Matter>,
-    settled: oneshot::Receiver<Settled>,
+    pending_call: Arc<PendingCall>,
+    settled: oneshot::Receiver<CallApprovalOutcome>,
 }
 
-impl Seat {
-    pub(crate) fn ask(&self) -> &AskId {
+impl CallWaiter {
+    pub(crate) fn ask(&self) -> &ApprovalId {
         &self.ask
     }
 
     /// Waits for the outcome of the request.
-    pub(crate) async fn settled(&mut self) -> Settled {
+    pub(crate) async fn wait_for_outcome(&mut self) -> CallApprovalOutcome {
         match (&mut self.settled).await {
             Ok(settled) => settled,
-            Err(_) => Settled::Lapsed(self.ask.clone()),
+            Err(_) => CallApprovalOutcome::Lapsed(self.ask.clone()),
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for CallWaiter {
     fn drop(&mut self) {
         // If an approval arrives at the same moment, it is kept as a late approval.
-        if let Ok(Settled::Allowed(yes)) = self.settled.try_recv() {
-            self.queue.give_back(&self.matter, yes);
+        if let Ok(CallApprovalOutcome::Allowed(yes)) = self.settled.try_recv() {
+            self.queue.return_approval(&self.pending_call, yes);
         }
-        self.queue.leave(&self.ask, self.no);
+        self.queue.remove_waiter(&self.ask, self.no);
     }
 }
 
 /// A pending request that isn't about a call. Dropping this withdraws the request.
-pub(crate) struct PlainSeat {
-    queue: Arc<Queue>,
-    ask: AskId,
+pub(crate) struct RequestGuard {
+    queue: Arc<ApprovalQueueShared>,
+    ask: ApprovalId,
 }
 
-impl Drop for PlainSeat {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let gone = self.queue.desk.lock().remove(&self.ask);
+        let gone = self.queue.approvals.lock().remove(&self.ask);
         if gone.is_some() {
             self.queue.events.emit(Event::ApprovalExpired { ask: self.ask.clone() });
         }
     }
 }
 
-impl Queue {
+impl ApprovalQueueShared {
     /// When the first of the identical calls that wait came in.
-    pub(crate) fn waits_since(&self, shown_hash: &CallHash) -> Option<Instant> {
-        match &self.desk.lock().by_hash(shown_hash)?.about {
-            About::Call { waiters, .. } => waiters.first().map(|first| first.since),
-            About::Plain(_) => None,
+    pub(crate) fn first_waiter_since(&self, approval_hash: &CallHash) -> Option<Instant> {
+        match &self.approvals.lock().by_hash(approval_hash)?.source {
+            ApprovalSource::Call { waiters, .. } => waiters.first().map(|first| first.since),
+            ApprovalSource::Request(_) => None,
         }
     }
 
@@ -353,220 +365,241 @@ impl Queue {
     /// request shows isn't changed.
     pub(crate) fn attach(
         self: &Arc<Self>,
-        matter: &Arc<Matter>,
-        span: Span,
-    ) -> Result<Option<Seat>, TooMany> {
-        let mut desk = self.desk.lock();
-        let Some((seat, pending)) = self.join(&mut desk, matter, span)? else { return Ok(None) };
-        drop(desk);
+        pending_call: &Arc<PendingCall>,
+        span: WaitBudget,
+    ) -> Result<Option<CallWaiter>, QueueFull> {
+        let mut approvals = self.approvals.lock();
+        let Some((call_waiter, pending)) = self.join(&mut approvals, pending_call, span)? else {
+            return Ok(None);
+        };
+        drop(approvals);
         self.joined(pending);
-        Ok(Some(seat))
+        Ok(Some(call_waiter))
     }
 
-    /// As `attach`, with the lock held. The caller must call [`Queue::joined`] after unlocking.
+    /// As `attach`, with the lock held. The caller must call [`ApprovalQueueShared::joined`] after unlocking.
     fn join(
         self: &Arc<Self>,
-        desk: &mut Desk,
-        matter: &Arc<Matter>,
-        span: Span,
-    ) -> Result<Option<(Seat, Option<PendingAsk>)>, TooMany> {
-        let no = desk.next();
-        let (own, all) = desk.bytes(&matter.caller.client.id);
-        let Some(question) = desk.by_hash(&matter.shown_hash) else { return Ok(None) };
-        let About::Call { waiters, .. } = &mut question.about else { return Ok(None) };
+        approvals: &mut ApprovalTable,
+        pending_call: &Arc<PendingCall>,
+        span: WaitBudget,
+    ) -> Result<Option<(CallWaiter, Option<PendingApproval>)>, QueueFull> {
+        let no = approvals.next();
+        let (own, all) = approvals.bytes(&pending_call.caller.client.id);
+        let Some(queued) = approvals.by_hash(&pending_call.approval_hash) else { return Ok(None) };
+        let ApprovalSource::Call { waiters, .. } = &mut queued.source else { return Ok(None) };
         // Every waiting call holds its own arguments; those of the first are counted by the request itself.
-        let more = if waiters.is_empty() { 0 } else { question.size };
+        let more = if waiters.is_empty() { 0 } else { queued.size };
         if own + more > CLIENT_BYTES || all + more > ALL_BYTES {
-            return Err(TooMany::Bytes);
+            return Err(QueueFull::Bytes);
         }
         let (to, settled) = oneshot::channel();
-        let now = self.rights.time();
-        waiters.push(Waiter { no, to, since: span.since, until: now.plus(span.left()) });
+        let now = self.permissions.time();
+        waiters.push(WaitingCall { no, to, since: span.since, until: now.plus(span.remaining()) });
         if waiters.len() == 1 {
-            question.deadline = Instant::now() + self.patience.ask_deadline;
-            question.expires_at = now.plus(self.patience.ask_deadline);
+            queued.deadline = Instant::now() + self.approval_limits.answer_deadline;
+            queued.expires_at = now.plus(self.approval_limits.answer_deadline);
         }
-        let ask = question.id.clone();
-        let seat = Seat { queue: self.clone(), ask: ask.clone(), no, matter: matter.clone(), settled };
-        Ok(Some((seat, desk.announce(&ask, now))))
+        let ask = queued.id.clone();
+        let call_waiter = CallWaiter {
+            queue: self.clone(),
+            ask: ask.clone(),
+            no,
+            pending_call: pending_call.clone(),
+            settled,
+        };
+        Ok(Some((call_waiter, approvals.announce(&ask, now))))
     }
 
     /// Announces that a call joined a request. Must be called without the lock.
-    fn joined(&self, pending: Option<PendingAsk>) {
+    fn joined(&self, pending: Option<PendingApproval>) {
         self.wake.notify_one();
-        self.tell_change(pending);
+        self.emit_change(pending);
     }
 
     /// Makes an approval request for a call, or joins the pending one for the same call.
-    pub(crate) fn put(
+    pub(crate) fn enqueue(
         self: &Arc<Self>,
-        matter: &Arc<Matter>,
-        mut call: CallAsk,
-        span: Span,
-    ) -> Result<Seat, TooMany> {
+        pending_call: &Arc<PendingCall>,
+        mut call: CallApprovalRequest,
+        span: WaitBudget,
+    ) -> Result<CallWaiter, QueueFull> {
         let details = call.take_details().unwrap_or_default();
         let size = call_size(&call, &details);
         // One lock for both steps, so that two identical calls at once don't make two requests.
-        let mut desk = self.desk.lock();
-        if let Some((seat, pending)) = self.join(&mut desk, matter, span)? {
-            drop(desk);
+        let mut approvals = self.approvals.lock();
+        if let Some((call_waiter, pending)) = self.join(&mut approvals, pending_call, span)? {
+            drop(approvals);
             self.joined(pending);
-            return Ok(seat);
+            return Ok(call_waiter);
         }
-        let limit = self.patience.max_pending_per_client;
-        if desk.of_client(&matter.caller.client.id) >= limit {
-            return Err(TooMany::Count(limit));
+        let limit = self.approval_limits.max_pending_per_client;
+        if approvals.count_of_client(&pending_call.caller.client.id) >= limit {
+            return Err(QueueFull::Count(limit));
         }
-        let (own, all) = desk.bytes(&matter.caller.client.id);
+        let (own, all) = approvals.bytes(&pending_call.caller.client.id);
         if own.saturating_add(size) > CLIENT_BYTES || all.saturating_add(size) > ALL_BYTES {
-            return Err(TooMany::Bytes);
+            return Err(QueueFull::Bytes);
         }
-        let now = self.rights.time();
-        let until = now.plus(span.left());
+        let now = self.permissions.time();
+        let until = now.plus(span.remaining());
         let (to, settled) = oneshot::channel();
-        let no = desk.next();
-        let question = Question {
-            id: AskId::from_random(self.rights.ids.next()),
+        let no = approvals.next();
+        let queued = QueuedApproval {
+            id: ApprovalId::from_random(self.permissions.ids.next()),
             asked_at: now,
-            expires_at: now.plus(self.patience.ask_deadline),
-            deadline: Instant::now() + self.patience.ask_deadline,
-            ask: Ask::Call(call),
+            expires_at: now.plus(self.approval_limits.answer_deadline),
+            deadline: Instant::now() + self.approval_limits.answer_deadline,
+            ask: ApprovalRequest::Call(call),
             details: Some(details),
             size,
-            about: About::Call {
-                matter: matter.clone(),
-                waiters: vec![Waiter { no, to, since: span.since, until }],
+            source: ApprovalSource::Call {
+                pending_call: pending_call.clone(),
+                waiters: vec![WaitingCall { no, to, since: span.since, until }],
             },
-            presence: Presence { waiting: true, until: Some(until) },
+            wait_state: WaitState { waiting: true, until: Some(until) },
             announce_at: None,
-            rights_verified: self.rights.now().verified,
-            pauses: desk.pauses,
-            answering: false,
+            permissions_verified: self.permissions.now().verified,
+            pauses: approvals.pauses,
+            is_answering: false,
         };
-        let seat =
-            Seat { queue: self.clone(), ask: question.id.clone(), no, matter: matter.clone(), settled };
-        let pending = question.announced();
-        desk.insert(question);
-        drop(desk);
+        let call_waiter = CallWaiter {
+            queue: self.clone(),
+            ask: queued.id.clone(),
+            no,
+            pending_call: pending_call.clone(),
+            settled,
+        };
+        let pending = queued.without_arguments();
+        approvals.insert(queued);
+        drop(approvals);
         self.wake.notify_one();
         self.events.emit(Event::ApprovalRequested { pending });
-        Ok(seat)
+        Ok(call_waiter)
     }
 
     /// Makes a request that isn't about a call.
-    fn put_plain(self: &Arc<Self>, ask: Ask) -> Result<(PlainSeat, oneshot::Receiver<Answer>), TooMany> {
-        let mut desk = self.desk.lock();
-        let limit = self.patience.max_pending_per_client;
-        if desk.plain() >= limit || self.closing.is_cancelled() {
-            return Err(TooMany::Count(limit));
+    fn enqueue_request(
+        self: &Arc<Self>,
+        ask: ApprovalRequest,
+    ) -> Result<(RequestGuard, oneshot::Receiver<ApprovalAnswer>), QueueFull> {
+        let mut approvals = self.approvals.lock();
+        let limit = self.approval_limits.max_pending_per_client;
+        if approvals.request_count() >= limit || self.closing.is_cancelled() {
+            return Err(QueueFull::Count(limit));
         }
-        let size = plain_size(&ask);
-        if desk.plain_bytes() + size > PLAIN_BYTES {
-            return Err(TooMany::Bytes);
+        let size = request_size(&ask);
+        if approvals.request_bytes() + size > PLAIN_BYTES {
+            return Err(QueueFull::Bytes);
         }
-        let now = self.rights.time();
+        let now = self.permissions.time();
         let (to, answer) = oneshot::channel();
-        let question = Question {
-            id: AskId::from_random(self.rights.ids.next()),
+        let queued = QueuedApproval {
+            id: ApprovalId::from_random(self.permissions.ids.next()),
             asked_at: now,
-            expires_at: now.plus(self.patience.ask_deadline),
-            deadline: Instant::now() + self.patience.ask_deadline,
+            expires_at: now.plus(self.approval_limits.answer_deadline),
+            deadline: Instant::now() + self.approval_limits.answer_deadline,
             ask,
             details: None,
             size,
-            about: About::Plain(Some(to)),
-            presence: Presence { waiting: true, until: None },
+            source: ApprovalSource::Request(Some(to)),
+            wait_state: WaitState { waiting: true, until: None },
             announce_at: None,
-            rights_verified: false,
-            pauses: desk.pauses,
-            answering: false,
+            permissions_verified: false,
+            pauses: approvals.pauses,
+            is_answering: false,
         };
-        let seat = PlainSeat { queue: self.clone(), ask: question.id.clone() };
-        let pending = question.announced();
-        desk.insert(question);
-        drop(desk);
+        let guard = RequestGuard { queue: self.clone(), ask: queued.id.clone() };
+        let pending = queued.without_arguments();
+        approvals.insert(queued);
+        drop(approvals);
         self.wake.notify_one();
         self.events.emit(Event::ApprovalRequested { pending });
-        Ok((seat, answer))
+        Ok((guard, answer))
     }
 
     /// Removes a waiting call. When the last one leaves, the request stays pending for the next identical call.
-    fn leave(&self, ask: &AskId, no: u64) {
-        let mut desk = self.desk.lock();
-        let Some(question) = desk.get(ask) else { return };
-        let About::Call { waiters, .. } = &mut question.about else { return };
+    fn remove_waiter(&self, ask: &ApprovalId, no: u64) {
+        let mut approvals = self.approvals.lock();
+        let Some(queued) = approvals.get(ask) else { return };
+        let ApprovalSource::Call { waiters, .. } = &mut queued.source else { return };
         let before = waiters.len();
         waiters.retain(|waiter| waiter.no != no);
         if waiters.len() == before || !waiters.is_empty() {
             return;
         }
-        question.deadline = self.ticket_end();
-        let now = self.rights.time();
-        question.expires_at = now.plus(self.patience.ticket_life);
-        let pending = desk.announce(ask, now);
-        drop(desk);
+        queued.deadline = self.late_answer_expiry();
+        let now = self.permissions.time();
+        queued.expires_at = now.plus(self.approval_limits.late_answer_ttl);
+        let pending = approvals.announce(ask, now);
+        drop(approvals);
         self.wake.notify_one();
-        self.tell_change(pending);
+        self.emit_change(pending);
     }
 
-    fn tell_change(&self, pending: Option<PendingAsk>) {
+    fn emit_change(&self, pending: Option<PendingApproval>) {
         if let Some(pending) = pending {
             self.events.emit(Event::ApprovalChanged { pending });
         }
     }
 
-    fn ticket_end(&self) -> Instant {
-        Instant::now() + self.patience.ticket_life
+    fn late_answer_expiry(&self) -> Instant {
+        Instant::now() + self.approval_limits.late_answer_ttl
     }
 
     /// Turns an approval into a late approval (ticket) because its call didn't run: its client had left.
-    pub(crate) fn give_back(&self, matter: &Matter, yes: Yes) {
-        let Yes { ask, run, pauses } = yes;
-        self.keep_late(matter, Late::new(ask, Word::Allowed, pauses));
+    pub(crate) fn return_approval(&self, pending_call: &PendingCall, yes: OneTimeApproval) {
+        let OneTimeApproval { ask, run, pauses } = yes;
+        self.store_late_answer(pending_call, LateAnswer::new(ask, LateDecision::Allowed, pauses));
         // Calls that share the run are judged again; the first of them uses the ticket.
         drop(run);
     }
 
     /// Keeps an answer that no call waited for, unless there was a pause since the request was made or the
     /// source of the call is unknown.
-    fn keep_late(&self, matter: &Matter, late: Late) {
-        let mut desk = self.desk.lock();
-        if late.pauses == desk.pauses && matter.key.names_a_source() {
-            let kept = Kept { late, client: matter.caller.client.id.clone(), until: self.ticket_end() };
-            desk.late.insert(matter.key.clone(), kept);
+    fn store_late_answer(&self, pending_call: &PendingCall, late: LateAnswer) {
+        let mut approvals = self.approvals.lock();
+        if late.pauses == approvals.pauses && pending_call.key.identifies_caller() {
+            let kept = StoredLateAnswer {
+                late,
+                client: pending_call.caller.client.id.clone(),
+                until: self.late_answer_expiry(),
+            };
+            approvals.late.insert(pending_call.key.clone(), kept);
         }
-        drop(desk);
+        drop(approvals);
         self.wake.notify_one();
     }
 
     /// Looks up a late approval of this exact call, without using it up.
-    pub(crate) fn ticket(&self, key: &CallKey) -> Option<AskId> {
-        let desk = self.desk.lock();
-        let kept = desk.late.get(key)?;
-        (kept.late.word == Word::Allowed && kept.until > Instant::now()).then(|| kept.late.ask.clone())
+    pub(crate) fn ticket(&self, key: &CallKey) -> Option<ApprovalId> {
+        let approvals = self.approvals.lock();
+        let kept = approvals.late.get(key)?;
+        (kept.late.word == LateDecision::Allowed && kept.until > Instant::now())
+            .then(|| kept.late.ask.clone())
     }
 
     /// Uses up the late approval; `None` if another call used it first.
-    pub(crate) fn use_ticket(&self, matter: &Matter, ask: &AskId) -> Option<Yes> {
-        let mut desk = self.desk.lock();
-        let kept = desk.late.get(&matter.key)?;
-        if kept.late.word != Word::Allowed || kept.late.ask != *ask || kept.until <= Instant::now() {
+    pub(crate) fn use_ticket(&self, pending_call: &PendingCall, ask: &ApprovalId) -> Option<OneTimeApproval> {
+        let mut approvals = self.approvals.lock();
+        let kept = approvals.late.get(&pending_call.key)?;
+        if kept.late.word != LateDecision::Allowed || kept.late.ask != *ask || kept.until <= Instant::now() {
             return None;
         }
-        let Late { ask, pauses, .. } = desk.late.remove(&matter.key)?.late;
-        Some(Yes { ask, pauses, run: self.runs.begin(matter) })
+        let LateAnswer { ask, pauses, .. } = approvals.late.remove(&pending_call.key)?.late;
+        Some(OneTimeApproval { ask, pauses, run: self.runs.begin(pending_call) })
     }
 
     /// Uses up a late denial of this exact call, if there is one.
-    pub(crate) fn use_refusal(&self, key: &CallKey) -> Option<(AskId, Option<String>)> {
-        let mut desk = self.desk.lock();
-        let kept = desk.late.get(key)?;
-        if kept.late.word == Word::Allowed || kept.until <= Instant::now() {
+    pub(crate) fn use_refusal(&self, key: &CallKey) -> Option<(ApprovalId, Option<String>)> {
+        let mut approvals = self.approvals.lock();
+        let kept = approvals.late.get(key)?;
+        if kept.late.word == LateDecision::Allowed || kept.until <= Instant::now() {
             return None;
         }
-        match desk.late.remove(key)?.late {
-            Late { ask, word: Word::Refused(reason), .. } => Some((ask, reason)),
-            Late { word: Word::Allowed, .. } => None,
+        match approvals.late.remove(key)?.late {
+            LateAnswer { ask, word: LateDecision::Refused(reason), .. } => Some((ask, reason)),
+            LateAnswer { word: LateDecision::Allowed, .. } => None,
         }
     }
 }

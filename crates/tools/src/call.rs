@@ -5,18 +5,18 @@ use std::future::pending;
 use std::sync::Arc;
 
 use gatehouse_model::ClientEntry;
-use gatehouse_model::ask::Subject;
+use gatehouse_model::approval::Subject;
 use gatehouse_model::id::{ServerId, SessionId};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::inquiries::ClientAsk;
 use crate::peer::Peer;
+use crate::server_requests::ClientPeer;
 
 /// Family of protocol revisions that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Era {
+pub enum ProtocolFamily {
     /// Revisions up to 2025-11-25, which have sessions.
     Stateful,
     /// Revision 2026-07-28, which has no sessions.
@@ -33,7 +33,7 @@ pub struct Caller {
     /// How the client identifies itself (`clientInfo`); unverified.
     pub says: Option<String>,
     pub peer: Peer,
-    pub era: Era,
+    pub era: ProtocolFamily,
 }
 
 impl Caller {
@@ -45,45 +45,51 @@ impl Caller {
             token_sha256: String::new(),
             created: gatehouse_model::Timestamp(0),
         };
-        Self { client: Arc::new(client), session: None, says: None, peer: Peer::unseen(), era: Era::Stateful }
+        Self {
+            client: Arc::new(client),
+            session: None,
+            says: None,
+            peer: Peer::unseen(),
+            era: ProtocolFamily::Stateful,
+        }
     }
 }
 
 /// Sends the params of a progress notification to the client. The `progressToken` is added by the receiver.
-pub type ProgressOut = Arc<dyn Fn(Box<RawValue>) + Send + Sync>;
+pub type ProgressCallback = Arc<dyn Fn(Box<RawValue>) + Send + Sync>;
 
 /// Whether the client of a call is still connected to receive its result. It may disconnect and come back
 /// before the call ends.
 #[derive(Clone, Debug)]
-pub struct Listening(watch::Receiver<bool>);
+pub struct ClientPresence(watch::Receiver<bool>);
 
-impl Listening {
+impl ClientPresence {
     #[must_use]
-    pub fn new(is_there: watch::Receiver<bool>) -> Self {
-        Self(is_there)
+    pub fn new(is_present: watch::Receiver<bool>) -> Self {
+        Self(is_present)
     }
 
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         *self.0.borrow()
     }
 
     /// A copy that observes changes from now on; `None` while the client is connected.
-    pub(crate) fn once_left(&self) -> Option<Self> {
-        let mut is_there = self.0.clone();
-        let left = !*is_there.borrow_and_update();
-        left.then_some(Self(is_there))
+    pub(crate) fn if_absent(&self) -> Option<Self> {
+        let mut is_present = self.0.clone();
+        let left = !*is_present.borrow_and_update();
+        left.then_some(Self(is_present))
     }
 
-    /// Whether the client has been connected at any time since [`Self::once_left`].
-    pub(crate) fn has_been_there(&self) -> bool {
-        let is_there = self.0.borrow();
-        *is_there || is_there.has_changed()
+    /// Whether the client has been connected at any time since [`Self::if_absent`].
+    pub(crate) fn was_present_since(&self) -> bool {
+        let is_present = self.0.borrow();
+        *is_present || is_present.has_changed()
     }
 
     /// Waits until the client is connected (`there`) or disconnected.
-    pub(crate) async fn becomes(&self, there: bool) {
-        let mut is_there = self.0.clone();
-        if is_there.wait_for(|now| *now == there).await.is_err() {
+    pub(crate) async fn wait_for_presence(&self, there: bool) {
+        let mut is_present = self.0.clone();
+        if is_present.wait_for(|now| *now == there).await.is_err() {
             // The sender is gone, so the value can't change any more.
             pending::<()>().await;
         }
@@ -99,11 +105,11 @@ pub struct ToolCall {
     pub rest: Vec<(Box<str>, Box<RawValue>)>,
     pub meta: Option<Box<RawValue>>,
     /// Progress sink; set if the client sent a `progressToken`.
-    pub progress: Option<ProgressOut>,
+    pub progress: Option<ProgressCallback>,
     /// The client, if it can answer the server's requests.
-    pub asks: Option<Arc<dyn ClientAsk>>,
+    pub asks: Option<Arc<dyn ClientPeer>>,
     /// Set if a disconnect doesn't cancel the call.
-    pub listening: Option<Listening>,
+    pub listening: Option<ClientPresence>,
     /// Cancelled when the client cancels the call, or disconnects and can't come back.
     pub cancel: CancellationToken,
 }
@@ -166,11 +172,11 @@ pub struct AccessCall {
     pub rest: Vec<(Box<str>, Box<RawValue>)>,
     pub meta: Option<Box<RawValue>>,
     /// Progress sink; set if the client sent a `progressToken`.
-    pub progress: Option<ProgressOut>,
+    pub progress: Option<ProgressCallback>,
     /// The client, if it can answer the server's requests.
-    pub asks: Option<Arc<dyn ClientAsk>>,
+    pub asks: Option<Arc<dyn ClientPeer>>,
     /// Set if a disconnect doesn't cancel the call.
-    pub listening: Option<Listening>,
+    pub listening: Option<ClientPresence>,
     /// Cancelled when the client cancels the request, or disconnects and can't come back.
     pub cancel: CancellationToken,
 }
@@ -186,7 +192,7 @@ impl fmt::Debug for AccessCall {
 
 /// The response to the client, as raw bytes. A denied tool call is a result with `isError`.
 #[derive(Clone)]
-pub enum CallEnd {
+pub enum CallResponse {
     /// The JSON-RPC `result`.
     Result(Box<RawValue>),
     /// The whole JSON-RPC `error` object.
@@ -194,16 +200,16 @@ pub enum CallEnd {
 }
 
 /// Prints only the variant and the length: results must not get into logs.
-impl fmt::Debug for CallEnd {
+impl fmt::Debug for CallResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Result(raw) => write!(f, "CallEnd::Result({} bytes)", raw.get().len()),
-            Self::Error(raw) => write!(f, "CallEnd::Error({} bytes)", raw.get().len()),
+            Self::Result(raw) => write!(f, "CallResponse::Result({} bytes)", raw.get().len()),
+            Self::Error(raw) => write!(f, "CallResponse::Error({} bytes)", raw.get().len()),
         }
     }
 }
 
-impl CallEnd {
+impl CallResponse {
     /// The raw bytes of either variant.
     #[must_use]
     pub fn body(&self) -> &RawValue {
@@ -218,17 +224,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_was_back_in_between_is_known_to_have_been() {
-        let is_there = watch::Sender::new(true);
-        let client = Listening::new(is_there.subscribe());
-        assert!(client.once_left().is_none());
-        is_there.send_replace(false);
-        let left = client.once_left().unwrap();
-        assert!(!left.has_been_there());
+    fn remembers_presence_between_absences() {
+        let is_present = watch::Sender::new(true);
+        let client = ClientPresence::new(is_present.subscribe());
+        assert!(client.if_absent().is_none());
+        is_present.send_replace(false);
+        let left = client.if_absent().unwrap();
+        assert!(!left.was_present_since());
         let read_to_the_end = left.clone();
-        is_there.send_replace(true);
-        is_there.send_replace(false);
-        drop(is_there);
-        assert!(read_to_the_end.has_been_there());
+        is_present.send_replace(true);
+        is_present.send_replace(false);
+        drop(is_present);
+        assert!(read_to_the_end.was_present_since());
     }
 }

@@ -5,9 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Generates unique 64-bit numbers: a counter that starts at a random value.
 #[derive(Debug)]
-pub(crate) struct Ids(AtomicU64);
+pub(crate) struct IdGenerator(AtomicU64);
 
-impl Ids {
+impl IdGenerator {
     pub(crate) fn new() -> Self {
         let seed = getrandom::u64().unwrap_or_else(|_| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

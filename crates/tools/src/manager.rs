@@ -10,10 +10,10 @@ use arc_swap::ArcSwap;
 use gatehouse_model::record::RunningCall;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{
-    CallId, ClientId, Clock, ErrorCode, Event, EventSink, Problem, ServerBinding, ServerId, SessionId,
-    ToolNaming,
+    CallId, ClientId, Clock, ErrorCode, Event, EventSink, ServerBinding, ServerId, SessionId, ToolNaming,
+    UserError,
 };
-use gatehouse_servers::{ServerManager, Updated};
+use gatehouse_servers::{ResourceUpdate, ServerManager};
 use gatehouse_store::Store;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -21,25 +21,25 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::approvals::{ApprovalQueue, Patience, QueueParts};
+use crate::approvals::{ApprovalLimits, ApprovalQueue, ApprovalQueueDeps};
 use crate::byte_budget::{ByteBudget, ByteLimits};
-use crate::call::{AccessCall, CallEnd, Caller, ToolCall};
-use crate::catalogue::{Catalogue, Source};
-use crate::hold::Holds;
-use crate::ids::Ids;
-use crate::inquiries::{Unclaimed, Waiting};
-use crate::names::Names;
-use crate::output::Checks;
+use crate::call::{AccessCall, CallResponse, Caller, ToolCall};
+use crate::call_record::Recorder;
+use crate::catalog::{ServerSource, ToolCatalog};
+use crate::client_request::ClientRequest;
+use crate::client_timeout::ClientTimeouts;
+use crate::exposed_names::ExposedNames;
+use crate::ids::IdGenerator;
+use crate::input_required::OpenRounds;
+use crate::output_schema::SchemaContext;
 use crate::path_lookup::PathLookup;
 use crate::paths::PathResolver;
-use crate::record::Recorder;
-use crate::request::Request;
-use crate::rights::{KeeperParts, RightsKeeper};
-use crate::rounds::Rounds;
-use crate::running::RunningCalls;
+use crate::permissions::{PermissionStore, PermissionStoreDeps};
+use crate::running_calls::RunningCalls;
+use crate::server_requests::{PendingRequestCounts, UnattributedResponder};
 
 /// How long a pause waits until the servers were told to cancel.
-const PAUSE_WAIT: Duration = Duration::from_millis(800);
+const PAUSE_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Dependencies of the tool manager.
 pub struct ToolDeps {
@@ -47,20 +47,20 @@ pub struct ToolDeps {
     pub store: Arc<Store>,
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
-    pub patience: Patience,
+    pub approval_limits: ApprovalLimits,
     /// Resolves the paths in arguments.
     pub paths: Arc<dyn PathResolver>,
 }
 
 impl fmt::Debug for ToolDeps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolDeps").field("patience", &self.patience).finish_non_exhaustive()
+        f.debug_struct("ToolDeps").field("approval_limits", &self.approval_limits).finish_non_exhaustive()
     }
 }
 
 /// A counter per kind of list; it changes whenever the list for clients changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct CatalogVersions {
     pub tools: u64,
     /// Resources and their templates.
     pub resources: u64,
@@ -71,48 +71,48 @@ pub struct Changes {
 /// last clone is dropped.
 #[derive(Clone)]
 pub struct ToolManager {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<ToolManagerShared>,
     _closes: Arc<DropGuard>,
 }
 
 impl fmt::Debug for ToolManager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolManager").field("catalogue", &self.inner.catalogue.load()).finish_non_exhaustive()
+        f.debug_struct("ToolManager").field("catalog", &self.inner.catalog.load()).finish_non_exhaustive()
     }
 }
 
-pub(crate) struct Inner {
+pub(crate) struct ToolManagerShared {
     pub(crate) servers: ServerManager,
     pub(crate) store: Arc<Store>,
     pub(crate) events: Arc<dyn EventSink>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) patience: Patience,
-    pub(crate) rights: RightsKeeper,
+    pub(crate) approval_limits: ApprovalLimits,
+    pub(crate) permissions: PermissionStore,
     pub(crate) approvals: ApprovalQueue,
-    pub(crate) holds: Holds,
-    pub(crate) rounds: Rounds,
+    pub(crate) client_timeouts: ClientTimeouts,
+    pub(crate) rounds: OpenRounds,
     /// Requests of servers that wait for the user.
-    pub(crate) inquiries: Waiting,
+    pub(crate) pending_requests: PendingRequestCounts,
     /// Looks up the paths that verdicts depend on.
     pub(crate) paths: Arc<PathLookup>,
     /// Looks up paths that are only shown or used in simulations; separate, so that these never delay a
     /// verdict.
     pub(crate) shown_paths: PathLookup,
     pub(crate) recorder: Recorder,
-    pub(crate) catalogue: Arc<ArcSwap<Catalogue>>,
-    pub(crate) ids: Ids,
+    pub(crate) catalog: Arc<ArcSwap<ToolCatalog>>,
+    pub(crate) ids: IdGenerator,
     /// Cancelled and replaced by each pause.
     pub(crate) halt: ArcSwap<CancellationToken>,
     /// Subjects that were allowed before, by server.
-    pub(crate) used: Mutex<HashMap<ServerId, HashSet<String>>>,
+    pub(crate) used_tools: Mutex<HashMap<ServerId, HashSet<String>>>,
     /// Calls in progress.
     pub(crate) running: RunningCalls,
     /// Clients whose access was revoked.
-    pub(crate) gone: Mutex<HashSet<ClientId>>,
+    pub(crate) revoked_clients: Mutex<HashSet<ClientId>>,
     kept_bytes: Arc<ByteBudget>,
-    changes: watch::Sender<Changes>,
+    changes: watch::Sender<CatalogVersions>,
     refreshing: tokio::sync::Mutex<HashMap<ServerId, ServerBinding>>,
-    names: Arc<Mutex<Names>>,
+    names: Arc<Mutex<ExposedNames>>,
     naming: Mutex<ToolNaming>,
     closing: CancellationToken,
     tracker: TaskTracker,
@@ -124,12 +124,12 @@ impl ToolManager {
     /// # Errors
     /// None at present: if the permissions can't be loaded, every call needs an approval, and the permissions
     /// view says why.
-    pub async fn start(deps: ToolDeps) -> Result<Self, Problem> {
-        let ToolDeps { servers, store, events, clock, patience, paths: resolver } = deps;
+    pub async fn start(deps: ToolDeps) -> Result<Self, UserError> {
+        let ToolDeps { servers, store, events, clock, approval_limits, paths: resolver } = deps;
         let paths = Arc::new(PathLookup::new(resolver.clone()));
         let tracker = TaskTracker::new();
         let closing = CancellationToken::new();
-        let rights = RightsKeeper::open(KeeperParts {
+        let permissions = PermissionStore::open(PermissionStoreDeps {
             store: store.clone(),
             events: events.clone(),
             clock: clock.clone(),
@@ -138,23 +138,24 @@ impl ToolManager {
         })
         .await;
         let kept_bytes = ByteBudget::new(ByteLimits::default());
-        let parts = QueueParts {
+        let parts = ApprovalQueueDeps {
             events: events.clone(),
-            patience: patience.clone(),
+            approval_limits: approval_limits.clone(),
             schemas: Arc::clone(servers.schemas()),
             paths: paths.clone(),
             kept_bytes: kept_bytes.clone(),
             closing: closing.clone(),
             tracker: tracker.clone(),
         };
-        let approvals = ApprovalQueue::start(&rights, parts);
-        let holds = Holds::open(store.dir(), patience.client_hold, tracker.clone()).await;
+        let approvals = ApprovalQueue::start(&permissions, parts);
+        let client_timeouts =
+            ClientTimeouts::open(store.dir(), approval_limits.client_timeout, tracker.clone()).await;
         let dir = store.dir().to_owned();
-        let names = tokio::task::spawn_blocking(move || Names::open(Some(&dir)))
+        let names = tokio::task::spawn_blocking(move || ExposedNames::open(Some(&dir)))
             .await
-            .unwrap_or_else(|_| Names::open(None));
-        let inner = Arc::new(Inner {
-            catalogue: rights.inner.catalogue.clone(),
+            .unwrap_or_else(|_| ExposedNames::open(None));
+        let inner = Arc::new(ToolManagerShared {
+            catalog: permissions.inner.catalog.clone(),
             recorder: Recorder::new(
                 store.clone(),
                 events.clone(),
@@ -165,19 +166,19 @@ impl ToolManager {
             store,
             events,
             clock,
-            patience,
-            rights,
+            approval_limits,
+            permissions,
             approvals,
-            holds,
-            rounds: Rounds::default(),
-            inquiries: Waiting::default(),
+            client_timeouts,
+            rounds: OpenRounds::default(),
+            pending_requests: PendingRequestCounts::default(),
             paths,
             shown_paths: PathLookup::new(resolver),
-            ids: Ids::new(),
+            ids: IdGenerator::new(),
             halt: ArcSwap::from_pointee(CancellationToken::new()),
-            used: Mutex::default(),
+            used_tools: Mutex::default(),
             running: RunningCalls::default(),
-            gone: Mutex::default(),
+            revoked_clients: Mutex::default(),
             kept_bytes,
             changes: watch::Sender::default(),
             refreshing: tokio::sync::Mutex::default(),
@@ -186,7 +187,7 @@ impl ToolManager {
             closing: closing.clone(),
             tracker: tracker.clone(),
         });
-        inner.servers.answer_with(Arc::new(Unclaimed(Arc::downgrade(&inner))));
+        inner.servers.set_fallback_handler(Arc::new(UnattributedResponder(Arc::downgrade(&inner))));
         // Subscribed before the first refresh, so that no change is missed between the two.
         let revision = inner.servers.revision();
         inner.refresh().await;
@@ -202,13 +203,13 @@ impl ToolManager {
 
     /// The current catalog.
     #[must_use]
-    pub fn catalogue(&self) -> Arc<Catalogue> {
-        self.inner.catalogue.load_full()
+    pub fn catalog(&self) -> Arc<ToolCatalog> {
+        self.inner.catalog.load_full()
     }
 
     /// Counters that change whenever a list for clients changes.
     #[must_use]
-    pub fn catalogue_changes(&self) -> watch::Receiver<Changes> {
+    pub fn catalog_changes(&self) -> watch::Receiver<CatalogVersions> {
         self.inner.changes.subscribe()
     }
 
@@ -224,16 +225,16 @@ impl ToolManager {
     }
 
     /// Calls a tool by its exposed name.
-    pub async fn call(&self, caller: Caller, call: ToolCall) -> CallEnd {
-        match Request::tool(caller, call) {
+    pub async fn call(&self, caller: Caller, call: ToolCall) -> CallResponse {
+        match ClientRequest::tool(caller, call) {
             Ok(request) => self.inner.run(request).await,
             Err(end) => end,
         }
     }
 
     /// Reads a resource, subscribes to one, gets a prompt or completes an argument (PERM-18).
-    pub async fn access(&self, caller: Caller, call: AccessCall) -> CallEnd {
-        match Request::access(caller, call) {
+    pub async fn access(&self, caller: Caller, call: AccessCall) -> CallResponse {
+        match ClientRequest::access(caller, call) {
             Ok(request) => self.inner.run(request).await,
             Err(end) => end,
         }
@@ -241,16 +242,16 @@ impl ToolManager {
 
     /// Calls a tool for the user, who entered the call: no approval is needed, but what the user has blocked
     /// stays blocked.
-    pub async fn call_for_user(&self, call: ToolCall) -> CallEnd {
-        match Request::tool(Caller::user(), call) {
+    pub async fn call_for_user(&self, call: ToolCall) -> CallResponse {
+        match ClientRequest::tool(Caller::user(), call) {
             Ok(request) => self.inner.run_for_user(request).await,
             Err(end) => end,
         }
     }
 
     /// Reads a resource, gets a prompt or completes an argument for the user.
-    pub async fn access_for_user(&self, call: AccessCall) -> CallEnd {
-        match Request::access(Caller::user(), call) {
+    pub async fn access_for_user(&self, call: AccessCall) -> CallResponse {
+        match ClientRequest::access(Caller::user(), call) {
             Ok(request) => self.inner.run_for_user(request).await,
             Err(end) => end,
         }
@@ -270,20 +271,21 @@ impl ToolManager {
 
     /// Resource changes that servers report from now on.
     #[must_use]
-    pub fn updates(&self) -> broadcast::Receiver<Updated> {
+    pub fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
         self.inner.servers.updates()
     }
 
     /// What in a result doesn't match the tool's `outputSchema` (TOOL-5), if anything.
-    pub async fn unfit(&self, exposed_name: &str, result: &RawValue) -> Option<String> {
-        let catalogue = self.inner.catalogue.load_full();
-        let tool = catalogue.by_exposed(exposed_name)?;
+    pub async fn output_mismatch(&self, exposed_name: &str, result: &RawValue) -> Option<String> {
+        let catalog = self.inner.catalog.load_full();
+        let tool = catalog.by_exposed(exposed_name)?;
         let (definition, server) = (Arc::clone(&tool.definition), tool.server().clone());
-        if !definition.promises() {
+        if !definition.has_output_schema() {
             return None;
         }
         let (schemas, result) = (Arc::clone(self.inner.servers.schemas()), result.to_owned());
-        let look = move || definition.unfit(&result, Checks { checker: &schemas, server: &server });
+        let look =
+            move || definition.output_mismatch(&result, SchemaContext { checker: &schemas, server: &server });
         let looked = tokio::task::spawn_blocking(look).await;
         looked.unwrap_or_else(|_| Some("The result was not checked against the outputSchema.".to_owned()))
     }
@@ -294,8 +296,8 @@ impl ToolManager {
     }
 
     #[must_use]
-    pub fn rights(&self) -> &RightsKeeper {
-        &self.inner.rights
+    pub fn permissions(&self) -> &PermissionStore {
+        &self.inner.permissions
     }
 
     /// Pauses Gatehouse (PERM-13): calls in progress are cancelled, allows with a limited lifetime end, and
@@ -303,26 +305,26 @@ impl ToolManager {
     ///
     /// # Errors
     /// If the pause can't be stored; then it doesn't survive a restart.
-    pub async fn pause(&self) -> Result<(), Problem> {
+    pub async fn pause(&self) -> Result<(), UserError> {
         let inner = &self.inner;
-        let keeper = &inner.rights.inner;
+        let keeper = &inner.permissions.inner;
         let was = keeper.set_paused(true);
-        let ended = keeper.drop_timed_allows();
+        let ended = keeper.drop_temporary_allows();
         inner.halt.swap(Arc::new(CancellationToken::new())).cancel();
         inner.approvals.inner.end_calls();
         inner.rounds.clear();
         if !was {
             inner.events.emit(Event::PauseChanged { paused: true });
         }
-        if tokio::time::timeout(PAUSE_WAIT, inner.servers.cancel_all()).await.is_err() {
+        if tokio::time::timeout(PAUSE_TIMEOUT, inner.servers.cancel_all()).await.is_err() {
             tracing::warn!("not every server could be told of the pause in time");
         }
-        if was && ended.is_empty() { Ok(()) } else { keeper.keep_pause(true, ended).await }
+        if was && ended.is_empty() { Ok(()) } else { keeper.persist_pause(true, ended).await }
     }
 
     /// Ends every call and every approval request for one because MCP was just switched off
-    /// ([`ServerManager::set_on`]), which also refuses new calls.
-    pub fn switched_off(&self) {
+    /// ([`ServerManager::set_mcp_enabled`]), which also refuses new calls.
+    pub fn end_all_calls(&self) {
         let inner = &self.inner;
         inner.halt.swap(Arc::new(CancellationToken::new())).cancel();
         inner.approvals.inner.end_calls();
@@ -333,12 +335,12 @@ impl ToolManager {
     ///
     /// # Errors
     /// If it can't be stored; then everything stays paused.
-    pub async fn resume(&self) -> Result<(), Problem> {
-        let keeper = &self.inner.rights.inner;
+    pub async fn resume(&self) -> Result<(), UserError> {
+        let keeper = &self.inner.permissions.inner;
         if !keeper.paused() {
             return Ok(());
         }
-        keeper.keep_pause(false, Vec::new()).await?;
+        keeper.persist_pause(false, Vec::new()).await?;
         keeper.set_paused(false);
         self.inner.events.emit(Event::PauseChanged { paused: false });
         Ok(())
@@ -354,29 +356,29 @@ impl ToolManager {
     ///
     /// # Errors
     /// [`ErrorCode::NotFound`] if the call has ended or still waits for a decision.
-    pub fn cancel_call(&self, call: &CallId) -> Result<(), Problem> {
+    pub fn cancel_call(&self, call: &CallId) -> Result<(), UserError> {
         if self.inner.running.cancel(call) {
             return Ok(());
         }
-        Err(Problem::new(ErrorCode::NotFound, "This call isn't running on its server.")
-            .why("It has ended, or waits for your answer."))
+        Err(UserError::new(ErrorCode::NotFound, "This call isn't running on its server.")
+            .with_cause("It has ended, or waits for your answer."))
     }
 
     /// Ends the allows and the learned state of a session.
     pub fn session_ended(&self, session: &SessionId) {
-        self.inner.rights.inner.session_ended(session);
-        self.inner.holds.session_ended(session);
+        self.inner.permissions.inner.session_ended(session);
+        self.inner.client_timeouts.session_ended(session);
         self.inner.approvals.inner.runs.forget_session(session);
     }
 
     /// Ends all calls and approval requests of a client and drops its rules, because its access was revoked.
     pub fn client_gone(&self, client: &ClientId) {
-        self.inner.gone.lock().insert(client.clone());
+        self.inner.revoked_clients.lock().insert(client.clone());
         self.inner.approvals.inner.end_client(client);
-        self.inner.holds.forget(client);
-        let (rights, client) = (self.inner.rights.clone(), client.clone());
+        self.inner.client_timeouts.forget(client);
+        let (permissions, client) = (self.inner.permissions.clone(), client.clone());
         self.inner.tracker.spawn(async move {
-            if let Err(problem) = rights.client_removed(&client).await {
+            if let Err(problem) = permissions.client_removed(&client).await {
                 tracing::error!(%problem, "the rules of a client that is gone could not be dropped");
             }
         });
@@ -391,8 +393,8 @@ impl ToolManager {
     }
 }
 
-impl Inner {
-    pub(crate) fn closing(&self) -> bool {
+impl ToolManagerShared {
+    pub(crate) fn is_closing(&self) -> bool {
         self.closing.is_cancelled()
     }
 
@@ -414,11 +416,11 @@ impl Inner {
     /// Rebuilds the catalog if it is out of date.
     pub(crate) async fn refresh(self: &Arc<Self>) {
         let mut known = self.refreshing.lock().await;
-        let sources: Vec<Source> = self
+        let sources: Vec<ServerSource> = self
             .servers
             .handles()
             .into_iter()
-            .map(|handle| Source { config: handle.config(), lists: handle.lists() })
+            .map(|handle| ServerSource { config: handle.config(), lists: handle.lists() })
             .collect();
         let naming = *self.naming.lock();
         let present: HashMap<ServerId, ServerBinding> =
@@ -432,15 +434,15 @@ impl Inner {
         let edited: HashSet<ServerId> =
             others.iter().filter(|(id, _)| known.contains_key(id)).map(|(id, _)| id.clone()).collect();
         *known = present;
-        let before = self.catalogue.load_full();
-        if !before.is_of(&sources, naming) || !removed.is_empty() {
+        let before = self.catalog.load_full();
+        if !before.is_built_from(&sources, naming) || !removed.is_empty() {
             let (names, old, gone) = (self.names.clone(), before.clone(), removed.clone());
             let made = tokio::task::spawn_blocking(move || {
                 let mut names = names.lock();
                 for server in &gone {
                     names.forget(server);
                 }
-                let next = old.rebuilt(&sources, naming, &mut names);
+                let next = old.rebuild(&sources, naming, &mut names);
                 names.save();
                 next
             })
@@ -449,12 +451,12 @@ impl Inner {
                 Ok(next) => {
                     let step = |same: bool, count: u64| count.wrapping_add(u64::from(!same));
                     let was = *self.changes.borrow();
-                    let is = Changes {
+                    let is = CatalogVersions {
                         tools: step(next.same_tools(&before), was.tools),
                         resources: step(next.same_resources(&before), was.resources),
                         prompts: step(next.same_prompts(&before), was.prompts),
                     };
-                    self.catalogue.store(Arc::new(next));
+                    self.catalog.store(Arc::new(next));
                     if is != was {
                         self.changes.send_replace(is);
                     }
@@ -468,10 +470,10 @@ impl Inner {
         let gone = removed.into_iter().map(|server| (server, None));
         for (server, but) in gone.chain(others.into_iter().map(|(server, now)| (server, Some(now)))) {
             if but.is_none() || edited.contains(&server) {
-                self.used.lock().remove(&server);
+                self.used_tools.lock().remove(&server);
                 self.approvals.inner.runs.forget_server(&server);
             }
-            if let Err(problem) = self.rights.server_gone(&server, but).await {
+            if let Err(problem) = self.permissions.server_gone(&server, but).await {
                 tracing::error!(%server, %problem, "the rights of a server that is gone could not be dropped");
             }
         }

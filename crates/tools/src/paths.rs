@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_dots_are_resolved_and_doubt_is_nothing() {
+    fn resolves_links_and_dots_or_returns_none() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("in/deep")).unwrap();
@@ -120,10 +120,10 @@ mod tests {
 
     /// A grant "only in this folder" on a real disk: each path, its kind, and whether the condition holds.
     #[test]
-    fn only_in_this_folder() {
+    fn folder_condition_follows_the_real_path() {
         use gatehouse_mcp_wire::json::read;
         use gatehouse_model::grant::{Condition, ConditionTest};
-        use gatehouse_policy::conditions::{Conditions, Held};
+        use gatehouse_policy::conditions::{ConditionOutcome, Conditions};
         use std::os::unix::fs::symlink;
 
         let dir = tempfile::tempdir().unwrap();
@@ -148,63 +148,63 @@ mod tests {
         };
         let held = |conditions: &Conditions, path: &str| {
             let path = path.replace('@', &root).replace('\\', "\\\\").replace('\0', "\\u0000");
-            conditions.hold(&read(&format!(r#"{{"p":"{path}"}}"#)).unwrap(), &resolve)
+            conditions.evaluate(&read(&format!(r#"{{"p":"{path}"}}"#)).unwrap(), &resolve)
         };
         let only = inside("in");
         for (path, what, expected) in [
-            ("@/in/file", "a file", Held::Yes),
-            ("@/in", "the folder", Held::Yes),
-            ("@/in/new", "a new file", Held::Yes),
-            ("@/in/new/er/file", "new folders", Held::Yes),
-            ("@/in/deep/../new", "up and down", Held::Yes),
-            ("@//in/./deep//file", "idle steps", Held::Yes),
-            ("@/in/down/x", "a link that stays inside", Held::Yes),
-            ("@/in/caf\u{e9}/x", "letters of one form", Held::Yes),
-            ("@/in/up/x", "a link out", Held::No),
+            ("@/in/file", "a file", ConditionOutcome::Yes),
+            ("@/in", "the folder", ConditionOutcome::Yes),
+            ("@/in/new", "a new file", ConditionOutcome::Yes),
+            ("@/in/new/er/file", "new folders", ConditionOutcome::Yes),
+            ("@/in/deep/../new", "up and down", ConditionOutcome::Yes),
+            ("@//in/./deep//file", "idle steps", ConditionOutcome::Yes),
+            ("@/in/down/x", "a link that stays inside", ConditionOutcome::Yes),
+            ("@/in/caf\u{e9}/x", "letters of one form", ConditionOutcome::Yes),
+            ("@/in/up/x", "a link out", ConditionOutcome::No),
             (
                 "@/in/up/../x",
                 "up behind a link out: elsewhere by the disk, inside by the text",
-                Held::Unknown,
+                ConditionOutcome::Unknown,
             ),
             (
                 "@/way-in/../x",
                 "up behind a link in: inside by the disk, elsewhere by the text",
-                Held::Unknown,
+                ConditionOutcome::Unknown,
             ),
-            ("@/way-in/x", "a link in", Held::Yes),
-            ("@/in/nowhere", "a link to nothing", Held::Unknown),
-            ("@/in/nowhere/x", "behind a link to nothing", Held::Unknown),
-            ("@/in/round/x", "a link to itself", Held::Unknown),
-            ("@/in/file/x", "behind a file", Held::Unknown),
-            ("@/in/none/../../out", "up behind what is not there", Held::Unknown),
-            ("@/in/nai\u{308}ve/x", "the other form of the letters of a link out", Held::Unknown),
-            ("@/inside/x", "a folder whose name begins alike", Held::No),
-            ("@/IN/x", "another case, which some disks fold", Held::Unknown),
-            ("@/out/x", "elsewhere", Held::No),
-            ("in/file", "relative", Held::Unknown),
-            ("~/in/file", "from home", Held::Unknown),
-            ("file://@/in/file", "an address", Held::Unknown),
-            ("@/in/a\0b", "a zero byte", Held::Unknown),
-            ("@/in/file ", "a blank at the end", Held::Unknown),
-            ("@/in/.. /out", "a blank behind dots", Held::Unknown),
-            ("@/in/file.", "a dot at the end", Held::Unknown),
-            ("@/in/..\\out", "a backslash", Held::Unknown),
-            ("@/in/%2e%2e/out", "escapes", Held::Unknown),
+            ("@/way-in/x", "a link in", ConditionOutcome::Yes),
+            ("@/in/nowhere", "a link to nothing", ConditionOutcome::Unknown),
+            ("@/in/nowhere/x", "behind a link to nothing", ConditionOutcome::Unknown),
+            ("@/in/round/x", "a link to itself", ConditionOutcome::Unknown),
+            ("@/in/file/x", "behind a file", ConditionOutcome::Unknown),
+            ("@/in/none/../../out", "up behind what is not there", ConditionOutcome::Unknown),
+            ("@/in/nai\u{308}ve/x", "the other form of the letters of a link out", ConditionOutcome::Unknown),
+            ("@/inside/x", "a folder whose name begins alike", ConditionOutcome::No),
+            ("@/IN/x", "another case, which some disks fold", ConditionOutcome::Unknown),
+            ("@/out/x", "elsewhere", ConditionOutcome::No),
+            ("in/file", "relative", ConditionOutcome::Unknown),
+            ("~/in/file", "from home", ConditionOutcome::Unknown),
+            ("file://@/in/file", "an address", ConditionOutcome::Unknown),
+            ("@/in/a\0b", "a zero byte", ConditionOutcome::Unknown),
+            ("@/in/file ", "a blank at the end", ConditionOutcome::Unknown),
+            ("@/in/.. /out", "a blank behind dots", ConditionOutcome::Unknown),
+            ("@/in/file.", "a dot at the end", ConditionOutcome::Unknown),
+            ("@/in/..\\out", "a backslash", ConditionOutcome::Unknown),
+            ("@/in/%2e%2e/out", "escapes", ConditionOutcome::Unknown),
         ] {
             assert_eq!(held(&only, path), expected, "{path}: {what}");
         }
 
         // A link that is created after the grant, in place of a folder and of the granted folder itself.
-        assert_eq!(held(&only, "@/in/late/x"), Held::Yes);
+        assert_eq!(held(&only, "@/in/late/x"), ConditionOutcome::Yes);
         std::fs::remove_dir(format!("{root}/in/late")).unwrap();
         symlink(format!("{root}/out"), format!("{root}/in/late")).unwrap();
-        assert_eq!(held(&only, "@/in/late/x"), Held::No);
+        assert_eq!(held(&only, "@/in/late/x"), ConditionOutcome::No);
         let whole = inside("inside");
-        assert_eq!(held(&whole, "@/inside/x"), Held::Yes);
+        assert_eq!(held(&whole, "@/inside/x"), ConditionOutcome::Yes);
         std::fs::remove_dir(format!("{root}/inside")).unwrap();
         symlink(format!("{root}/out"), format!("{root}/inside")).unwrap();
-        assert_eq!(held(&whole, "@/inside/x"), Held::Unknown);
-        assert_eq!(held(&whole, "@/out/x"), Held::Unknown);
+        assert_eq!(held(&whole, "@/inside/x"), ConditionOutcome::Unknown);
+        assert_eq!(held(&whole, "@/out/x"), ConditionOutcome::Unknown);
     }
 }
 
@@ -214,7 +214,7 @@ mod windows_tests {
     use super::*;
 
     #[test]
-    fn only_disks_are_touched() {
+    fn resolves_only_disk_paths() {
         for path in [r"\\127.0.0.1\c$\Windows", r"\\?\UNC\127.0.0.1\c$", r"\\.\pipe\x", r"\\?\GLOBALROOT\x"] {
             assert_eq!(SystemPaths.resolve(path), None, "{path}");
         }

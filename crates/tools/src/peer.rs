@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gatehouse_model::SessionId;
-use gatehouse_model::ask::{Program, SeenFrom};
+use gatehouse_model::approval::{PeerProcess, Program};
 
 /// The other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Peer {
     /// Unique id.
     pub id: PeerId,
     /// Its program and the parent processes; `None` if unknown.
-    pub seen_from: Option<Arc<SeenFrom>>,
+    pub seen_from: Option<Arc<PeerProcess>>,
 }
 
 /// Id of the other end of a connection.
@@ -114,7 +114,7 @@ mod tests {
         let program = Program { name: path.to_owned(), path: path.to_owned(), is_known };
         Peer {
             id: PeerId::Process { pid, started: 7 },
-            seen_from: Some(Arc::new(SeenFrom { program, parents: Vec::new() })),
+            seen_from: Some(Arc::new(PeerProcess { program, parents: Vec::new() })),
         }
     }
 

@@ -1,295 +1,297 @@
-//! The effective permissions of the known tools, as the UI shows them (PERM-3, PERM-8). Doesn't decide about
-//! calls.
+//! The permission store, the only owner of permissions: the stored ones, which are protected by a
+//! MAC, and the rules with a limited lifetime.
+//!
+//! A change that widens permissions is stored, with its audit entry, before it takes effect. A change that
+//! narrows them takes effect even if it can't be stored. Permissions that can't be verified don't count: every
+//! call needs an approval.
+
+mod change;
+mod suspended;
+mod user_changes;
+mod view;
 
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use gatehouse_model::ask::AutoApprove;
-use gatehouse_model::grant::{ClientScope, LateTools, RuleReach, ToolPermission};
-use gatehouse_model::{ClientId, Decision, Effect, Grant, Lifetime, ServerBinding, ServerId, Width};
-use gatehouse_policy::cover::{Item, Reach, is_about, is_unbound, reach};
+use arc_swap::ArcSwap;
+use gatehouse_model::approval::{AutoApprove, Subject};
+use gatehouse_model::grant::{AccessClass, StoredPermissions};
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::{
+    ClientEntry, ClientId, Clock, ErrorCode, Event, EventSink, Fingerprint, Grant, GrantChoice, GrantId,
+    RuleAuthor, RuleEffect, ServerBinding, ServerConfig, ServerId, Timestamp, UserError,
+};
+use gatehouse_policy::coverage::SubjectFacts;
+use gatehouse_servers::ServerManager;
+use gatehouse_store::Store;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
-/// Rules that apply until revoked and without conditions, for every client and, if given, for one client.
-/// Indexed by server and tool, so that thousands of tools stay cheap.
-pub(crate) struct LastingRules<'a> {
-    by_tool: HashMap<(&'a ServerId, &'a str), Vec<&'a Grant>>,
-    wide: HashMap<&'a ServerId, Vec<&'a Grant>>,
-    /// Denies that apply to every server.
-    everywhere: Vec<&'a Grant>,
+use crate::catalog::ToolCatalog;
+use crate::current_permissions::CurrentPermissions;
+use crate::ids::IdGenerator;
+use crate::rule_draft::RuleDraft;
+pub(crate) use change::PermissionChange;
+pub(crate) use user_changes::{empty_choice_error, rule_not_found};
+pub use view::RuleWords;
+
+/// A user's order to allow or block something, given outside of an approval request.
+#[derive(Clone, Debug)]
+pub struct RuleSpec {
+    /// The server; every server if absent, which is valid only for blocks.
+    pub server: Option<ServerId>,
+    /// Tool on the server, or another subject by its rule name; required for the scope `tool`.
+    pub tool: Option<String>,
+    /// Only for this client; for every client if absent.
+    pub client: Option<ClientId>,
+    /// Lifetime, scope and conditions.
+    pub choice: GrantChoice,
 }
 
-impl<'a> LastingRules<'a> {
-    pub(crate) fn new(rules: impl Iterator<Item = &'a Grant>, client: Option<&ClientId>) -> Self {
-        let mut found = Self { by_tool: HashMap::new(), wide: HashMap::new(), everywhere: Vec::new() };
-        for rule in rules.filter(|rule| is_lasting(rule) && is_for(rule, client)) {
-            match (&rule.server, &rule.width) {
-                (_, Width::Call { .. }) => {}
-                (None, _) => found.everywhere.push(rule),
-                (Some(bound), Width::Tool { tool }) => {
-                    found.by_tool.entry((&bound.server, tool)).or_default().push(rule);
-                }
-                (Some(bound), Width::Reads | Width::Writes | Width::Everything) => {
-                    found.wide.entry(&bound.server).or_default().push(rule);
-                }
+/// A user's order to change an auto-approve setting.
+#[derive(Clone, Debug)]
+pub struct AutoApproveSpec {
+    /// The server; every current server if absent.
+    pub server: Option<ServerId>,
+    /// Only for this client; for every client if absent.
+    pub client: Option<ClientId>,
+    pub to: AutoApprove,
+}
+
+/// The permission store. Cheap to clone.
+#[derive(Clone)]
+pub struct PermissionStore {
+    pub(crate) inner: Arc<PermissionStoreShared>,
+}
+
+impl fmt::Debug for PermissionStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PermissionStore").field("paused", &self.inner.paused()).finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct PermissionStoreShared {
+    pub(crate) store: Arc<Store>,
+    events: Arc<dyn EventSink>,
+    clock: Arc<dyn Clock>,
+    servers: ServerManager,
+    pub(crate) catalog: Arc<ArcSwap<ToolCatalog>>,
+    now: Arc<ArcSwap<CurrentPermissions>>,
+    paused: AtomicBool,
+    /// Held while a change is stored, so that permissions change one at a time.
+    writer: tokio::sync::Mutex<()>,
+    /// Held while the current value is replaced.
+    publishing: Mutex<()>,
+    changes: watch::Sender<u64>,
+    client_names: Mutex<HashMap<ClientId, String>>,
+    /// When each rule last decided a call.
+    last_used: Mutex<HashMap<GrantId, Timestamp>>,
+    pub(crate) ids: IdGenerator,
+    tracker: TaskTracker,
+}
+
+/// Dependencies of the store.
+pub(crate) struct PermissionStoreDeps {
+    pub(crate) store: Arc<Store>,
+    pub(crate) events: Arc<dyn EventSink>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) servers: ServerManager,
+    pub(crate) tracker: TaskTracker,
+}
+
+impl PermissionStore {
+    /// Loads the stored permissions. Doesn't fail: what can't be verified is ignored.
+    pub(crate) async fn open(parts: PermissionStoreDeps) -> Self {
+        let store = parts.store.clone();
+        let loaded = tokio::task::spawn_blocking(move || {
+            let clients = store.clients().load().ok().flatten().unwrap_or_default();
+            let used = store.activity().rules_used().unwrap_or_else(|error| {
+                tracing::warn!(%error, "it cannot be told when rules were last used");
+                Vec::new()
+            });
+            (read_permissions(&store), clients, used)
+        })
+        .await;
+        let (permissions, clients, used) = match loaded {
+            Ok(loaded) => loaded,
+            Err(_) => (Err(unreadable("reading them failed")), Vec::new(), Vec::new()),
+        };
+        let (permissions, problem) = match permissions {
+            Ok(permissions) => (permissions, None),
+            Err(problem) => (StoredPermissions::default(), Some(problem)),
+        };
+        let paused = permissions.paused;
+        let verified = problem.is_none();
+        let now = Arc::new(ArcSwap::from_pointee(CurrentPermissions::new(permissions, Vec::new(), problem)));
+        let keeper = PermissionStoreShared {
+            catalog: Arc::new(ArcSwap::from_pointee(ToolCatalog::empty(now.clone()))),
+            store: parts.store,
+            events: parts.events,
+            clock: parts.clock,
+            servers: parts.servers,
+            now,
+            paused: AtomicBool::new(paused),
+            writer: tokio::sync::Mutex::new(()),
+            publishing: Mutex::new(()),
+            changes: watch::channel(0).0,
+            client_names: Mutex::new(clients.into_iter().map(|client| (client.id, client.name)).collect()),
+            last_used: Mutex::new(used.into_iter().collect()),
+            ids: IdGenerator::new(),
+            tracker: parts.tracker,
+        };
+        if !verified {
+            keeper.events.emit(Event::RightsChanged { verified });
+        }
+        Self { inner: Arc::new(keeper) }
+    }
+
+    #[must_use]
+    pub fn paused(&self) -> bool {
+        self.inner.paused()
+    }
+
+    /// What is wrong with the stored permissions, if anything.
+    #[must_use]
+    pub fn problem(&self) -> Option<UserError> {
+        self.inner.now().problem.clone()
+    }
+
+    /// Whether the user trusts the read-only labels of a server in its current generation.
+    #[must_use]
+    pub fn trusts_labels(&self, server: &ServerId) -> bool {
+        self.inner.binding(server).is_some_and(|bound| self.inner.now().trusts(&bound))
+    }
+}
+
+/// Loads and verifies the stored permissions; writes an audit entry if that fails.
+fn read_permissions(store: &Store) -> Result<StoredPermissions, UserError> {
+    match store.permissions().load() {
+        Ok(permissions) => Ok(permissions.unwrap_or_default()),
+        Err(error) => {
+            tracing::error!(%error, "the stored rights cannot be verified; everything asks");
+            let reason = error.to_string();
+            if let Err(error) = store.audit().append(AuditEvent::RightsRejected { reason }) {
+                tracing::error!(%error, "the audit could not be written");
             }
+            Err(error.into())
         }
-        found
-    }
-
-    /// The effective permission of a tool, with the rules behind it.
-    pub(crate) fn permission(&self, tool: &Item<'_>) -> ToolPermission {
-        let own =
-            self.by_tool.get(&(&tool.server.server, tool.subject)).map(Vec::as_slice).unwrap_or_default();
-        let wide = self.wide.get(&tool.server.server).map(Vec::as_slice).unwrap_or_default();
-        let wide = || self.everywhere.iter().chain(wide).copied();
-        let says =
-            |rule: &Grant, effect, says: Reach| rule.effect == effect && reach(rule, tool, None) == says;
-        let all = || own.iter().copied().chain(wide());
-        let is_denied = all().any(|rule| says(rule, Effect::Deny, Reach::Covers));
-        let is_allowed = all().any(|rule| says(rule, Effect::Allow, Reach::Covers));
-        let wider = wide()
-            .find(|rule| says(rule, Effect::Deny, Reach::Covers))
-            .or_else(|| wide().find(|rule| says(rule, Effect::Allow, Reach::Covers)));
-        let mut own: Vec<&Grant> =
-            own.iter().copied().filter(|rule| reach(rule, tool, None) != Reach::Not).collect();
-        own.sort_by_key(|rule| rule.effect == Effect::Allow);
-        ToolPermission {
-            decision: match (is_denied, is_allowed) {
-                (true, _) => Decision::Deny,
-                (false, true) => Decision::Allow,
-                (false, false) => Decision::Ask,
-            },
-            own_rules: own.into_iter().map(|rule| rule.id.clone()).collect(),
-            wider_rule: wider.map(|rule| rule.id.clone()),
-            changed: !is_allowed && all().any(|rule| says(rule, Effect::Allow, Reach::Suspended)),
-        }
-    }
-
-    /// How many of these tools run without approval, and how many more each auto-approve setting would add.
-    pub(crate) fn count(&self, tools: &[Item<'_>]) -> (u32, LateTools) {
-        let (mut allowed, mut late) = (0, LateTools::default());
-        for tool in tools {
-            match self.permission(tool).decision {
-                Decision::Allow => allowed += 1,
-                Decision::Deny => {}
-                Decision::Ask => {
-                    let is_meant = |width| u32::from(is_about(Effect::Allow, &width, tool, None));
-                    late.reads += is_meant(Width::Reads);
-                    late.writes += is_meant(Width::Writes);
-                    late.all += is_meant(Width::Everything);
-                }
-            }
-        }
-        (allowed, late)
     }
 }
 
-fn is_lasting(rule: &Grant) -> bool {
-    rule.lifetime == Lifetime::Always && rule.conditions.is_empty()
+fn unreadable(why: &str) -> UserError {
+    UserError::new(ErrorCode::Storage, "The stored rights cannot be read.").with_cause(format!("{why}."))
 }
 
-fn is_for(rule: &Grant, client: Option<&ClientId>) -> bool {
-    match &rule.clients {
-        ClientScope::Every => true,
-        ClientScope::One { client: one } => client == Some(one),
+impl PermissionStoreShared {
+    pub(crate) fn now(&self) -> arc_swap::Guard<Arc<CurrentPermissions>> {
+        self.now.load()
     }
-}
 
-/// The auto-approve setting of a server in its current generation, for one client or for every client, and
-/// whether any of its rules waits for its first use.
-pub(crate) fn setting<'a>(
-    rules: impl Iterator<Item = &'a Grant>,
-    server: &ServerBinding,
-    clients: &ClientScope,
-) -> (AutoApprove, bool) {
-    let (mut reads, mut writes, mut waits) = (false, false, false);
-    let set = |rule: &&Grant| {
-        rule.effect == Effect::Allow
-            && is_lasting(rule)
-            && rule.server.as_ref() == Some(server)
-            && rule.clients == *clients
-            && matches!(rule.width, Width::Reads | Width::Writes | Width::Everything)
-    };
-    for rule in rules.filter(set) {
-        reads |= matches!(rule.width, Width::Reads | Width::Everything);
-        writes |= matches!(rule.width, Width::Writes | Width::Everything);
-        waits |= is_unbound(rule);
+    pub(crate) fn paused(&self) -> bool {
+        self.paused.load(Ordering::SeqCst)
     }
-    let setting = match (reads, writes) {
-        (false, false) => AutoApprove::Ask,
-        (true, false) => AutoApprove::Reads,
-        (false, true) => AutoApprove::Writes,
-        (true, true) => AutoApprove::All,
-    };
-    (setting, waits)
-}
 
-/// How many tools of its server an allow covers.
-pub(crate) fn reach_of(rule: &Grant, tools: &[Item<'_>]) -> Option<RuleReach> {
-    if rule.effect == Effect::Deny || matches!(rule.width, Width::Call { .. }) {
-        return None;
+    /// Why the managed policy forbids a server, if it does.
+    pub(crate) fn forbids(&self, config: &ServerConfig) -> Option<String> {
+        self.servers.forbids(config)
     }
-    let mut of = RuleReach { waits_for_first_use: is_unbound(rule), ..RuleReach::default() };
-    for tool in tools {
-        match reach(rule, tool, None) {
-            Reach::Covers => of.covered += 1,
-            Reach::Suspended => of.changed.push(tool.subject.to_owned()),
-            Reach::Later => of.later += 1,
-            Reach::Not => {}
-        }
+
+    pub(crate) fn set_paused(&self, paused: bool) -> bool {
+        self.paused.swap(paused, Ordering::SeqCst)
     }
-    Some(of)
-}
 
-#[cfg(test)]
-mod tests {
-    use gatehouse_model::grant::{AccessClass, ClassReason, Classified};
-    use gatehouse_model::{Fingerprint, Generation, RuleAuthor, Timestamp};
-    use gatehouse_policy::cover::Defined;
+    pub(crate) fn time(&self) -> Timestamp {
+        self.clock.now()
+    }
 
-    use super::*;
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
 
-    fn rule(id: &str, effect: Effect, width: Width) -> Grant {
-        let pins =
-            if effect == Effect::Allow { vec![("look", "1"), ("put", "1"), ("fetch", "1")] } else { vec![] };
-        Grant {
-            id: id.into(),
-            effect,
-            server: Some(ServerBinding {
-                server: "s".into(),
-                generation: Generation(2),
-                identity: "i".into(),
-            }),
-            width,
-            clients: ClientScope::Every,
-            lifetime: Lifetime::Always,
-            conditions: Vec::new(),
-            pins: pins.into_iter().map(|(name, pin)| (name.to_owned(), pin.into())).collect(),
-            program: None,
-            created: Timestamp(0),
-            author: RuleAuthor::Person,
-            reason: None,
+    /// Remembers the name of a client, for describing rules.
+    pub(crate) fn remember_client(&self, client: &ClientEntry) {
+        let mut names = self.client_names.lock();
+        if names.get(&client.id).is_none_or(|name| *name != client.name) {
+            names.insert(client.id.clone(), client.name.clone());
         }
     }
 
-    fn tool(name: &str) -> Width {
-        Width::Tool { tool: name.to_owned() }
+    /// Records that a rule decided a call that came in at `at`.
+    pub(crate) fn rule_used(&self, rule: &GrantId, at: Timestamp) {
+        let mut used = self.last_used.lock();
+        let last = used.entry(rule.clone()).or_insert(at);
+        *last = at.max(*last);
     }
 
-    /// `look` reads, `fetch` reads and reaches outside, `put` writes, `late` reads and has no pin.
-    fn with_tools<R>(definition: &str, generation: u32, work: impl FnOnce(&[Item<'_>]) -> R) -> R {
-        let server =
-            ServerBinding { server: "s".into(), generation: Generation(generation), identity: "i".into() };
-        let fingerprint = Fingerprint::from(definition);
-        let class =
-            |class, reaches_outside| Classified { class, reason: ClassReason::Default, reaches_outside };
-        let classes = [
-            ("look", class(AccessClass::Read, false)),
-            ("fetch", class(AccessClass::Read, true)),
-            ("put", class(AccessClass::Write, false)),
-            ("late", class(AccessClass::Read, false)),
-        ];
-        let items: Vec<Item<'_>> = classes
-            .iter()
-            .map(|(name, class)| Item {
-                server: &server,
-                subject: name,
-                class,
-                definition: Defined::As { pin: name, fingerprint: &fingerprint },
-            })
-            .collect();
+    /// The current generation and identity of a server, to which rules are bound.
+    pub(crate) fn binding(&self, server: &ServerId) -> Option<ServerBinding> {
+        Some(self.servers.get(server)?.config().binding())
+    }
+
+    /// The same for every server.
+    fn bindings(&self) -> Vec<ServerBinding> {
+        self.servers.handles().into_iter().map(|handle| handle.config().binding()).collect()
+    }
+
+    fn server_name(&self, server: &ServerId) -> Option<String> {
+        Some(self.servers.get(server)?.config().name.clone())
+    }
+
+    /// Calls `work` with everything that a rule for this server can be pinned to: its tools, prompts and
+    /// templates, and the subject with this rule name.
+    fn with_subjects<R>(
+        &self,
+        server: Option<&ServerBinding>,
+        subject: Option<&str>,
+        work: impl FnOnce(&[SubjectFacts<'_>]) -> R,
+    ) -> R {
+        let Some(bound) = server else { return work(&[]) };
+        let (server, generation) = (&bound.server, bound.generation);
+        let catalog = self.catalog.load();
+        let now = self.now();
+        let tools = catalog.of_server(server).filter(|tool| tool.binding() == bound);
+        let tools = tools.map(|tool| tool.subject_facts(now.class_of(tool)));
+        let described = catalog.described(server, generation).map(|known| known.subject_facts(bound));
+        let mut items: Vec<SubjectFacts<'_>> = tools.chain(described).collect();
+        let known =
+            subject.map(|name| catalog.subject_info(server, generation, &Subject::from_rule_name(name)));
+        if let (Some(name), Some(known)) = (subject, &known)
+            && !items.iter().any(|item| item.subject == name)
+        {
+            let definition = known.origin.definition_ref();
+            items.push(SubjectFacts { server: bound, subject: name, class: &known.class, definition });
+        }
         work(&items)
     }
 
-    #[test]
-    fn what_happens_with_each_tool() {
-        let reads = || rule("reads", Effect::Allow, Width::Reads);
-        let own = || rule("own", Effect::Allow, tool("look"));
-        let block = || rule("block", Effect::Deny, tool("look"));
-        let for_client = Grant { clients: ClientScope::One { client: "c".into() }, ..own() };
-        let for_a_while = Grant { lifetime: Lifetime::UntilQuit, ..own() };
-        let anywhere = Grant { server: None, ..rule("anywhere", Effect::Deny, tool("look")) };
-        for (rules, about, definition, expected) in [
-            (vec![], "look", "1", "Ask [] None false"),
-            (vec![reads()], "look", "1", "Allow [] Some(reads) false"),
-            (vec![reads()], "put", "1", "Ask [] None false"),
-            (vec![reads()], "fetch", "1", "Ask [] None false"),
-            (vec![reads()], "late", "1", "Ask [] None false"),
-            (vec![reads()], "look", "2", "Ask [] None true"),
-            (vec![rule("all", Effect::Allow, Width::Everything)], "fetch", "1", "Allow [] Some(all) false"),
-            (vec![own()], "look", "1", "Allow [own] None false"),
-            (vec![own()], "look", "2", "Ask [own] None true"),
-            (vec![reads(), own(), block()], "look", "1", "Deny [block, own] Some(reads) false"),
-            (
-                vec![rule("deny", Effect::Deny, Width::Reads), own()],
-                "look",
-                "1",
-                "Deny [own] Some(deny) false",
-            ),
-            (vec![rule("deny", Effect::Deny, Width::Reads)], "fetch", "1", "Deny [] Some(deny) false"),
-            (vec![anywhere], "look", "1", "Deny [] Some(anywhere) false"),
-            (vec![for_client], "look", "1", "Ask [] None false"),
-            (vec![for_a_while], "look", "1", "Ask [] None false"),
-        ] {
-            let rules: Vec<Grant> = rules;
-            let found = with_tools(definition, 2, |tools| {
-                let item = tools.iter().find(|item| item.subject == about).unwrap();
-                LastingRules::new(rules.iter(), None).permission(item)
-            });
-            let own: Vec<&str> = found.own_rules.iter().map(|id| id.as_str()).collect();
-            let wider = found.wider_rule.as_ref().map_or("None".to_owned(), |id| format!("Some({id})"));
-            let said = format!("{:?} [{}] {wider} {}", found.decision, own.join(", "), found.changed);
-            assert_eq!(said, expected, "{about} {definition} {rules:?}");
-        }
+    /// Makes the rule for a draft; `None` if the draft leaves no rule (once).
+    pub(crate) fn rule(&self, draft: &RuleDraft) -> Result<Option<Grant>, UserError> {
+        self.rule_with_id(GrantId::from_random(self.ids.next()), draft)
     }
 
-    #[test]
-    fn an_edited_server_keeps_its_denies_alone() {
-        let rules = [rule("own", Effect::Allow, tool("look")), rule("block", Effect::Deny, tool("put"))];
-        let decisions = with_tools("1", 3, |tools| {
-            let rules = LastingRules::new(rules.iter(), None);
-            tools.iter().map(|tool| rules.permission(tool).decision).collect::<Vec<_>>()
-        });
-        assert_eq!(decisions, [Decision::Ask, Decision::Ask, Decision::Deny, Decision::Ask]);
+    pub(crate) fn rule_with_id(&self, id: GrantId, draft: &RuleDraft) -> Result<Option<Grant>, UserError> {
+        self.with_subjects(draft.server.as_ref(), draft.subject.as_deref(), |items| {
+            draft.rule(id, self.time(), items)
+        })
     }
 
-    #[test]
-    fn settings_and_what_they_come_to() {
-        let wide = |width| rule("w", Effect::Allow, width);
-        let server = ServerBinding { server: "s".into(), generation: Generation(2), identity: "i".into() };
-        for (rules, expected) in [
-            (vec![], AutoApprove::Ask),
-            (vec![wide(Width::Reads)], AutoApprove::Reads),
-            (vec![wide(Width::Writes)], AutoApprove::Writes),
-            (vec![wide(Width::Reads), wide(Width::Writes)], AutoApprove::All),
-            (vec![wide(Width::Everything)], AutoApprove::All),
-            (vec![wide(tool("look"))], AutoApprove::Ask),
-            (vec![rule("d", Effect::Deny, Width::Reads)], AutoApprove::Ask),
-            (vec![Grant { lifetime: Lifetime::UntilQuit, ..wide(Width::Reads) }], AutoApprove::Ask),
-            (
-                vec![Grant { clients: ClientScope::One { client: "c".into() }, ..wide(Width::Reads) }],
-                AutoApprove::Ask,
-            ),
-        ] {
-            let rules: Vec<Grant> = rules;
-            assert_eq!(setting(rules.iter(), &server, &ClientScope::Every), (expected, false), "{rules:?}");
-        }
-        let one = || ClientScope::One { client: "c".into() };
-        let for_one = Grant { clients: one(), ..wide(Width::Reads) };
-        let bound = Grant { program: Some("/usr/bin/agent".to_owned()), ..for_one.clone() };
-        let waits =
-            |rule: &Grant| with_tools("1", 2, |tools| reach_of(rule, tools)).unwrap().waits_for_first_use;
-        assert!(waits(&for_one) && !waits(&bound) && !waits(&wide(Width::Reads)));
-        assert_eq!(setting([&for_one].into_iter(), &server, &one()), (AutoApprove::Reads, true));
-        assert_eq!(setting([&bound].into_iter(), &server, &one()), (AutoApprove::Reads, false));
-        let rules = [wide(Width::Reads)];
-        let (count, of, after) = with_tools("1", 2, |tools| {
-            let count = LastingRules::new(rules.iter(), None).count(tools);
-            let after = with_tools("2", 2, |changed| reach_of(&rules[0], changed));
-            (count, reach_of(&rules[0], tools), after)
-        });
-        assert_eq!(count, (1, LateTools { reads: 1, writes: 1, all: 3 }));
-        assert_eq!(of, Some(RuleReach { covered: 1, later: 1, ..RuleReach::default() }));
-        let changed = RuleReach { changed: vec!["look".into()], later: 1, ..RuleReach::default() };
-        assert_eq!(after, Some(changed));
+    /// The definitions behind a rule's pins, to be stored for later comparison.
+    pub(crate) fn definitions(&self, rule: &Grant) -> Vec<(Fingerprint, Box<str>)> {
+        let Some(bound) = &rule.server else { return Vec::new() };
+        let catalog = self.catalog.load();
+        let tools = catalog
+            .of_server(&bound.server)
+            .map(|tool| (tool.name(), tool.fingerprint(), tool.definition().get()));
+        let described = catalog
+            .described(&bound.server, bound.generation)
+            .map(|known| (known.pin(), known.fingerprint(), known.raw.get()));
+        tools
+            .chain(described)
+            .filter(|(pin, fingerprint, _)| rule.pins.get(*pin) == Some(*fingerprint))
+            .map(|(_, fingerprint, definition)| (fingerprint.clone(), definition.into()))
+            .collect()
     }
 }

@@ -9,32 +9,32 @@ use gatehouse_model::record::CallProgress;
 use gatehouse_servers::Progress;
 use parking_lot::Mutex;
 
-use crate::call::ProgressOut;
+use crate::call::ProgressCallback;
 
 /// Increase of the value with each notification while waiting.
-const STEP: f64 = 1e-6;
+const WAITING_STEP: f64 = 1e-6;
 
 /// Progress sink of one call that keeps values increasing.
-pub(crate) struct Rising {
-    out: ProgressOut,
+pub(crate) struct ProgressReporter {
+    out: ProgressCallback,
     last: Mutex<Option<f64>>,
 }
 
-impl fmt::Debug for Rising {
+impl fmt::Debug for ProgressReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rising").field("last", &*self.last.lock()).finish_non_exhaustive()
+        f.debug_struct("ProgressReporter").field("last", &*self.last.lock()).finish_non_exhaustive()
     }
 }
 
-impl Rising {
-    pub(crate) fn new(out: ProgressOut) -> Self {
+impl ProgressReporter {
+    pub(crate) fn new(out: ProgressCallback) -> Self {
         Self { out, last: Mutex::new(None) }
     }
 
     /// Tells the client that the user hasn't decided yet.
-    pub(crate) fn waiting(&self) {
+    pub(crate) fn report_waiting(&self) {
         let mut last = self.last.lock();
-        let value = last.unwrap_or(0.0) + STEP;
+        let value = last.unwrap_or(0.0) + WAITING_STEP;
         *last = Some(value);
         // Sent with the lock held, so that notifications stay in order; `out` never blocks.
         (self.out)(raw(format!(
@@ -58,15 +58,15 @@ impl Rising {
 }
 
 /// Longest progress message that is shown, in characters.
-const LONGEST_MESSAGE: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 
 /// Progress as the UI shows it: the message on one line, without invisible characters, and cut.
-pub(crate) fn shown_progress(progress: &Progress) -> CallProgress {
+pub(crate) fn progress_view(progress: &Progress) -> CallProgress {
     let members = Members::of(&progress.raw).ok();
     let total = members.as_ref().and_then(|members| serde_json::from_str(members.get("total")?.get()).ok());
     let message = members.as_ref().and_then(|members| members.text("message")).map(|message| {
-        let line = one_line(&message, LONGEST_MESSAGE + 1);
-        match line.char_indices().nth(LONGEST_MESSAGE) {
+        let line = one_line(&message, MAX_MESSAGE_CHARS + 1);
+        match line.char_indices().nth(MAX_MESSAGE_CHARS) {
             Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
             None => line,
         }
@@ -89,16 +89,16 @@ mod tests {
     }
 
     #[test]
-    fn values_only_rise() {
+    fn reported_values_only_rise() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let to = seen.clone();
-        let rising = Rising::new(Arc::new(move |raw| to.lock().push(raw.get().to_owned())));
-        rising.waiting();
-        rising.waiting();
-        rising.relay(&said(0.0, ""));
-        rising.relay(&said(0.5, r#","total":1,"x":null"#));
-        rising.relay(&said(0.5, ""));
-        rising.relay(&said(1.0, ""));
+        let reporter = ProgressReporter::new(Arc::new(move |raw| to.lock().push(raw.get().to_owned())));
+        reporter.report_waiting();
+        reporter.report_waiting();
+        reporter.relay(&said(0.0, ""));
+        reporter.relay(&said(0.5, r#","total":1,"x":null"#));
+        reporter.relay(&said(0.5, ""));
+        reporter.relay(&said(1.0, ""));
         let seen = seen.lock();
         assert_eq!(seen.len(), 4, "{seen:?}");
         assert!(seen[0].starts_with(r#"{"progress":0.000001,"#));
@@ -108,21 +108,21 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_shown_clean_on_one_line_and_cut() {
-        let shown = shown_progress(&said(1.0, r#","total":4,"message":"a\u202eb\u200b\n\tc""#));
+    fn cleans_and_truncates_messages() {
+        let shown = progress_view(&said(1.0, r#","total":4,"message":"a\u202eb\u200b\n\tc""#));
         assert_eq!((shown.progress, shown.total, shown.message.as_deref()), (1.0, Some(4.0), Some("ab c")));
-        let long = shown_progress(&said(1.0, &format!(r#","message":"{}""#, "ä".repeat(5000))));
-        assert_eq!(long.message.map(|text| text.chars().count()), Some(LONGEST_MESSAGE + 1));
-        assert_eq!(shown_progress(&said(1.0, r#","message":"\u200b""#)).message, None);
+        let long = progress_view(&said(1.0, &format!(r#","message":"{}""#, "ä".repeat(5000))));
+        assert_eq!(long.message.map(|text| text.chars().count()), Some(MAX_MESSAGE_CHARS + 1));
+        assert_eq!(progress_view(&said(1.0, r#","message":"\u200b""#)).message, None);
     }
 
     #[test]
-    fn without_a_question_the_server_speaks_for_itself() {
+    fn relays_all_values_when_nobody_waited() {
         let seen = Arc::new(Mutex::new(0));
         let to = seen.clone();
-        let rising = Rising::new(Arc::new(move |_| *to.lock() += 1));
-        rising.relay(&said(0.0, ""));
-        rising.relay(&said(0.0, ""));
+        let reporter = ProgressReporter::new(Arc::new(move |_| *to.lock() += 1));
+        reporter.relay(&said(0.0, ""));
+        reporter.relay(&said(0.0, ""));
         assert_eq!(*seen.lock(), 2);
     }
 }

@@ -5,27 +5,27 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gatehouse_mcp_wire::json::Json;
-use gatehouse_model::ask::ShownArgument;
+use gatehouse_model::approval::ShownArgument;
 use gatehouse_model::grant::{Condition, ConditionTest};
-use gatehouse_policy::conditions::{Conditions, Held, path_readings};
-use gatehouse_policy::show::{has_hidden, shown_arguments};
+use gatehouse_policy::conditions::{ConditionOutcome, Conditions, path_readings};
+use gatehouse_policy::show::{has_hidden, render_arguments};
 use url::Url;
 
 use crate::path_lookup::KnownPaths;
 use crate::paths::is_local;
 
 /// Most arguments that conditions are proposed for.
-const ARGUMENTS: usize = 8;
+const MAX_ARGUMENTS: usize = 8;
 /// Most arguments that are tried. Each condition is compared with the names of all arguments, of which a call
 /// can have a million.
 const TRIED: usize = 64;
 /// Longest value or name of a condition, in bytes; a user wouldn't read longer ones.
-const LONGEST_VALUE: usize = 200;
+const MAX_VALUE_LEN: usize = 200;
 /// Most values of a proposed "one of" condition.
-const MOST_VALUES: usize = 20;
+const MAX_VALUES: usize = 20;
 
 /// Values that rules in force require, by the pointer of the argument; as JSON texts.
-pub(crate) type Earlier = BTreeMap<String, Vec<String>>;
+pub(crate) type EarlierValues = BTreeMap<String, Vec<String>>;
 
 /// The paths that [`proposals`] needs: of as many arguments as conditions are proposed for.
 pub(crate) fn paths(arguments: &Json) -> Vec<String> {
@@ -38,45 +38,45 @@ pub(crate) fn paths(arguments: &Json) -> Vec<String> {
     }
     let open = unmasked_members(arguments).into_iter().map(|(_, value)| value);
     open.filter(|value| is_path(value))
-        .take(ARGUMENTS)
+        .take(MAX_ARGUMENTS)
         .filter_map(Json::as_str)
         .flat_map(path_readings)
         .collect()
 }
 
 /// The proposed conditions, argument by argument; for each argument the most specific first.
-pub(crate) fn proposals(arguments: &Json, earlier: &Earlier, paths: &KnownPaths) -> Vec<Condition> {
+pub(crate) fn proposals(arguments: &Json, earlier: &EarlierValues, paths: &KnownPaths) -> Vec<Condition> {
     let of_argument = |(name, value): (&str, &Json)| -> Vec<Condition> {
         let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
         let known = earlier.get(&pointer).map(Vec::as_slice).unwrap_or_default();
-        tests_for(value, known, paths)
+        candidate_tests(value, known, paths)
             .into_iter()
             .map(|test| Condition { pointer: pointer.clone(), test })
             .filter(|condition| holds(condition, arguments, paths))
             .collect()
     };
     let tests = unmasked_members(arguments).into_iter().map(of_argument);
-    tests.filter(|tests| !tests.is_empty()).take(ARGUMENTS).flatten().collect()
+    tests.filter(|tests| !tests.is_empty()).take(MAX_ARGUMENTS).flatten().collect()
 }
 
 /// The arguments that are shown unmasked, with their names.
 fn unmasked_members(arguments: &Json) -> Vec<(&str, &Json)> {
     let Json::Object(members) = arguments else { return Vec::new() };
-    // `shown_arguments` keeps the order of the members.
-    let shown = members.iter().zip(shown_arguments(arguments));
+    // `render_arguments` keeps the order of the members.
+    let shown = members.iter().zip(render_arguments(arguments));
     let is_open = |member: &(&(Box<str>, Json), ShownArgument)| {
         let ((name, _), shown) = member;
-        !shown.masked && name.len() <= LONGEST_VALUE
+        !shown.masked && name.len() <= MAX_VALUE_LEN
     };
     shown.filter(is_open).map(|((name, value), _)| (&**name, value)).take(TRIED).collect()
 }
 
 fn holds(condition: &Condition, arguments: &Json, paths: &KnownPaths) -> bool {
     let conditions = Conditions::new(std::slice::from_ref(condition));
-    conditions.hold(arguments, &|path: &str| paths.resolve(path)) == Held::Yes
+    conditions.evaluate(arguments, &|path: &str| paths.resolve(path)) == ConditionOutcome::Yes
 }
 
-fn tests_for(value: &Json, earlier: &[String], paths: &KnownPaths) -> Vec<ConditionTest> {
+fn candidate_tests(value: &Json, earlier: &[String], paths: &KnownPaths) -> Vec<ConditionTest> {
     let mut tests = Vec::new();
     match value {
         Json::String(text) if has_hidden(text) => return tests,
@@ -90,7 +90,7 @@ fn tests_for(value: &Json, earlier: &[String], paths: &KnownPaths) -> Vec<Condit
         Json::Null | Json::Array(_) | Json::Object(_) => return tests,
     }
     let value = value.canonical();
-    if value.len() <= LONGEST_VALUE {
+    if value.len() <= MAX_VALUE_LEN {
         tests.extend(one_of(&value, earlier));
         tests.push(ConditionTest::Equals { value });
     }
@@ -105,7 +105,7 @@ fn one_of(value: &str, earlier: &[String]) -> Option<ConditionTest> {
             values.push(value.to_owned());
         }
     }
-    (values.len() > 1 && values.len() <= MOST_VALUES).then_some(ConditionTest::OneOf { values })
+    (values.len() > 1 && values.len() <= MAX_VALUES).then_some(ConditionTest::OneOf { values })
 }
 
 /// The folder for "only in this folder".
@@ -129,7 +129,7 @@ fn host_of(text: &str) -> Option<ConditionTest> {
 fn start_of(text: &str) -> Option<String> {
     let start = &text[..folder_end(text)?];
     let authority_alone = start.ends_with("://");
-    (start.len() > 1 && !authority_alone && start.len() <= LONGEST_VALUE).then(|| start.to_owned())
+    (start.len() > 1 && !authority_alone && start.len() <= MAX_VALUE_LEN).then(|| start.to_owned())
 }
 
 /// Files of one type in one folder.
@@ -140,7 +140,7 @@ fn pattern_of(text: &str) -> Option<String> {
     let is_plain =
         |c: char| !c.is_whitespace() && !matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!');
     let is_pattern = !stem.is_empty() && is_kind && !text.contains("://") && text.chars().all(is_plain);
-    (is_pattern && text.len() <= LONGEST_VALUE).then(|| format!("{folder}*.{kind}"))
+    (is_pattern && text.len() <= MAX_VALUE_LEN).then(|| format!("{folder}*.{kind}"))
 }
 
 /// Where the last component begins, in a text with components.
@@ -167,14 +167,14 @@ mod tests {
         }
     }
 
-    fn proposed(arguments: &str, earlier: &Earlier) -> Vec<String> {
+    fn proposed(arguments: &str, earlier: &EarlierValues) -> Vec<String> {
         let arguments = read(arguments).unwrap();
         let all = proposals(&arguments, earlier, &KnownPaths::on_this_disk(paths(&arguments)));
         all.iter().map(|condition| format!("{} {}", condition.pointer, words(&condition.test))).collect()
     }
 
     #[test]
-    fn each_kind_of_argument_has_its_conditions() {
+    fn proposes_conditions_per_argument_kind() {
         for (arguments, expected) in [
             (r#"{"n":3}"#, vec!["/n is 3"]),
             (r#"{"a/b":"v"}"#, vec![r#"/a~1b is "v""#]),
@@ -213,14 +213,14 @@ mod tests {
             (r#"{"password":"hunter2 hunter2"}"#, vec![]),
             (r#"{"path":"a","Path":"b"}"#, vec![]),
         ] {
-            assert_eq!(proposed(arguments, &Earlier::new()), expected, "{arguments}");
+            assert_eq!(proposed(arguments, &EarlierValues::new()), expected, "{arguments}");
         }
     }
 
     #[test]
     fn long_names_and_what_comes_after_many_arguments_make_no_condition() {
-        let none = Earlier::new();
-        let long = format!(r#"{{"{}":1}}"#, "n".repeat(LONGEST_VALUE + 1));
+        let none = EarlierValues::new();
+        let long = format!(r#"{{"{}":1}}"#, "n".repeat(MAX_VALUE_LEN + 1));
         assert!(proposed(&long, &none).is_empty());
         let before: Vec<String> = (0..TRIED).map(|at| format!(r#""a{at}":null"#)).collect();
         let after = |before: &[String]| proposed(&format!(r#"{{{},"z":1}}"#, before.join(",")), &none);
@@ -229,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn a_path_on_the_disk_has_its_folder_first() {
+    fn proposes_folder_first_for_disk_paths() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().canonicalize().unwrap().to_str().unwrap().to_owned();
         assert_eq!(
-            proposed(&format!(r#"{{"path":"{folder}/new.txt"}}"#), &Earlier::new()),
+            proposed(&format!(r#"{{"path":"{folder}/new.txt"}}"#), &EarlierValues::new()),
             [
                 format!("/path inside {folder}"),
                 format!("/path starts {folder}/"),
@@ -242,19 +242,19 @@ mod tests {
             ]
         );
         // "x/.." after something that doesn't exist can't be resolved.
-        let doubtful = proposed(&format!(r#"{{"path":"{folder}/x/../new.txt"}}"#), &Earlier::new());
+        let doubtful = proposed(&format!(r#"{{"path":"{folder}/x/../new.txt"}}"#), &EarlierValues::new());
         assert_eq!(doubtful, [format!(r#"/path is "{folder}/x/../new.txt""#)]);
     }
 
     #[test]
-    fn what_was_allowed_before_grows_by_one() {
-        let earlier: Earlier =
+    fn extends_earlier_values() {
+        let earlier: EarlierValues =
             [("/branch".to_owned(), vec![r#""main""#.to_owned(), r#""dev""#.to_owned()])].into();
         assert_eq!(
             proposed(r#"{"branch":"next"}"#, &earlier),
             [r#"/branch one of "main" "dev" "next""#, r#"/branch is "next""#]
         );
-        let many: Earlier = [("/n".to_owned(), (0..20).map(|n| n.to_string()).collect())].into();
+        let many: EarlierValues = [("/n".to_owned(), (0..20).map(|n| n.to_string()).collect())].into();
         assert_eq!(proposed(r#"{"n":20}"#, &many), ["/n is 20"]);
     }
 }

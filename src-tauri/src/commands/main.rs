@@ -2,24 +2,24 @@
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
 use gatehouse_model::command::Command;
-use gatehouse_model::{Envelope, ErrorCode, Problem, Secret};
+use gatehouse_model::{ErrorCode, EventEnvelope, Secret, UserError};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tauri::ipc::{Channel, Response};
 use tauri::{AppHandle, State, WebviewWindow};
 
-use super::{only, raw};
+use super::{ensure_window, raw_response};
 use crate::host::Host;
+use crate::i18n::Locale;
+use crate::main_page::{self, MainPage};
 use crate::main_window::{self, MAIN};
-use crate::pages::{self, MainPage};
 use crate::preferences::{self, Preferences};
+use crate::process_start::ProcessStart;
 use crate::prompt::Prompt;
-use crate::prompt::policy::Input;
-use crate::secrets::{Tried, VaultView};
-use crate::started::Started;
+use crate::prompt::policy::PromptInput;
+use crate::secrets::{PassphraseResult, VaultView};
 use crate::tray::Tray;
-use crate::words::Words;
-use crate::{links, pump};
+use crate::{event_forwarder, links};
 
 /// Runs any command of the core with the operator's authority, since a person operates the window.
 #[tauri::command]
@@ -28,19 +28,19 @@ pub(crate) async fn command(
     host: State<'_, Host>,
     name: String,
     args: Value,
-) -> Result<Response, Problem> {
-    only(&window, MAIN)?;
-    let command = for_window(&name, &args)?;
-    host.execute(command).await.map(raw)
+) -> Result<Response, UserError> {
+    ensure_window(&window, MAIN)?;
+    let command = parse_window_command(&name, &args)?;
+    host.execute(command).await.map(raw_response)
 }
 
 /// The command with this name. A window is not a client: it may not call tools with a client's token.
-fn for_window(name: &str, args: &Value) -> Result<Command, Problem> {
+fn parse_window_command(name: &str, args: &Value) -> Result<Command, UserError> {
     let args = to_raw_value(args).map_err(|error| {
-        Problem::new(ErrorCode::BadRequest, "The arguments cannot be read.").why(format!("{error}."))
+        UserError::new(ErrorCode::BadRequest, "The arguments cannot be read.").with_cause(format!("{error}."))
     })?;
     match Command::parse(name, &args)? {
-        Command::Call(_) => Err(Problem::new(ErrorCode::NotPermitted, "A window may not call tools.")),
+        Command::Call(_) => Err(UserError::new(ErrorCode::NotPermitted, "A window may not call tools.")),
         command => Ok(command),
     }
 }
@@ -52,14 +52,14 @@ pub(crate) async fn events(
     window: WebviewWindow,
     host: State<'_, Host>,
     page: State<'_, MainPage>,
-    channel: Channel<Option<Envelope>>,
-) -> Result<(), Problem> {
-    only(&window, MAIN)?;
-    if let Err(problem) = host.ready().await {
+    channel: Channel<Option<EventEnvelope>>,
+) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
+    if let Err(problem) = host.wait_until_ready().await {
         tracing::debug!(%problem, "the page listens for the start");
     }
     page.listen_to_events(channel);
-    page.event(None);
+    page.send_event(None);
     Ok(())
 }
 
@@ -68,9 +68,9 @@ pub(crate) async fn events(
 pub(crate) fn main_signals(
     window: WebviewWindow,
     page: State<'_, MainPage>,
-    channel: Channel<pages::Signal>,
-) -> Result<(), Problem> {
-    only(&window, MAIN)?;
+    channel: Channel<main_page::MainPageSignal>,
+) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
     page.listen_to_signals(channel);
     Ok(())
 }
@@ -81,15 +81,15 @@ pub(crate) async fn start_again(
     app: AppHandle,
     window: WebviewWindow,
     host: State<'_, Host>,
-) -> Result<(), Problem> {
-    only(&window, MAIN)?;
-    host.start_again(|begun| pump::follow(&app, begun)).await
+) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
+    host.start_again(|outcome| event_forwarder::on_core_start(&app, outcome)).await
 }
 
 /// Where secrets are kept, and whether the vault waits for its passphrase.
 #[tauri::command]
-pub(crate) async fn vault(window: WebviewWindow, host: State<'_, Host>) -> Result<VaultView, Problem> {
-    only(&window, MAIN)?;
+pub(crate) async fn vault(window: WebviewWindow, host: State<'_, Host>) -> Result<VaultView, UserError> {
+    ensure_window(&window, MAIN)?;
     host.vault().await
 }
 
@@ -100,9 +100,9 @@ pub(crate) async fn unlock_vault(
     window: WebviewWindow,
     host: State<'_, Host>,
     passphrase: Secret,
-) -> Result<Tried, Problem> {
-    only(&window, MAIN)?;
-    host.unlock_vault(passphrase, |begun| pump::follow(&app, begun)).await
+) -> Result<PassphraseResult, UserError> {
+    ensure_window(&window, MAIN)?;
+    host.unlock_vault(passphrase, |outcome| event_forwarder::on_core_start(&app, outcome)).await
 }
 
 /// Starts the core with secrets in memory for this run.
@@ -111,9 +111,9 @@ pub(crate) async fn put_vault_aside(
     app: AppHandle,
     window: WebviewWindow,
     host: State<'_, Host>,
-) -> Result<(), Problem> {
-    only(&window, MAIN)?;
-    host.put_vault_aside(|begun| pump::follow(&app, begun)).await
+) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
+    host.put_vault_aside(|outcome| event_forwarder::on_core_start(&app, outcome)).await
 }
 
 /// Creates a vault to replace the store in memory, and starts the core with it.
@@ -123,9 +123,9 @@ pub(crate) async fn make_vault(
     window: WebviewWindow,
     host: State<'_, Host>,
     passphrase: Secret,
-) -> Result<(), Problem> {
-    only(&window, MAIN)?;
-    host.make_vault(passphrase, |begun| pump::follow(&app, begun)).await
+) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
+    host.make_vault(passphrase, |outcome| event_forwarder::on_core_start(&app, outcome)).await
 }
 
 /// Changes the passphrase of the vault.
@@ -135,14 +135,14 @@ pub(crate) async fn change_passphrase(
     host: State<'_, Host>,
     old: Secret,
     new: Secret,
-) -> Result<Tried, Problem> {
-    only(&window, MAIN)?;
+) -> Result<PassphraseResult, UserError> {
+    ensure_window(&window, MAIN)?;
     host.change_passphrase(old, new).await
 }
 
 #[tauri::command]
-pub(crate) fn preferences(app: AppHandle, window: WebviewWindow) -> Result<Preferences, Problem> {
-    only(&window, MAIN)?;
+pub(crate) fn preferences(app: AppHandle, window: WebviewWindow) -> Result<Preferences, UserError> {
+    ensure_window(&window, MAIN)?;
     preferences::load(&app)
 }
 
@@ -154,18 +154,18 @@ pub(crate) fn set_preferences(
     prompt: State<'_, Prompt>,
     tray: State<'_, Tray>,
     preferences: Preferences,
-) -> Result<(), Problem> {
-    only(&window, MAIN)?;
+) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
     preferences::save(&app, preferences)?;
-    prompt.look(&app, &preferences);
-    tray.speak(Words::preferred(preferences.language));
+    prompt.apply_preferences(&app, &preferences);
+    tray.set_locale(Locale::from_preference(preferences.language));
     Ok(())
 }
 
 /// Opens an address in the browser.
 #[tauri::command]
-pub(crate) fn open_link(window: WebviewWindow, address: String) -> Result<(), Problem> {
-    only(&window, MAIN)?;
+pub(crate) fn open_link(window: WebviewWindow, address: String) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
     links::open_link(&address)
 }
 
@@ -174,11 +174,11 @@ pub(crate) fn open_link(window: WebviewWindow, address: String) -> Result<(), Pr
 pub(crate) fn painted(
     window: WebviewWindow,
     page: State<'_, MainPage>,
-    started: State<'_, Started>,
-) -> Result<(), Problem> {
-    only(&window, MAIN)?;
-    if page.set_painted() {
-        let ms = started.elapsed().as_secs_f64() * 1_000.0;
+    process_start: State<'_, ProcessStart>,
+) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
+    if page.mark_painted() {
+        let ms = process_start.elapsed().as_secs_f64() * 1_000.0;
         tracing::info!(ms = ms.round(), "first useful paint");
     }
     Ok(())
@@ -186,24 +186,24 @@ pub(crate) fn painted(
 
 /// Brings the prompt window to the front if there are pending approvals.
 #[tauri::command]
-pub(crate) fn show_prompt(window: WebviewWindow, prompt: State<'_, Prompt>) -> Result<(), Problem> {
-    only(&window, MAIN)?;
-    prompt.input(Input::Raise);
+pub(crate) fn show_prompt(window: WebviewWindow, prompt: State<'_, Prompt>) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
+    prompt.input(PromptInput::Raise);
     Ok(())
 }
 
 /// Hides the main window; Gatehouse keeps running.
 #[tauri::command]
-pub(crate) fn hide_main(app: AppHandle, window: WebviewWindow) -> Result<(), Problem> {
-    only(&window, MAIN)?;
+pub(crate) fn hide_main(app: AppHandle, window: WebviewWindow) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
     main_window::hide(&app);
     Ok(())
 }
 
 /// Quits Gatehouse.
 #[tauri::command]
-pub(crate) fn quit(app: AppHandle, window: WebviewWindow) -> Result<(), Problem> {
-    only(&window, MAIN)?;
+pub(crate) fn quit(app: AppHandle, window: WebviewWindow) -> Result<(), UserError> {
+    ensure_window(&window, MAIN)?;
     app.exit(0);
     Ok(())
 }
@@ -214,10 +214,10 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_window_runs_what_it_names_and_calls_no_tool() {
-        let list = for_window("servers.list", &json!({})).unwrap();
+    fn rejects_tool_calls_from_windows() {
+        let list = parse_window_command("servers.list", &json!({})).unwrap();
         assert_eq!(list.name(), "servers.list");
-        let code = |name, args| for_window(name, &args).unwrap_err().code;
+        let code = |name, args| parse_window_command(name, &args).unwrap_err().code;
         let call = json!({"token": "t", "tool": "time__now", "arguments": "{}"});
         assert_eq!(code("call", call), ErrorCode::NotPermitted);
         assert_eq!(code("servers.list", json!({"more": 1})), ErrorCode::BadRequest);

@@ -5,26 +5,26 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use gatehouse_model::AskId;
+use gatehouse_model::ApprovalId;
 
 /// How long the window stays after the last request ended, so that its outcome can be read.
-pub(crate) const AFTER_THE_LAST: Duration = Duration::from_secs(4);
+pub(crate) const HIDE_DELAY: Duration = Duration::from_secs(4);
 
 /// Input of the state machine.
 #[derive(Clone, Debug)]
-pub(crate) enum Input {
+pub(crate) enum PromptInput {
     /// A new approval request.
-    Asked(AskId),
+    Requested(ApprovalId),
     /// An approval request has changed.
     Changed,
     /// An approval request ended, answered or not.
-    Ended(AskId),
+    Ended(ApprovalId),
     /// Snapshot: exactly these are pending.
-    All(Vec<AskId>),
+    Snapshot(Vec<ApprovalId>),
     /// The page has subscribed.
     PageReady,
     /// The user put the window away.
-    PutAway,
+    Dismissed,
     /// The user wants to see the window.
     Raise,
     /// Time passed.
@@ -33,7 +33,7 @@ pub(crate) enum Input {
 
 /// Output of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum PromptEffect {
     /// Show the window without taking the keyboard focus, and arm the guard.
     Show,
     /// Bring the window to the front with the keyboard focus, and arm the guard.
@@ -48,56 +48,58 @@ pub(crate) enum Effect {
 
 /// State of the approval requests and of the window.
 #[derive(Debug, Default)]
-pub(crate) struct Policy {
-    waiting: BTreeSet<AskId>,
+pub(crate) struct PromptPolicy {
+    waiting: BTreeSet<ApprovalId>,
     shown: bool,
     /// Since when nothing is pending while the window still shows the last outcomes.
     empty_since: Option<Instant>,
 }
 
-impl Policy {
+impl PromptPolicy {
     /// Processes an input.
-    pub(crate) fn take(&mut self, input: Input, now: Instant) -> Vec<Effect> {
+    pub(crate) fn transition(&mut self, input: PromptInput, now: Instant) -> Vec<PromptEffect> {
         match input {
-            Input::Asked(ask) => {
+            PromptInput::Requested(ask) => {
                 let new = self.waiting.insert(ask);
-                self.grown(new, now)
+                self.queue_changed(new, now)
             }
-            Input::Changed => self.reread(),
-            Input::Ended(ask) => {
+            PromptInput::Changed => self.reread(),
+            PromptInput::Ended(ask) => {
                 self.waiting.remove(&ask);
-                self.grown(false, now)
+                self.queue_changed(false, now)
             }
-            Input::All(asks) => {
+            PromptInput::Snapshot(asks) => {
                 let before = std::mem::replace(&mut self.waiting, asks.into_iter().collect());
                 let new = self.waiting.difference(&before).next().is_some();
-                self.grown(new, now)
+                self.queue_changed(new, now)
             }
-            Input::PageReady if self.shown => vec![Effect::Rearm],
-            Input::PutAway if self.shown => self.hide(),
-            Input::Raise if self.shown => vec![Effect::Raise],
-            Input::Raise if !self.waiting.is_empty() => {
+            PromptInput::PageReady if self.shown => vec![PromptEffect::Rearm],
+            PromptInput::Dismissed if self.shown => self.hide(),
+            PromptInput::Raise if self.shown => vec![PromptEffect::Raise],
+            PromptInput::Raise if !self.waiting.is_empty() => {
                 self.shown = true;
-                vec![Effect::Raise, Effect::Reread]
+                vec![PromptEffect::Raise, PromptEffect::Reread]
             }
-            Input::Tick if self.wakes_at().is_some_and(|at| at <= now) => self.hide(),
-            Input::PageReady | Input::PutAway | Input::Raise | Input::Tick => Vec::new(),
+            PromptInput::Tick if self.next_wakeup().is_some_and(|at| at <= now) => self.hide(),
+            PromptInput::PageReady | PromptInput::Dismissed | PromptInput::Raise | PromptInput::Tick => {
+                Vec::new()
+            }
         }
     }
 
-    /// When an [`Input::Tick`] is needed next.
-    pub(crate) fn wakes_at(&self) -> Option<Instant> {
-        self.empty_since.map(|since| since + AFTER_THE_LAST)
+    /// When an [`PromptInput::Tick`] is needed next.
+    pub(crate) fn next_wakeup(&self) -> Option<Instant> {
+        self.empty_since.map(|since| since + HIDE_DELAY)
     }
 
     /// The set of pending requests has changed; `new` says whether one was added.
-    fn grown(&mut self, new: bool, now: Instant) -> Vec<Effect> {
+    fn queue_changed(&mut self, new: bool, now: Instant) -> Vec<PromptEffect> {
         if !self.shown {
             if !new {
                 return Vec::new();
             }
             self.shown = true;
-            return vec![Effect::Show, Effect::Reread];
+            return vec![PromptEffect::Show, PromptEffect::Reread];
         }
         if self.waiting.is_empty() {
             self.empty_since.get_or_insert(now);
@@ -105,62 +107,62 @@ impl Policy {
         }
         // A request that appears in a window with outcomes only is guarded like a window that comes up.
         match self.empty_since.take() {
-            Some(_) => vec![Effect::Rearm, Effect::Reread],
+            Some(_) => vec![PromptEffect::Rearm, PromptEffect::Reread],
             None => self.reread(),
         }
     }
 
-    fn reread(&self) -> Vec<Effect> {
-        if self.shown { vec![Effect::Reread] } else { Vec::new() }
+    fn reread(&self) -> Vec<PromptEffect> {
+        if self.shown { vec![PromptEffect::Reread] } else { Vec::new() }
     }
 
-    fn hide(&mut self) -> Vec<Effect> {
+    fn hide(&mut self) -> Vec<PromptEffect> {
         self.shown = false;
         self.empty_since = None;
-        vec![Effect::Hide]
+        vec![PromptEffect::Hide]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Effect::{Hide, Raise, Rearm, Reread, Show};
+    use PromptEffect::{Hide, Raise, Rearm, Reread, Show};
 
     /// Milliseconds since the start, the input, and the expected effects.
-    type Row = (u64, Input, &'static [Effect]);
+    type PolicyStep = (u64, PromptInput, &'static [PromptEffect]);
 
-    fn asked(id: &str) -> Input {
-        Input::Asked(id.into())
+    fn asked(id: &str) -> PromptInput {
+        PromptInput::Requested(id.into())
     }
 
-    fn ended(id: &str) -> Input {
-        Input::Ended(id.into())
+    fn ended(id: &str) -> PromptInput {
+        PromptInput::Ended(id.into())
     }
 
-    fn all(ids: &[&str]) -> Input {
-        Input::All(ids.iter().map(|id| AskId::from(*id)).collect())
+    fn all(ids: &[&str]) -> PromptInput {
+        PromptInput::Snapshot(ids.iter().map(|id| ApprovalId::from(*id)).collect())
     }
 
-    fn play(story: &str, rows: &[Row]) {
+    fn play(story: &str, rows: &[PolicyStep]) {
         let begin = Instant::now();
-        let mut policy = Policy::default();
+        let mut policy = PromptPolicy::default();
         for (number, (after, input, expected)) in rows.iter().enumerate() {
-            let done = policy.take(input.clone(), begin + Duration::from_millis(*after));
+            let done = policy.transition(input.clone(), begin + Duration::from_millis(*after));
             assert_eq!(done, *expected, "{story}, step {number}: {input:?}");
         }
     }
 
     #[test]
-    fn questions_bring_the_window_up_and_take_it_along() {
+    fn shows_window_for_questions_and_hides_after_last() {
         play(
             "one question",
             &[
                 (0, asked("a"), &[Show, Reread]),
-                (10, Input::PageReady, &[Rearm]),
+                (10, PromptInput::PageReady, &[Rearm]),
                 (900, ended("a"), &[Reread]),
-                (4_899, Input::Tick, &[]),
-                (4_900, Input::Tick, &[Hide]),
-                (9_000, Input::Tick, &[]),
+                (4_899, PromptInput::Tick, &[]),
+                (4_900, PromptInput::Tick, &[Hide]),
+                (9_000, PromptInput::Tick, &[]),
             ],
         );
         play(
@@ -168,24 +170,24 @@ mod tests {
             &[
                 (0, asked("a"), &[Show, Reread]),
                 (1, asked("b"), &[Reread]),
-                (2, Input::Changed, &[Reread]),
+                (2, PromptInput::Changed, &[Reread]),
                 (3, ended("a"), &[Reread]),
-                (9_000, Input::Tick, &[]),
+                (9_000, PromptInput::Tick, &[]),
                 (9_001, ended("b"), &[Reread]),
-                (13_001, Input::Tick, &[Hide]),
+                (13_001, PromptInput::Tick, &[Hide]),
             ],
         );
     }
 
     #[test]
-    fn the_tombstone_gives_way_to_the_next_question() {
+    fn next_question_replaces_tombstone() {
         play(
             "a question comes while the last tombstone stands",
             &[
                 (0, asked("a"), &[Show, Reread]),
                 (900, ended("a"), &[Reread]),
                 (2_000, asked("b"), &[Rearm, Reread]),
-                (9_000, Input::Tick, &[]),
+                (9_000, PromptInput::Tick, &[]),
             ],
         );
         play(
@@ -194,24 +196,24 @@ mod tests {
                 (0, asked("a"), &[Show, Reread]),
                 (100, ended("a"), &[Reread]),
                 (3_000, ended("a"), &[Reread]),
-                (4_100, Input::Tick, &[Hide]),
+                (4_100, PromptInput::Tick, &[Hide]),
             ],
         );
     }
 
     #[test]
-    fn a_window_that_was_put_away_comes_back_with_a_new_question_only() {
+    fn dismissed_window_returns_only_for_new_question() {
         play(
             "put away",
             &[
                 (0, asked("a"), &[Show, Reread]),
-                (1, Input::PutAway, &[Hide]),
-                (2, Input::PutAway, &[]),
-                (3, Input::Changed, &[]),
+                (1, PromptInput::Dismissed, &[Hide]),
+                (2, PromptInput::Dismissed, &[]),
+                (3, PromptInput::Changed, &[]),
                 (4, asked("a"), &[]),
                 (5, all(&["a"]), &[]),
-                (6, Input::PageReady, &[]),
-                (7, Input::Tick, &[]),
+                (6, PromptInput::PageReady, &[]),
+                (7, PromptInput::Tick, &[]),
                 (8, asked("b"), &[Show, Reread]),
             ],
         );
@@ -220,30 +222,30 @@ mod tests {
             &[
                 (0, asked("a"), &[Show, Reread]),
                 (1, ended("a"), &[Reread]),
-                (2, Input::PutAway, &[Hide]),
-                (9_000, Input::Tick, &[]),
+                (2, PromptInput::Dismissed, &[Hide]),
+                (9_000, PromptInput::Tick, &[]),
             ],
         );
     }
 
     #[test]
-    fn the_user_can_have_it_while_something_waits() {
+    fn user_can_raise_window_while_questions_wait() {
         play(
             "raised",
             &[
-                (0, Input::Raise, &[]),
+                (0, PromptInput::Raise, &[]),
                 (1, asked("a"), &[Show, Reread]),
-                (2, Input::Raise, &[Raise]),
-                (3, Input::PutAway, &[Hide]),
-                (4, Input::Raise, &[Raise, Reread]),
+                (2, PromptInput::Raise, &[Raise]),
+                (3, PromptInput::Dismissed, &[Hide]),
+                (4, PromptInput::Raise, &[Raise, Reread]),
                 (5, ended("a"), &[Reread]),
-                (6, Input::Raise, &[Raise]),
+                (6, PromptInput::Raise, &[Raise]),
             ],
         );
     }
 
     #[test]
-    fn a_reading_of_all_stands_for_what_was_missed() {
+    fn snapshot_replaces_missed_events() {
         play(
             "questions from before",
             &[(0, all(&[]), &[]), (1, all(&["a"]), &[Show, Reread]), (2, asked("a"), &[Reread])],
@@ -252,10 +254,10 @@ mod tests {
             "others than before",
             &[
                 (0, asked("a"), &[Show, Reread]),
-                (1, Input::PutAway, &[Hide]),
+                (1, PromptInput::Dismissed, &[Hide]),
                 (2, all(&["b"]), &[Show, Reread]),
                 (3, all(&[]), &[Reread]),
-                (4_003, Input::Tick, &[Hide]),
+                (4_003, PromptInput::Tick, &[Hide]),
             ],
         );
     }

@@ -4,25 +4,25 @@
 use tauri::webview::WebviewWindowBuilder;
 use tauri::{AppHandle, LogicalSize, PhysicalPosition, PhysicalRect, WebviewUrl, WebviewWindow};
 
+use crate::application::is_own_page;
+use crate::i18n::Locale;
 use crate::preferences;
-use crate::window::is_own_page;
-use crate::words::Words;
 
 /// Label of the window.
 pub(crate) const PROMPT: &str = "prompt";
 
 const WIDTH: f64 = 440.0;
-const LOWEST: f64 = 120.0;
-const HIGHEST: f64 = 640.0;
+const MIN_HEIGHT: f64 = 120.0;
+const MAX_HEIGHT: f64 = 640.0;
 
 /// Builds the window, hidden, with its page loading.
 pub(super) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
     let preferred = preferences::load(app).unwrap_or_default();
     WebviewWindowBuilder::new(app, PROMPT, WebviewUrl::App("prompt.html".into()))
-        .title(Words::preferred(preferred.language).asks())
-        .inner_size(WIDTH, HIGHEST)
-        .min_inner_size(WIDTH, HIGHEST)
-        .max_inner_size(WIDTH, HIGHEST)
+        .title(Locale::from_preference(preferred.language).prompt_title())
+        .inner_size(WIDTH, MAX_HEIGHT)
+        .min_inner_size(WIDTH, MAX_HEIGHT)
+        .max_inner_size(WIDTH, MAX_HEIGHT)
         .maximizable(false)
         .always_on_top(true)
         .visible_on_all_workspaces(true)
@@ -36,7 +36,7 @@ pub(super) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
 
 /// Shows the window on the screen that the user looks at, without changing the keyboard focus.
 pub(super) fn show(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
-    place(app, window)?;
+    position_window(app, window)?;
     window.unminimize()?;
     show_quietly(app, window)
 }
@@ -74,7 +74,7 @@ fn show_quietly(_: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
 /// Brings the window to the front with the keyboard focus, since the user requested it.
 pub(super) fn raise(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     if !window.is_visible()? {
-        place(app, window)?;
+        position_window(app, window)?;
     }
     window.unminimize()?;
     window.show()?;
@@ -84,18 +84,18 @@ pub(super) fn raise(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()
 /// Sets the height that the page needs. Minimum and maximum size are equal, so that only this code can
 /// change the size; a window that is not resizable would ignore its own size here.
 pub(super) fn fit(window: &WebviewWindow, height: f64) -> tauri::Result<()> {
-    let size = LogicalSize::new(WIDTH, clamped(height));
+    let size = LogicalSize::new(WIDTH, clamp_height(height));
     window.set_min_size(Some(size))?;
     window.set_max_size(Some(size))?;
     window.set_size(size)
 }
 
-fn clamped(height: f64) -> f64 {
-    if height.is_finite() { height.ceil().clamp(LOWEST, HIGHEST) } else { HIGHEST }
+fn clamp_height(height: f64) -> f64 {
+    if height.is_finite() { height.ceil().clamp(MIN_HEIGHT, MAX_HEIGHT) } else { MAX_HEIGHT }
 }
 
 /// Centred at the top of the screen with the pointer.
-fn place(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
+fn position_window(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     let pointer = app.cursor_position()?;
     let screen = match app.monitor_from_point(pointer.x, pointer.y)? {
         Some(screen) => Some(screen),
@@ -123,21 +123,21 @@ mod tests {
     use tauri::PhysicalSize;
 
     #[test]
-    fn the_height_stays_on_the_screen() {
+    fn clamps_height() {
         for (asked, given) in [
             (300.2, 301.0),
-            (0.0, LOWEST),
-            (-7.0, LOWEST),
-            (9_000.0, HIGHEST),
-            (f64::INFINITY, HIGHEST),
-            (f64::NAN, HIGHEST),
+            (0.0, MIN_HEIGHT),
+            (-7.0, MIN_HEIGHT),
+            (9_000.0, MAX_HEIGHT),
+            (f64::INFINITY, MAX_HEIGHT),
+            (f64::NAN, MAX_HEIGHT),
         ] {
-            assert!((clamped(asked) - given).abs() < f64::EPSILON, "{asked}");
+            assert!((clamp_height(asked) - given).abs() < f64::EPSILON, "{asked}");
         }
     }
 
     #[test]
-    fn the_place_is_the_top_of_the_screen_in_the_middle() {
+    fn positions_at_top_centre() {
         for (x, y, width, window, expected) in [
             (0, 0, 1_280, 440.0, (420, 0)),
             (1_920, 27, 2_560, 880.0, (2_760, 27)),

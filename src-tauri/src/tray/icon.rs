@@ -5,7 +5,7 @@ use tauri::image::Image;
 
 /// The state shown by the icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Look {
+pub(crate) enum TrayIconState {
     /// Everything is fine: no mark.
     Normal,
     /// An approval is pending: a disc.
@@ -21,12 +21,12 @@ const RED: [u8; 4] = [0xe0, 0x31, 0x31, 0xff];
 const SLATE: [u8; 4] = [0x34, 0x3a, 0x40, 0xff];
 
 /// Draws the icon with its mark.
-pub(super) fn draw(base: &Image<'_>, look: Look) -> Image<'static> {
+pub(super) fn draw(base: &Image<'_>, look: TrayIconState) -> Image<'static> {
     let (width, height) = (base.width(), base.height());
     let mut rgba = base.rgba().to_vec();
     let across = usize::try_from(width).unwrap_or(usize::MAX).max(1);
     for (index, pixel) in rgba.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-        if look == Look::Paused {
+        if look == TrayIconState::Paused {
             *pixel = grey(*pixel);
         }
         // The mark is in the lower right quarter, with coordinates from 0 to 1.
@@ -42,18 +42,18 @@ pub(super) fn draw(base: &Image<'_>, look: Look) -> Image<'static> {
 }
 
 /// The mark's colour at a point of the quarter; `None` outside of the mark.
-fn mark(look: Look, x: f64, y: f64) -> Option<[u8; 4]> {
+fn mark(look: TrayIconState, x: f64, y: f64) -> Option<[u8; 4]> {
     if !(0.0..=1.0).contains(&x) || !(0.0..=1.0).contains(&y) {
         return None;
     }
     match look {
-        Look::Normal => None,
-        Look::Waiting => ((x - 0.5).hypot(y - 0.5) <= 0.48).then_some(AMBER),
-        Look::Paused => {
+        TrayIconState::Normal => None,
+        TrayIconState::Waiting => ((x - 0.5).hypot(y - 0.5) <= 0.48).then_some(AMBER),
+        TrayIconState::Paused => {
             let bar = (0.1..0.4).contains(&x) || (0.6..0.9).contains(&x);
             bar.then_some(SLATE)
         }
-        Look::Problem => ((x - 0.5).abs() <= y / 2.0).then_some(RED),
+        TrayIconState::Problem => ((x - 0.5).abs() <= y / 2.0).then_some(RED),
     }
 }
 
@@ -68,15 +68,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_look_is_another_picture_and_touches_its_quarter_alone() {
+    fn marks_differ_and_stay_in_their_quarter() {
         let base = Image::new_owned([10, 200, 60, 255].repeat(32 * 32), 32, 32);
-        let normal = draw(&base, Look::Normal);
+        let normal = draw(&base, TrayIconState::Normal);
         assert_eq!(normal.rgba(), base.rgba());
         let mut seen = vec![normal.rgba().to_vec()];
         for (look, elsewhere) in [
-            (Look::Waiting, [10, 200, 60, 255]),
-            (Look::Problem, [10, 200, 60, 255]),
-            (Look::Paused, [90, 90, 90, 255]),
+            (TrayIconState::Waiting, [10, 200, 60, 255]),
+            (TrayIconState::Problem, [10, 200, 60, 255]),
+            (TrayIconState::Paused, [90, 90, 90, 255]),
         ] {
             let drawn = draw(&base, look);
             let pixel = |x: usize, y: usize| drawn.rgba()[(y * 32 + x) * 4..][..4].to_vec();

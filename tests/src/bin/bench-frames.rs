@@ -25,7 +25,7 @@ mod linux {
 
     use anyhow::{Context, Result};
     use gatehouse_tests::http;
-    use gatehouse_tests::window::{Desktop, Page, RealWindow};
+    use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
     use serde_json::{Value, json};
 
     const QUESTIONS: usize = 64;
@@ -35,80 +35,80 @@ mod linux {
 
     pub(super) fn measure() -> Result<()> {
         let desktop = Desktop::start()?;
-        let window = RealWindow::start(&desktop)?;
+        let window = AppWindow::start(&desktop)?;
         let (main, prompt) = (window.main(), window.prompt());
         let minted = main.invoke("command", &json!({"name": "clients.add", "args": {"name": "Bench"}}))?;
         let endpoint = minted["endpoint"].as_str().context("no endpoint")?.to_owned();
         let token = minted["token"].as_str().context("no token")?.to_owned();
-        let call = |number: usize, size: usize| -> JoinHandle<Result<http::Answer>> {
+        let call = |number: usize, size: usize| -> JoinHandle<Result<http::RawHttpResponse>> {
             let (endpoint, token) = (endpoint.clone(), token.clone());
             let line = format!("line {number} of some text that somebody has to read\\n");
             let text = line.repeat(size / line.len() + 1);
             let params = format!(r#""name":"add_note","arguments":{{"text":"{text}"}}"#);
-            std::thread::spawn(move || http::modern(&endpoint, &token, "tools/call", &params))
+            std::thread::spawn(move || http::stateless_request(&endpoint, &token, "tools/call", &params))
         };
 
         // A hidden page has no frames, so one request is pending before the measurement starts.
         let mut calls = vec![call(0, 2048)];
         desktop.until_visible("Gatehouse asks", true)?;
-        prompt.shows("line 0")?;
-        rest();
+        prompt.wait_for_text("line 0")?;
+        settle();
         record(prompt)?;
         calls.extend((1..QUESTIONS).map(|number| call(number, 2048)));
-        prompt.until(&format!("return document.body.innerText.includes('of {QUESTIONS}')"))?;
-        rest();
-        told("prompt, 63 more come", prompt)?;
+        prompt.wait_until(&format!("return document.body.innerText.includes('of {QUESTIONS}')"))?;
+        settle();
+        report("prompt, 63 more come", prompt)?;
 
         record(prompt)?;
         prompt.wait_for(&format!(
             "{EACH_FRAME} let step = 0; await eachFrame(400, () => {{ if (step++ % 4 === 0) \
              window.dispatchEvent(new KeyboardEvent('keydown', {{ key: step < 260 ? 'ArrowRight' : 'ArrowLeft', bubbles: true }})) }})"
         ))?;
-        told("prompt, through all of them and back", prompt)?;
+        report("prompt, through all of them and back", prompt)?;
 
         // The cost of scrolling itself: a page without approval requests.
         main.click("a[href*=settings]")?;
-        rest();
+        settle();
         record(main)?;
-        main.wait_for(&scrolled())?;
-        told("main window, another page scrolled", main)?;
+        main.wait_for(&scroll_script())?;
+        report("main window, another page scrolled", main)?;
 
         record(main)?;
         main.click("a[href*=approvals]")?;
-        main.until(&format!("return document.querySelectorAll('article.ask').length === {QUESTIONS}"))?;
-        rest();
-        told("main window, the page with all of them opens", main)?;
+        main.wait_until(&format!("return document.querySelectorAll('article.ask').length === {QUESTIONS}"))?;
+        settle();
+        report("main window, the page with all of them opens", main)?;
 
         record(main)?;
-        main.wait_for(&scrolled())?;
-        told("main window, all of them scrolled", main)?;
+        main.wait_for(&scroll_script())?;
+        report("main window, all of them scrolled", main)?;
 
         record(main)?;
         main.invoke("command", &json!({"name": "pause", "args": {}}))?;
         desktop.until_visible("Gatehouse asks", false)?;
-        rest();
-        told("main window, all of them end at once", main)?;
+        settle();
+        report("main window, all of them end at once", main)?;
         main.invoke("command", &json!({"name": "resume", "args": {}}))?;
 
         calls.push(call(QUESTIONS, 2048));
         desktop.until_visible("Gatehouse asks", true)?;
-        rest();
+        settle();
         record(main)?;
         record(prompt)?;
         calls.push(call(QUESTIONS + 1, HUGE));
-        prompt.shows("of 2")?;
+        prompt.wait_for_text("of 2")?;
         prompt.run("window.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true })); return null")?;
-        prompt.shows("line 65")?;
-        rest();
-        told("prompt, five megabytes come", prompt)?;
-        told("main window, five megabytes come", main)?;
+        prompt.wait_for_text("line 65")?;
+        settle();
+        report("prompt, five megabytes come", prompt)?;
+        report("main window, five megabytes come", main)?;
 
         record(prompt)?;
         prompt.wait_for(&format!(
             "const area = document.querySelector('.ask-arguments'); {EACH_FRAME} \
              await eachFrame(120, () => {{ area.scrollTop += 900 }}); return area.scrollTop"
         ))?;
-        told("prompt, five megabytes scrolled", prompt)?;
+        report("prompt, five megabytes scrolled", prompt)?;
 
         main.invoke("command", &json!({"name": "pause", "args": {}}))?;
         for call in calls {
@@ -123,7 +123,7 @@ mod linux {
          requestAnimationFrame(next) });";
 
     /// Scrolls the page; up and down if it is short.
-    fn scrolled() -> String {
+    fn scroll_script() -> String {
         format!(
             "{EACH_FRAME} const area = document.querySelector('.page-body'); let by = 120; \
              await eachFrame(240, () => {{ const before = area.scrollTop; area.scrollTop += by; \
@@ -132,7 +132,7 @@ mod linux {
     }
 
     /// Starts recording frame times.
-    fn record(page: Page<'_>) -> Result<()> {
+    fn record(page: WebPage<'_>) -> Result<()> {
         page.run(
             "window.benchFrames = []; const run = (window.benchRun ?? 0) + 1; window.benchRun = run; \
              let last = performance.now(); \
@@ -143,7 +143,7 @@ mod linux {
         .map(drop)
     }
 
-    fn told(what: &str, page: Page<'_>) -> Result<()> {
+    fn report(what: &str, page: WebPage<'_>) -> Result<()> {
         let frames: Vec<f64> = page
             .run("window.benchRun += 1; return window.benchFrames")?
             .as_array()
@@ -165,7 +165,7 @@ mod linux {
         Ok(())
     }
 
-    fn rest() {
+    fn settle() {
         std::thread::sleep(Duration::from_secs(2));
     }
 }

@@ -10,9 +10,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use gatehouse_tests::child_process::ChildProcess;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::Lines;
-use gatehouse_tests::places;
+use gatehouse_tests::paths;
 use serde_json::Value;
 
 const WARM_UP: usize = 500;
@@ -37,13 +37,18 @@ fn parent() -> Result<()> {
     let myself = std::env::current_exe()?;
     let mut pinned = Command::new("taskset");
     pinned.args(["-c", "0"]).arg(&myself).arg("latency");
-    for mut part in [pinned, with(&myself, "throughput"), with(&myself, "streams"), with(&myself, "start")] {
+    for mut part in [
+        pinned,
+        part_command(&myself, "throughput"),
+        part_command(&myself, "streams"),
+        part_command(&myself, "start"),
+    ] {
         ensure!(part.status()?.success(), "a part of the bench failed");
     }
     Ok(())
 }
 
-fn with(program: &std::path::Path, part: &str) -> Command {
+fn part_command(program: &std::path::Path, part: &str) -> Command {
     let mut command = Command::new(program);
     command.arg(part);
     command
@@ -131,24 +136,24 @@ fn echo(caller: &Caller) -> Vec<u8> {
 }
 
 /// The raw server over HTTP, for direct calls.
-fn direct() -> Result<(Lines, String)> {
-    let mut command = Command::new(places::program("fixture-server")?);
+fn direct_server() -> Result<(ChildProcess, String)> {
+    let mut command = Command::new(paths::program("fixture-server")?);
     command.args(["--http", "0"]);
-    let mut server = Lines::start("fixture-server", &mut command)?;
+    let mut server = ChildProcess::start("fixture-server", &mut command)?;
     let ready: Value = serde_json::from_str(&server.next_line()?)?;
     let url = ready["url"].as_str().context("no url in the ready line")?.to_owned();
     Ok((server, url))
 }
 
 /// A Gatehouse with the same server behind standard streams, with all of its tools allowed.
-fn gated(more: &[&str]) -> Result<(Gatehouse, String)> {
-    gated_with(&[], more)
+fn gatehouse_with(more: &[&str]) -> Result<(Gatehouse, String)> {
+    gatehouse_with_options(&[], more)
 }
 
 /// The same with options for adding the server.
-fn gated_with(options: &[&str], more: &[&str]) -> Result<(Gatehouse, String)> {
+fn gatehouse_with_options(options: &[&str], more: &[&str]) -> Result<(Gatehouse, String)> {
     let gatehouse = Gatehouse::start()?;
-    let server = places::program("fixture-server")?;
+    let server = paths::program("fixture-server")?;
     let mut words = vec!["servers", "add", "raw"];
     words.extend_from_slice(options);
     words.extend_from_slice(&["--", server.to_str().context("path")?]);
@@ -165,7 +170,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of.get(of.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn timed(caller: &mut Caller, request: &[u8], times: usize) -> Result<Vec<f64>> {
+fn measure_calls(caller: &mut Caller, request: &[u8], times: usize) -> Result<Vec<f64>> {
     let mut took = Vec::with_capacity(times);
     for _ in 0..times {
         let begin = Instant::now();
@@ -176,17 +181,17 @@ fn timed(caller: &mut Caller, request: &[u8], times: usize) -> Result<Vec<f64>> 
 }
 
 fn latency() -> Result<()> {
-    let (_server, url) = direct()?;
-    let (gatehouse, token) = gated(&[])?;
+    let (_server, url) = direct_server()?;
+    let (gatehouse, token) = gatehouse_with(&[])?;
     let mut near = Caller::new(&url, "none")?;
     let mut far = Caller::new(&gatehouse.endpoint, &token)?;
     let (near_request, far_request) = (echo(&near), echo(&far));
-    timed(&mut near, &near_request, WARM_UP)?;
-    timed(&mut far, &far_request, WARM_UP)?;
+    measure_calls(&mut near, &near_request, WARM_UP)?;
+    measure_calls(&mut far, &far_request, WARM_UP)?;
     let (mut directly, mut through, mut ratio) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        let a = median(timed(&mut near, &near_request, CALLS)?);
-        let b = median(timed(&mut far, &far_request, CALLS)?);
+        let a = median(measure_calls(&mut near, &near_request, CALLS)?);
+        let b = median(measure_calls(&mut far, &far_request, CALLS)?);
         directly.push(a);
         through.push(b);
         ratio.push(b / a);
@@ -198,8 +203,8 @@ fn latency() -> Result<()> {
     let mebibyte = format!(r#""name":"big","arguments":{{"bytes":{}}}"#, 1 << 20);
     let (near_request, far_request) =
         (near.request("tools/call", "big", &mebibyte), far.request("tools/call", "big", &mebibyte));
-    let a = median(timed(&mut near, &near_request, 50)?) / 1e3;
-    let b = median(timed(&mut far, &far_request, 50)?) / 1e3;
+    let a = median(measure_calls(&mut near, &near_request, 50)?) / 1e3;
+    let b = median(measure_calls(&mut far, &far_request, 50)?) / 1e3;
     println!("  1 MiB result: direct {a:.2} ms   through {b:.2} ms");
     Ok(())
 }
@@ -248,8 +253,8 @@ fn memory_mib(pid: u32, field: &str) -> Result<f64> {
 }
 
 fn throughput() -> Result<()> {
-    let (_server, url) = direct()?;
-    let (gatehouse, token) = gated(&[])?;
+    let (_server, url) = direct_server()?;
+    let (gatehouse, token) = gatehouse_with(&[])?;
     let pid = gatehouse.pid()?;
     println!("throughput, {IN_FLIGHT} in flight, not pinned");
     println!("  memory idle {:.1} MiB", memory_mib(pid, "VmRSS")?);
@@ -270,8 +275,8 @@ fn throughput() -> Result<()> {
 
 /// Compares socket pairs and pipes as standard streams, alternately.
 fn streams() -> Result<()> {
-    let (sockets, sockets_token) = gated(&[])?;
-    let (pipes, pipes_token) = gated_with(&["--pipes"], &[])?;
+    let (sockets, sockets_token) = gatehouse_with(&[])?;
+    let (pipes, pipes_token) = gatehouse_with_options(&["--pipes"], &[])?;
     let mebibyte = format!(r#""name":"big","arguments":{{"bytes":{}}}"#, 1 << 20);
     let mut found = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
     for _ in 0..TURNS {
@@ -281,7 +286,7 @@ fn streams() -> Result<()> {
             // A new connection each time: one that is idle for long is closed.
             let mut caller = Caller::new(&gatehouse.endpoint, token)?;
             let large = caller.request("tools/call", "big", &mebibyte);
-            times.push(median(timed(&mut caller, &large, 100)?) / 1e3);
+            times.push(median(measure_calls(&mut caller, &large, 100)?) / 1e3);
         }
     }
     println!("standard streams, {IN_FLIGHT} in flight, median of {TURNS} turns");
@@ -292,7 +297,7 @@ fn streams() -> Result<()> {
 }
 
 fn start() -> Result<()> {
-    let (mut gatehouse, token) = gated(&["--fault", "many-tools"])?;
+    let (mut gatehouse, token) = gatehouse_with(&["--fault", "many-tools"])?;
     let mut caller = Caller::new(&gatehouse.endpoint, &token)?;
     let mut took = Vec::new();
     for _ in 0..10 {
@@ -312,7 +317,7 @@ fn start() -> Result<()> {
     println!("list of 10,000 tools: {:.0} ms, parsing by the client included", median(took));
     gatehouse.ask(&["servers", "remove", "raw"])?;
 
-    let server = places::program("fixture-server")?;
+    let server = paths::program("fixture-server")?;
     let server = server.to_str().context("path")?;
     for number in 0..20 {
         gatehouse.ask(&["servers", "add", &format!("raw{number}"), "--", server])?;

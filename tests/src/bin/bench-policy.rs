@@ -7,15 +7,15 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_model::grant::{AccessClass, ClassReason, Classified, ClientScope, Rule};
+use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason, ClientScope, Rule};
 use gatehouse_model::{
-    CallHash, ClientId, Effect, Fingerprint, Generation, Grant, Lifetime, RuleAuthor, ServerBinding,
-    Timestamp, Width,
+    CallHash, ClientId, Fingerprint, Generation, Grant, Lifetime, RuleAuthor, RuleEffect, Scope,
+    ServerBinding, Timestamp,
 };
-use gatehouse_policy::cover::Defined;
-use gatehouse_policy::exact::{ExactCall, call_hash};
+use gatehouse_policy::call_hash::{CallHashInput, call_hash};
+use gatehouse_policy::coverage::DefinitionRef;
 use gatehouse_policy::json::{Json, read};
-use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
+use gatehouse_policy::verdict::{CallFacts, PolicyContext, RuleSet};
 
 const SERVERS: usize = 20;
 const TOOLS: usize = 10_000;
@@ -30,19 +30,19 @@ const ARGUMENTS: &str = r#"{"path":"/home/ana/projects/gatehouse/notes/2026/nove
 
 fn main() -> Result<()> {
     ensure!(ARGUMENTS.len() == 200, "the arguments are {} bytes", ARGUMENTS.len());
-    let house = House::new();
+    let bench = PolicyBench::new();
     let arguments = read(ARGUMENTS).context("the arguments cannot be read")?;
     println!("{GRANTS} grants, {TOOLS} tools, p50 of {BATCHES} batches of {BATCH}");
     println!("{:<52}{:>10}", "", "ns");
-    for (name, pick, expect) in house.cases() {
-        let calls: Vec<Call> = (0..BATCH).map(|turn| house.call(pick(turn))).collect();
+    for (name, pick, expect) in bench.cases() {
+        let calls: Vec<BenchCall> = (0..BATCH).map(|turn| bench.call(pick(turn))).collect();
         for call in &calls {
-            let decided = house.book.decide(&call.facts(&arguments)).rule;
+            let decided = bench.book.decide(&call.facts(&arguments)).rule;
             ensure!(expect(&decided), "{name}: {decided:?}");
         }
         let cost = p50(|turn| {
             if let Some(call) = calls.get(turn) {
-                black_box(house.book.decide(black_box(&call.facts(&arguments))));
+                black_box(bench.book.decide(black_box(&call.facts(&arguments))));
             }
         });
         row(&format!("decide: {name}"), cost);
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
         ("a blocked resource, spelled otherwise", "FILE://localhost/home/ana/x/../notes/%31%37.md"),
         ("a resource beside blocked ones", "file:///home/ana/notes/other.md"),
     ] {
-        let read = Call { tool: format!("resource:{uri}"), ..house.call(0) };
+        let read = BenchCall { tool: format!("resource:{uri}"), ..bench.call(0) };
         let decided = book.decide(&read.facts(&arguments)).rule;
         ensure!(
             matches!(decided, Rule::ExplicitDeny { .. }) == name.starts_with("a blocked"),
@@ -63,8 +63,8 @@ fn main() -> Result<()> {
         row(&format!("decide: {name}"), cost);
     }
     row("json::read of 200 bytes", p50(|_| drop(black_box(read(black_box(ARGUMENTS))))));
-    let call = house.call(0);
-    let exact = ExactCall {
+    let call = bench.call(0);
+    let exact = CallHashInput {
         client: &call.client,
         server: &call.server,
         subject: &call.tool,
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
         let mut call = call.facts(&arguments);
         let hash = call_hash(black_box(&exact));
         call.hash = &hash;
-        black_box(house.book.decide(&call));
+        black_box(bench.book.decide(&call));
     });
     row("read, hash and decide", whole);
     Ok(())
@@ -103,16 +103,16 @@ fn p50(mut one: impl FnMut(usize)) -> Duration {
 }
 
 /// A call with everything that the decision depends on.
-struct Call {
+struct BenchCall {
     client: ClientId,
     server: ServerBinding,
     tool: String,
     fingerprint: Fingerprint,
-    class: Classified,
+    class: AccessClassification,
     hash: CallHash,
 }
 
-impl Call {
+impl BenchCall {
     fn facts<'a>(&'a self, arguments: &'a Json) -> CallFacts<'a> {
         CallFacts {
             client: &self.client,
@@ -121,44 +121,44 @@ impl Call {
             server: &self.server,
             subject: &self.tool,
             class: &self.class,
-            definition: Defined::As { pin: &self.tool, fingerprint: &self.fingerprint },
+            definition: DefinitionRef::Pinned { pin: &self.tool, fingerprint: &self.fingerprint },
             arguments,
             hash: &self.hash,
             now: NOW,
             resolve_path: &|path| Some(path.to_owned()),
-            standing: Standing { blocked_by_file: None, paused: false, verified: true, ticket: None },
+            context: PolicyContext { blocked_by_file: None, paused: false, verified: true, ticket: None },
         }
     }
 }
 
-type Case = (&'static str, fn(usize) -> usize, fn(&Rule) -> bool);
+type BenchCase = (&'static str, fn(usize) -> usize, fn(&Rule) -> bool);
 
-struct House {
-    book: RuleBook,
+struct PolicyBench {
+    book: RuleSet,
 }
 
-impl House {
+impl PolicyBench {
     /// Half of the servers allow all their reads, one tool in ten has its own grant, and the other rules
     /// block single tools.
     fn new() -> Self {
         let mut rules = Vec::with_capacity(GRANTS);
         for server in 0..SERVERS / 2 {
             let tools = (server * OF_SERVER..(server + 1) * OF_SERVER).collect::<Vec<_>>();
-            rules.push(grant(rules.len(), Effect::Allow, server, Width::Reads, &tools));
+            rules.push(grant(rules.len(), RuleEffect::Allow, server, Scope::Reads, &tools));
         }
         for tool in (OF_SERVER * SERVERS / 2..TOOLS).step_by(10) {
-            let width = Width::Tool { tool: tool_name(tool) };
-            rules.push(grant(rules.len(), Effect::Allow, tool / OF_SERVER, width, &[tool]));
+            let width = Scope::Tool { tool: tool_name(tool) };
+            rules.push(grant(rules.len(), RuleEffect::Allow, tool / OF_SERVER, width, &[tool]));
         }
         let left = GRANTS - rules.len();
         for tool in (0..left).map(|turn| turn * 20 + 5) {
-            let width = Width::Tool { tool: tool_name(tool) };
-            rules.push(grant(rules.len(), Effect::Deny, tool / OF_SERVER, width, &[]));
+            let width = Scope::Tool { tool: tool_name(tool) };
+            rules.push(grant(rules.len(), RuleEffect::Deny, tool / OF_SERVER, width, &[]));
         }
-        Self { book: RuleBook::new(rules) }
+        Self { book: RuleSet::new(rules) }
     }
 
-    fn cases(&self) -> [Case; 4] {
+    fn cases(&self) -> [BenchCase; 4] {
         let half = |turn: usize| TOOLS / 2 + turn * 10;
         [
             ("all reads of the server", |turn| turn * 20, |rule| matches!(rule, Rule::AlwaysGrant { .. })),
@@ -168,29 +168,32 @@ impl House {
         ]
     }
 
-    fn call(&self, tool: usize) -> Call {
+    fn call(&self, tool: usize) -> BenchCall {
         let (client, server) = (ClientId::from("client-0123456789ab"), server(tool / OF_SERVER));
         let (name, fingerprint) = (tool_name(tool), fingerprint(tool));
-        let hash = call_hash(&ExactCall {
+        let hash = call_hash(&CallHashInput {
             client: &client,
             server: &server,
             subject: &name,
             fingerprint: Some(&fingerprint),
             arguments: ARGUMENTS,
         });
-        let class =
-            Classified { class: AccessClass::Read, reason: ClassReason::Override, reaches_outside: false };
-        Call { client, server, tool: name, fingerprint, class, hash }
+        let class = AccessClassification {
+            class: AccessClass::Read,
+            reason: ClassReason::Override,
+            reaches_outside: false,
+        };
+        BenchCall { client, server, tool: name, fingerprint, class, hash }
     }
 }
 
 /// The same number of denies of single resources of one server.
-fn blocked_resources() -> RuleBook {
+fn blocked_resources() -> RuleSet {
     let rule = |number: usize| {
         let tool = format!("resource:file:///home/ana/notes/{number}.md");
-        grant(number, Effect::Deny, 0, Width::Tool { tool }, &[])
+        grant(number, RuleEffect::Deny, 0, Scope::Tool { tool }, &[])
     };
-    RuleBook::new((0..GRANTS).map(rule).collect())
+    RuleSet::new((0..GRANTS).map(rule).collect())
 }
 
 fn tool_name(tool: usize) -> String {
@@ -209,7 +212,7 @@ fn fingerprint(tool: usize) -> Fingerprint {
     format!("{tool:064x}").as_str().into()
 }
 
-fn grant(number: usize, effect: Effect, server: usize, width: Width, pinned: &[usize]) -> Grant {
+fn grant(number: usize, effect: RuleEffect, server: usize, width: Scope, pinned: &[usize]) -> Grant {
     Grant {
         id: format!("grant-{number}").as_str().into(),
         effect,

@@ -7,9 +7,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::lines::PATIENCE;
-use gatehouse_tests::places;
+use gatehouse_tests::paths;
 use serde_json::{Value, json};
 
 const GOOD: usize = 40;
@@ -46,8 +46,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn entry(gatehouse: &Gatehouse, name: &str, fault: Option<&str>) -> Result<()> {
-    let program = places::program("fixture-server")?;
+fn add_fixture(gatehouse: &Gatehouse, name: &str, fault: Option<&str>) -> Result<()> {
+    let program = paths::program("fixture-server")?;
     let args = fault.map_or_else(Vec::new, |fault| vec!["--fault", fault]);
     let transport = json!({ "type": "stdio", "command": program, "args": args });
     let draft = json!({ "name": name, "transport": transport });
@@ -55,7 +55,7 @@ fn entry(gatehouse: &Gatehouse, name: &str, fault: Option<&str>) -> Result<()> {
 }
 
 /// Milliseconds from the launch until the good servers are connected.
-fn until_good(gatehouse: &mut Gatehouse) -> Result<f64> {
+fn time_until_connected(gatehouse: &mut Gatehouse) -> Result<f64> {
     let begun = Instant::now();
     gatehouse.launch()?;
     loop {
@@ -67,7 +67,7 @@ fn until_good(gatehouse: &mut Gatehouse) -> Result<f64> {
         if connected.count() == GOOD {
             return Ok(begun.elapsed().as_secs_f64() * 1000.0);
         }
-        ensure!(begun.elapsed() < PATIENCE, "the good servers never connected");
+        ensure!(begun.elapsed() < TEST_TIMEOUT, "the good servers never connected");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -77,19 +77,19 @@ fn launch() -> Result<()> {
     let mut alone = Gatehouse::start()?;
     let mut beside = Gatehouse::start()?;
     for number in 0..GOOD {
-        entry(&alone, &format!("good{number}"), None)?;
-        entry(&beside, &format!("good{number}"), None)?;
+        add_fixture(&alone, &format!("good{number}"), None)?;
+        add_fixture(&beside, &format!("good{number}"), None)?;
     }
     for fault in BROKEN {
-        entry(&beside, fault.split('=').next().unwrap_or(fault), Some(fault))?;
+        add_fixture(&beside, fault.split('=').next().unwrap_or(fault), Some(fault))?;
     }
     alone.stop()?;
     beside.stop()?;
     let (mut of_alone, mut of_beside) = (Vec::new(), Vec::new());
     for _ in 0..5 {
-        of_alone.push(until_good(&mut alone)?);
+        of_alone.push(time_until_connected(&mut alone)?);
         alone.stop()?;
-        of_beside.push(until_good(&mut beside)?);
+        of_beside.push(time_until_connected(&mut beside)?);
         beside.stop()?;
     }
     let (alone, beside) = (median(of_alone), median(of_beside));
@@ -105,7 +105,7 @@ fn launch() -> Result<()> {
 fn idle() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     for number in 0..IDLE {
-        entry(&gatehouse, &format!("idle{number}"), None)?;
+        add_fixture(&gatehouse, &format!("idle{number}"), None)?;
     }
     for number in 0..IDLE {
         gatehouse.await_status(&format!("idle{number}"), "connected")?;
@@ -140,7 +140,7 @@ fn processor_ticks(pid: u32) -> Result<u64> {
 fn orphans() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     let mark = gatehouse.folder("log")?.join("marked").display().to_string();
-    let program = places::program("fixture-server")?;
+    let program = paths::program("fixture-server")?;
     for (name, fault) in [
         ("plain", None),
         ("stubborn", Some("ignores-sigterm")),

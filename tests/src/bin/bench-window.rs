@@ -28,10 +28,10 @@ mod linux {
     use anyhow::{Context, Result, ensure};
     use gatehouse_app::{Authority, Core, CoreOptions, Owner, open_keychain};
     use gatehouse_model::command::{ClientsAdd, ServersAdd};
-    use gatehouse_model::server::{Limits, Look, ServerDraft, Transport};
-    use gatehouse_tests::lines::{Lines, PATIENCE};
-    use gatehouse_tests::window::{Desktop, Hand, Spot};
-    use gatehouse_tests::{http, places};
+    use gatehouse_model::server::{ServerAppearance, ServerDraft, ServerLimits, Transport};
+    use gatehouse_tests::child_process::{ChildProcess, TEST_TIMEOUT};
+    use gatehouse_tests::window::{Desktop, Pointer, ScreenPoint};
+    use gatehouse_tests::{http, paths};
     use serde_json::Value;
 
     const ROUNDS: usize = 7;
@@ -40,7 +40,7 @@ mod linux {
     /// The colour of an enabled Allow button (`--mantine-color-teal-filled`).
     const ALLOW: [u8; 3] = [0x0f, 0x76, 0x6e];
     /// A pointer position outside of all windows.
-    const ASIDE: Spot = Spot { x: 5, y: 895 };
+    const ASIDE: ScreenPoint = ScreenPoint { x: 5, y: 895 };
 
     pub(super) fn measure() -> Result<()> {
         starts()?;
@@ -50,8 +50,8 @@ mod linux {
     /// Time from exec to first useful paint, alternately with the empty window.
     fn starts() -> Result<()> {
         let desktop = Desktop::start()?;
-        let empty = places::program("examples/empty-window")?;
-        let gatehouse = places::program("gatehouse")?;
+        let empty = paths::program("examples/empty-window")?;
+        let gatehouse = paths::program("gatehouse")?;
         let (mut bare, mut own) = (Vec::new(), Vec::new());
         for round in 0..=ROUNDS {
             let one = until_line(&desktop, &empty, "painted")?;
@@ -71,8 +71,8 @@ mod linux {
         let mut command = desktop.command("sh");
         command.args(["-c", "exec \"$0\" 2>&1"]).arg(program);
         let begun = Instant::now();
-        let mut running = Lines::start("the program", &mut command)?;
-        running.until(|line| line.contains(wanted))?;
+        let mut running = ChildProcess::start("the program", &mut command)?;
+        running.wait_for_line(|line| line.contains(wanted))?;
         Ok(begun.elapsed().as_secs_f64() * 1000.0)
     }
 
@@ -88,7 +88,7 @@ mod linux {
             let core = Core::start(options).await?;
             let minted = core.run(&ClientsAdd { name: "Bench".into() }, Authority::Operator).await?;
             let transport = Transport::Stdio {
-                command: places::program("fixture-server")?.to_string_lossy().into_owned(),
+                command: paths::program("fixture-server")?.to_string_lossy().into_owned(),
                 args: vec!["--log".into(), log.to_string_lossy().into_owned()],
                 env: Default::default(),
                 cwd: None,
@@ -99,8 +99,8 @@ mod linux {
                 transport,
                 enabled: true,
                 autostart: true,
-                look: Look::default(),
-                limits: Limits::default(),
+                look: ServerAppearance::default(),
+                limits: ServerLimits::default(),
             };
             core.run(&ServersAdd { draft, trust_labels: false, secrets: Vec::new() }, Authority::Operator)
                 .await?;
@@ -120,40 +120,41 @@ mod linux {
         let token = token.trim().to_owned();
         ensure!(!token.is_empty(), "nothing was prepared");
         let mut command = desktop.command("sh");
-        command.args(["-c", "exec \"$0\" 2>&1"]).arg(places::program("gatehouse")?);
-        let mut running = Lines::start("gatehouse", &mut command)?;
-        let ready = running.until(|line| line.contains("Gatehouse is ready"))?;
+        command.args(["-c", "exec \"$0\" 2>&1"]).arg(paths::program("gatehouse")?);
+        let mut running = ChildProcess::start("gatehouse", &mut command)?;
+        let ready = running.wait_for_line(|line| line.contains("Gatehouse is ready"))?;
         let endpoint = ready.split('"').nth(1).context("no endpoint")?.to_owned();
-        running.until(|line| line.contains("first useful paint"))?;
+        running.wait_for_line(|line| line.contains("first useful paint"))?;
         wait_for(|| Ok(desktop.is_visible("Gatehouse")?.then_some(())))?;
-        calm();
+        settle();
         println!("memory: main window and warm prompt {:.0} MiB PSS", pss(running.pid())?);
 
         // Only the prompt window is on the screen, so that the first Allow button is in it.
         to_tray(&desktop)?;
-        calm();
+        settle();
         println!("memory: in the tray {:.0} MiB PSS", pss(running.pid())?);
-        let hand = Hand::on(&desktop)?;
+        let pointer = Pointer::connect(&desktop)?;
         let (mut shown, mut sent) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             let arguments = format!(r#"{{"text":"round {round}"}}"#);
             let params = format!(r#""name":"echo","arguments":{arguments}"#);
             let (endpoint, token) = (endpoint.clone(), token.clone());
             let begun = Instant::now();
-            let call = std::thread::spawn(move || http::modern(&endpoint, &token, "tools/call", &params));
+            let call =
+                std::thread::spawn(move || http::stateless_request(&endpoint, &token, "tools/call", &params));
             wait_for(|| Ok(desktop.is_visible(PROMPT)?.then_some(())))?;
             shown.push(begun.elapsed().as_secs_f64() * 1000.0);
             // The buttons are disabled for half a second after the window came up, and have their colour
             // after that.
-            let button = wait_for(|| hand.find(ALLOW))?;
-            hand.point(button)?;
-            calm();
+            let button = wait_for(|| pointer.find(ALLOW))?;
+            pointer.move_to(button)?;
+            settle();
             let before = size(&log);
             let pressed = Instant::now();
-            hand.click()?;
+            pointer.click()?;
             wait_for(|| Ok((size(&log) > before).then_some(())))?;
             sent.push(pressed.elapsed().as_secs_f64() * 1000.0);
-            hand.point(ASIDE)?;
+            pointer.move_to(ASIDE)?;
             let answer = call.join().map_err(|_| anyhow::anyhow!("the call broke off"))??;
             let body: Value = serde_json::from_str(&answer.body).unwrap_or(Value::Null);
             ensure!(answer.status == 200 && body["error"].is_null(), "{}", answer.body);
@@ -171,7 +172,7 @@ mod linux {
     /// Closes the main window twice: the first time it explains that Gatehouse keeps running.
     fn to_tray(desktop: &Desktop) -> Result<()> {
         for _ in 0..2 {
-            desktop.tool(&[
+            desktop.xdotool(&[
                 "search",
                 "--onlyvisible",
                 "--name",
@@ -179,10 +180,10 @@ mod linux {
                 "windowactivate",
                 "--sync",
             ])?;
-            desktop.tool(&["key", "alt+F4"])?;
-            calm();
-            desktop.tool(&["key", "Return"])?;
-            calm();
+            desktop.xdotool(&["key", "alt+F4"])?;
+            settle();
+            desktop.xdotool(&["key", "Return"])?;
+            settle();
         }
         desktop.until_visible("Gatehouse", false)
     }
@@ -191,12 +192,12 @@ mod linux {
         fs::metadata(file).map_or(0, |found| found.len())
     }
 
-    fn calm() {
+    fn settle() {
         std::thread::sleep(Duration::from_millis(1_500));
     }
 
     fn wait_for<T>(ask: impl Fn() -> Result<Option<T>>) -> Result<T> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             if let Some(found) = ask()? {
                 return Ok(found);

@@ -8,7 +8,7 @@ fn main() -> anyhow::Result<()> {
     std::fs::create_dir_all(&folder)?;
     let folder = std::path::Path::new(&folder).canonicalize()?;
     let desktop = gatehouse_tests::window::Desktop::start()?;
-    gatehouse_tests::story::play(&desktop, &folder, |step| println!("· {step}"))?;
+    gatehouse_tests::walkthrough::play(&desktop, &folder, |step| println!("· {step}"))?;
     println!("Pictures are in {}.", folder.display());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Serves the UI for a browser; see `gatehouse_tests::door`. Exits when its standard input is closed.
+//! Serves the UI for a browser; see `gatehouse_tests::browser_host`. Exits when its standard input is closed.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use tokio::io::AsyncReadExt;
 
 fn main() -> Result<()> {
-    gatehouse_app::run_helper_if_asked();
+    gatehouse_app::run_helper_if_requested();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [data, data_dir, pages_word, pages] = words.as_slice() else {
         bail!("usage: test-door --data-dir DIR --pages DIR");
@@ -20,6 +20,7 @@ fn main() -> Result<()> {
         // An error also means that the parent process is gone.
         tokio::io::stdin().read_to_end(&mut rest).await.unwrap_or(0);
     };
-    let door = gatehouse_tests::door::serve(PathBuf::from(data_dir), PathBuf::from(pages), ready, gone);
+    let door =
+        gatehouse_tests::browser_host::serve(PathBuf::from(data_dir), PathBuf::from(pages), ready, gone);
     tokio::runtime::Runtime::new()?.block_on(door)
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use gatehouse_auth::{SignInDeps, SignIns};
-use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, SignInState, SignInWith};
+use gatehouse_model::sign_in::{RegisteredClient, SignInMethod, SignInSettings, SignInState};
 use gatehouse_model::{
-    Answer, Ask, AskUser, AuditEvent, AuditLog, BoxFuture, Event, EventSink, OpenUrl, Problem, Secret,
-    ServerConfig, SystemClock,
+    ApprovalAnswer, ApprovalRequest, AskUser, AuditEvent, AuditLog, BoxFuture, Event, EventSink, OpenUrl,
+    Secret, ServerConfig, SystemClock, UserError,
 };
 use gatehouse_store::{SecretKey, SecretStore};
 use serde_json::Value;
@@ -19,16 +19,16 @@ use crate::http;
 /// URL of a Client ID Metadata Document that the suite knows.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 /// Time limit of a sign-in.
-const SOON: Duration = Duration::from_secs(20);
+const STEP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Counts changes of the sign-in and of the connection.
 #[derive(Clone, Default)]
-pub(super) struct Heard {
+pub(super) struct ChangeCounters {
     sign_in: watch::Sender<u64>,
     status: watch::Sender<u64>,
 }
 
-impl EventSink for Heard {
+impl EventSink for ChangeCounters {
     fn emit(&self, event: Event) {
         match event {
             Event::SignInChanged { .. } => self.sign_in.send_modify(|count| *count += 1),
@@ -42,7 +42,7 @@ impl EventSink for Heard {
 struct NoAudit;
 
 impl AuditLog for NoAudit {
-    fn append(&self, _: AuditEvent) -> BoxFuture<'_, Result<(), Problem>> {
+    fn append(&self, _: AuditEvent) -> BoxFuture<'_, Result<(), UserError>> {
         Box::pin(async { Ok(()) })
     }
 }
@@ -63,22 +63,26 @@ impl OpenUrl for Browser {
     }
 }
 
-struct Agrees;
+struct AcceptingUser;
 
-impl AskUser for Agrees {
-    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
-        Box::pin(async { Answer::Accept { content: None } })
+impl AskUser for AcceptingUser {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        Box::pin(async { ApprovalAnswer::Accept { content: None } })
     }
 }
 
 /// Signs in when required.
 pub(super) struct User {
     pub(super) sign_ins: SignIns,
-    heard: Heard,
+    changes: ChangeCounters,
 }
 
 impl User {
-    pub(super) fn new(secrets: Arc<dyn SecretStore>, events: &Heard, folder: &std::path::Path) -> Self {
+    pub(super) fn new(
+        secrets: Arc<dyn SecretStore>,
+        events: &ChangeCounters,
+        folder: &std::path::Path,
+    ) -> Self {
         let sign_ins = SignIns::new(SignInDeps {
             secrets,
             clock: Arc::new(SystemClock),
@@ -87,14 +91,14 @@ impl User {
             open: Arc::new(Browser),
             data_dir: folder.to_owned(),
         });
-        sign_ins.answer_with(Arc::new(Agrees));
+        sign_ins.set_approver(Arc::new(AcceptingUser));
         sign_ins.set_client_document(Some(DOCUMENT.to_owned()));
-        Self { sign_ins, heard: events.clone() }
+        Self { sign_ins, changes: events.clone() }
     }
 
     /// Signs in, and returns when the sign-in is completed.
     pub(super) async fn sign_in(&self, server: &Arc<ServerConfig>) -> Result<()> {
-        let mut heard = self.heard.sign_in.subscribe();
+        let mut changes = self.changes.sign_in.subscribe();
         self.sign_ins.begin(Arc::clone(server), true).await?;
         let done = async {
             loop {
@@ -102,16 +106,16 @@ impl User {
                     SignInState::In { .. } => return Ok(()),
                     SignInState::Out { problem: Some(problem) } => bail!(problem),
                     SignInState::Out { problem: None } => bail!("the sign-in was given up"),
-                    SignInState::Waiting { .. } => heard.changed().await?,
+                    SignInState::Waiting { .. } => changes.changed().await?,
                 }
             }
         };
-        tokio::time::timeout(SOON, done).await.context("the sign-in never ended")?
+        tokio::time::timeout(STEP_TIMEOUT, done).await.context("the sign-in never ended")?
     }
 
     /// Subscribes to changes of the connection.
     pub(super) fn next_status(&self) -> watch::Receiver<u64> {
-        self.heard.status.subscribe()
+        self.changes.status.subscribe()
     }
 }
 
@@ -122,11 +126,11 @@ pub(super) fn context() -> Value {
 }
 
 /// Secrets that settings refer to: the field and the value of each.
-type Entered = Vec<(&'static str, String)>;
+type EnteredSecrets = Vec<(&'static str, String)>;
 
 /// The sign-in settings for a scenario's server, and their secrets.
-pub(super) fn settings(scenario: &str, context: &Value) -> Result<(SignInSettings, Entered)> {
-    let mut secrets = Entered::new();
+pub(super) fn settings(scenario: &str, context: &Value) -> Result<(SignInSettings, EnteredSecrets)> {
+    let mut secrets = EnteredSecrets::new();
     let text = |name: &str| context[name].as_str().with_context(|| format!("no {name} is named"));
     let mut settings = SignInSettings::default();
     let entered = matches!(
@@ -148,29 +152,29 @@ pub(super) fn settings(scenario: &str, context: &Value) -> Result<(SignInSetting
         });
     }
     settings.with = match scenario {
-        "auth/client-credentials-basic" => SignInWith::ClientSecret,
+        "auth/client-credentials-basic" => SignInMethod::ClientSecret,
         "auth/client-credentials-jwt" => {
             secrets.push(("signIn/key", text("private_key_pem")?.to_owned()));
             let algorithm = text("signing_algorithm")?.to_owned();
-            SignInWith::ClientKey { key: "${secret:key}".to_owned(), algorithm }
+            SignInMethod::ClientKey { key: "${secret:key}".to_owned(), algorithm }
         }
-        "auth/enterprise-managed-authorization" => SignInWith::Enterprise {
+        "auth/enterprise-managed-authorization" => SignInMethod::Enterprise {
             issuer: text("idp_issuer")?.to_owned(),
             client: text("idp_client_id")?.to_owned(),
             secret: None,
         },
-        _ => SignInWith::Browser,
+        _ => SignInMethod::Browser,
     };
     Ok((settings, secrets))
 }
 
 /// Stores a secret for a field of a server.
-pub(super) fn keep(
+pub(super) fn store_secret(
     secrets: &dyn SecretStore,
     server: &ServerConfig,
     field: &str,
     secret: &str,
 ) -> Result<()> {
-    let key = SecretKey::bound(&server.binding(), field);
+    let key = SecretKey::for_server_field(&server.binding(), field);
     Ok(secrets.set(&key, &Secret::new(secret))?)
 }

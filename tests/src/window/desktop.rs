@@ -11,8 +11,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-use super::driver::PAUSE;
-use crate::lines::{Lines, PATIENCE};
+use super::driver::POLL_INTERVAL;
+use crate::child_process::{ChildProcess, TEST_TIMEOUT};
 
 /// A bus that starts no services.
 const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -32,16 +32,16 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
 pub struct Desktop {
     bus: String,
     display: String,
-    others: Vec<Helper>,
+    helpers: Vec<HelperProcess>,
     /// Bus and display, in the order in which they are stopped. They are asked to exit, so that they
     /// remove their sockets.
-    servers: [Lines; 2],
+    servers: [ChildProcess; 2],
     home: TempDir,
 }
 
 impl Drop for Desktop {
     fn drop(&mut self) {
-        self.others.clear();
+        self.helpers.clear();
         for server in &mut self.servers {
             if server.signal("TERM").and_then(|()| server.wait()).is_err() {
                 // It is killed when it is dropped.
@@ -52,9 +52,9 @@ impl Drop for Desktop {
 
 /// A program that is killed when it is dropped.
 #[derive(Debug)]
-struct Helper(Child);
+struct HelperProcess(Child);
 
-impl Drop for Helper {
+impl Drop for HelperProcess {
     fn drop(&mut self) {
         if self.0.kill().and_then(|()| self.0.wait()).is_err() {
             // It has ended already.
@@ -85,15 +85,15 @@ impl Desktop {
         fs::write(home.path().join("bus.conf"), BUS)?;
         let mut server = Command::new("Xvfb");
         server.args(["-displayfd", "1", "-screen", "0", "1280x900x24", "-nolisten", "tcp"]);
-        let mut display = Lines::start("Xvfb", server.stderr(Stdio::null()))?;
+        let mut display = ChildProcess::start("Xvfb", server.stderr(Stdio::null()))?;
         let number = format!(":{}", display.next_line()?.trim());
         let mut daemon = Command::new("dbus-daemon");
         daemon.args(["--nofork", "--print-address=1", "--config-file"]).arg(home.path().join("bus.conf"));
         daemon.env("XDG_RUNTIME_DIR", home.path().join("run"));
-        let mut bus = Lines::start("dbus-daemon", &mut daemon)?;
+        let mut bus = ChildProcess::start("dbus-daemon", &mut daemon)?;
         let address = bus.next_line()?;
         let servers = [bus, display];
-        let mut desktop = Self { bus: address, display: number, others: Vec::new(), servers, home };
+        let mut desktop = Self { bus: address, display: number, helpers: Vec::new(), servers, home };
         desktop.window_manager()?;
         Ok(desktop)
     }
@@ -156,7 +156,7 @@ impl Desktop {
     ///
     /// # Errors
     /// When that fails.
-    pub fn picture(&self, file: &Path) -> Result<()> {
+    pub fn screenshot(&self, file: &Path) -> Result<()> {
         let status = self.command("scrot").arg("--overwrite").arg(file).status().context("scrot")?;
         ensure!(status.success(), "no picture of the screen");
         Ok(())
@@ -166,8 +166,8 @@ impl Desktop {
     ///
     /// # Errors
     /// When `xdotool` cannot be started.
-    pub fn focused(&self) -> Result<String> {
-        self.tool(&["getactivewindow", "getwindowname"])
+    pub fn focused_window(&self) -> Result<String> {
+        self.xdotool(&["getactivewindow", "getwindowname"])
     }
 
     /// Whether a window with this name is visible.
@@ -175,7 +175,7 @@ impl Desktop {
     /// # Errors
     /// When `xdotool` cannot be started.
     pub fn is_visible(&self, name: &str) -> Result<bool> {
-        Ok(!self.tool(&["search", "--onlyvisible", "--name", &format!("^{name}$")])?.is_empty())
+        Ok(!self.xdotool(&["search", "--onlyvisible", "--name", &format!("^{name}$")])?.is_empty())
     }
 
     /// Waits until a window with this name is visible, or is not.
@@ -183,10 +183,10 @@ impl Desktop {
     /// # Errors
     /// When that does not come in time.
     pub fn until_visible(&self, name: &str, wanted: bool) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while self.is_visible(name)? != wanted {
             ensure!(Instant::now() < deadline, "the window {name} is not as wanted: visible {wanted}");
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Desktop {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn tool(&self, words: &[&str]) -> Result<String> {
+    pub fn xdotool(&self, words: &[&str]) -> Result<String> {
         let output = self.command("xdotool").args(words).stderr(Stdio::null()).output().context("xdotool")?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
@@ -210,27 +210,27 @@ impl Desktop {
             .spawn()
             .context("gnome-keyring-daemon")?;
         child.stdin.take().context("no input")?.write_all(b"secret of nobody")?;
-        self.others.push(Helper(child));
-        let deadline = Instant::now() + PATIENCE;
+        self.helpers.push(HelperProcess(child));
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while !self.has_owner("org.freedesktop.secrets")? {
             ensure!(Instant::now() < deadline, "the keychain does not come up");
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 
     fn window_manager(&mut self) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let mut child = self.command("openbox").stderr(Stdio::null()).spawn().context("openbox")?;
             // A window manager that starts together with the display may find it not ready, and exits.
             while child.try_wait()?.is_none() {
-                if self.says("xprop", &["-root", "_NET_SUPPORTING_WM_CHECK"])?.contains("window id") {
-                    self.others.push(Helper(child));
+                if self.output_of("xprop", &["-root", "_NET_SUPPORTING_WM_CHECK"])?.contains("window id") {
+                    self.helpers.push(HelperProcess(child));
                     return Ok(());
                 }
                 ensure!(Instant::now() < deadline, "the window manager does not come up");
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(POLL_INTERVAL);
             }
             ensure!(Instant::now() < deadline, "the window manager ends again and again");
         }
@@ -240,10 +240,10 @@ impl Desktop {
         let ask = ["--session", "--print-reply=literal", "--dest=org.freedesktop.DBus", "/"];
         let what = ["org.freedesktop.DBus.NameHasOwner", &format!("string:{name}")].map(str::to_owned);
         let words: Vec<&str> = ask.into_iter().chain(what.iter().map(String::as_str)).collect();
-        Ok(self.says("dbus-send", &words)?.contains("true"))
+        Ok(self.output_of("dbus-send", &words)?.contains("true"))
     }
 
-    fn says(&self, program: &str, words: &[&str]) -> Result<String> {
+    fn output_of(&self, program: &str, words: &[&str]) -> Result<String> {
         let output = self.command(program).args(words).output().with_context(|| program.to_owned())?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }

@@ -9,22 +9,22 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::desktop::Desktop;
+use crate::child_process::{ChildProcess, TEST_TIMEOUT};
 use crate::http;
-use crate::lines::{Lines, PATIENCE};
 
 /// Polling interval of a page.
-pub(super) const PAUSE: Duration = Duration::from_millis(30);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// A session. Dropping it ends the application.
 #[derive(Debug)]
-pub(super) struct Driver {
+pub(super) struct WebDriverSession {
     address: String,
     session: String,
     /// Declared last: the driver outlives the session.
-    _program: Lines,
+    _program: ChildProcess,
 }
 
-impl Driver {
+impl WebDriverSession {
     /// Starts the driver, and through it the application.
     pub(super) fn start(desktop: &Desktop, application: &Path) -> Result<Self> {
         // A free port chosen by the system.
@@ -32,13 +32,13 @@ impl Driver {
         let mut command = desktop.command("WebKitWebDriver");
         command.args(["--host=127.0.0.1", &format!("--port={port}")]);
         command.env("TAURI_AUTOMATION", "true").env("TAURI_WEBVIEW_AUTOMATION", "true");
-        let program = Lines::start("WebKitWebDriver", &mut command)?;
+        let program = ChildProcess::start("WebKitWebDriver", &mut command)?;
         let mut driver =
             Self { address: format!("http://127.0.0.1:{port}"), session: String::new(), _program: program };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while driver.send("GET", "/status", None).is_err() {
             anyhow::ensure!(Instant::now() < deadline, "the driver does not answer");
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "webkitgtk:browserOptions": { "binary": application, "args": [] }
@@ -61,11 +61,11 @@ impl Driver {
     }
 
     /// Waits until the application has exited.
-    pub(super) fn gone(&self) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+    pub(super) fn wait_until_closed(&self) -> Result<()> {
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while self.handles().is_ok_and(|handles| !handles.is_empty()) {
             anyhow::ensure!(Instant::now() < deadline, "the application does not end");
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Driver {
     }
 }
 
-impl Drop for Driver {
+impl Drop for WebDriverSession {
     fn drop(&mut self) {
         if !self.session.is_empty()
             && self.send("DELETE", &format!("/session/{}", self.session), None).is_err()

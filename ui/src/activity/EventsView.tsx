@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "react";
 import { useCore } from "../core/CoreProvider";
 import { useNames } from "../core/useNames";
 import { format } from "../frame/route";
-import type { Envelope, Problem } from "../gen/types";
+import type { EventEnvelope, UserError } from "../gen/types";
 import { useMessages, useTimes } from "../messages";
 import { Copy } from "../parts/Copy";
 import { Empty } from "../parts/Empty";
@@ -105,11 +105,11 @@ export function EventsView() {
 }
 
 /** The journal, and what comes after it; read again where something was missed. */
-function useJournal(): { events: readonly Envelope[]; problem: Problem | null } {
+function useJournal(): { events: readonly EventEnvelope[]; problem: UserError | null } {
   const { platform, hear } = useCore();
-  const [events, setEvents] = useState<readonly Envelope[]>([]);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const late = useRef<Envelope[]>([]);
+  const [events, setEvents] = useState<readonly EventEnvelope[]>([]);
+  const [problem, setProblem] = useState<UserError | null>(null);
+  const late = useRef<EventEnvelope[]>([]);
   useEffect(() => {
     let gone = false;
     const read = () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 
-import type { Envelope, Event, RunningCall } from "../gen/types";
+import type { EventEnvelope, Event, RunningCall } from "../gen/types";
 import { partDone, runningAfter } from "./calls";
 
 const running = (call: string, progress: RunningCall["progress"] = null): RunningCall => ({ call, at: 0, client: "c", server: "s", tool: "t", sent: false, progress });
-const heard = (event: Event): Envelope => ({ version: 1, seq: 1, at: 5, event });
+const heard = (event: Event): EventEnvelope => ({ version: 1, seq: 1, at: 5, event });
 
 describe("calls that run", () => {
   it("take in their progress, and go when they end", () => {

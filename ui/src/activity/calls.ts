@@ -1,6 +1,6 @@
 // The list of calls: what is kept, page by page, and what still runs. Pure.
 
-import type { CallRecord, Envelope, RunningCall } from "../gen/types";
+import type { CallRecord, EventEnvelope, RunningCall } from "../gen/types";
 
 /** The newest page on top of what is there already; both are newest first. */
 export function merged(newest: readonly CallRecord[], before: readonly CallRecord[]): readonly CallRecord[] {
@@ -11,7 +11,7 @@ export function merged(newest: readonly CallRecord[], before: readonly CallRecor
 }
 
 /** Takes an event into the calls that run; what else changed is read from the core. */
-export function runningAfter(running: readonly RunningCall[], { event }: Envelope): readonly RunningCall[] {
+export function runningAfter(running: readonly RunningCall[], { event }: EventEnvelope): readonly RunningCall[] {
   if (event.event === "call_finished") {
     return running.some(({ call }) => call === event.call) ? running.filter(({ call }) => call !== event.call) : running;
   }

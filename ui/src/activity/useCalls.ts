@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import type { CallFilter, CallRecord, Problem } from "../gen/types";
+import type { CallFilter, CallRecord, UserError } from "../gen/types";
 import { asProblem } from "../platform";
 import { merged } from "./calls";
 
@@ -11,7 +11,7 @@ const PAGE = 200;
 const GATHER = 80;
 
 type Wanted = Pick<CallFilter, "client" | "server" | "text">;
-type Calls = { records: readonly CallRecord[]; oldest: boolean; loading: boolean; problem: Problem | null };
+type Calls = { records: readonly CallRecord[]; oldest: boolean; loading: boolean; problem: UserError | null };
 
 const nothing: Calls = { records: [], oldest: false, loading: true, problem: null };
 

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import { someAsk } from "../ask/example";
 import { CoreProvider } from "../core/CoreProvider";
-import type { Envelope, PendingAsk } from "../gen/types";
+import type { EventEnvelope, PendingApproval } from "../gen/types";
 import { SpeechContext } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import type { Platform } from "../platform";
@@ -21,8 +21,8 @@ vi.mock("../ask/AskCard", () => ({
 const many = Array.from({ length: 64 }, (_, at) => someAsk(`ask-${String(at)}`));
 
 function show() {
-  let waiting: readonly PendingAsk[] = many;
-  let tell: (envelope: Envelope | null) => void = () => undefined;
+  let waiting: readonly PendingApproval[] = many;
+  let tell: (envelope: EventEnvelope | null) => void = () => undefined;
   const platform = {
     command: () => Promise.resolve(structuredClone(waiting)),
     events: (heard: typeof tell) => {
@@ -39,7 +39,7 @@ function show() {
       </SpeechContext>
     </MantineProvider>,
   );
-  return (now: readonly PendingAsk[]) => {
+  return (now: readonly PendingApproval[]) => {
     waiting = now;
     tell(null);
   };

@@ -12,7 +12,7 @@ import { useAwake } from "../ask/useAwake";
 import { useQueue } from "../ask/useQueue";
 import { useCore } from "../core/CoreProvider";
 import { useQuestions } from "../core/useQuestions";
-import type { ApprovalsReveal, AskAnswer } from "../gen/types";
+import type { ApprovalsReveal, SubmittedAnswer } from "../gen/types";
 import { useMessages } from "../messages";
 import { Empty } from "../parts/Empty";
 import { Page } from "../parts/Page";
@@ -26,7 +26,7 @@ export function ApprovalsPage() {
   const t = useMessages();
   const { platform } = useCore();
   const { data, problem, loading } = useQuestions();
-  const send = useCallback((answers: AskAnswer[]) => platform.command("approvals.answer", { answers }), [platform]);
+  const send = useCallback((answers: SubmittedAnswer[]) => platform.command("approvals.answer", { answers }), [platform]);
   const { queue, problem: refused, read, shown, answer } = useQueue(send);
   const awake = useAwake(queue.anyChange);
   useEffect(() => {

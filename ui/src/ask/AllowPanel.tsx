@@ -1,12 +1,12 @@
 import { useState } from "react";
 
-import type { CallAsk, GrantChoice } from "../gen/types";
+import type { CallApprovalRequest, GrantChoice } from "../gen/types";
 import { useMessages, useRender } from "../messages";
 import { atFirst, chosen, lasting } from "./choices";
 import { Choices } from "./Choices";
 import { Panel } from "./Panel";
 
-type Props = { call: CallAsk; onAllow: (choice: GrantChoice) => void; onBack: () => void };
+type Props = { call: CallApprovalRequest; onAllow: (choice: GrantChoice) => void; onBack: () => void };
 
 /** Every choice that lasts: what, how long, for whom, and only when. */
 export function AllowPanel({ call, onAllow, onBack }: Props) {

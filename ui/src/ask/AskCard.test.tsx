@@ -1,7 +1,7 @@
 import { act, fireEvent, render, screen } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 
-import type { CallAsk } from "../gen/types";
+import type { CallApprovalRequest } from "../gen/types";
 import { SpeechContext } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { AskCard } from "./AskCard";
@@ -10,7 +10,7 @@ import { someAsk } from "./example";
 
 const secret = { name: "api_key", text: '"••••"', masked: true, extra: false };
 
-function card(differs: Partial<CallAsk>, veil = 0, onReveal: (argument: number) => Promise<string> = () => Promise.resolve('"sk-1"'), onAnswer = vi.fn()) {
+function card(differs: Partial<CallApprovalRequest>, veil = 0, onReveal: (argument: number) => Promise<string> = () => Promise.resolve('"sk-1"'), onAnswer = vi.fn()) {
   const pending = someAsk("a", differs);
   if (pending.ask.ask !== "call") throw new Error("not a call");
   return (
@@ -30,7 +30,7 @@ const press = async (name: string) => {
 };
 
 describe("a grant that waits for its first use", () => {
-  it.each<[CallAsk["warnings"][number] & { warning: "unbound_grant" }, string]>([
+  it.each<[CallApprovalRequest["warnings"][number] & { warning: "unbound_grant" }, string]>([
     [{ warning: "unbound_grant", grant: "g", what: { key: "rule.all", params: {} }, program: "/usr/bin/agent" }, "allows this client everything on this server"],
     [{ warning: "unbound_grant", grant: "g", what: { key: "rule.prompt", params: { name: { text: "review" } } }, program: "/usr/bin/agent" }, "allows this client the prompt review on this server"],
   ])("is named with the program that it will be for", (warning, what) => {
@@ -54,7 +54,7 @@ describe("a masked argument", () => {
     expect(screen.queryByText('"sk-1"')).toBeNull();
   });
 
-  it.each<[string, Partial<CallAsk>, number]>([
+  it.each<[string, Partial<CallApprovalRequest>, number]>([
     ["the window was put away or came up", masked, 1],
     ["the question is another one", { ...masked, hash: "other" }, 0],
   ])("is hidden again when %s", async (_, differs, veil) => {

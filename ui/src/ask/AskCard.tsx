@@ -1,7 +1,7 @@
 import { IconAlertTriangle, IconEye, IconPencil } from "@tabler/icons-react";
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 
-import type { Answer, CallAsk, GrantChoice, PendingAsk } from "../gen/types";
+import type { ApprovalAnswer, CallApprovalRequest, GrantChoice, PendingApproval } from "../gen/types";
 import { useMessages, useRender } from "../messages";
 import { useNow } from "../parts/useNow";
 import { AllowPanel } from "./AllowPanel";
@@ -16,8 +16,8 @@ import { ServerLine } from "./ServerLine";
 import { clock, keepsFromAlways, reasonWords, warningWords } from "./words";
 
 type Props = {
-  pending: PendingAsk;
-  call: CallAsk;
+  pending: PendingApproval;
+  call: CallApprovalRequest;
   /** Shown beside the client's name: the place in the queue, and the way to the others. */
   place?: ReactNode;
   /** Answers to several calls at once, where that is possible. */
@@ -26,7 +26,7 @@ type Props = {
   keys: boolean;
   /** Changes when what was revealed has to be hidden again. */
   veil: number;
-  onAnswer: (answer: Answer) => void;
+  onAnswer: (answer: ApprovalAnswer) => void;
   /** Gives one argument without its mask. */
   onReveal: (argument: number) => Promise<string>;
 };
@@ -137,7 +137,7 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
 }
 
 /** How long the client still waits. */
-function Patience({ pending, call }: { pending: PendingAsk; call: CallAsk }) {
+function Patience({ pending, call }: { pending: PendingApproval; call: CallApprovalRequest }) {
   const t = useMessages();
   const now = useNow(1000);
   const client = call.client.name;

@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import type { CallAsk, OfferedChoice } from "../gen/types";
+import type { CallApprovalRequest, OfferedChoice } from "../gen/types";
 import { useMessages, useRender } from "../messages";
 import { Choice } from "./Choice";
 import { byWidth, canBeForEvery, coverOf, lifetimes, pick, type Picked } from "./choices";
@@ -8,7 +8,7 @@ import { choosable, conditionOf, draftFor, draftOf, shortlist, type ConditionDra
 import { ConditionEditor } from "./ConditionEditor";
 import { lifetimeWords } from "./words";
 
-type Props = { call: CallAsk; offered: readonly OfferedChoice[]; picked: Picked; onPick: (picked: Picked) => void };
+type Props = { call: CallApprovalRequest; offered: readonly OfferedChoice[]; picked: Picked; onPick: (picked: Picked) => void };
 
 /** What is picked where a condition is written by hand. */
 const OWN = "own";

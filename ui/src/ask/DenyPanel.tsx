@@ -1,12 +1,12 @@
 import { useId, useState } from "react";
 
-import type { Answer, CallAsk } from "../gen/types";
+import type { ApprovalAnswer, CallApprovalRequest } from "../gen/types";
 import { useMessages, useRender } from "../messages";
 import { chosen, denyAtFirst } from "./choices";
 import { Choices } from "./Choices";
 import { Panel } from "./Panel";
 
-type Props = { call: CallAsk; onAnswer: (answer: Answer) => void; onBack: () => void };
+type Props = { call: CallApprovalRequest; onAnswer: (answer: ApprovalAnswer) => void; onBack: () => void };
 
 /** Deny with a reason that the model reads, and for more than this call. */
 export function DenyPanel({ call, onAnswer, onBack }: Props) {

@@ -1,6 +1,6 @@
 import { useRef, useState, type ReactNode } from "react";
 
-import type { Answer, ElicitationAsk } from "../gen/types";
+import type { ApprovalAnswer, ElicitationRequest } from "../gen/types";
 import { useMessages } from "../messages";
 import { AnswerKeys } from "./AnswerKeys";
 import { AskButton } from "./AskButton";
@@ -8,7 +8,7 @@ import { FormField } from "./FormField";
 import { contentOf, faultsOf, fieldsOf, firstValues } from "./fields";
 import { RequestCard } from "./RequestCard";
 
-type Props = { ask: ElicitationAsk; schema: string; keys: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
+type Props = { ask: ElicitationRequest; schema: string; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
 /** A server asks for something in a form. */
 export function FormCard({ ask: { server, client, message }, schema, keys, place, onAnswer }: Props) {

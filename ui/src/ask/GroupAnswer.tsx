@@ -1,14 +1,14 @@
-import type { AskAnswer, PendingAsk } from "../gen/types";
+import type { SubmittedAnswer, PendingApproval } from "../gen/types";
 import { useMessages } from "../messages";
 import { AskButton } from "./AskButton";
 import { answersTo } from "./groups";
 
 type Props = {
   /** Calls of one tool and class. */
-  set: readonly PendingAsk[];
+  set: readonly PendingApproval[];
   /** Whether the tool is named: where it does not stand above. */
   named?: boolean;
-  onAnswer: (answers: AskAnswer[]) => void;
+  onAnswer: (answers: SubmittedAnswer[]) => void;
 };
 
 /** Answers all calls of one tool that were listed when this was drawn, and no other (PERM-10). */

@@ -1,7 +1,7 @@
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { useState, type ReactNode } from "react";
 
-import type { Answer, ElicitationAsk, Problem } from "../gen/types";
+import type { ApprovalAnswer, ElicitationRequest, UserError } from "../gen/types";
 import { useMessages } from "../messages";
 import { asProblem } from "../platform/problem";
 import { addressOf } from "./address";
@@ -11,14 +11,14 @@ import { seen } from "./fields";
 import { RequestCard } from "./RequestCard";
 
 type Props = {
-  ask: ElicitationAsk;
+  ask: ElicitationRequest;
   url: string;
   host: string;
   /** Whether the call goes on only when the user is done there. */
   untilDone: boolean;
   keys: boolean;
   place?: ReactNode;
-  onAnswer: (answer: Answer) => void;
+  onAnswer: (answer: ApprovalAnswer) => void;
   /** Opens an address in the browser. */
   onLink: (address: string) => Promise<void>;
 };
@@ -26,7 +26,7 @@ type Props = {
 /** A server wants a page to be opened. The whole address is there, with its host set off. */
 export function LinkCard({ ask: { server, client, message }, url, host, untilDone, keys, place, onAnswer, onLink }: Props) {
   const t = useMessages();
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   const [opened, setOpened] = useState(false);
   const address = addressOf(url, host);
   const hints = [

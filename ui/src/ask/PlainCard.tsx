@@ -1,12 +1,12 @@
 import { useId, type ReactNode } from "react";
 
-import type { Answer, Ask } from "../gen/types";
+import type { ApprovalAnswer, ApprovalRequest } from "../gen/types";
 import { useMessages } from "../messages";
 import { AskButton } from "./AskButton";
 import { Changes } from "./Changes";
 
-type Plain = Extract<Ask, { ask: "config_change" | "client" }>;
-type Props = { ask: Plain; place?: ReactNode; onAnswer: (answer: Answer) => void };
+type Plain = Extract<ApprovalRequest, { ask: "config_change" | "client" }>;
+type Props = { ask: Plain; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
 /** A question that is neither about a call nor a form. What can only be declined here is never accepted by mistake. */
 export function PlainCard({ ask, place, onAnswer }: Props) {

@@ -1,6 +1,6 @@
 import { memo, type ReactNode } from "react";
 
-import type { Answer, ApprovalsReveal, Ask, AskAnswer, PendingAsk } from "../gen/types";
+import type { ApprovalAnswer, ApprovalsReveal, ApprovalRequest, SubmittedAnswer, PendingApproval } from "../gen/types";
 import { AskCard } from "./AskCard";
 import { FormCard } from "./FormCard";
 import { GroupAnswer } from "./GroupAnswer";
@@ -13,7 +13,7 @@ import { Tombstone } from "./Tombstone";
 
 /** What can be done with questions; the same functions as long as the page stands. */
 export type QuestionActs = {
-  onAnswer: (answers: AskAnswer[]) => void;
+  onAnswer: (answers: SubmittedAnswer[]) => void;
   /** Opens an address in the browser. */
   onLink: (address: string) => Promise<void>;
   /** Gives one argument of a call without its mask. */
@@ -23,7 +23,7 @@ export type QuestionActs = {
 type Props = QuestionActs & {
   slot: Slot;
   /** Calls that can be answered together with this one, where that is offered in the card. */
-  group?: readonly PendingAsk[];
+  group?: readonly PendingApproval[];
   place?: ReactNode;
   keys: boolean;
   /** Changes when what was revealed has to be hidden again. */
@@ -35,7 +35,7 @@ export const Question = memo(function Question({ slot: { pending, end }, group =
   if (end !== null) return <Tombstone pending={pending} end={end} place={place} />;
   const { id, ask } = pending;
   if (ask.ask !== "call") {
-    const answer = (one: Answer) => {
+    const answer = (one: ApprovalAnswer) => {
       onAnswer([{ id, hash: null, answer: one }]);
     };
     return <Other key={id} ask={ask} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
@@ -59,8 +59,8 @@ export const Question = memo(function Question({ slot: { pending, end }, group =
 });
 
 type OtherProps = Pick<Props, "place" | "keys" | "onLink"> & {
-  ask: Exclude<Ask, { ask: "call" }>;
-  onAnswer: (answer: Answer) => void;
+  ask: Exclude<ApprovalRequest, { ask: "call" }>;
+  onAnswer: (answer: ApprovalAnswer) => void;
 };
 
 /** What is not about a call. */

@@ -1,7 +1,7 @@
 import { IconX } from "@tabler/icons-react";
 import { useContext, useEffect, useId, useRef, type ReactNode } from "react";
 
-import type { Answer, AskClient, AskServer, Problem } from "../gen/types";
+import type { ApprovalAnswer, ClientSummary, ServerSummary, UserError } from "../gen/types";
 import { useMessages } from "../messages";
 import { Marked } from "./Marked";
 import { AskButton } from "./AskButton";
@@ -10,8 +10,8 @@ import { ServerLine } from "./ServerLine";
 
 type Props = {
   title: string;
-  server: AskServer;
-  client: AskClient | null;
+  server: ServerSummary;
+  client: ClientSummary | null;
   /** Whether the keyboard begins here. */
   focus: boolean;
   place?: ReactNode;
@@ -21,10 +21,10 @@ type Props = {
   children?: ReactNode;
   /** What to know before answering; heard when it changes. */
   hint: string;
-  problem?: Problem | null;
+  problem?: UserError | null;
   /** The ways to say yes. */
   actions?: ReactNode;
-  onAnswer: (answer: Answer) => void;
+  onAnswer: (answer: ApprovalAnswer) => void;
 };
 
 /** The frame of everything that a server asks: who asks, what it says, and how to say no. */

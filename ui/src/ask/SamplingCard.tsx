@@ -1,6 +1,6 @@
 import { useId, useState, type ReactNode } from "react";
 
-import type { Answer, SamplingAsk } from "../gen/types";
+import type { ApprovalAnswer, SamplingRequest } from "../gen/types";
 import { useMessages } from "../messages";
 import { AnswerKeys } from "./AnswerKeys";
 import { Marked } from "./Marked";
@@ -8,7 +8,7 @@ import { AskButton } from "./AskButton";
 import { seen } from "./fields";
 import { RequestCard } from "./RequestCard";
 
-type Props = { ask: SamplingAsk; keys: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
+type Props = { ask: SamplingRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
 /** What a person writes in a model's place, as the protocol has it. */
 export function samplingContent(text: string): string {

@@ -1,10 +1,10 @@
-import type { SeenFrom as Seen } from "../gen/types";
+import type { PeerProcess } from "../gen/types";
 import { useMessages } from "../messages";
 import { Marked } from "./Marked";
 import { seen as marked } from "./fields";
 
 /** The program at the other end, with its path and what started it. It is what was seen, and never verified. */
-export function SeenFrom({ seen: { program, parents } }: { seen: Seen }) {
+export function SeenFrom({ seen: { program, parents } }: { seen: PeerProcess }) {
   const t = useMessages();
   const chain = parents.map(({ name }) => marked(name)).join(" ← ");
   return (

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
 
-import type { AskServer } from "../gen/types";
+import type { ServerSummary } from "../gen/types";
 import { ServerIcon } from "../parts/ServerIcon";
 
 /** Which server it is about, and what that one is for. */
-export function ServerLine({ server, children }: { server: AskServer; children: ReactNode }) {
+export function ServerLine({ server, children }: { server: ServerSummary; children: ReactNode }) {
   return (
     <div className="ask-where">
       <ServerIcon name={server.icon} size={16} /> {children}

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-import type { Answer, StepUpAsk } from "../gen/types";
+import type { ApprovalAnswer, ScopeUpgradeRequest } from "../gen/types";
 import { useMessages, type MessageKey } from "../messages";
 import { AnswerKeys } from "./AnswerKeys";
 import { Marked } from "./Marked";
@@ -8,7 +8,7 @@ import { AskButton } from "./AskButton";
 import { seen } from "./fields";
 import { RequestCard } from "./RequestCard";
 
-type Props = { ask: StepUpAsk; keys: boolean; place?: ReactNode; onAnswer: (answer: Answer) => void };
+type Props = { ask: ScopeUpgradeRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
 /** What is the same everywhere; every other scope means what its server says. */
 const known: Readonly<Record<string, MessageKey>> = {

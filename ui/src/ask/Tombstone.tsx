@@ -1,12 +1,12 @@
 import { IconCheck, IconClock, IconX } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
-import type { Ask, PendingAsk } from "../gen/types";
+import type { ApprovalRequest, PendingApproval } from "../gen/types";
 import { useMessages, type MessageKey } from "../messages";
 import type { End } from "./queue";
 
 /** What is left of a question, in its place. */
-export function Tombstone({ pending, end, place }: { pending: PendingAsk; end: End; place?: ReactNode }) {
+export function Tombstone({ pending, end, place }: { pending: PendingApproval; end: End; place?: ReactNode }) {
   const t = useMessages();
   const { ask } = pending;
   return (
@@ -32,13 +32,13 @@ export function Tombstone({ pending, end, place }: { pending: PendingAsk; end: E
   );
 }
 
-function whose(ask: Ask): string | null {
+function whose(ask: ApprovalRequest): string | null {
   if (ask.ask === "call") return ask.client.name;
   return ask.ask === "elicitation" || ask.ask === "sampling" || ask.ask === "step_up" ? ask.server.name : null;
 }
 
 /** What was asked for is given or not, what was to be done is allowed or not; who declined reads that. */
-function endWord({ ask }: Ask, end: End): MessageKey {
+function endWord({ ask }: ApprovalRequest, end: End): MessageKey {
   const isGiven = ask === "elicitation" || ask === "sampling";
   if (end === "denied" && (isGiven || ask === "step_up")) return "ask.end.declined";
   return end === "allowed" && isGiven ? "ask.end.given" : `ask.end.${end}`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { CallAsk, Condition, OfferedCondition } from "../gen/types";
+import type { CallApprovalRequest, Condition, OfferedCondition } from "../gen/types";
 import { render } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { atFirst, byWidth, canBeForEvery, chosen, coverOf, denyAtFirst, lasting, lifetimes, pick, type Picked } from "./choices";
@@ -10,7 +10,7 @@ const words = { templates: catalogues.en, time: String };
 const inside: Condition = { pointer: "/path", test: { test: "inside", folder: "/home/ana/notes" } };
 const proposed: OfferedCondition = { condition: inside, sentence: { key: "condition.inside", params: { place: { text: "path" }, value: { text: "⟦the folder⟧" } } } };
 
-function call(differs: Partial<CallAsk> = {}): CallAsk {
+function call(differs: Partial<CallApprovalRequest> = {}): CallApprovalRequest {
   const { ask } = someAsk("a", differs);
   if (ask.ask !== "call") throw new Error("not a call");
   return ask;
@@ -89,7 +89,7 @@ describe("what is picked", () => {
   const { denials } = call();
   const narrow = { ...toolForGood, condition: inside };
 
-  it.each<[CallAsk["choices"], Picked, OfferedCondition[], string]>([
+  it.each<[CallApprovalRequest["choices"], Picked, OfferedCondition[], string]>([
     [denials, denyAtFirst, [], "Deny this exact call"],
     [denials, { ...toolForGood, everyClient: true }, [], "Always deny files: Write file, for every client"],
     [denials, { ...toolForGood, width: "client", lifetime: "until_quit" }, [], "Deny everything on every server until Gatehouse quits, for Claude Code"],

@@ -1,11 +1,11 @@
 // Picks out of what the core offers, to allow and to deny, narrowed at most by a condition. Pure.
 
-import type { ChoiceLifetime, ChoiceWidth, Condition, GrantChoice, Message, OfferedChoice, OfferedCondition } from "../gen/types";
+import type { ChoiceLifetime, ChoiceScope, Condition, GrantChoice, Message, OfferedChoice, OfferedCondition } from "../gen/types";
 import { conditionMessage, narrowed } from "./conditionMessage";
 
 /** What is picked in the card. */
 export type Picked = {
-  width: ChoiceWidth;
+  width: ChoiceScope;
   lifetime: ChoiceLifetime;
   everyClient: boolean;
   condition: Condition | null;

@@ -1,11 +1,11 @@
 // A question for tests of how questions are shown, with what the core offers for it.
 
-import type { CallAsk, ChoiceLifetime, ChoiceWidth, Effect, Message, MessageParam, OfferedChoice, PendingAsk } from "../gen/types";
+import type { CallApprovalRequest, ChoiceLifetime, ChoiceScope, RuleEffect, Message, MessageParam, OfferedChoice, PendingApproval } from "../gen/types";
 
 const files: MessageParam = { text: "files" };
 const named = (name: string): MessageParam => ({ message: { key: "rule.tool", params: { name: { text: name } } } });
 
-const covers: Record<ChoiceWidth, Message> = {
+const covers: Record<ChoiceScope, Message> = {
   call: { key: "rule.thisCall", params: {} },
   tool: { key: "rule.onServer", params: { server: files, what: named("Write file") } },
   reads: { key: "rule.reads", params: { server: files } },
@@ -14,7 +14,7 @@ const covers: Record<ChoiceWidth, Message> = {
 };
 
 /** A choice as the core offers it. */
-export function someChoice(effect: Effect, lifetime: ChoiceLifetime, width: ChoiceWidth, everyClient = false): OfferedChoice {
+export function someChoice(effect: RuleEffect, lifetime: ChoiceLifetime, width: ChoiceScope, everyClient = false): OfferedChoice {
   const what: MessageParam = { message: covers[width] };
   const who: MessageParam = everyClient ? { message: { key: "rule.everyClient", params: {} } } : { text: "Claude Code" };
   const sentence: Message =
@@ -30,7 +30,7 @@ const denials = (["call", "tool", "server", "client"] as const).flatMap((width) 
 );
 
 /** A question about a call, with what differs from the usual one. */
-export function someAsk(id: string, differs: Partial<CallAsk> = {}, waiting = true): PendingAsk {
+export function someAsk(id: string, differs: Partial<CallApprovalRequest> = {}, waiting = true): PendingApproval {
   return {
     id,
     askedAt: 0,

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 
-import type { PendingAsk } from "../gen/types";
+import type { PendingApproval } from "../gen/types";
 import { someAsk } from "./example";
 import { answersTo, groupsOf, setsOf } from "./groups";
 import type { Slot } from "./queue";
 
 const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null };
-const slot = (pending: PendingAsk, end: Slot["end"] = null): Slot => ({ pending, end });
-const config: PendingAsk = { ...someAsk("file"), ask: { ask: "config_change", file: "servers.json", server: "x", changes: [], kind: "added" } };
+const slot = (pending: PendingApproval, end: Slot["end"] = null): Slot => ({ pending, end });
+const config: PendingApproval = { ...someAsk("file"), ask: { ask: "config_change", file: "servers.json", server: "x", changes: [], kind: "added" } };
 
 describe("questions by whose they are", () => {
   it("stand by client and server, in the order in which they came", () => {

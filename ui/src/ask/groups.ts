@@ -1,6 +1,6 @@
 // Questions by whose they are, for where all of them stand. Pure.
 
-import type { AskAnswer, Ask, PendingAsk } from "../gen/types";
+import type { SubmittedAnswer, ApprovalRequest, PendingApproval } from "../gen/types";
 import { groupMark, type Slot } from "./queue";
 import { once } from "./choices";
 
@@ -20,7 +20,7 @@ export function groupsOf(slots: readonly Slot[]): readonly Group[] {
   return [...groups.values()];
 }
 
-function whose(ask: Ask) {
+function whose(ask: ApprovalRequest) {
   switch (ask.ask) {
     case "call":
     case "elicitation":
@@ -35,8 +35,8 @@ function whose(ask: Ask) {
 }
 
 /** The calls of a group that wait, in sets that can be answered together: of one tool and class. */
-export function setsOf({ slots }: Group): readonly (readonly PendingAsk[])[] {
-  const sets = new Map<string, PendingAsk[]>();
+export function setsOf({ slots }: Group): readonly (readonly PendingApproval[])[] {
+  const sets = new Map<string, PendingApproval[]>();
   for (const { pending, end } of slots) {
     const mark = end === null ? groupMark(pending) : null;
     if (mark !== null) sets.set(mark, [...(sets.get(mark) ?? []), pending]);
@@ -45,7 +45,7 @@ export function setsOf({ slots }: Group): readonly (readonly PendingAsk[])[] {
 }
 
 /** The same answer, for this once, to every call of a set. */
-export function answersTo(set: readonly PendingAsk[], answer: "allow" | "deny"): AskAnswer[] {
+export function answersTo(set: readonly PendingApproval[], answer: "allow" | "deny"): SubmittedAnswer[] {
   return set.flatMap(({ id, ask }) => {
     if (ask.ask !== "call") return [];
     const given = answer === "allow" ? ({ answer, choice: once } as const) : ({ answer, choice: once, reason: null } as const);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 
-import type { AskId, PendingAsk } from "../gen/types";
+import type { ApprovalId, PendingApproval } from "../gen/types";
 import { someAsk } from "./example";
 import { questionReader } from "./known";
 
-function bare(pending: PendingAsk, isAbridged: boolean): PendingAsk {
+function bare(pending: PendingApproval, isAbridged: boolean): PendingApproval {
   return pending.ask.ask === "call"
     ? { ...pending, ask: { ...pending.ask, arguments: null, choices: [], denials: [], conditions: [], isAbridged } }
     : pending;
@@ -12,11 +12,11 @@ function bare(pending: PendingAsk, isAbridged: boolean): PendingAsk {
 
 /** A core that leaves out what is known, and what one reply has no room for. */
 function core(room = Infinity) {
-  const state = { waiting: [] as PendingAsk[], asked: [] as AskId[][] };
+  const state = { waiting: [] as PendingApproval[], asked: [] as ApprovalId[][] };
   const read = questionReader((known) => {
     state.asked.push(known);
     let left = room;
-    const shown = (one: PendingAsk) => {
+    const shown = (one: PendingApproval) => {
       if (known.includes(one.id)) return bare(one, false);
       left -= 1;
       return left < 0 ? bare(one, true) : one;

@@ -1,6 +1,6 @@
 // Arguments and offers that were read once are not read again: they can be huge.
 
-import type { AskId, CallAsk, PendingAsk } from "../gen/types";
+import type { ApprovalId, CallApprovalRequest, PendingApproval } from "../gen/types";
 
 /**
  * After so many replies the questions are shown that are whole by then: large questions that come and go all the time
@@ -8,22 +8,22 @@ import type { AskId, CallAsk, PendingAsk } from "../gen/types";
  */
 const mostReadings = 16;
 
-type Read = (known: AskId[]) => Promise<PendingAsk[]>;
+type Read = (known: ApprovalId[]) => Promise<PendingApproval[]>;
 
 /** What the core leaves out for whoever has it. */
-type Details = Pick<CallAsk, "arguments" | "choices" | "denials" | "conditions">;
+type Details = Pick<CallApprovalRequest, "arguments" | "choices" | "denials" | "conditions">;
 
 /**
  * Reads the questions that wait, each with its arguments and what it offers: they come with the first reading of a
  * question and are forgotten when it no longer waits. They never change, so the question's id stands for them.
  * Where one reply has no room for all of them, it is read again until none is missing.
  */
-export function questionReader(read: Read): () => Promise<PendingAsk[]> {
-  let known = new Map<AskId, Details>();
+export function questionReader(read: Read): () => Promise<PendingApproval[]> {
+  let known = new Map<ApprovalId, Details>();
   return async () => {
     // Another reading may end while this one is on its way.
     const had = new Map(known);
-    let all: PendingAsk[] = [];
+    let all: PendingApproval[] = [];
     for (let reading = 1, isWhole = false; !isWhole && reading <= mostReadings; reading++) {
       all = await read([...had.keys()]);
       const ids = new Set(all.map(({ id }) => id));
@@ -38,8 +38,8 @@ export function questionReader(read: Read): () => Promise<PendingAsk[]> {
       if (!isWhole && !hasMore) throw new Error("The arguments of a question are missing.");
     }
     all = all.filter(({ ask }) => !isAbridged(ask));
-    const now = new Map<AskId, Details>();
-    const whole = all.map((pending): PendingAsk => {
+    const now = new Map<ApprovalId, Details>();
+    const whole = all.map((pending): PendingApproval => {
       const { id, ask } = pending;
       if (ask.ask !== "call") return pending;
       const details = had.get(id);
@@ -52,8 +52,8 @@ export function questionReader(read: Read): () => Promise<PendingAsk[]> {
   };
 }
 
-const isAbridged = (ask: PendingAsk["ask"]) => ask.ask === "call" && ask.isAbridged;
+const isAbridged = (ask: PendingApproval["ask"]) => ask.ask === "call" && ask.isAbridged;
 
-function detailsOf({ arguments: arguments_, choices, denials, conditions }: CallAsk): Details {
+function detailsOf({ arguments: arguments_, choices, denials, conditions }: CallApprovalRequest): Details {
   return { arguments: arguments_, choices, denials, conditions };
 }

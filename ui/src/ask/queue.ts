@@ -1,13 +1,13 @@
 // The questions as they are shown. Pure: what happened goes in, what is to be seen comes out. A question
 // that ends leaves a tombstone in its place, and nothing slides under the pointer: only the user moves on.
 
-import type { AskId, PendingAsk } from "../gen/types";
+import type { ApprovalId, PendingApproval } from "../gen/types";
 
 /** How a question ended. */
 export type End = "allowed" | "denied" | "ended";
 
 /** One place of the queue: a question, or what is left of one. */
-export type Slot = { pending: PendingAsk; end: End | null };
+export type Slot = { pending: PendingApproval; end: End | null };
 
 export type Queue = {
   slots: readonly Slot[];
@@ -21,9 +21,9 @@ export type Queue = {
 
 export type Happening =
   /** These and no others wait. */
-  | { is: "read"; pending: readonly PendingAsk[] }
+  | { is: "read"; pending: readonly PendingApproval[] }
   /** The user answered these. */
-  | { is: "answered"; ids: readonly AskId[]; end: "allowed" | "denied" }
+  | { is: "answered"; ids: readonly ApprovalId[]; end: "allowed" | "denied" }
   /** The user moves on, or back. */
   | { is: "moved"; by: 1 | -1 }
   /** The window came up or to the front. */
@@ -32,7 +32,7 @@ export type Happening =
 export const emptyQueue: Queue = { slots: [], at: 0, change: 0, anyChange: 0 };
 
 /** Questions of the queue that still wait. */
-export function waiting({ slots }: Queue): readonly PendingAsk[] {
+export function waiting({ slots }: Queue): readonly PendingApproval[] {
   return slots.filter(({ end }) => end === null).map(({ pending }) => pending);
 }
 
@@ -61,7 +61,7 @@ function happened(queue: Queue, happening: Happening): Queue {
   }
 }
 
-function read(queue: Queue, pending: readonly PendingAsk[]): Queue {
+function read(queue: Queue, pending: readonly PendingApproval[]): Queue {
   const now = new Map(pending.map((one) => [one.id, one]));
   const kept = queue.slots.map((slot): Slot => {
     const still = now.get(slot.pending.id);
@@ -76,7 +76,7 @@ function read(queue: Queue, pending: readonly PendingAsk[]): Queue {
 }
 
 /** The slot of a question that waits. What did not change stays the same object, so that nothing is drawn or cut anew. */
-function renewed(slot: Slot, still: PendingAsk): Slot {
+function renewed(slot: Slot, still: PendingApproval): Slot {
   if (slot.end === null && alike(slot.pending, still)) return slot;
   const ask = alike(slot.pending.ask, still.ask) ? slot.pending.ask : still.ask;
   return { pending: { ...still, ask }, end: null };
@@ -122,13 +122,13 @@ function settled(queue: Queue): Queue {
 }
 
 /** The questions that can be answered together with this one: of one client, tool and class. */
-export function groupOf(all: readonly PendingAsk[], one: PendingAsk): readonly PendingAsk[] {
+export function groupOf(all: readonly PendingApproval[], one: PendingApproval): readonly PendingApproval[] {
   const mark = groupMark(one);
   return mark === null ? [one] : all.filter((other) => groupMark(other) === mark);
 }
 
 /** What calls that can be answered together have in common; nothing for what is not a call. */
-export function groupMark({ ask }: PendingAsk): string | null {
+export function groupMark({ ask }: PendingApproval): string | null {
   if (ask.ask !== "call") return null;
   return JSON.stringify([ask.client.id, ask.server.id, ask.server.generation, ask.subject, ask.class.class]);
 }

@@ -1,27 +1,27 @@
 import { useCallback, useReducer, useState } from "react";
 
-import type { AskAnswer, PendingAsk, Problem } from "../gen/types";
+import type { SubmittedAnswer, PendingApproval, UserError } from "../gen/types";
 import { asProblem } from "../platform";
 import { emptyQueue, next, type Queue } from "./queue";
 
 export type QueueActs = {
   queue: Queue;
-  problem: Problem | null;
-  read: (pending: readonly PendingAsk[]) => void;
+  problem: UserError | null;
+  read: (pending: readonly PendingApproval[]) => void;
   move: (by: 1 | -1) => void;
   shown: () => void;
-  answer: (answers: AskAnswer[]) => void;
+  answer: (answers: SubmittedAnswer[]) => void;
 };
 
 /**
  * The queue with what can be done to it. A refused answer leaves its question as it is and says why. What can
  * be done stays the same functions for as long as `send` does.
  */
-export function useQueue(send: (answers: AskAnswer[]) => Promise<unknown>): QueueActs {
+export function useQueue(send: (answers: SubmittedAnswer[]) => Promise<unknown>): QueueActs {
   const [queue, happen] = useReducer(next, emptyQueue);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   const answer = useCallback(
-    (answers: AskAnswer[]) => {
+    (answers: SubmittedAnswer[]) => {
       setProblem(null);
       send(answers).then(
         () => {

@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "react";
 
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 import { asProblem } from "../platform/problem";
 
 /** What was asked for: the argument without its mask, or why it cannot be had. */
-export type Revealed = { text: string } | { problem: Problem };
+export type Revealed = { text: string } | { problem: UserError };
 
 type All = ReadonlyMap<number, Revealed>;
 const none: All = new Map();

@@ -1,6 +1,6 @@
 // Questions in words: access classes, warnings, and how long an answer lasts.
 
-import type { CallAsk, ChoiceLifetime, ClassReason, Warning } from "../gen/types";
+import type { CallApprovalRequest, ChoiceLifetime, ClassReason, Warning } from "../gen/types";
 import type { Render, Translate } from "../messages";
 
 export function reasonWords(t: Translate, reason: ClassReason): string {
@@ -59,7 +59,7 @@ export function keepsFromAlways({ warning }: Warning): boolean {
   }
 }
 
-export function lifetimeWords(t: Translate, lifetime: ChoiceLifetime, call: CallAsk): string {
+export function lifetimeWords(t: Translate, lifetime: ChoiceLifetime, call: CallApprovalRequest): string {
   return t(`ask.life.${lifetime}`, { client: call.client.name });
 }
 

@@ -6,7 +6,7 @@ import { useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useReading } from "../core/useReading";
-import type { ClientView, MintedClient, Problem } from "../gen/types";
+import type { ClientView, MintedClient, UserError } from "../gen/types";
 import { useMessages, useTimes } from "../messages";
 import { Empty } from "../parts/Empty";
 import { Page } from "../parts/Page";
@@ -68,7 +68,7 @@ export function ClientsPage() {
 function AddForm({ onMinted, onCancel }: { onMinted: (minted: MintedClient) => void; onCancel: () => void }) {
   const t = useMessages();
   const [name, setName] = useState("");
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   const add = useAction("clients.add");
   return (
     <form

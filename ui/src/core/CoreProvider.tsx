@@ -2,19 +2,19 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 
 import { questionReader } from "../ask/known";
-import type { Envelope, PendingAsk } from "../gen/types";
+import type { EventEnvelope, PendingApproval } from "../gen/types";
 import type { Platform } from "../platform";
 import { affected } from "./affected";
 
 /** How long events are gathered before what they made old is read again, in milliseconds. */
 const GATHER = 60;
 
-type Listener = (envelope: Envelope | null) => void;
+type Listener = (envelope: EventEnvelope | null) => void;
 
 export type Core = {
   platform: Platform;
   /** Reads the questions that wait, with the arguments that are known already in their places. */
-  questions: () => Promise<PendingAsk[]>;
+  questions: () => Promise<PendingApproval[]>;
   /** Hears every event; `null` says that some were missed. */
   hear: (listener: Listener) => () => void;
 };

@@ -2,7 +2,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 
 import type { Commands } from "../gen/commands";
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 import { ProblemText } from "../parts/ProblemText";
 import { asProblem } from "../platform";
 import { useCore } from "./CoreProvider";
@@ -37,7 +37,7 @@ export function useAction<Name extends keyof Commands>(name: Name): Action<Name>
 }
 
 /** Says an error in a corner of the window; the same error twice stands there once. */
-export function showProblem(problem: Problem) {
+export function showProblem(problem: UserError) {
   const id = `${problem.code} ${problem.what}`;
   notifications.hide(id);
   notifications.show({

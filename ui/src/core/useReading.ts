@@ -1,14 +1,14 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import type { Commands } from "../gen/commands";
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 import { asProblem } from "../platform";
 import { useCore } from "./CoreProvider";
 
 /** What a command answered last; a failed reading keeps it and says what went wrong. */
 export type Reading<Reply> = {
   data: Reply | undefined;
-  problem: Problem | null;
+  problem: UserError | null;
   /** Nothing is known yet, and nothing went wrong yet. */
   loading: boolean;
   /** Ends when the answer is there. */

@@ -11,7 +11,7 @@ import type {
   AuditList,
   AuditVerdict,
   AuditVerify,
-  AutoApproved,
+  AutoApproveCoverage,
   Call,
   CallRecord,
   CallReply,
@@ -24,15 +24,15 @@ import type {
   ClientsRevoke,
   ClientsRotate,
   Completion,
-  Envelope,
+  EventEnvelope,
   EventsList,
-  Exported,
-  LeftOutTool,
+  ExportedText,
   LogLine,
   MintedClient,
+  OmittedTool,
   OperatorKeyRotate,
   Pause,
-  PendingAsk,
+  PendingApproval,
   PolicyAutoApprove,
   PolicyConfirm,
   PolicyDeny,
@@ -43,15 +43,15 @@ import type {
   PolicySuspended,
   PolicyUnblock,
   PolicyView,
-  Rehearsal,
+  ResultView,
   ResultsSave,
   Resume,
   RevealedArgument,
   RotatedKey,
   RuleView,
   RunningCall,
-  Saved,
-  ServerOffer,
+  SavedFile,
+  ServerCatalog,
   ServerView,
   ServersAdd,
   ServersCallTool,
@@ -82,9 +82,9 @@ import type {
   Settings,
   SettingsSet,
   SettingsShow,
-  Shown,
-  SignInBegun,
-  SignedOut,
+  SignInStart,
+  SignOutResult,
+  SimulationReport,
   Status,
   StatusReport,
   TestReport,
@@ -107,44 +107,44 @@ export type Commands = {
   "servers.stop": { args: ServersStop; reply: null };
   "servers.reconnect": { args: ServersReconnect; reply: null };
   "servers.log": { args: ServersLog; reply: Array<LogLine> };
-  "servers.offer": { args: ServersOffer; reply: ServerOffer };
-  "servers.readResource": { args: ServersReadResource; reply: Shown };
+  "servers.offer": { args: ServersOffer; reply: ServerCatalog };
+  "servers.readResource": { args: ServersReadResource; reply: ResultView };
   "servers.watchResource": { args: ServersWatchResource; reply: null };
-  "servers.getPrompt": { args: ServersGetPrompt; reply: Shown };
+  "servers.getPrompt": { args: ServersGetPrompt; reply: ResultView };
   "servers.complete": { args: ServersComplete; reply: Completion };
-  "servers.callTool": { args: ServersCallTool; reply: Shown };
+  "servers.callTool": { args: ServersCallTool; reply: ResultView };
   "servers.stopTool": { args: ServersStopTool; reply: null };
   "servers.setLogLevel": { args: ServersSetLogLevel; reply: null };
-  "servers.signIn": { args: ServersSignIn; reply: SignInBegun };
+  "servers.signIn": { args: ServersSignIn; reply: SignInStart };
   "servers.pasteAddress": { args: ServersPasteAddress; reply: null };
   "servers.cancelSignIn": { args: ServersCancelSignIn; reply: null };
-  "servers.signOut": { args: ServersSignOut; reply: SignedOut };
-  "results.save": { args: ResultsSave; reply: Saved };
+  "servers.signOut": { args: ServersSignOut; reply: SignOutResult };
+  "results.save": { args: ResultsSave; reply: SavedFile };
   "servers.trustLabels": { args: ServersTrustLabels; reply: null };
   "servers.switchOff": { args: ServersSwitchOff; reply: null };
   "servers.switchOn": { args: ServersSwitchOn; reply: null };
   "servers.reset": { args: ServersReset; reply: Array<ServerView> };
   "tools.list": { args: ToolsList; reply: Array<ToolView> };
-  "tools.leftOut": { args: ToolsLeftOut; reply: Array<LeftOutTool> };
+  "tools.leftOut": { args: ToolsLeftOut; reply: Array<OmittedTool> };
   "tools.classify": { args: ToolsClassify; reply: null };
   "call": { args: Call; reply: CallReply };
   "clients.list": { args: ClientsList; reply: Array<ClientView> };
   "clients.add": { args: ClientsAdd; reply: MintedClient };
   "clients.rotate": { args: ClientsRotate; reply: MintedClient };
   "clients.revoke": { args: ClientsRevoke; reply: null };
-  "approvals.list": { args: ApprovalsList; reply: Array<PendingAsk> };
+  "approvals.list": { args: ApprovalsList; reply: Array<PendingApproval> };
   "approvals.reveal": { args: ApprovalsReveal; reply: RevealedArgument };
   "approvals.answer": { args: ApprovalsAnswer; reply: null };
   "policy.show": { args: PolicyShow; reply: PolicyView };
-  "policy.autoApprove": { args: PolicyAutoApprove; reply: AutoApproved };
-  "policy.rehearse": { args: PolicyRehearse; reply: Rehearsal };
+  "policy.autoApprove": { args: PolicyAutoApprove; reply: AutoApproveCoverage };
+  "policy.rehearse": { args: PolicyRehearse; reply: SimulationReport };
   "policy.grant": { args: PolicyGrant; reply: null };
   "policy.deny": { args: PolicyDeny; reply: null };
   "policy.suspended": { args: PolicySuspended; reply: Array<RuleView> };
   "policy.confirm": { args: PolicyConfirm; reply: null };
   "policy.revoke": { args: PolicyRevoke; reply: null };
   "policy.unblock": { args: PolicyUnblock; reply: null };
-  "events.list": { args: EventsList; reply: Array<Envelope> };
+  "events.list": { args: EventsList; reply: Array<EventEnvelope> };
   "calls.list": { args: CallsList; reply: Array<CallRecord> };
   "calls.running": { args: CallsRunning; reply: Array<RunningCall> };
   "calls.cancel": { args: CallsCancel; reply: null };
@@ -152,7 +152,7 @@ export type Commands = {
   "audit.latest": { args: AuditLatest; reply: Array<AuditEntryView> };
   "audit.verify": { args: AuditVerify; reply: AuditVerdict };
   "audit.acknowledge": { args: AuditAcknowledge; reply: null };
-  "audit.export": { args: AuditExport; reply: Exported };
+  "audit.export": { args: AuditExport; reply: ExportedText };
   "settings.show": { args: SettingsShow; reply: Settings };
   "settings.set": { args: SettingsSet; reply: Settings };
   "operatorKey.rotate": { args: OperatorKeyRotate; reply: RotatedKey };

@@ -8,6 +8,24 @@ export const EVENT_VERSION = 1;
 export type AccessClass = "read" | "write";
 
 /**
+ * Access class of a tool with what led to it (PERM-2).
+ */
+export type AccessClassification = {
+/**
+ * The class.
+ */
+class: AccessClass,
+/**
+ * What decided.
+ */
+reason: ClassReason,
+/**
+ * It reaches a target that its arguments name (URL, host, recipient, open world); never part
+ * of "all reads".
+ */
+reachesOutside: boolean, };
+
+/**
  * The user's own word on one tool's access class.
  */
 export type AccessOverride = {
@@ -27,7 +45,7 @@ class: AccessClass, };
 /**
  * What a person answers.
  */
-export type Answer = { "answer": "allow",
+export type ApprovalAnswer = { "answer": "allow",
 /**
  * The choice.
  */
@@ -46,13 +64,23 @@ reason: string | null, } | { "answer": "accept",
 content: string | null, } | { "answer": "decline" } | { "answer": "cancel" };
 
 /**
+ * One question put to a person.
+ */
+export type ApprovalId = string;
+
+/**
+ * A question to a person.
+ */
+export type ApprovalRequest = { "ask": "call" } & CallApprovalRequest | { "ask": "client" } & ClientAccessRequest | { "ask": "config_change" } & ConfigChangeRequest | { "ask": "elicitation" } & ElicitationRequest | { "ask": "sampling" } & SamplingRequest | { "ask": "step_up" } & ScopeUpgradeRequest;
+
+/**
  * Answers questions. All answers of one request are for questions that were shown together.
  */
 export type ApprovalsAnswer = {
 /**
  * The answers.
  */
-answers: Array<AskAnswer>, };
+answers: Array<SubmittedAnswer>, };
 
 /**
  * The questions that wait, with the whole arguments (secrets masked) and what is offered of as many as one
@@ -63,7 +91,7 @@ export type ApprovalsList = {
 /**
  * Questions that the reader has already; their arguments and what they offer are left out.
  */
-known: Array<AskId>, };
+known: Array<ApprovalId>, };
 
 /**
  * One argument of a waiting call without its mask, because the user asked to see it.
@@ -72,7 +100,7 @@ export type ApprovalsReveal = {
 /**
  * The question.
  */
-id: AskId,
+id: ApprovalId,
 /**
  * The hash that was shown.
  */
@@ -81,83 +109,6 @@ hash: CallHash,
  * Which argument, from 0, in the order in which they were shown.
  */
 argument: number, };
-
-/**
- * A question to a person.
- */
-export type Ask = { "ask": "call" } & CallAsk | { "ask": "client" } & ClientAsk | { "ask": "config_change" } & ConfigChangeAsk | { "ask": "elicitation" } & ElicitationAsk | { "ask": "sampling" } & SamplingAsk | { "ask": "step_up" } & StepUpAsk;
-
-/**
- * An answer to one question; refused when the hash is not that of the question as it stands.
- */
-export type AskAnswer = {
-/**
- * Which question.
- */
-id: AskId,
-/**
- * For calls: the hash that was shown.
- */
-hash: CallHash | null,
-/**
- * The answer.
- */
-answer: Answer, };
-
-/**
- * The client of a question.
- */
-export type AskClient = {
-/**
- * Which.
- */
-id: ClientId,
-/**
- * The name that the user gave it.
- */
-name: string,
-/**
- * What it says of itself (`clientInfo`), to be shown smaller.
- */
-says: string | null,
-/**
- * The program that the connection was seen from, never verified.
- */
-seenFrom: SeenFrom | null,
-/**
- * Its session, for clients of the stateful revisions.
- */
-session: SessionId | null, };
-
-/**
- * One question put to a person.
- */
-export type AskId = string;
-
-/**
- * The server of a question.
- */
-export type AskServer = {
-/**
- * Which.
- */
-id: ServerId,
-/**
- * Its generation.
- */
-generation: Generation,
-/**
- * Its name.
- */
-name: string,
-/**
- * Its description.
- */
-description: string | null,
-/**
- * Name of its icon, one of those that are in the program.
- */
-icon: string, };
 
 /**
  * Ceases to report in the status that the end of the audit was cut off. `audit.verify` goes on
@@ -201,7 +152,7 @@ export type AuditEvent = { "audit": "decided",
 /**
  * The question.
  */
-ask: AskId,
+ask: ApprovalId,
 /**
  * Exactly which call.
  */
@@ -233,7 +184,7 @@ by: string | null, } | { "audit": "lapsed",
 /**
  * The question.
  */
-ask: AskId,
+ask: ApprovalId,
 /**
  * Exactly which call.
  */
@@ -349,7 +300,7 @@ reason: ErrorCode | null, } | { "audit": "server_request_answered",
 /**
  * The pending request.
  */
-ask: AskId,
+ask: ApprovalId,
 /**
  * What was requested.
  */
@@ -446,6 +397,20 @@ export type AuditVerify = Record<symbol, never>;
 export type AutoApprove = "ask" | "reads" | "writes" | "all";
 
 /**
+ * What a setting of what runs without asking covers (PERM-3).
+ */
+export type AutoApproveCoverage = {
+/**
+ * The servers that it was set on.
+ */
+servers: Array<CoveredTools>,
+/**
+ * Names of the servers that it was not set on, because their tools are not known: they have not
+ * been connected since Gatehouse started.
+ */
+unknown: Array<string>, };
+
+/**
  * What is set to run without asking on a server (PERM-3).
  */
 export type AutoApproveView = {
@@ -474,21 +439,7 @@ waitsForFirstUse: boolean,
 /**
  * Tools that would run too if the setting were given again.
  */
-late: LateTools, };
-
-/**
- * What a setting of what runs without asking covers (PERM-3).
- */
-export type AutoApproved = {
-/**
- * The servers that it was set on.
- */
-servers: Array<CoveredTools>,
-/**
- * Names of the servers that it was not set on, because their tools are not known: they have not
- * been connected since Gatehouse started.
- */
-unknown: Array<string>, };
+late: UncoveredToolCounts, };
 
 /**
  * The built-in servers (SRV-17).
@@ -523,15 +474,15 @@ arguments: string, };
 /**
  * May this call run? Carries all that the prompt shows and the choices that it may offer.
  */
-export type CallAsk = {
+export type CallApprovalRequest = {
 /**
  * The client.
  */
-client: AskClient,
+client: ClientSummary,
 /**
  * The server.
  */
-server: AskServer,
+server: ServerSummary,
 /**
  * What is to be used.
  */
@@ -547,7 +498,7 @@ exposedName: string,
 /**
  * Access class with its reason.
  */
-class: Classified,
+class: AccessClassification,
 /**
  * The whole arguments, top-level member by member, in their order. They can be large, so they are absent
  * in events, for readers who said that they have them, and where a reply has no room for them.
@@ -593,6 +544,19 @@ conditions: Array<OfferedCondition>,
 clientWaitsUntil: Timestamp | null, };
 
 /**
+ * The place of a call in the list of calls: both values are those of its record.
+ */
+export type CallCursor = {
+/**
+ * When it came in.
+ */
+at: Timestamp,
+/**
+ * Its id.
+ */
+id: CallId, };
+
+/**
  * What to list of the calls.
  */
 export type CallFilter = {
@@ -611,7 +575,7 @@ text: string | null,
 /**
  * Only what comes after this call in the list; for reading on from the last one of a page.
  */
-olderThan: CallMark | null,
+olderThan: CallCursor | null,
 /**
  * At most so many, newest first; 100 where absent.
  */
@@ -640,19 +604,6 @@ silentSecs: number | null,
  * Seconds in all, 1 or more, whatever progress there is; no limit where absent.
  */
 capSecs: number | null, };
-
-/**
- * The place of a call in the list of calls: both values are those of its record.
- */
-export type CallMark = {
-/**
- * When it came in.
- */
-at: Timestamp,
-/**
- * Its id.
- */
-id: CallId, };
 
 /**
  * How a call ended.
@@ -817,7 +768,7 @@ export type ChoiceLifetime = "once" | "quarter_hour" | "session" | "until_quit" 
 /**
  * How wide a choice is.
  */
-export type ChoiceWidth = "call" | "tool" | "reads" | "server" | "client";
+export type ChoiceScope = "call" | "tool" | "reads" | "server" | "client";
 
 /**
  * What decided an access class.
@@ -837,27 +788,9 @@ word: string, } | { "by": "description",
 word: string, } | { "by": "trusted_label" } | { "by": "not_a_tool" } | { "by": "default" };
 
 /**
- * Access class of a tool with what led to it (PERM-2).
- */
-export type Classified = {
-/**
- * The class.
- */
-class: AccessClass,
-/**
- * What decided.
- */
-reason: ClassReason,
-/**
- * It reaches a target that its arguments name (URL, host, recipient, open world); never part
- * of "all reads".
- */
-reachesOutside: boolean, };
-
-/**
  * An unknown client wants access.
  */
-export type ClientAsk = {
+export type ClientAccessRequest = {
 /**
  * What it says of itself.
  */
@@ -869,7 +802,7 @@ redirectUri: string,
 /**
  * The program that the connection was seen from, never verified.
  */
-seenFrom: SeenFrom | null, };
+seenFrom: PeerProcess | null, };
 
 /**
  * One AI client that was given a token.
@@ -884,6 +817,31 @@ export type ClientScope = { "clients": "one",
  * Which one.
  */
 client: ClientId, } | { "clients": "every" };
+
+/**
+ * The client of a question.
+ */
+export type ClientSummary = {
+/**
+ * Which.
+ */
+id: ClientId,
+/**
+ * The name that the user gave it.
+ */
+name: string,
+/**
+ * What it says of itself (`clientInfo`), to be shown smaller.
+ */
+says: string | null,
+/**
+ * The program that the connection was seen from, never verified.
+ */
+seenFrom: PeerProcess | null,
+/**
+ * Its session, for clients of the stateful revisions.
+ */
+session: SessionId | null, };
 
 /**
  * One client as it is shown.
@@ -1028,9 +986,14 @@ pattern: string, };
 export type ConfigCause = "added" | "edited" | "renamed" | "removed" | "enabled" | "disabled" | "settings" | "file";
 
 /**
+ * What happened to an entry.
+ */
+export type ConfigChangeKind = "added" | "changed" | "removed";
+
+/**
  * A settings file was changed by hand in a way that matters (PERM-16).
  */
-export type ConfigChangeAsk = {
+export type ConfigChangeRequest = {
 /**
  * File name, without its folder.
  */
@@ -1047,28 +1010,6 @@ changes: Array<FieldChange>,
  * Whether the entry is new, changed or gone.
  */
 kind: ConfigChangeKind, };
-
-/**
- * What happened to an entry.
- */
-export type ConfigChangeKind = "added" | "changed" | "removed";
-
-/**
- * How many of each a server offers.
- */
-export type Counts = {
-/**
- * Tools.
- */
-tools: number,
-/**
- * Resources.
- */
-resources: number,
-/**
- * Prompts.
- */
-prompts: number, };
 
 /**
  * The tools of one server that a setting covers.
@@ -1088,27 +1029,31 @@ name: string,
 tools: Array<string>, };
 
 /**
- * A text that may be only the beginning of one.
- */
-export type CutText = {
-/**
- * The text, or its beginning.
- */
-text: string,
-/**
- * Bytes of the whole, where this is only the beginning.
- */
-wholeBytes: number | null, };
-
-/**
  * What is to happen with a call.
  */
 export type Decision = "allow" | "ask" | "deny";
 
 /**
+ * How many calls come to which decision.
+ */
+export type DecisionCounts = {
+/**
+ * They would run.
+ */
+allowed: number,
+/**
+ * The user would be asked.
+ */
+asked: number,
+/**
+ * They would be refused.
+ */
+denied: number, };
+
+/**
  * What a server declared that it can do (SRV-13).
  */
-export type Declared = {
+export type DeclaredCapabilities = {
 /**
  * `tools`
  */
@@ -1158,7 +1103,7 @@ export type DraftRule = {
 /**
  * Allow or deny.
  */
-effect: Effect,
+effect: RuleEffect,
 /**
  * Id or name of the server; every server where absent, which only a deny may be for.
  */
@@ -1177,36 +1122,9 @@ client: string | null,
 choice: GrantChoice, };
 
 /**
- * What a rule does with a call.
- */
-export type Effect = "allow" | "deny";
-
-/**
- * A server wants input (SRV-15). An accepted form carries its fields as a JSON object; they are
- * checked against the schema, with its defaults applied, before the server gets them.
- */
-export type ElicitationAsk = {
-/**
- * The server.
- */
-server: AskServer,
-/**
- * Whose call it asks about, where that is certain.
- */
-client: AskClient | null,
-/**
- * What it says, cleaned of hidden characters.
- */
-message: string,
-/**
- * What it wants.
- */
-want: Elicited, };
-
-/**
  * What a server wants from the user.
  */
-export type Elicited = { "mode": "form",
+export type ElicitationMode = { "mode": "form",
 /**
  * JSON Schema of the form: an object of primitive fields.
  */
@@ -1226,26 +1144,26 @@ host: string,
 untilDone: boolean, };
 
 /**
- * An event with its place in the order of things.
+ * A server wants input (SRV-15). An accepted form carries its fields as a JSON object; they are
+ * checked against the schema, with its defaults applied, before the server gets them.
  */
-export type Envelope = {
+export type ElicitationRequest = {
 /**
- * [`EVENT_VERSION`]
+ * The server.
  */
-version: number,
+server: ServerSummary,
 /**
- * Rises by one with each event since Gatehouse started; a gap means that the listener lagged
- * and has to read the snapshot again.
+ * Whose call it asks about, where that is certain.
  */
-seq: number,
+client: ClientSummary | null,
 /**
- * When.
+ * What it says, cleaned of hidden characters.
  */
-at: Timestamp,
+message: string,
 /**
- * What.
+ * What it wants.
  */
-event: Event, };
+want: ElicitationMode, };
 
 /**
  * What the UI and the command line switch on. A variant is added when somebody uses it.
@@ -1387,15 +1305,15 @@ durationMs: number, } | { "event": "approval_requested",
 /**
  * The question.
  */
-pending: PendingAsk, } | { "event": "approval_changed",
+pending: PendingApproval, } | { "event": "approval_changed",
 /**
  * The question as it now stands.
  */
-pending: PendingAsk, } | { "event": "approval_resolved",
+pending: PendingApproval, } | { "event": "approval_resolved",
 /**
  * Which.
  */
-ask: AskId,
+ask: ApprovalId,
 /**
  * Whether it was allowed.
  */
@@ -1403,7 +1321,7 @@ allowed: boolean, } | { "event": "approval_expired",
 /**
  * Which.
  */
-ask: AskId, } | { "event": "sign_in_needed",
+ask: ApprovalId, } | { "event": "sign_in_needed",
 /**
  * Which.
  */
@@ -1454,6 +1372,28 @@ on: boolean, } | { "event": "rights_changed",
 verified: boolean, };
 
 /**
+ * An event with its place in the order of things.
+ */
+export type EventEnvelope = {
+/**
+ * [`EVENT_VERSION`]
+ */
+version: number,
+/**
+ * Rises by one with each event since Gatehouse started; a gap means that the listener lagged
+ * and has to read the snapshot again.
+ */
+seq: number,
+/**
+ * When.
+ */
+at: Timestamp,
+/**
+ * What.
+ */
+event: Event, };
+
+/**
  * What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
  * progress left out. Questions are in it with their whole arguments.
  */
@@ -1467,7 +1407,7 @@ export type ExportFormat = "json_lines" | "csv";
 /**
  * An export.
  */
-export type Exported = {
+export type ExportedText = {
 /**
  * The text.
  */
@@ -1540,7 +1480,7 @@ id: GrantId,
 /**
  * Allow or deny.
  */
-effect: Effect,
+effect: RuleEffect,
 /**
  * The server; `None` means every server and is legal for a deny only.
  */
@@ -1548,7 +1488,7 @@ server: ServerBinding | null,
 /**
  * What it covers.
  */
-width: Width,
+width: Scope,
 /**
  * Whom it is for.
  */
@@ -1595,7 +1535,7 @@ lifetime: ChoiceLifetime,
 /**
  * How wide.
  */
-width: ChoiceWidth,
+width: ChoiceScope,
 /**
  * For every client instead of this one.
  */
@@ -1629,44 +1569,6 @@ args: Array<string>, };
 export type IdentityHash = string;
 
 /**
- * Tools that each setting is meant for and that still ask: they came later, or changed.
- */
-export type LateTools = {
-/**
- * Of all reads.
- */
-reads: number,
-/**
- * Of all writes.
- */
-writes: number,
-/**
- * Of everything.
- */
-all: number, };
-
-/**
- * A tool that a server lists and that clients do not get.
- */
-export type LeftOutTool = {
-/**
- * The server.
- */
-server: ServerId,
-/**
- * The server's name.
- */
-serverName: string,
-/**
- * Name on the server, as far as it has one; hidden characters are shown by their numbers.
- */
-name: string,
-/**
- * Why, in one sentence.
- */
-reason: string, };
-
-/**
  * How long a rule lasts (PERM-4). Only `Always` is ever written to disk.
  */
 export type Lifetime = { "lifetime": "once" } | { "lifetime": "until",
@@ -1678,45 +1580,6 @@ at: Timestamp, } | { "lifetime": "session",
  * Which session.
  */
 session: SessionId, } | { "lifetime": "until_quit" } | { "lifetime": "always" };
-
-/**
- * What one server is held to: how long things may take (SRV-7, SRV-8), what it may be told and
- * asked. Editing it never reconnects.
- */
-export type Limits = {
-/**
- * Connecting, in seconds.
- */
-connectSecs: number,
-/**
- * One tool call without progress. Progress resets it.
- */
-callSecs: number | null | "default",
-/**
- * One tool call in all, whatever progress it makes.
- */
-callCapSecs: number | null | "default",
-/**
- * Time between health checks, in seconds; 0 switches them off.
- */
-healthEverySecs: number,
-/**
- * How long a health check may take, in seconds.
- */
-healthTimeoutSecs: number,
-/**
- * Failed checks in a row after which the connection is given up.
- */
-healthFailures: number,
-/**
- * Whether a list that the server did not declare is an error instead of empty (SRV-13).
- */
-strict: boolean,
-/**
- * Absolute folders that the server is told of when it asks for roots and no client that can
- * answer is calling it (SRV-15).
- */
-roots: Array<string>, };
 
 /**
  * How much a line matters (RFC 5424, as in `logging/setLevel`), least first.
@@ -1748,23 +1611,6 @@ text: string, };
  * Who wrote a line of a server's log.
  */
 export type LogSource = "stderr" | "server" | "gatehouse";
-
-/**
- * What only people see; editing it never reconnects and needs no confirmation.
- */
-export type Look = {
-/**
- * One sentence on what the server is for.
- */
-description: string | null,
-/**
- * Name of one of the icons that are in the program; the usual one of its kind where absent.
- */
-icon: string | null,
-/**
- * Group that the card is shown in.
- */
-group: string | null, };
 
 /**
  * A text for people: the key of a template of the catalogs, and what stands in its places.
@@ -1812,7 +1658,7 @@ lifetime: ChoiceLifetime,
 /**
  * How wide.
  */
-width: ChoiceWidth,
+width: ChoiceScope,
 /**
  * For every client instead of this one.
  */
@@ -1836,14 +1682,30 @@ condition: Condition,
 sentence: Message, };
 
 /**
+ * A tool that a server lists and that clients do not get.
+ */
+export type OmittedTool = {
+/**
+ * The server.
+ */
+server: ServerId,
+/**
+ * The server's name.
+ */
+serverName: string,
+/**
+ * Name on the server, as far as it has one; hidden characters are shown by their numbers.
+ */
+name: string,
+/**
+ * Why, in one sentence.
+ */
+reason: string, };
+
+/**
  * Makes another operator key; the one before it counts no more.
  */
 export type OperatorKeyRotate = Record<symbol, never>;
-
-/**
- * How an entry came to be.
- */
-export type Origin = "user" | "import" | "link" | "project";
 
 /**
  * One source of packages.
@@ -1873,13 +1735,27 @@ pypi: PackageSource, };
 export type Pause = Record<symbol, never>;
 
 /**
+ * Where a connection was seen from (PERM-9): what the operating system said of its other end when it was
+ * made. Any program of the user can stand there, so it is shown and compared and never trusted.
+ */
+export type PeerProcess = {
+/**
+ * The program.
+ */
+program: Program,
+/**
+ * The programs that started it, nearest first.
+ */
+parents: Array<Program>, };
+
+/**
  * A question that waits for its answer.
  */
-export type PendingAsk = {
+export type PendingApproval = {
 /**
  * Its id.
  */
-id: AskId,
+id: ApprovalId,
 /**
  * When it was put.
  */
@@ -1891,7 +1767,7 @@ expiresAt: Timestamp,
 /**
  * The question.
  */
-ask: Ask,
+ask: ApprovalRequest,
 /**
  * Whether somebody still waits. When the client gave up or was told to call again, an answer
  * becomes a ticket for the next identical call (PERM-11).
@@ -2064,27 +1940,6 @@ overrides: Array<AccessOverride>,
 trustedLabels: Array<ServerBinding>, };
 
 /**
- * One error in words.
- */
-export type Problem = {
-/**
- * What to switch on.
- */
-code: ErrorCode,
-/**
- * What happened: one sentence.
- */
-what: string,
-/**
- * Why: one sentence.
- */
-why: string | null,
-/**
- * What to do: one sentence.
- */
-todo: string | null, };
-
-/**
  * A program that runs.
  */
 export type Program = {
@@ -2159,81 +2014,7 @@ secret: string | null,
 /**
  * How it proves itself at the token endpoint; found out where absent.
  */
-method: TokenMethod | null, };
-
-/**
- * What a rehearsal found. Calls are judged as if they came now, with the tools as they are now.
- */
-export type Rehearsal = {
-/**
- * Calls that were judged.
- */
-calls: number,
-/**
- * Calls that could not be judged: their server or tool is gone.
- */
-gone: number,
-/**
- * Calls whose arguments are not kept whole; a rule with conditions counts for them only if it denies.
- */
-incomplete: number,
-/**
- * Whether there were more calls than are looked at; then these are the newest.
- */
-cut: boolean,
-/**
- * By the rules that hold.
- */
-now: Tally,
-/**
- * By the draft.
- */
-draft: Tally,
-/**
- * Where the two differ, most calls first.
- */
-changes: Array<RehearsedChange>, };
-
-/**
- * Calls of one kind that the draft decides in another way.
- */
-export type RehearsedChange = {
-/**
- * The client.
- */
-client: ClientId,
-/**
- * The server.
- */
-server: ServerId,
-/**
- * What was used.
- */
-subject: Subject,
-/**
- * By the rules that hold.
- */
-now: Decision,
-/**
- * By the draft.
- */
-draft: Decision,
-/**
- * The draft's rule for the newest of them.
- */
-rule: Rule,
-/**
- * How many calls.
- */
-calls: number,
-/**
- * The newest of them.
- */
-last: CallId,
-/**
- * When that was.
- */
-at: Timestamp, };
+method: TokenEndpointAuthMethod | null, };
 
 /**
  * Where a remote server is and what is sent with each request to it (SRV-11).
@@ -2285,6 +2066,118 @@ mimeType: string | null,
  * Its size in bytes, where the server says so.
  */
 size: number | null, };
+
+/**
+ * What a part is.
+ */
+export type ResultContent = { "kind": "text",
+/**
+ * The text.
+ */
+text: TruncatedText,
+/**
+ * The resource that it is, where it is one.
+ */
+uri: string | null,
+/**
+ * Its media type, where it is said.
+ */
+mimeType: string | null, } | { "kind": "binary",
+/**
+ * Its media type.
+ */
+mimeType: string,
+/**
+ * Its bytes in base64 (RFC 4648); absent where there are too many to show.
+ */
+data: string | null,
+/**
+ * How many bytes it has.
+ */
+bytes: number,
+/**
+ * The resource that it is, where it is one.
+ */
+uri: string | null, } | { "kind": "link",
+/**
+ * Its URI.
+ */
+uri: string,
+/**
+ * Its title, else its name.
+ */
+title: string,
+/**
+ * Its media type.
+ */
+mimeType: string | null, } | { "kind": "other",
+/**
+ * As JSON text.
+ */
+json: TruncatedText, };
+
+/**
+ * One part of what a server gave.
+ */
+export type ResultPart = {
+/**
+ * `user` or `assistant`, for the messages of a prompt.
+ */
+role: string | null,
+/**
+ * What it is.
+ */
+content: ResultContent, };
+
+/**
+ * How a request for the user ended.
+ */
+export type ResultStatus = { "end": "ok" } | { "end": "tool_error" } | { "end": "error",
+/**
+ * Its code.
+ */
+code: number,
+/**
+ * Its message.
+ */
+message: string, };
+
+/**
+ * What a server gave, as it is shown. The whole of it is kept for a while and can be saved.
+ */
+export type ResultView = {
+/**
+ * By what `results.save` finds it.
+ */
+id: string,
+/**
+ * How the request ended.
+ */
+end: ResultStatus,
+/**
+ * Its parts, in their order.
+ */
+parts: Array<ResultPart>,
+/**
+ * `structuredContent` as JSON text, cut like a text.
+ */
+structured: TruncatedText | null,
+/**
+ * What does not fit the tool's `outputSchema`; such a result counts as failed here.
+ */
+unfit: string | null,
+/**
+ * `_meta` as JSON text, where there is one.
+ */
+meta: string | null,
+/**
+ * Bytes of the result.
+ */
+bytes: number,
+/**
+ * How long the server took, in milliseconds.
+ */
+tookMs: number, };
 
 /**
  * Writes a part of a shown result to the user's folder of downloads.
@@ -2351,7 +2244,7 @@ grant: GrantId, } | { "rule": "late_ticket",
 /**
  * The question that was answered.
  */
-ask: AskId, } | { "rule": "conditioned_grant",
+ask: ApprovalId, } | { "rule": "conditioned_grant",
 /**
  * Which grant.
  */
@@ -2367,11 +2260,11 @@ grant: GrantId, } | { "rule": "answered",
 /**
  * The question.
  */
-ask: AskId, } | { "rule": "unanswered",
+ask: ApprovalId, } | { "rule": "unanswered",
 /**
  * The question.
  */
-ask: AskId, } | { "rule": "by_user" } | { "rule": "default_ask" };
+ask: ApprovalId, } | { "rule": "by_user" } | { "rule": "default_ask" };
 
 /**
  * Who made a rule. It decides no call, only which rules another one may replace.
@@ -2385,7 +2278,7 @@ at: Timestamp, };
 /**
  * What an allow comes to for the tools that are known now.
  */
-export type RuleReach = {
+export type RuleCoverage = {
 /**
  * Tools that it is for.
  */
@@ -2402,6 +2295,11 @@ later: number,
  * Whether it waits for its first use: it is for one client, and bound to no program yet.
  */
 waitsForFirstUse: boolean, };
+
+/**
+ * What a rule does with a call.
+ */
+export type RuleEffect = "allow" | "deny";
 
 /**
  * A rule and its sentence in words.
@@ -2426,7 +2324,7 @@ lastUsed: Timestamp | null,
 /**
  * What it comes to; `None` for a deny, for a rule for one exact call, and for one that is suspended.
  */
-reach: RuleReach | null, };
+reach: RuleCoverage | null, };
 
 /**
  * A call that has begun and not ended.
@@ -2464,15 +2362,15 @@ progress: CallProgress | null, };
 /**
  * A server wants a model's answer. Without a client that can give one the user may write it.
  */
-export type SamplingAsk = {
+export type SamplingRequest = {
 /**
  * The server.
  */
-server: AskServer,
+server: ServerSummary,
 /**
  * Whose call it asks about, where that is certain.
  */
-client: AskClient | null,
+client: ClientSummary | null,
 /**
  * The system prompt, where it wants one.
  */
@@ -2489,25 +2387,54 @@ request: string, };
 /**
  * Where something was written.
  */
-export type Saved = {
+export type SavedFile = {
 /**
  * Its path.
  */
 path: string, };
 
 /**
- * Where a connection was seen from (PERM-9): what the operating system said of its other end when it was
- * made. Any program of the user can stand there, so it is shown and compared and never trusted.
+ * What a rule covers (PERM-4).
  */
-export type SeenFrom = {
+export type Scope = { "width": "call",
 /**
- * The program.
+ * Which one.
  */
-program: Program,
+hash: CallHash, } | { "width": "tool",
 /**
- * The programs that started it, nearest first.
+ * Name as the server gives it.
  */
-parents: Array<Program>, };
+tool: string, } | { "width": "reads" } | { "width": "writes" } | { "width": "everything" };
+
+/**
+ * A server wants more OAuth scopes.
+ */
+export type ScopeUpgradeRequest = {
+/**
+ * The server.
+ */
+server: ServerSummary,
+/**
+ * The scopes that are missing.
+ */
+scopes: Array<string>, };
+
+/**
+ * What only people see; editing it never reconnects and needs no confirmation.
+ */
+export type ServerAppearance = {
+/**
+ * One sentence on what the server is for.
+ */
+description: string | null,
+/**
+ * Name of one of the icons that are in the program; the usual one of its kind where absent.
+ */
+icon: string | null,
+/**
+ * Group that the card is shown in.
+ */
+group: string | null, };
 
 /**
  * The server that a rule is bound to; an edited or replaced server is another one (SRV-16).
@@ -2525,6 +2452,44 @@ generation: Generation,
  * Hash of what the server was. Empty in records of older versions, which no server matches.
  */
 identity: IdentityHash, };
+
+/**
+ * What a server offers beside its tools.
+ */
+export type ServerCatalog = {
+/**
+ * What it declared.
+ */
+declared: DeclaredCapabilities,
+/**
+ * Its instructions for the model.
+ */
+instructions: string | null,
+/**
+ * Its resources, in its order.
+ */
+resources: Array<ResourceView>,
+/**
+ * Its resource templates, in its order.
+ */
+templates: Array<TemplateView>,
+/**
+ * Its prompts, in its order.
+ */
+prompts: Array<PromptView>,
+/**
+ * URIs that the user watches.
+ */
+watched: Array<string>,
+/**
+ * Why its resources and templates are an error: only in strict mode, and when it did not declare
+ * them (SRV-13).
+ */
+resourcesProblem: UserError | null,
+/**
+ * Why its prompts are an error: only in strict mode, and when it did not declare them (SRV-13).
+ */
+promptsProblem: UserError | null, };
 
 /**
  * One configured upstream server (SRV-1, SRV-3, SRV-16).
@@ -2557,15 +2522,32 @@ autostart: boolean,
 /**
  * Everything that does not touch the connection.
  */
-look: Look,
+look: ServerAppearance,
 /**
  * How long things may take.
  */
-limits: Limits,
+limits: ServerLimits,
 /**
  * How the entry came to be; an unconfirmed one is offered no always-grants.
  */
-origin: Origin, };
+origin: ServerOrigin, };
+
+/**
+ * How many of each a server offers.
+ */
+export type ServerCounts = {
+/**
+ * Tools.
+ */
+tools: number,
+/**
+ * Resources.
+ */
+resources: number,
+/**
+ * Prompts.
+ */
+prompts: number, };
 
 /**
  * What a person (or a command) supplies to add or edit a server; the rest is Gatehouse's.
@@ -2590,11 +2572,11 @@ autostart: boolean,
 /**
  * What only people see.
  */
-look: Look,
+look: ServerAppearance,
 /**
  * How long things may take.
  */
-limits: Limits, };
+limits: ServerLimits, };
 
 /**
  * One configured upstream server. Immutable for the life of the entry: a rename keeps it, a
@@ -2624,42 +2606,48 @@ version: string,
 instructions: string | null, };
 
 /**
- * What a server offers beside its tools.
+ * What one server is held to: how long things may take (SRV-7, SRV-8), what it may be told and
+ * asked. Editing it never reconnects.
  */
-export type ServerOffer = {
+export type ServerLimits = {
 /**
- * What it declared.
+ * Connecting, in seconds.
  */
-declared: Declared,
+connectSecs: number,
 /**
- * Its instructions for the model.
+ * One tool call without progress. Progress resets it.
  */
-instructions: string | null,
+callSecs: number | null | "default",
 /**
- * Its resources, in its order.
+ * One tool call in all, whatever progress it makes.
  */
-resources: Array<ResourceView>,
+callCapSecs: number | null | "default",
 /**
- * Its resource templates, in its order.
+ * Time between health checks, in seconds; 0 switches them off.
  */
-templates: Array<TemplateView>,
+healthEverySecs: number,
 /**
- * Its prompts, in its order.
+ * How long a health check may take, in seconds.
  */
-prompts: Array<PromptView>,
+healthTimeoutSecs: number,
 /**
- * URIs that the user watches.
+ * Failed checks in a row after which the connection is given up.
  */
-watched: Array<string>,
+healthFailures: number,
 /**
- * Why its resources and templates are an error: only in strict mode, and when it did not declare
- * them (SRV-13).
+ * Whether a list that the server did not declare is an error instead of empty (SRV-13).
  */
-resourcesProblem: Problem | null,
+strict: boolean,
 /**
- * Why its prompts are an error: only in strict mode, and when it did not declare them (SRV-13).
+ * Absolute folders that the server is told of when it asks for roots and no client that can
+ * answer is calling it (SRV-15).
  */
-promptsProblem: Problem | null, };
+roots: Array<string>, };
+
+/**
+ * How an entry came to be.
+ */
+export type ServerOrigin = "user" | "import" | "link" | "project";
 
 /**
  * The user's answer to a request of a server.
@@ -2717,6 +2705,31 @@ attempts: number,
 nextRetry: Timestamp | null, };
 
 /**
+ * The server of a question.
+ */
+export type ServerSummary = {
+/**
+ * Which.
+ */
+id: ServerId,
+/**
+ * Its generation.
+ */
+generation: Generation,
+/**
+ * Its name.
+ */
+name: string,
+/**
+ * Its description.
+ */
+description: string | null,
+/**
+ * Name of its icon, one of those that are in the program.
+ */
+icon: string, };
+
+/**
  * One server as the UI and the command line see it.
  */
 export type ServerView = {
@@ -2735,11 +2748,11 @@ status: ServerStatus,
 /**
  * What it offers, counted.
  */
-counts: Counts,
+counts: ServerCounts,
 /**
  * What it declared on the present or last connection.
  */
-declared: Declared,
+declared: DeclaredCapabilities,
 /**
  * Whether the user trusts its read-only labels (PERM-2).
  */
@@ -3082,7 +3095,7 @@ export type SessionId = string;
  */
 export type Settings = {
 /**
- * Days that the audit is kept, [`AUDIT_DAYS_LEAST`] or more; for ever where absent.
+ * Days that the audit is kept, [`MIN_AUDIT_DAYS`] or more; for ever where absent.
  */
 auditDays: number | null,
 /**
@@ -3155,43 +3168,6 @@ toolNames: ToolNaming | null, };
 export type SettingsShow = Record<symbol, never>;
 
 /**
- * What a server gave, as it is shown. The whole of it is kept for a while and can be saved.
- */
-export type Shown = {
-/**
- * By what `results.save` finds it.
- */
-id: string,
-/**
- * How the request ended.
- */
-end: ShownEnd,
-/**
- * Its parts, in their order.
- */
-parts: Array<ShownPart>,
-/**
- * `structuredContent` as JSON text, cut like a text.
- */
-structured: CutText | null,
-/**
- * What does not fit the tool's `outputSchema`; such a result counts as failed here.
- */
-unfit: string | null,
-/**
- * `_meta` as JSON text, where there is one.
- */
-meta: string | null,
-/**
- * Bytes of the result.
- */
-bytes: number,
-/**
- * How long the server took, in milliseconds.
- */
-tookMs: number, };
-
-/**
  * One argument as the prompt shows it: the whole value, never cut.
  */
 export type ShownArgument = {
@@ -3213,90 +3189,6 @@ masked: boolean,
 extra: boolean, };
 
 /**
- * What a part is.
- */
-export type ShownContent = { "kind": "text",
-/**
- * The text.
- */
-text: CutText,
-/**
- * The resource that it is, where it is one.
- */
-uri: string | null,
-/**
- * Its media type, where it is said.
- */
-mimeType: string | null, } | { "kind": "binary",
-/**
- * Its media type.
- */
-mimeType: string,
-/**
- * Its bytes in base64 (RFC 4648); absent where there are too many to show.
- */
-data: string | null,
-/**
- * How many bytes it has.
- */
-bytes: number,
-/**
- * The resource that it is, where it is one.
- */
-uri: string | null, } | { "kind": "link",
-/**
- * Its URI.
- */
-uri: string,
-/**
- * Its title, else its name.
- */
-title: string,
-/**
- * Its media type.
- */
-mimeType: string | null, } | { "kind": "other",
-/**
- * As JSON text.
- */
-json: CutText, };
-
-/**
- * How a request for the user ended.
- */
-export type ShownEnd = { "end": "ok" } | { "end": "tool_error" } | { "end": "error",
-/**
- * Its code.
- */
-code: number,
-/**
- * Its message.
- */
-message: string, };
-
-/**
- * One part of what a server gave.
- */
-export type ShownPart = {
-/**
- * `user` or `assistant`, for the messages of a prompt.
- */
-role: string | null,
-/**
- * What it is.
- */
-content: ShownContent, };
-
-/**
- * A sign-in that began.
- */
-export type SignInBegun = {
-/**
- * The address that the user has to visit; `None` when no browser is needed and all is done.
- */
-address: string | null, };
-
-/**
  * Endpoints as the user knows them.
  */
 export type SignInEndpoints = {
@@ -3312,6 +3204,31 @@ token: string,
  * Revocation endpoint (RFC 7009).
  */
 revoke: string | null, };
+
+/**
+ * Who signs in, and with what.
+ */
+export type SignInMethod = { "with": "browser" } | { "with": "client_secret" } | { "with": "client_key",
+/**
+ * Private key in PEM, as `${secret:NAME}`.
+ */
+key: string,
+/**
+ * `RS256`, `ES256` and their like.
+ */
+algorithm: string, } | { "with": "enterprise",
+/**
+ * Issuer of the identity provider.
+ */
+issuer: string,
+/**
+ * `client_id` at the identity provider.
+ */
+client: string,
+/**
+ * `client_secret` there, as `${secret:NAME}`.
+ */
+secret: string | null, };
 
 /**
  * What happened to the sign-in of a server.
@@ -3346,7 +3263,16 @@ endpoints: SignInEndpoints | null,
 /**
  * Who signs in.
  */
-with: SignInWith, };
+with: SignInMethod, };
+
+/**
+ * A sign-in that began.
+ */
+export type SignInStart = {
+/**
+ * The address that the user has to visit; `None` when no browser is needed and all is done.
+ */
+address: string | null, };
 
 /**
  * The sign-in of one server as it stands.
@@ -3355,7 +3281,7 @@ export type SignInState = { "is": "out",
 /**
  * Why the last attempt came to nothing, if there was one.
  */
-problem: Problem | null, } | { "is": "waiting",
+problem: UserError | null, } | { "is": "waiting",
 /**
  * Host of the authorization server, for the user to compare.
  */
@@ -3386,38 +3312,87 @@ expires: Timestamp | null,
 renews: boolean, };
 
 /**
- * Who signs in, and with what.
- */
-export type SignInWith = { "with": "browser" } | { "with": "client_secret" } | { "with": "client_key",
-/**
- * Private key in PEM, as `${secret:NAME}`.
- */
-key: string,
-/**
- * `RS256`, `ES256` and their like.
- */
-algorithm: string, } | { "with": "enterprise",
-/**
- * Issuer of the identity provider.
- */
-issuer: string,
-/**
- * `client_id` at the identity provider.
- */
-client: string,
-/**
- * `client_secret` there, as `${secret:NAME}`.
- */
-secret: string | null, };
-
-/**
  * What came of a sign-out.
  */
-export type SignedOut = {
+export type SignOutResult = {
 /**
  * Whether the authorization server took the tokens back too.
  */
 revoked: boolean, };
+
+/**
+ * Calls of one kind that the draft decides in another way.
+ */
+export type SimulatedChange = {
+/**
+ * The client.
+ */
+client: ClientId,
+/**
+ * The server.
+ */
+server: ServerId,
+/**
+ * What was used.
+ */
+subject: Subject,
+/**
+ * By the rules that hold.
+ */
+now: Decision,
+/**
+ * By the draft.
+ */
+draft: Decision,
+/**
+ * The draft's rule for the newest of them.
+ */
+rule: Rule,
+/**
+ * How many calls.
+ */
+calls: number,
+/**
+ * The newest of them.
+ */
+last: CallId,
+/**
+ * When that was.
+ */
+at: Timestamp, };
+
+/**
+ * What a rehearsal found. Calls are judged as if they came now, with the tools as they are now.
+ */
+export type SimulationReport = {
+/**
+ * Calls that were judged.
+ */
+calls: number,
+/**
+ * Calls that could not be judged: their server or tool is gone.
+ */
+gone: number,
+/**
+ * Calls whose arguments are not kept whole; a rule with conditions counts for them only if it denies.
+ */
+incomplete: number,
+/**
+ * Whether there were more calls than are looked at; then these are the newest.
+ */
+cut: boolean,
+/**
+ * By the rules that hold.
+ */
+now: DecisionCounts,
+/**
+ * By the draft.
+ */
+draft: DecisionCounts,
+/**
+ * Where the two differ, most calls first.
+ */
+changes: Array<SimulatedChange>, };
 
 /**
  * What runs, what waits, what is wrong.
@@ -3496,25 +3471,12 @@ lastEvent: number,
 /**
  * What is wrong, in words.
  */
-problems: Array<Problem>, };
+problems: Array<UserError>, };
 
 /**
  * What connects the standard streams of a server's process to Gatehouse.
  */
 export type StdioStreams = "sockets" | "pipes";
-
-/**
- * A server wants more OAuth scopes.
- */
-export type StepUpAsk = {
-/**
- * The server.
- */
-server: AskServer,
-/**
- * The scopes that are missing.
- */
-scopes: Array<string>, };
 
 /**
  * What a call is about (PERM-18).
@@ -3538,21 +3500,21 @@ name: string, } | { "kind": "completion",
 reference: string, };
 
 /**
- * How many calls come to which decision.
+ * An answer to one question; refused when the hash is not that of the question as it stands.
  */
-export type Tally = {
+export type SubmittedAnswer = {
 /**
- * They would run.
+ * Which question.
  */
-allowed: number,
+id: ApprovalId,
 /**
- * The user would be asked.
+ * For calls: the hash that was shown.
  */
-asked: number,
+hash: CallHash | null,
 /**
- * They would be refused.
+ * The answer.
  */
-denied: number, };
+answer: ApprovalAnswer, };
 
 /**
  * A resource template (RFC 6570).
@@ -3629,7 +3591,7 @@ export type Timestamp = number;
 /**
  * `token_endpoint_auth_method`
  */
-export type TokenMethod = "client_secret_basic" | "client_secret_post" | "none";
+export type TokenEndpointAuthMethod = "client_secret_basic" | "client_secret_post" | "none";
 
 /**
  * How clients see the names of tools and prompts (TOOL-2).
@@ -3697,7 +3659,7 @@ inputSchema: string,
 /**
  * Access class with its reason.
  */
-class: Classified,
+class: AccessClassification,
 /**
  * What happens with calls of it, whoever makes them.
  */
@@ -3779,6 +3741,57 @@ streams: StdioStreams, } | { "type": "auto" } & Remote | { "type": "http" } & Re
 builtin: Builtin, };
 
 /**
+ * A text that may be only the beginning of one.
+ */
+export type TruncatedText = {
+/**
+ * The text, or its beginning.
+ */
+text: string,
+/**
+ * Bytes of the whole, where this is only the beginning.
+ */
+wholeBytes: number | null, };
+
+/**
+ * Tools that each setting is meant for and that still ask: they came later, or changed.
+ */
+export type UncoveredToolCounts = {
+/**
+ * Of all reads.
+ */
+reads: number,
+/**
+ * Of all writes.
+ */
+writes: number,
+/**
+ * Of everything.
+ */
+all: number, };
+
+/**
+ * One error in words.
+ */
+export type UserError = {
+/**
+ * What to switch on.
+ */
+code: ErrorCode,
+/**
+ * What happened: one sentence.
+ */
+what: string,
+/**
+ * Why: one sentence.
+ */
+why: string | null,
+/**
+ * What to do: one sentence.
+ */
+todo: string | null, };
+
+/**
  * Decision with the rule that made it (PERM-6).
  */
 export type Verdict = {
@@ -3819,16 +3832,3 @@ what: Message,
  * The program that it will be bound to.
  */
 program: string, };
-
-/**
- * What a rule covers (PERM-4).
- */
-export type Width = { "width": "call",
-/**
- * Which one.
- */
-hash: CallHash, } | { "width": "tool",
-/**
- * Name as the server gives it.
- */
-tool: string, } | { "width": "reads" } | { "width": "writes" } | { "width": "everything" };

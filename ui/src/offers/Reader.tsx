@@ -5,14 +5,14 @@ import { useEffect, useState } from "react";
 import { useCore } from "../core/CoreProvider";
 import { useAction } from "../core/useAction";
 import { useReading } from "../core/useReading";
-import type { ServerOffer } from "../gen/types";
+import type { ServerCatalog } from "../gen/types";
 import { useMessages, useTimes } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
 import { ShownResult } from "../results/ShownResult";
 import { useShown } from "../results/useShown";
 
-type Props = { server: string; uri: string; offer: ServerOffer; disabled?: boolean };
+type Props = { server: string; uri: string; offer: ServerCatalog; disabled?: boolean };
 
 /** Reads one resource, watches it where the server can tell of changes, and reads it again then. */
 export function Reader({ server, uri, offer, disabled = false }: Props) {

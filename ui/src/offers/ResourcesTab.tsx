@@ -4,7 +4,7 @@ import { IconFiles } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useReading } from "../core/useReading";
-import type { ResourceView, ServerOffer, TemplateView } from "../gen/types";
+import type { ResourceView, ServerCatalog, TemplateView } from "../gen/types";
 import { useMessages, useSizes } from "../messages";
 import { Copy } from "../parts/Copy";
 import { Empty } from "../parts/Empty";
@@ -58,7 +58,7 @@ export function ResourcesTab({ server }: { server: string }) {
   );
 }
 
-type OneProps = { server: string; offer: ServerOffer };
+type OneProps = { server: string; offer: ServerCatalog };
 
 function Resource({ resource: { uri, title, description, mimeType, size: bytes }, ...one }: OneProps & { resource: ResourceView }) {
   const t = useMessages();

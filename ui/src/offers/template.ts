@@ -1,6 +1,6 @@
 // Resource templates (RFC 6570). Pure.
 
-import type { ServerOffer } from "../gen/types";
+import type { ServerCatalog } from "../gen/types";
 
 type Operator = { first: string; between: string; named: boolean; ifEmpty: string; reserved: boolean };
 
@@ -45,7 +45,7 @@ function encoded(text: string, reserved: boolean): string {
 }
 
 /** Whether an address is one that the server offers, listed or by a template. */
-export function isOffered({ resources, templates }: Pick<ServerOffer, "resources" | "templates">, uri: string): boolean {
+export function isOffered({ resources, templates }: Pick<ServerCatalog, "resources" | "templates">, uri: string): boolean {
   if (resources.some((one) => one.uri === uri)) return true;
   return templates.some(({ uriTemplate }) => matches(uriTemplate, uri));
 }

@@ -2,11 +2,11 @@ import { Alert, Stack } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 import { ProblemText } from "./ProblemText";
 
 /** One error in words: what happened, why, what to do. */
-export function ProblemAlert({ problem, children }: { problem: Problem; children?: ReactNode }) {
+export function ProblemAlert({ problem, children }: { problem: UserError; children?: ReactNode }) {
   return (
     <Alert color="red" title={problem.what} role="alert" icon={<IconAlertTriangle size={18} aria-hidden />}>
       <Stack gap="xs" align="flex-start">

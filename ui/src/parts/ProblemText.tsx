@@ -1,9 +1,9 @@
 import { Stack, Text } from "@mantine/core";
 
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 
 /** Why it happened and what to do; what happened is the title above. */
-export function ProblemText({ problem }: { problem: Problem }) {
+export function ProblemText({ problem }: { problem: UserError }) {
   return (
     <Stack gap={4}>
       {problem.why && <Text size="sm">{problem.why}</Text>}

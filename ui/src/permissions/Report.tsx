@@ -5,7 +5,7 @@ import { useId, useState, type ReactNode } from "react";
 import { ruleWords, subjectName } from "../activity/words";
 import { useNames } from "../core/useNames";
 import { useReading } from "../core/useReading";
-import type { PolicyRehearse, Rehearsal, RehearsedChange } from "../gen/types";
+import type { PolicyRehearse, SimulationReport, SimulatedChange } from "../gen/types";
 import { useMessages, useTimes } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
@@ -44,7 +44,7 @@ const kinds = ["allowed", "asked", "denied"] as const;
 const icons = { allowed: IconCheck, asked: IconQuestionMark, denied: IconX };
 
 /** The numbers, with a bar for each. */
-function Tallies({ calls, now, draft }: Rehearsal) {
+function Tallies({ calls, now, draft }: SimulationReport) {
   const t = useMessages();
   return (
     <table className="tallies">
@@ -79,7 +79,7 @@ function Tallies({ calls, now, draft }: Rehearsal) {
   );
 }
 
-function Changes({ changes }: { changes: readonly RehearsedChange[] }) {
+function Changes({ changes }: { changes: readonly SimulatedChange[] }) {
   const t = useMessages();
   const { ago, full } = useTimes();
   const names = useNames();

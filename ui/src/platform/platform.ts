@@ -1,5 +1,5 @@
 import type { Commands } from "../gen/commands";
-import type { ApprovalsReveal, AskAnswer, AskId, Envelope, PendingAsk, RevealedArgument } from "../gen/types";
+import type { ApprovalsReveal, SubmittedAnswer, ApprovalId, EventEnvelope, PendingApproval, RevealedArgument } from "../gen/types";
 
 export type Theme = "system" | "light" | "dark";
 export type PreferredLanguage = "system" | "en" | "zh-CN";
@@ -40,7 +40,7 @@ export type Platform = {
   /** Runs a command of the core. */
   command<Name extends keyof Commands>(name: Name, args: Commands[Name]["args"]): Promise<Commands[Name]["reply"]>;
   /** Hears every event from now on; `null` says that some were missed and all has to be read again. */
-  events(heard: (envelope: Envelope | null) => void): Stop;
+  events(heard: (envelope: EventEnvelope | null) => void): Stop;
   signals(heard: (signal: MainSignal) => void): Stop;
   /** Starts the core once more if it could not be started. */
   startAgain(): Promise<void>;
@@ -68,8 +68,8 @@ export type Platform = {
 /** All that the prompt window may do. */
 export type PromptPlatform = {
   /** The questions that wait; those that are known come without their arguments. */
-  pending(known: AskId[]): Promise<PendingAsk[]>;
-  answer(answers: AskAnswer[]): Promise<void>;
+  pending(known: ApprovalId[]): Promise<PendingApproval[]>;
+  answer(answers: SubmittedAnswer[]): Promise<void>;
   /** One argument of a waiting call without its mask. */
   reveal(which: ApprovalsReveal): Promise<RevealedArgument>;
   signals(heard: (signal: PromptSignal) => void): Stop;

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useReading } from "../core/useReading";
-import type { ShownContent, ShownPart } from "../gen/types";
+import type { ResultContent, ResultPart } from "../gen/types";
 import { useMessages, useSizes } from "../messages";
 import { isOffered } from "../offers/template";
 import { ProblemAlert } from "../parts/ProblemAlert";
@@ -15,7 +15,7 @@ import { TextPart } from "./TextPart";
 import { useSave } from "./useSave";
 import { useShown } from "./useShown";
 
-type Props = { part: ShownPart; at: number; result: string; server: string };
+type Props = { part: ResultPart; at: number; result: string; server: string };
 
 /** One part of what a server gave, whatever it is. */
 export function Part({ part: { role, content }, at, result, server }: Props) {
@@ -33,9 +33,9 @@ export function Part({ part: { role, content }, at, result, server }: Props) {
 }
 
 type ContentProps<Content> = { content: Content; onSave: () => void };
-type Of<Kind extends ShownContent["kind"]> = Extract<ShownContent, { kind: Kind }>;
+type Of<Kind extends ResultContent["kind"]> = Extract<ResultContent, { kind: Kind }>;
 
-function Content({ content, server, onSave }: ContentProps<ShownContent> & { server: string }) {
+function Content({ content, server, onSave }: ContentProps<ResultContent> & { server: string }) {
   switch (content.kind) {
     case "text":
       return (

@@ -5,14 +5,14 @@ import { IconAlertCircle, IconAlertTriangle, IconCircleCheck, IconDeviceFloppy }
 import { useId } from "react";
 
 import { tookWords } from "../activity/words";
-import type { Shown, ShownEnd } from "../gen/types";
+import type { ResultView, ResultStatus } from "../gen/types";
 import { useMessages, useSizes, type Translate } from "../messages";
 import { Part } from "./Part";
 import { TextPart } from "./TextPart";
 import { useSave } from "./useSave";
 
 /** What a server gave, part by part. `server` is who is asked where a part is a link to more. */
-export function ShownResult({ shown, server }: { shown: Shown; server: string }) {
+export function ShownResult({ shown, server }: { shown: ResultView; server: string }) {
   const t = useMessages();
   const size = useSizes();
   const save = useSave(shown.id);
@@ -67,7 +67,7 @@ export function ShownResult({ shown, server }: { shown: Shown; server: string })
   );
 }
 
-function endWords(t: Translate, end: ShownEnd, unfit: string | null): string {
+function endWords(t: Translate, end: ResultStatus, unfit: string | null): string {
   switch (end.end) {
     case "ok":
       return t(unfit === null ? "result.ok" : "result.unfit");

@@ -1,12 +1,12 @@
 import { Button } from "@mantine/core";
 
-import type { CutText } from "../gen/types";
+import type { TruncatedText } from "../gen/types";
 import { useMessages, useSizes } from "../messages";
 import { Copy } from "../parts/Copy";
 import { bytesOf, pretty } from "./text";
 
 /** A text; where it is only the beginning of one, it says so and the whole can be saved. */
-export function TextPart({ text: { text, wholeBytes }, json, onSave }: { text: CutText; json: boolean; onSave: () => void }) {
+export function TextPart({ text: { text, wholeBytes }, json, onSave }: { text: TruncatedText; json: boolean; onSave: () => void }) {
   const t = useMessages();
   const size = useSizes();
   const whole = wholeBytes === null;

@@ -1,9 +1,9 @@
 import { useCallback, useRef, useState } from "react";
 
-import type { Problem, Shown } from "../gen/types";
+import type { UserError, ResultView } from "../gen/types";
 import { asProblem } from "../platform";
 
-type State = { shown: Shown | null; problem: Problem | null; busy: boolean };
+type State = { shown: ResultView | null; problem: UserError | null; busy: boolean };
 
 const nothing: State = { shown: null, problem: null, busy: false };
 
@@ -11,7 +11,7 @@ const nothing: State = { shown: null, problem: null, busy: false };
 export function useShown() {
   const [state, setState] = useState(nothing);
   const round = useRef(0);
-  const run = useCallback(async (request: Promise<Shown>): Promise<Shown | null> => {
+  const run = useCallback(async (request: Promise<ResultView>): Promise<ResultView | null> => {
     const mine = ++round.current;
     setState((before) => ({ ...before, problem: null, busy: true }));
     try {

@@ -2,7 +2,7 @@ import { Button, Group, Loader, Stack } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 import { useMessages } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { asProblem } from "../platform";
@@ -23,7 +23,7 @@ export function AddForm({ taken, onClose }: Props) {
   /** How often something was wanted of a form with faults. */
   const [tried, setTried] = useState(0);
   const [trust, setTrust] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   const { test, run, forget } = useTest();
   const add = useAction("servers.add");
   const fields = useRef<HTMLFormElement>(null);

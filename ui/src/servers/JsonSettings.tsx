@@ -2,7 +2,7 @@ import { Button, Group, Stack } from "@mantine/core";
 import { useMemo, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import type { Problem, ServerConfig, ServerDraft } from "../gen/types";
+import type { UserError, ServerConfig, ServerDraft } from "../gen/types";
 import { useMessages } from "../messages";
 import JsonEditor from "../parts/JsonEditor";
 import { ProblemAlert } from "../parts/ProblemAlert";
@@ -18,7 +18,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   const [edited, setEdited] = useState<string | null>(null);
   /** How often the text was put back to what is kept. */
   const [round, setRound] = useState(0);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   const edit = useAction("servers.edit");
   const text = edited ?? kept;
   const read = useMemo(() => readEntry(text, taken, config), [text, taken, config]);

@@ -2,7 +2,7 @@ import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 import { useMessages } from "../messages";
 import { Copy } from "../parts/Copy";
 import { ProblemAlert } from "../parts/ProblemAlert";
@@ -30,7 +30,7 @@ function Field({ server, address, onClose }: Omit<Props, "opened">) {
   const t = useMessages();
   const paste = useAction("servers.pasteAddress");
   const [pasted, setPasted] = useState("");
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   const wanted = pasted.trim();
   const send = () => {
     setProblem(null);

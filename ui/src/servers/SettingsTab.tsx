@@ -4,7 +4,7 @@ import { lazy, Suspense, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useReading } from "../core/useReading";
-import type { Problem, ServerConfig } from "../gen/types";
+import type { UserError, ServerConfig } from "../gen/types";
 import { useMessages } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Waiting } from "../parts/Waiting";
@@ -71,7 +71,7 @@ function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormPr
     change(form);
     onEdited(form !== null);
   };
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   const edit = useAction("servers.edit");
   const fields = useRef<HTMLFormElement>(null);
   const form = edited ?? fromConfig(config);

@@ -3,7 +3,7 @@ import { IconAlertCircle, IconCircleDashed } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { clock } from "../ask/words";
-import type { Problem, ServerView, SignInState } from "../gen/types";
+import type { UserError, ServerView, SignInState } from "../gen/types";
 import { useMessages } from "../messages";
 import { useNow } from "../parts/useNow";
 import { useTakeFocus } from "../parts/useTakeFocus";
@@ -25,7 +25,7 @@ export function SignIn({ view, acts }: Props) {
 }
 
 /** Why the last attempt came to nothing, as quiet as the rest of a card. */
-function CameToNothing({ problem: { what, why, todo } }: { problem: Problem }) {
+function CameToNothing({ problem: { what, why, todo } }: { problem: UserError }) {
   return (
     <div className="sign-in" role="alert">
       <p className="status status-bad">

@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useReading } from "../core/useReading";
-import type { Effect, Grant, GrantChoice, ToolView } from "../gen/types";
+import type { RuleEffect, Grant, GrantChoice, ToolView } from "../gen/types";
 import { useMessages } from "../messages";
 import { ruleOf } from "./rules";
 
@@ -20,7 +20,7 @@ export function ToolRule({ tool: { server, name, permission }, wider }: { tool: 
   const choice: GrantChoice = { lifetime: "always", width: "tool", everyClient: true, conditions: [] };
   const order = { server, tool: name, client: null, choice };
 
-  const takeBack = async (...effects: Effect[]) => {
+  const takeBack = async (...effects: RuleEffect[]) => {
     const own = permission.ownRules.map((id) => ruleOf(policy, id)?.rule).filter((rule) => rule !== undefined);
     for (const { effect, id } of own.filter((rule) => effects.includes(rule.effect))) {
       if (!(await (effect === "allow" ? revoke : unblock).run({ rule: id }))) return;

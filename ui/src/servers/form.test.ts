@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { Builtin, Limits, Transport } from "../gen/types";
+import type { Builtin, ServerLimits, Transport } from "../gen/types";
 import { emptyForm, faults, fromConfig, toDraft, usualLimits, type Form } from "./form";
 import { usualSignIn } from "./signInForm";
 import { joinCommand, splitCommand } from "./words";
@@ -103,7 +103,7 @@ describe("the form", () => {
     expect(toDraft(fromConfig(config), config).draft.transport).toEqual(config.transport);
   });
 
-  it.each<Limits>([
+  it.each<ServerLimits>([
     usualLimits,
     { connectSecs: 5, callSecs: null, callCapSecs: "default", healthEverySecs: 0, healthTimeoutSecs: 2, healthFailures: 9, strict: true, roots: ["/a", "/b c"] },
   ])("keeps what the server is held to: %j", (limits) => {

@@ -1,6 +1,6 @@
 // What the form of a server holds, and what it makes of that.
 
-import type { Builtin, FieldSecret, HeaderProgram, Limits, ServerConfig, ServerDraft, Transport } from "../gen/types";
+import type { Builtin, FieldSecret, HeaderProgram, ServerLimits, ServerConfig, ServerDraft, Transport } from "../gen/types";
 import type { MessageKey } from "../messages";
 import {
   emptySignIn,
@@ -55,7 +55,7 @@ export const least: Record<AmountName, number> = {
 };
 
 /** What holds where nobody said otherwise. */
-export const usualLimits: Limits = {
+export const usualLimits: ServerLimits = {
   connectSecs: 30,
   callSecs: "default",
   callCapSecs: "default",
@@ -212,7 +212,7 @@ export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft
   return { draft, secrets };
 }
 
-function limits(form: LimitsForm): Limits {
+function limits(form: LimitsForm): ServerLimits {
   return {
     connectSecs: Number(form.connectSecs),
     callSecs: callLimit(form.callSecs),
@@ -225,11 +225,11 @@ function limits(form: LimitsForm): Limits {
   };
 }
 
-function limitsForm(limits: Limits): LimitsForm {
+function limitsForm(limits: ServerLimits): LimitsForm {
   return { ...limits, callSecs: limits.callSecs ?? "none", callCapSecs: limits.callCapSecs ?? "none", roots: limits.roots.join("\n") };
 }
 
-function callLimit(value: Amount): Limits["callSecs"] {
+function callLimit(value: Amount): ServerLimits["callSecs"] {
   if (value === "default") return "default";
   return value === "none" ? null : Number(value);
 }

@@ -5,13 +5,13 @@
 import type {
   Builtin,
   HeaderProgram,
-  Limits,
+  ServerLimits,
   RegisteredClient,
   ServerConfig,
   ServerDraft,
   SignInEndpoints,
   SignInSettings,
-  SignInWith,
+  SignInMethod,
   StdioStreams,
   Transport,
 } from "../gen/types";
@@ -31,7 +31,7 @@ export function entryText({ name, transport, enabled, autostart, look, limits }:
   for (const key of ["description", "icon", "group"] as const) {
     if (look[key] !== null) entry[key] = look[key];
   }
-  const held = (Object.keys(usualLimits) as (keyof Limits)[]).filter((key) => JSON.stringify(limits[key]) !== JSON.stringify(usualLimits[key]));
+  const held = (Object.keys(usualLimits) as (keyof ServerLimits)[]).filter((key) => JSON.stringify(limits[key]) !== JSON.stringify(usualLimits[key]));
   if (held.length > 0) entry.limits = Object.fromEntries(held.map((key) => [key, limits[key]]));
   return JSON.stringify({ [name]: entry }, null, 2);
 }
@@ -218,7 +218,7 @@ function endpointsOf(reader: Reader, entry: Json, pointer: string): SignInEndpoi
   };
 }
 
-function withOf(reader: Reader, entry: Json, pointer: string): SignInWith {
+function withOf(reader: Reader, entry: Json, pointer: string): SignInMethod {
   const usual = usualSignIn.with;
   const given = part(reader, entry, pointer, "with");
   if (given === null) return usual;
@@ -273,7 +273,7 @@ function streamsOf(reader: Reader, entry: Json, pointer: string): StdioStreams {
   return known ?? "sockets";
 }
 
-function limitsOf(reader: Reader, entry: Json, pointer: string): Limits {
+function limitsOf(reader: Reader, entry: Json, pointer: string): ServerLimits {
   const given = entry.limits;
   if (given === undefined) return usualLimits;
   const at = `${pointer}/limits`;
@@ -290,7 +290,7 @@ function limitsOf(reader: Reader, entry: Json, pointer: string): Limits {
     reader.say(`${at}/${name}`, isCallAmount(name) ? "json.callLimit" : "json.number");
     return 0;
   };
-  const amount = Object.fromEntries(amounts.map((name) => [name, read(name)])) as Pick<Limits, AmountName>;
+  const amount = Object.fromEntries(amounts.map((name) => [name, read(name)])) as Pick<ServerLimits, AmountName>;
   return { ...amount, strict: reader.flag(given, at, "strict", false), roots: reader.list(given, at, "roots") };
 }
 

@@ -1,6 +1,6 @@
 // How a server is signed in to, as the form holds it, and what it makes of that. Pure.
 
-import type { FieldSecret, RegisteredClient, SignInEndpoints, SignInSettings, SignInWith, TokenMethod } from "../gen/types";
+import type { FieldSecret, RegisteredClient, SignInEndpoints, SignInSettings, SignInMethod, TokenEndpointAuthMethod } from "../gen/types";
 import type { MessageKey } from "../messages";
 
 /** A field for a secret. */
@@ -15,14 +15,14 @@ export type SignInForm = {
   id: string;
   secret: SecretForm;
   /** Empty: it is found out. */
-  method: TokenMethod | "";
+  method: TokenEndpointAuthMethod | "";
   /** In words. */
   scopes: string;
   redirect: string;
   authorize: string;
   token: string;
   revoke: string;
-  with: SignInWith["with"];
+  with: SignInMethod["with"];
   key: SecretForm;
   algorithm: string;
   issuer: string;
@@ -60,8 +60,8 @@ export const emptySignIn: SignInForm = {
   companySecret: noSecret,
 };
 
-export const tokenMethods: readonly TokenMethod[] = ["client_secret_basic", "client_secret_post", "none"];
-export const signInWays: readonly SignInWith["with"][] = ["browser", "client_secret", "client_key", "enterprise"];
+export const tokenMethods: readonly TokenEndpointAuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
+export const signInWays: readonly SignInMethod["with"][] = ["browser", "client_secret", "client_key", "enterprise"];
 
 /** The names that secrets are kept by. */
 type SecretName = "secret" | "key" | "companySecret";
@@ -124,7 +124,7 @@ function endpointsOf({ authorize, token, revoke }: SignInForm): SignInEndpoints 
   return { authorize: authorize.trim(), token: token.trim(), revoke: optional(revoke) };
 }
 
-function withOf(form: SignInForm): SignInWith {
+function withOf(form: SignInForm): SignInMethod {
   switch (form.with) {
     case "browser":
     case "client_secret":

@@ -2,7 +2,7 @@ import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 
 import { showProblem, useAction } from "../core/useAction";
-import type { Problem, ServerView } from "../gen/types";
+import type { UserError, ServerView } from "../gen/types";
 import { useMessages } from "../messages";
 import { asProblem } from "../platform";
 import { hostOf } from "./status";
@@ -19,7 +19,7 @@ export type SignInActs = {
   /** Where the user signs in, if it was begun here. */
   address: string | null;
   /** Why the last attempt came to nothing. */
-  problem: Problem | null;
+  problem: UserError | null;
 };
 
 /** What can be done with the sign-in of a server. */
@@ -31,7 +31,7 @@ export function useSignIn({ config: { id, name }, status, signIn }: ServerView):
   const [touched, setTouched] = useState(false);
   const [address, setAddress] = useState<string | null>(null);
   /** An attempt that did not even begin. */
-  const [refused, setRefused] = useState<Problem | null>(null);
+  const [refused, setRefused] = useState<UserError | null>(null);
   // What is said of an attempt goes with the next one, wherever that was begun.
   if (refused !== null && signIn?.is !== "out") setRefused(null);
   const known = signIn?.is === "out" ? (signIn.problem ?? refused) : null;

@@ -1,10 +1,10 @@
 import { useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import type { FieldSecret, Problem, ServerDraft, TestReport } from "../gen/types";
+import type { FieldSecret, UserError, ServerDraft, TestReport } from "../gen/types";
 import { asProblem } from "../platform";
 
-export type Test = { running: boolean; report: TestReport | null; problem: Problem | null };
+export type Test = { running: boolean; report: TestReport | null; problem: UserError | null };
 
 const nothing: Test = { running: false, report: null, problem: null };
 

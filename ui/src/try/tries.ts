@@ -1,9 +1,9 @@
 // What was tried on this visit. Pure.
 
-import type { Problem, Shown } from "../gen/types";
+import type { UserError, ResultView } from "../gen/types";
 
 /** One call of a tool by the user. */
-export type Try = { id: string; tool: string; args: string; at: number; end: { shown: Shown } | { problem: Problem } | "stopped" | "running" };
+export type Try = { id: string; tool: string; args: string; at: number; end: { shown: ResultView } | { problem: UserError } | "stopped" | "running" };
 
 /** So many are kept of each tool. */
 const KEPT = 20;

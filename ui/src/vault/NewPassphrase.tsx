@@ -1,7 +1,7 @@
 import { Button, Group, PasswordInput, Stack } from "@mantine/core";
 import { useRef, useState, type ReactNode } from "react";
 
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 import { useMessages } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { asProblem } from "../platform";
@@ -23,7 +23,7 @@ export function NewPassphrase({ children, ok, onOk, onClose }: Props) {
   const second: Field = useRef<HTMLInputElement>(null);
   const [fault, setFault] = useState<Fault | null>(null);
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   const send = async () => {
     const wrong = faultOf(first.current?.value ?? "", second.current?.value ?? "");
     setFault(wrong);

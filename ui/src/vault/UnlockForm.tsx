@@ -2,7 +2,7 @@ import { Button, Group, PasswordInput, Stack } from "@mantine/core";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import type { Problem } from "../gen/types";
+import type { UserError } from "../gen/types";
 import { useMessages } from "../messages";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { asProblem, type VaultFault } from "../platform";
@@ -24,7 +24,7 @@ export function UnlockForm({ onOpened, onFault, children }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const [busy, setBusy] = useState(false);
   const [wrong, setWrong] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const [problem, setProblem] = useState<UserError | null>(null);
   // Without the keyboard while it is looked at: the field takes it back with what was wrong.
   useEffect(() => {
     if (!busy) field.current?.focus();

@@ -31,11 +31,11 @@ pub(crate) fn all(root: &Path) -> Result<Vec<TextFile>> {
     Ok(paths.into_iter().filter_map(read).collect())
 }
 
-pub(crate) fn faults(files: &[TextFile]) -> Vec<String> {
-    files.iter().filter_map(fault).collect()
+pub(crate) fn violations(files: &[TextFile]) -> Vec<String> {
+    files.iter().filter_map(violation).collect()
 }
 
-fn fault(file: &TextFile) -> Option<String> {
+fn violation(file: &TextFile) -> Option<String> {
     let TextFile { path, text } = file;
     let extension = path.rsplit('.').next().unwrap_or_default();
     let written = matches!(extension, "rs" | "ts" | "tsx" | "mjs" | "js" | "py" | "css");
@@ -62,19 +62,19 @@ fn fault(file: &TextFile) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn fault_of(path: &str, text: &str) -> Option<String> {
-        fault(&TextFile { path: path.to_owned(), text: text.to_owned() })
+    fn violation_of(path: &str, text: &str) -> Option<String> {
+        violation(&TextFile { path: path.to_owned(), text: text.to_owned() })
     }
 
     #[test]
-    fn shape_of_files() {
+    fn checks_file_shape() {
         let long = format!("//! Doc.\n{}", "\n".repeat(LONGEST));
-        assert_eq!(fault_of("crates/a/src/lib.rs", "//! Doc.\nfn a() {}\n"), None);
-        assert!(fault_of("crates/a/src/lib.rs", "fn a() {}\n").is_some());
-        assert!(fault_of("crates/a/src/b/mod.rs", "//! Doc.\n").is_some());
-        assert!(fault_of("crates/a/src/lib.rs", &long).is_some());
-        assert!(fault_of("ui/src/app.tsx", &long).is_some());
-        assert_eq!(fault_of("ui/src/gen/types.ts", &long), None);
-        assert_eq!(fault_of("Cargo.lock", &long), None);
+        assert_eq!(violation_of("crates/a/src/lib.rs", "//! Doc.\nfn a() {}\n"), None);
+        assert!(violation_of("crates/a/src/lib.rs", "fn a() {}\n").is_some());
+        assert!(violation_of("crates/a/src/b/mod.rs", "//! Doc.\n").is_some());
+        assert!(violation_of("crates/a/src/lib.rs", &long).is_some());
+        assert!(violation_of("ui/src/app.tsx", &long).is_some());
+        assert_eq!(violation_of("ui/src/gen/types.ts", &long), None);
+        assert_eq!(violation_of("Cargo.lock", &long), None);
     }
 }

@@ -79,7 +79,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
 ];
 
 /// Members that may use no other external crates.
-const BARE: [(&str, &[&str]); 3] = [
+const ONLY_THESE: [(&str, &[&str]); 3] = [
     ("gatehouse-mcp-wire", &["serde", "serde_json", "thiserror", "base64", "http", "memchr"]),
     ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs", "zeroize", "sha2", "hex"]),
     (
@@ -101,13 +101,13 @@ const BARE: [(&str, &[&str]); 3] = [
 pub(crate) fn check(root: &Path) -> Result<()> {
     let metadata = MetadataCommand::new().current_dir(root).no_deps().exec()?;
     let members: Vec<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for package in &metadata.packages {
         for used in used_by(package) {
-            faults.extend(fault(&package.name, used, members.contains(&used)));
+            violations.extend(violation(&package.name, used, members.contains(&used)));
         }
     }
-    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+    if violations.is_empty() { Ok(()) } else { bail!("{}", violations.join("\n")) }
 }
 
 fn used_by(package: &Package) -> impl Iterator<Item = &str> {
@@ -115,7 +115,7 @@ fn used_by(package: &Package) -> impl Iterator<Item = &str> {
     package.dependencies.iter().filter(move |used| counts(used.kind)).map(|used| used.name.as_str())
 }
 
-fn fault(member: &str, used: &str, is_member: bool) -> Option<String> {
+fn violation(member: &str, used: &str, is_member: bool) -> Option<String> {
     let of = |table: &[(&str, &'static [&'static str])], name: &str| {
         table.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed)
     };
@@ -125,19 +125,19 @@ fn fault(member: &str, used: &str, is_member: bool) -> Option<String> {
         };
         return (!allowed.contains(&used)).then(|| format!("{member} must not know {used}"));
     }
-    if of(&BARE, member).is_some_and(|allowed| !allowed.contains(&used)) {
+    if of(&ONLY_THESE, member).is_some_and(|allowed| !allowed.contains(&used)) {
         return Some(format!(
             "{member} must not use {used}: it stays free of everything but words and decisions"
         ));
     }
-    let reserved = RESERVED.iter().find(|(name, _)| begins_with(used, name));
+    let reserved = RESERVED.iter().find(|(name, _)| is_family_of(used, name));
     let (_, allowed) = reserved?;
     (!allowed.contains(&member))
         .then(|| format!("{member} must not use {used}: only {} may", allowed.join(", ")))
 }
 
 /// Whether a crate is the named one or one of its family: `tauri`, `tauri-build`, but not `opener`.
-fn begins_with(used: &str, name: &str) -> bool {
+fn is_family_of(used: &str, name: &str) -> bool {
     used.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
 }
 
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_hold() {
+    fn checks_layer_rules() {
         for (member, used, is_member, allowed) in [
             ("gatehouse-policy", "gatehouse-model", true, true),
             ("gatehouse-policy", "gatehouse-store", true, false),
@@ -161,7 +161,7 @@ mod tests {
             ("gatehouse-servers", "rmcp", false, true),
             ("gatehouse-tools", "rmcp", false, false),
         ] {
-            assert_eq!(fault(member, used, is_member).is_none(), allowed, "{member} uses {used}");
+            assert_eq!(violation(member, used, is_member).is_none(), allowed, "{member} uses {used}");
         }
     }
 }

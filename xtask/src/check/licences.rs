@@ -7,17 +7,17 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::places::Places;
+use crate::paths::WorkspacePaths;
 use crate::process::{cargo, program, run, succeeds};
 
 /// The version that `deny.toml` is written for.
 const VERSION: &str = "0.20.2";
 
-pub(crate) fn check(places: &Places) -> Result<()> {
-    let deny = cargo_deny(places)?;
-    run(on_workspace(&deny, &places.root).args(["check", "licenses", "bans", "sources"]))?;
-    if succeeds(on_workspace(&deny, &places.root).args(["fetch", "db"])) {
-        return run(on_workspace(&deny, &places.root).args(["check", "advisories"]));
+pub(crate) fn check(paths: &WorkspacePaths) -> Result<()> {
+    let deny = cargo_deny(paths)?;
+    run(on_workspace(&deny, &paths.root).args(["check", "licenses", "bans", "sources"]))?;
+    if succeeds(on_workspace(&deny, &paths.root).args(["fetch", "db"])) {
+        return run(on_workspace(&deny, &paths.root).args(["check", "advisories"]));
     }
     println!("The database of known vulnerabilities cannot be fetched here: they are not checked.");
     Ok(())
@@ -30,15 +30,15 @@ fn on_workspace(deny: &Path, root: &Path) -> Command {
 }
 
 /// Path of the program; built first if this version is not in the cache.
-fn cargo_deny(places: &Places) -> Result<PathBuf> {
-    let home = places.cache.join(format!("cargo-deny-{VERSION}"));
+fn cargo_deny(paths: &WorkspacePaths) -> Result<PathBuf> {
+    let home = paths.cache.join(format!("cargo-deny-{VERSION}"));
     let path = home.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
     if path.exists() {
         return Ok(path);
     }
     println!("Building cargo-deny {VERSION}; this happens once.");
     // It checks a few hundred files: build time matters more than run time.
-    run(cargo(&places.root)
+    run(cargo(&paths.root)
         .args(["install", "cargo-deny", "--locked", "--version", VERSION, "--root"])
         .arg(&home)
         .env_remove("CARGO_TARGET_DIR")

@@ -19,7 +19,7 @@ struct PackageManager {
     query: &'static [&'static str],
     /// What the output of the query starts with if the package is installed; empty if the exit code says
     /// it.
-    there: &'static str,
+    installed_prefix: &'static str,
     packages: &'static [&'static str],
 }
 
@@ -30,7 +30,7 @@ const MANAGERS: [PackageManager; 4] = [
         refresh: Some(&["apt-get", "update"]),
         install: &["apt-get", "install", "--yes", "--no-install-recommends"],
         query: &["dpkg-query", "--show", "--showformat=${db:Status-Status}"],
-        there: "installed",
+        installed_prefix: "installed",
         packages: &[
             "build-essential",
             "pkg-config",
@@ -56,7 +56,7 @@ const MANAGERS: [PackageManager; 4] = [
         refresh: None,
         install: &["dnf", "install", "--assumeyes"],
         query: &["rpm", "--query"],
-        there: "",
+        installed_prefix: "",
         packages: &[
             "gcc",
             "pkgconf-pkg-config",
@@ -80,7 +80,7 @@ const MANAGERS: [PackageManager; 4] = [
         refresh: None,
         install: &["pacman", "--sync", "--refresh", "--needed", "--noconfirm"],
         query: &["pacman", "--query"],
-        there: "",
+        installed_prefix: "",
         packages: &[
             "base-devel",
             "pkgconf",
@@ -103,7 +103,7 @@ const MANAGERS: [PackageManager; 4] = [
         refresh: None,
         install: &["brew", "install"],
         query: &["brew", "list", "--versions"],
-        there: "",
+        installed_prefix: "",
         packages: &["pkgconf"],
     },
 ];
@@ -138,14 +138,16 @@ fn exists(name: &str, root: &Path) -> bool {
 fn is_installed(manager: &PackageManager, package: &str, root: &Path) -> bool {
     let Some((query, arguments)) = manager.query.split_first() else { return false };
     let answer = program(query, root).args(arguments).arg(package).output();
-    answer.is_ok_and(|answer| answer.status.success() && answer.stdout.starts_with(manager.there.as_bytes()))
+    answer.is_ok_and(|answer| {
+        answer.status.success() && answer.stdout.starts_with(manager.installed_prefix.as_bytes())
+    })
 }
 
 /// A command that may need root. Homebrew refuses to run as root.
 fn privileged(manager: &PackageManager, words: &[&str], root: &Path) -> Result<Command> {
-    let as_is = manager.name == "brew" || output(program("id", root).arg("-u"))?.trim() == "0";
+    let is_privileged = manager.name == "brew" || output(program("id", root).arg("-u"))?.trim() == "0";
     let mut all = Vec::new();
-    if !as_is {
+    if !is_privileged {
         if !exists("sudo", root) {
             bail!("this has to be run as root, and there is no sudo: {} …", words.join(" "));
         }

@@ -6,30 +6,30 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::places::Places;
+use crate::paths::WorkspacePaths;
 use crate::process::{program, run, succeeds};
 use crate::setup::is_copy;
 
-pub(crate) fn environments(places: &Places) -> Result<()> {
-    for (venv, wanted) in places.venvs() {
-        environment(places, &venv, &wanted)?;
+pub(crate) fn environments(paths: &WorkspacePaths) -> Result<()> {
+    for (venv, wanted) in paths.venvs() {
+        environment(paths, &venv, &wanted)?;
     }
     Ok(())
 }
 
-fn environment(places: &Places, venv: &Path, wanted: &Path) -> Result<()> {
+fn environment(paths: &WorkspacePaths, venv: &Path, wanted: &Path) -> Result<()> {
     let stamp = venv.join("installed-requirements.txt");
     if is_copy(wanted, &stamp) {
         println!("Python packages of {}: there", venv.display());
         return Ok(());
     }
     let python =
-        ["python3", "python"].into_iter().find(|name| succeeds(program(name, &places.root).arg("--version")));
+        ["python3", "python"].into_iter().find(|name| succeeds(program(name, &paths.root).arg("--version")));
     let Some(python) = python else { bail!("Gatehouse's tests need Python 3.10 or newer") };
-    fs::create_dir_all(&places.cache)?;
-    run(program(python, &places.root).args(["-m", "venv", "--clear"]).arg(venv))?;
+    fs::create_dir_all(&paths.cache)?;
+    run(program(python, &paths.root).args(["-m", "venv", "--clear"]).arg(venv))?;
     let inside = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    run(program(inside, &places.root)
+    run(program(inside, &paths.root)
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
         .arg(wanted))?;
     fs::copy(wanted, &stamp).context("cannot note which packages are installed")?;

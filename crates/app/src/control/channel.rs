@@ -36,12 +36,12 @@ const VERSION: u32 = 1;
 
 /// Why the channel could not be made or was closed. The text is for the local log only.
 #[derive(Debug)]
-pub(super) struct Broken(pub(super) &'static str);
+pub(super) struct ChannelError(pub(super) &'static str);
 
 /// The key that authenticates a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum KeyOf {
+pub(super) enum KeyOwner {
     Operator,
     /// The key of the client whose token has this SHA-256.
     Client {
@@ -56,7 +56,7 @@ pub(super) enum KeyOf {
 pub(super) struct Hello {
     hello: u32,
     #[serde(rename = "as")]
-    pub(super) key_of: KeyOf,
+    pub(super) owner: KeyOwner,
     share: String,
 }
 
@@ -70,79 +70,84 @@ pub(super) struct Welcome {
 }
 
 /// Client side of a handshake that waits for the server's answer.
-pub(super) struct Begun {
+pub(super) struct PendingHandshake {
     private: EphemeralPrivateKey,
     own: Vec<u8>,
-    key_of: KeyOf,
+    owner: KeyOwner,
 }
 
 /// Both directions of a channel, from the view of one end.
 pub(super) struct Channel {
-    pub(super) sealer: Sealer,
-    pub(super) opener: Opener,
+    pub(super) sealer: LineSealer,
+    pub(super) opener: LineOpener,
 }
 
 /// Starts the handshake as the client.
-pub(super) fn begin(key_of: KeyOf) -> Result<(Begun, Hello), Broken> {
-    let (private, own) = fresh_share()?;
-    let hello = Hello { hello: VERSION, key_of: key_of.clone(), share: BASE64.encode(&own) };
-    Ok((Begun { private, own, key_of }, hello))
+pub(super) fn start_handshake(owner: KeyOwner) -> Result<(PendingHandshake, Hello), ChannelError> {
+    let (private, own) = generate_share()?;
+    let hello = Hello { hello: VERSION, owner: owner.clone(), share: BASE64.encode(&own) };
+    Ok((PendingHandshake { private, own, owner }, hello))
 }
 
-impl Begun {
+impl PendingHandshake {
     /// Verifies the server's proof and returns the channel.
-    pub(super) fn finish(self, key: &ControlKey, welcome: &Welcome) -> Result<Channel, Broken> {
+    pub(super) fn finish(self, key: &ControlKey, welcome: &Welcome) -> Result<Channel, ChannelError> {
         let theirs = share(&welcome.share)?;
-        let shares = Shares { key_of: &self.key_of, client: &self.own, server: &theirs };
+        let shares = KeyShares { owner: &self.owner, client: &self.own, server: &theirs };
         let master = master(key, self.private, &theirs, &shares)?;
-        let proof = BASE64.decode(&welcome.proof).map_err(|_| Broken("the proof is not base64"))?;
+        let proof = BASE64.decode(&welcome.proof).map_err(|_| ChannelError("the proof is not base64"))?;
         if welcome.hello != VERSION || hmac::verify(&master, SERVER_PROOF, &proof).is_err() {
-            return Err(Broken("the other end does not know the key"));
+            return Err(ChannelError("the other end does not know the key"));
         }
-        Ok(Channel { sealer: Sealer::new(&master, TO_SERVER)?, opener: Opener::new(&master, TO_CLIENT)? })
+        Ok(Channel {
+            sealer: LineSealer::new(&master, TO_SERVER)?,
+            opener: LineOpener::new(&master, TO_CLIENT)?,
+        })
     }
 }
 
 /// Answers a client's [`Hello`] with the proof that this end knows the key. The client's knowledge is
 /// proved by its first line, which decrypts only if it used the same key.
-pub(super) fn answer(key: &ControlKey, hello: &Hello) -> Result<(Welcome, Channel), Broken> {
+pub(super) fn accept_handshake(key: &ControlKey, hello: &Hello) -> Result<(Welcome, Channel), ChannelError> {
     if hello.hello != VERSION {
-        return Err(Broken("another version"));
+        return Err(ChannelError("another version"));
     }
     let theirs = share(&hello.share)?;
-    let (private, own) = fresh_share()?;
-    let shares = Shares { key_of: &hello.key_of, client: &theirs, server: &own };
+    let (private, own) = generate_share()?;
+    let shares = KeyShares { owner: &hello.owner, client: &theirs, server: &own };
     let master = master(key, private, &theirs, &shares)?;
     let proof = BASE64.encode(hmac::sign(&master, SERVER_PROOF));
-    let channel =
-        Channel { sealer: Sealer::new(&master, TO_CLIENT)?, opener: Opener::new(&master, TO_SERVER)? };
+    let channel = Channel {
+        sealer: LineSealer::new(&master, TO_CLIENT)?,
+        opener: LineOpener::new(&master, TO_SERVER)?,
+    };
     Ok((Welcome { hello: VERSION, share: BASE64.encode(&own), proof }, channel))
 }
 
-fn fresh_share() -> Result<(EphemeralPrivateKey, Vec<u8>), Broken> {
-    let no_random = |_| Broken("the system gave no random bits");
+fn generate_share() -> Result<(EphemeralPrivateKey, Vec<u8>), ChannelError> {
+    let no_random = |_| ChannelError("the system gave no random bits");
     let private = EphemeralPrivateKey::generate(&X25519, &SystemRandom::new()).map_err(no_random)?;
     let public = private.compute_public_key().map_err(no_random)?;
     Ok((private, public.as_ref().to_vec()))
 }
 
-fn share(text: &str) -> Result<Vec<u8>, Broken> {
-    BASE64.decode(text).ok().filter(|bytes| bytes.len() == 32).ok_or(Broken("the share is not one"))
+fn share(text: &str) -> Result<Vec<u8>, ChannelError> {
+    BASE64.decode(text).ok().filter(|bytes| bytes.len() == 32).ok_or(ChannelError("the share is not one"))
 }
 
 /// The handshake values that both ends have seen.
-struct Shares<'a> {
-    key_of: &'a KeyOf,
+struct KeyShares<'a> {
+    owner: &'a KeyOwner,
     client: &'a [u8],
     server: &'a [u8],
 }
 
-impl Shares<'_> {
+impl KeyShares<'_> {
     /// The transcript hash. Equal on both ends only if nothing was modified in transit.
     fn digest(&self) -> digest::Digest {
-        let (role, whose) = match self.key_of {
-            KeyOf::Operator => (b"operator".as_slice(), b"".as_slice()),
-            KeyOf::Client { token_sha256 } => (b"client".as_slice(), token_sha256.as_bytes()),
+        let (role, whose) = match self.owner {
+            KeyOwner::Operator => (b"operator".as_slice(), b"".as_slice()),
+            KeyOwner::Client { token_sha256 } => (b"client".as_slice(), token_sha256.as_bytes()),
         };
         let mut context = digest::Context::new(&digest::SHA256);
         for part in [DOMAIN, role, whose, self.client, self.server] {
@@ -157,10 +162,10 @@ fn master(
     key: &ControlKey,
     private: EphemeralPrivateKey,
     theirs: &[u8],
-    shares: &Shares<'_>,
-) -> Result<hmac::Key, Broken> {
+    shares: &KeyShares<'_>,
+) -> Result<hmac::Key, ChannelError> {
     let peer = UnparsedPublicKey::new(&X25519, theirs);
-    agree_ephemeral(private, peer, Broken("the share is not one"), |common| {
+    agree_ephemeral(private, peer, ChannelError("the share is not one"), |common| {
         let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key.bytes()));
         mac.update(DOMAIN);
         mac.update(common);
@@ -169,67 +174,67 @@ fn master(
     })
 }
 
-fn direction(master: &hmac::Key, label: &[u8]) -> Result<LessSafeKey, Broken> {
+fn derive_direction_key(master: &hmac::Key, label: &[u8]) -> Result<LessSafeKey, ChannelError> {
     let mut key = Zeroizing::new([0; 32]);
     key.copy_from_slice(hmac::sign(master, label).as_ref());
-    let key = UnboundKey::new(&CHACHA20_POLY1305, &*key).map_err(|_| Broken("the key is not one"))?;
+    let key = UnboundKey::new(&CHACHA20_POLY1305, &*key).map_err(|_| ChannelError("the key is not one"))?;
     Ok(LessSafeKey::new(key))
 }
 
 /// Line counter; used as the AEAD nonce, so no value is used twice.
 #[derive(Default)]
-struct Numbers(u64);
+struct NonceCounter(u64);
 
-impl Numbers {
-    fn next(&mut self) -> Result<Nonce, Broken> {
+impl NonceCounter {
+    fn next(&mut self) -> Result<Nonce, ChannelError> {
         let mut nonce = [0; NONCE_LEN];
         nonce[NONCE_LEN - 8..].copy_from_slice(&self.0.to_be_bytes());
-        self.0 = self.0.checked_add(1).ok_or(Broken("too many lines"))?;
+        self.0 = self.0.checked_add(1).ok_or(ChannelError("too many lines"))?;
         Ok(Nonce::assume_unique_for_key(nonce))
     }
 }
 
 /// Encrypts outgoing lines.
-pub(super) struct Sealer {
+pub(super) struct LineSealer {
     key: LessSafeKey,
-    numbers: Numbers,
+    nonces: NonceCounter,
 }
 
-impl Sealer {
-    fn new(master: &hmac::Key, label: &[u8]) -> Result<Self, Broken> {
-        Ok(Self { key: direction(master, label)?, numbers: Numbers::default() })
+impl LineSealer {
+    fn new(master: &hmac::Key, label: &[u8]) -> Result<Self, ChannelError> {
+        Ok(Self { key: derive_direction_key(master, label)?, nonces: NonceCounter::default() })
     }
 
     /// Encrypts a line and encodes it in base64, without the line end.
-    pub(super) fn seal(&mut self, mut line: Vec<u8>) -> Result<Vec<u8>, Broken> {
+    pub(super) fn seal(&mut self, mut line: Vec<u8>) -> Result<Vec<u8>, ChannelError> {
         self.key
-            .seal_in_place_append_tag(self.numbers.next()?, Aad::from(DOMAIN), &mut line)
-            .map_err(|_| Broken("a line cannot be encrypted"))?;
+            .seal_in_place_append_tag(self.nonces.next()?, Aad::from(DOMAIN), &mut line)
+            .map_err(|_| ChannelError("a line cannot be encrypted"))?;
         Ok(BASE64.encode(line).into_bytes())
     }
 }
 
 /// Decrypts incoming lines.
-pub(super) struct Opener {
+pub(super) struct LineOpener {
     key: LessSafeKey,
-    numbers: Numbers,
+    nonces: NonceCounter,
 }
 
-impl Opener {
-    fn new(master: &hmac::Key, label: &[u8]) -> Result<Self, Broken> {
-        Ok(Self { key: direction(master, label)?, numbers: Numbers::default() })
+impl LineOpener {
+    fn new(master: &hmac::Key, label: &[u8]) -> Result<Self, ChannelError> {
+        Ok(Self { key: derive_direction_key(master, label)?, nonces: NonceCounter::default() })
     }
 
     /// Decrypts the next line. Fails unless it is exactly the next line that the peer sent.
-    pub(super) fn open(&mut self, line: &str) -> Result<String, Broken> {
-        let mut line = BASE64.decode(line).map_err(|_| Broken("a line is not base64"))?;
+    pub(super) fn open(&mut self, line: &str) -> Result<String, ChannelError> {
+        let mut line = BASE64.decode(line).map_err(|_| ChannelError("a line is not base64"))?;
         let opened = self
             .key
-            .open_in_place(self.numbers.next()?, Aad::from(DOMAIN), &mut line)
-            .map_err(|_| Broken("a line is not the next one of the other end"))?
+            .open_in_place(self.nonces.next()?, Aad::from(DOMAIN), &mut line)
+            .map_err(|_| ChannelError("a line is not the next one of the other end"))?
             .len();
         line.truncate(opened);
-        String::from_utf8(line).map_err(|_| Broken("a line is not text"))
+        String::from_utf8(line).map_err(|_| ChannelError("a line is not text"))
     }
 }
 
@@ -243,19 +248,19 @@ mod tests {
         ControlKey::of_operator_key(&Secret::new(text))
     }
 
-    fn both() -> (Channel, Channel) {
-        let (begun, hello) = begin(KeyOf::Operator).unwrap();
-        let (welcome, server) = answer(&key("right"), &hello).unwrap();
-        (begun.finish(&key("right"), &welcome).unwrap(), server)
+    fn channel_pair() -> (Channel, Channel) {
+        let (pending, hello) = start_handshake(KeyOwner::Operator).unwrap();
+        let (welcome, server) = accept_handshake(&key("right"), &hello).unwrap();
+        (pending.finish(&key("right"), &welcome).unwrap(), server)
     }
 
-    fn sealed(sealer: &mut Sealer, line: &str) -> String {
+    fn sealed(sealer: &mut LineSealer, line: &str) -> String {
         String::from_utf8(sealer.seal(line.as_bytes().to_vec()).unwrap()).unwrap()
     }
 
     #[test]
-    fn lines_go_both_ways() {
-        let (mut client, mut server) = both();
+    fn lines_round_trip_in_both_directions() {
+        let (mut client, mut server) = channel_pair();
         for line in ["one", "two", ""] {
             let sent = sealed(&mut client.sealer, line);
             assert!(!sent.contains("one"));
@@ -265,67 +270,67 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_know_the_key_proves_nothing() {
-        let (begun, hello) = begin(KeyOf::Operator).unwrap();
-        let (welcome, _) = answer(&key("wrong"), &hello).unwrap();
-        assert!(begun.finish(&key("right"), &welcome).is_err());
+    fn rejects_server_without_the_key() {
+        let (pending, hello) = start_handshake(KeyOwner::Operator).unwrap();
+        let (welcome, _) = accept_handshake(&key("wrong"), &hello).unwrap();
+        assert!(pending.finish(&key("right"), &welcome).is_err());
         // Nor does one that only reflects what it received.
-        let (begun, hello) = begin(KeyOf::Operator).unwrap();
+        let (pending, hello) = start_handshake(KeyOwner::Operator).unwrap();
         let echo = Welcome { hello: 1, share: hello.share.clone(), proof: hello.share };
-        assert!(begun.finish(&key("right"), &echo).is_err());
+        assert!(pending.finish(&key("right"), &echo).is_err());
     }
 
     #[test]
-    fn a_client_that_does_not_know_the_key_opens_nothing_and_sends_nothing() {
-        let (begun, hello) = begin(KeyOf::Operator).unwrap();
-        let (welcome, mut server) = answer(&key("right"), &hello).unwrap();
+    fn rejects_client_without_the_key() {
+        let (pending, hello) = start_handshake(KeyOwner::Operator).unwrap();
+        let (welcome, mut server) = accept_handshake(&key("right"), &hello).unwrap();
         let theirs = share(&welcome.share).unwrap();
-        let shares = Shares { key_of: &KeyOf::Operator, client: &begun.own, server: &theirs };
-        let guessed = master(&key("wrong"), begun.private, &theirs, &shares).unwrap();
-        let mut sealer = Sealer::new(&guessed, TO_SERVER).unwrap();
+        let shares = KeyShares { owner: &KeyOwner::Operator, client: &pending.own, server: &theirs };
+        let guessed = master(&key("wrong"), pending.private, &theirs, &shares).unwrap();
+        let mut sealer = LineSealer::new(&guessed, TO_SERVER).unwrap();
         assert!(server.opener.open(&sealed(&mut sealer, "x")).is_err());
-        let mut opener = Opener::new(&guessed, TO_CLIENT).unwrap();
+        let mut opener = LineOpener::new(&guessed, TO_CLIENT).unwrap();
         assert!(opener.open(&sealed(&mut server.sealer, "x")).is_err());
     }
 
     #[test]
-    fn whose_key_it_is_and_the_shares_are_part_of_the_proof() {
-        let client = KeyOf::Client { token_sha256: "ab".into() };
-        for (asked, told) in [(KeyOf::Operator, client.clone()), (client, KeyOf::Operator)] {
-            let (begun, hello) = begin(asked).unwrap();
-            let (welcome, _) = answer(&key("right"), &Hello { key_of: told, ..hello }).unwrap();
-            assert!(begun.finish(&key("right"), &welcome).is_err());
+    fn proof_covers_key_owner_and_shares() {
+        let client = KeyOwner::Client { token_sha256: "ab".into() };
+        for (asked, told) in [(KeyOwner::Operator, client.clone()), (client, KeyOwner::Operator)] {
+            let (pending, hello) = start_handshake(asked).unwrap();
+            let (welcome, _) = accept_handshake(&key("right"), &Hello { owner: told, ..hello }).unwrap();
+            assert!(pending.finish(&key("right"), &welcome).is_err());
         }
         // The proof of another connection is not valid for this one.
-        let (_, other) = begin(KeyOf::Operator).unwrap();
-        let (welcome, _) = answer(&key("right"), &other).unwrap();
-        let (begun, _) = begin(KeyOf::Operator).unwrap();
-        assert!(begun.finish(&key("right"), &welcome).is_err());
+        let (_, other) = start_handshake(KeyOwner::Operator).unwrap();
+        let (welcome, _) = accept_handshake(&key("right"), &other).unwrap();
+        let (pending, _) = start_handshake(KeyOwner::Operator).unwrap();
+        assert!(pending.finish(&key("right"), &welcome).is_err());
     }
 
     #[test]
-    fn a_line_that_is_changed_repeated_left_out_or_sent_back_does_not_open() {
+    fn rejects_changed_replayed_dropped_and_reflected_lines() {
         let lines =
             |channel: &mut Channel| [sealed(&mut channel.sealer, "one"), sealed(&mut channel.sealer, "two")];
-        let (mut client, mut server) = both();
+        let (mut client, mut server) = channel_pair();
         let [one, _] = lines(&mut client);
         assert!(server.opener.open(&one).is_ok());
         assert!(server.opener.open(&one).is_err(), "repeated");
 
-        let (mut client, mut server) = both();
+        let (mut client, mut server) = channel_pair();
         let [_, two] = lines(&mut client);
         assert!(server.opener.open(&two).is_err(), "left out");
 
-        let (mut client, _) = both();
+        let (mut client, _) = channel_pair();
         let [one, _] = lines(&mut client);
         assert!(client.opener.open(&one).is_err(), "sent back");
 
-        let (mut client, mut server) = both();
+        let (mut client, mut server) = channel_pair();
         let [one, _] = lines(&mut client);
         let (first, rest) = one.split_at(1);
         let changed = format!("{}{rest}", if first == "A" { "B" } else { "A" });
         assert!(server.opener.open(&changed).is_err(), "changed");
-        let (_, mut other) = both();
+        let (_, mut other) = channel_pair();
         assert!(other.opener.open(&one).is_err(), "of another connection");
     }
 }

@@ -7,7 +7,7 @@ use gatehouse_model::command::Command;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
-use super::wire::{AnswerLine, EventsArgs, RequestLine};
+use super::wire::{EventsArgs, RequestLine, ResponseLine};
 
 fn texts(known: &'static [&'static str]) -> BoxedStrategy<String> {
     prop::sample::select(known).prop_map(str::to_owned).boxed()
@@ -68,7 +68,7 @@ fn fuzz_control() {
                 drop(serde_json::from_str::<EventsArgs>(args.get()));
             }
         }
-        if let Ok(read) = serde_json::from_str::<AnswerLine>(&answer)
+        if let Ok(read) = serde_json::from_str::<ResponseLine>(&answer)
             && let Ok(raw) = Members::read(&answer)
         {
             prop_assert_eq!(read.reply.as_deref().map(RawValue::get), raw.get("reply").map(RawValue::get));

@@ -14,23 +14,23 @@ use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient, NamedPipeS
 const PIPE_BUSY: i32 = 231;
 
 /// The listening end. The caller must hold the lock of the data folder.
-pub(super) struct Listener {
+pub(super) struct ControlListener {
     name: OsString,
     next: NamedPipeServer,
 }
 
-pub(super) type Served = NamedPipeServer;
+pub(super) type ControlStream = NamedPipeServer;
 
-impl Listener {
+impl ControlListener {
     pub(super) fn bind(data_dir: &Path) -> io::Result<Self> {
-        let name = place(data_dir)?;
+        let name = pipe_name(data_dir)?;
         let next =
             ServerOptions::new().first_pipe_instance(true).reject_remote_clients(true).create(&name)?;
         Ok(Self { name, next })
     }
 
     /// Waits for a connection. The peer's process id is not known on this platform.
-    pub(super) async fn accept(&mut self) -> io::Result<(Served, Option<u32>)> {
+    pub(super) async fn accept(&mut self) -> io::Result<(ControlStream, Option<u32>)> {
         self.next.connect().await?;
         let next = ServerOptions::new().reject_remote_clients(true).create(&self.name)?;
         Ok((std::mem::replace(&mut self.next, next), None))
@@ -39,7 +39,7 @@ impl Listener {
 
 /// Connects to the Gatehouse that holds a data folder.
 pub(super) async fn connect(data_dir: &Path) -> io::Result<NamedPipeClient> {
-    let name = place(data_dir)?;
+    let name = pipe_name(data_dir)?;
     for _ in 0..40 {
         match ClientOptions::new().open(&name) {
             Err(e) if e.raw_os_error() == Some(PIPE_BUSY) => {
@@ -51,7 +51,7 @@ pub(super) async fn connect(data_dir: &Path) -> io::Result<NamedPipeClient> {
     Err(io::Error::from(io::ErrorKind::TimedOut))
 }
 
-fn place(data_dir: &Path) -> io::Result<OsString> {
+fn pipe_name(data_dir: &Path) -> io::Result<OsString> {
     let data_dir = std::fs::canonicalize(data_dir)?;
     let digest = hex::encode(Sha256::digest(data_dir.as_os_str().as_encoded_bytes()));
     Ok(format!(r"\\.\pipe\gatehouse-{digest}").into())

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use gatehouse_model::command::{Authority, Command};
-use gatehouse_model::{Envelope, ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, EventEnvelope, UserError};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
@@ -18,24 +18,25 @@ use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::channel::{self, Broken, Channel, Hello, KeyOf, Opener, Sealer};
-use super::listen::Listener;
+use super::channel::{self, Channel, ChannelError, Hello, KeyOwner, LineOpener, LineSealer};
+use super::listen::ControlListener;
 use super::wire::{
-    AnswerOut, BodyOut, EVENTS, EventsArgs, LONGEST_PLAIN_LINE, LONGEST_SEALED_LINE, RequestLine,
+    EVENTS, EventsArgs, MAX_PLAIN_LINE_BYTES, MAX_SEALED_LINE_BYTES, OutgoingResponse, RequestLine,
+    ResponseBody,
 };
-use crate::authority::Proved;
-use crate::events::Heard;
-use crate::facade::Facade;
-use crate::redact::without_contents;
+use crate::authority::Credential;
+use crate::command_service::CommandService;
+use crate::events::StreamEvent;
+use crate::redact::redact_envelope;
 
 /// Limit of simultaneous connections that are not authenticated as the operator.
-const CONNECTIONS: usize = 256;
+const MAX_UNAUTHENTICATED: usize = 256;
 /// Time limit for the first line of a connection.
-const FIRST_LINE: Duration = Duration::from_secs(5);
+const FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Limit of concurrent requests per connection.
-const REQUESTS: usize = 64;
+const MAX_REQUESTS: usize = 64;
 /// Lines that may be queued for writing per connection.
-const OUTBOX: usize = 64;
+const OUTBOX_CAPACITY: usize = 64;
 
 pub(crate) struct ControlServer {
     cancel: CancellationToken,
@@ -44,13 +45,14 @@ pub(crate) struct ControlServer {
 
 impl ControlServer {
     /// Opens the socket of a data folder. The caller must hold the lock of the folder.
-    pub(crate) fn bind(data_dir: &Path, facade: Arc<Facade>) -> Result<Self, Problem> {
-        let listener = Listener::bind(data_dir).map_err(|e| {
-            Problem::new(ErrorCode::Storage, "The control socket could not be opened.").why(format!("{e}."))
+    pub(crate) fn bind(data_dir: &Path, command_service: Arc<CommandService>) -> Result<Self, UserError> {
+        let listener = ControlListener::bind(data_dir).map_err(|e| {
+            UserError::new(ErrorCode::Storage, "The control socket could not be opened.")
+                .with_cause(format!("{e}."))
         })?;
         let server = Self { cancel: CancellationToken::new(), tasks: TaskTracker::new() };
         let (cancel, tasks) = (server.cancel.clone(), server.tasks.clone());
-        server.tasks.spawn(accept(listener, facade, cancel, tasks));
+        server.tasks.spawn(accept(listener, command_service, cancel, tasks));
         Ok(server)
     }
 
@@ -68,8 +70,13 @@ impl Drop for ControlServer {
     }
 }
 
-async fn accept(mut listener: Listener, facade: Arc<Facade>, cancel: CancellationToken, tasks: TaskTracker) {
-    let strangers = Arc::new(Strangers::default());
+async fn accept(
+    mut listener: ControlListener,
+    command_service: Arc<CommandService>,
+    cancel: CancellationToken,
+    tasks: TaskTracker,
+) {
+    let unauthenticated = Arc::new(UnauthenticatedConnections::default());
     loop {
         let accepted = tokio::select! {
             () = cancel.cancelled() => return,
@@ -77,9 +84,10 @@ async fn accept(mut listener: Listener, facade: Arc<Facade>, cancel: Cancellatio
         };
         match accepted {
             Ok((stream, process)) => {
-                let around = (cancel.child_token(), tasks.clone());
-                let place = Place::take(&strangers, around.0.clone());
-                let connection = Connection::new(Arc::clone(&facade), process, around, place);
+                let lifecycle = (cancel.child_token(), tasks.clone());
+                let slot = ConnectionSlot::take(&unauthenticated, lifecycle.0.clone());
+                let connection =
+                    ControlConnection::new(Arc::clone(&command_service), process, lifecycle, slot);
                 tasks.spawn(connection.serve(stream));
             }
             Err(error) => {
@@ -95,96 +103,96 @@ async fn accept(mut listener: Listener, facade: Arc<Facade>, cancel: Cancellatio
 
 /// The connections that are not authenticated as the operator, oldest first, and the number of the last.
 #[derive(Default)]
-struct Strangers(Mutex<(u64, VecDeque<(u64, CancellationToken)>)>);
+struct UnauthenticatedConnections(Mutex<(u64, VecDeque<(u64, CancellationToken)>)>);
 
 /// A slot among them, released when dropped.
-struct Place {
-    among: Arc<Strangers>,
+struct ConnectionSlot {
+    connections: Arc<UnauthenticatedConnections>,
     number: u64,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Takes a slot. If all are taken, the oldest connection is closed, so that other processes cannot
     /// lock the operator out by filling all slots.
-    fn take(among: &Arc<Strangers>, gone: CancellationToken) -> Self {
-        let mut held = among.0.lock();
-        let (last, all) = &mut *held;
+    fn take(connections: &Arc<UnauthenticatedConnections>, closed: CancellationToken) -> Self {
+        let mut registry = connections.0.lock();
+        let (last, all) = &mut *registry;
         *last = last.wrapping_add(1);
         let number = *last;
-        let oldest = if all.len() >= CONNECTIONS { all.pop_front() } else { None };
+        let oldest = if all.len() >= MAX_UNAUTHENTICATED { all.pop_front() } else { None };
         if let Some((_, oldest)) = oldest {
             oldest.cancel();
         }
-        all.push_back((number, gone));
-        drop(held);
-        Self { among: Arc::clone(among), number }
+        all.push_back((number, closed));
+        drop(registry);
+        Self { connections: Arc::clone(connections), number }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.among.0.lock().1.retain(|(number, _)| *number != self.number);
+        self.connections.0.lock().1.retain(|(number, _)| *number != self.number);
     }
 }
 
-struct Connection {
-    facade: Arc<Facade>,
+struct ControlConnection {
+    command_service: Arc<CommandService>,
     /// Process id of the peer, if known.
     process: Option<u32>,
-    gone: CancellationToken,
+    closed: CancellationToken,
     tasks: TaskTracker,
     requests: Arc<Semaphore>,
     /// The key that the peer proved to know.
-    proved: Proved,
+    credential: Credential,
     /// Decrypts incoming lines if there is a channel.
-    opener: Option<Opener>,
+    opener: Option<LineOpener>,
     /// Held until the peer is authenticated as the operator.
-    place: Option<Place>,
+    slot: Option<ConnectionSlot>,
 }
 
-impl Connection {
+impl ControlConnection {
     fn new(
-        facade: Arc<Facade>,
+        command_service: Arc<CommandService>,
         process: Option<u32>,
-        (gone, tasks): (CancellationToken, TaskTracker),
-        place: Place,
+        (closed, tasks): (CancellationToken, TaskTracker),
+        slot: ConnectionSlot,
     ) -> Self {
-        let requests = Arc::new(Semaphore::new(REQUESTS));
-        let (proved, place) = (Proved::Nothing, Some(place));
-        Self { facade, process, gone, tasks, requests, proved, opener: None, place }
+        let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
+        let (credential, slot) = (Credential::Nothing, Some(slot));
+        Self { command_service, process, closed, tasks, requests, credential, opener: None, slot }
     }
 
     async fn serve<S: AsyncRead + AsyncWrite + Send + 'static>(mut self, stream: S) {
-        let _gone_with_us = self.gone.clone().drop_guard();
-        let (reading, mut writing) = tokio::io::split(stream);
-        let mut reading = FramedRead::new(reading, LinesCodec::new_with_max_length(LONGEST_PLAIN_LINE));
-        let first = tokio::time::timeout(FIRST_LINE, self.line(&mut reading)).await;
+        let _close_on_drop = self.closed.clone().drop_guard();
+        let (reader, mut writer) = tokio::io::split(stream);
+        let mut reader = FramedRead::new(reader, LinesCodec::new_with_max_length(MAX_PLAIN_LINE_BYTES));
+        let first = tokio::time::timeout(FIRST_LINE_TIMEOUT, self.line(&mut reader)).await;
         let Ok(Some(first)) = first else { return };
         let hello = first.as_ref().ok().and_then(|line| serde_json::from_str::<Hello>(line).ok());
         let (mut next, sealer) = match hello {
             None => (Some(first), None),
-            Some(hello) => match self.welcome(&hello, &mut writing).await {
+            Some(hello) => match self.handshake(&hello, &mut writer).await {
                 Some(sealer) => (None, Some(sealer)),
                 None => return,
             },
         };
-        let mut is_long = false;
-        let (outbox, lines) = mpsc::channel(OUTBOX);
-        self.tasks.spawn(write_lines(writing, lines, sealer, self.gone.clone()));
+        let mut is_limit_raised = false;
+        let (outbox, lines) = mpsc::channel(OUTBOX_CAPACITY);
+        self.tasks.spawn(write_lines(writer, lines, sealer, self.closed.clone()));
         loop {
             let line = match next.take() {
                 Some(line) => Some(line),
-                None => self.line(&mut reading).await,
+                None => self.line(&mut reader).await,
             };
             let Some(line) = line else { return };
-            if !self.hear(line, &outbox).await {
+            if !self.handle_line(line, &outbox).await {
                 return;
             }
             // A line was decrypted, so the peer is authenticated and may send longer lines. The line was
             // read whole, so nothing is lost by replacing the decoder.
-            if self.opener.is_some() && !is_long {
-                is_long = true;
-                *reading.decoder_mut() = LinesCodec::new_with_max_length(LONGEST_SEALED_LINE);
+            if self.opener.is_some() && !is_limit_raised {
+                is_limit_raised = true;
+                *reader.decoder_mut() = LinesCodec::new_with_max_length(MAX_SEALED_LINE_BYTES);
             }
         }
     }
@@ -192,30 +200,35 @@ impl Connection {
     /// The next line; `None` at the end of the connection.
     async fn line<R: AsyncRead + Unpin>(
         &self,
-        reading: &mut FramedRead<R, LinesCodec>,
+        reader: &mut FramedRead<R, LinesCodec>,
     ) -> Option<Result<String, LinesCodecError>> {
         tokio::select! {
-            () = self.gone.cancelled() => None,
-            line = reading.next() => line,
+            () = self.closed.cancelled() => None,
+            line = reader.next() => line,
         }
     }
 
     /// Answers a client's [`Hello`] and makes the channel; `None` if it cannot be made.
-    async fn welcome<W: AsyncWrite + Unpin>(&mut self, hello: &Hello, writing: &mut W) -> Option<Sealer> {
+    async fn handshake<W: AsyncWrite + Unpin>(
+        &mut self,
+        hello: &Hello,
+        writer: &mut W,
+    ) -> Option<LineSealer> {
         let made = self.channel(hello).await;
         let line = match &made {
             Ok((line, _)) => line.clone(),
-            Err(Broken(why)) => {
+            Err(ChannelError(why)) => {
                 tracing::info!(why, "no channel was made on the control socket");
                 let problem =
-                    Problem::new(ErrorCode::NotPermitted, "There is no channel with this key here.");
-                serde_json::to_vec(&AnswerOut { id: None, body: BodyOut::Problem(&problem) }).ok()?
+                    UserError::new(ErrorCode::NotPermitted, "There is no channel with this key here.");
+                serde_json::to_vec(&OutgoingResponse { id: None, body: ResponseBody::Problem(&problem) })
+                    .ok()?
             }
         };
         let written = async {
-            writing.write_all(&line).await?;
-            writing.write_all(b"\n").await?;
-            writing.flush().await
+            writer.write_all(&line).await?;
+            writer.write_all(b"\n").await?;
+            writer.flush().await
         };
         written.await.ok()?;
         let (_, Channel { sealer, opener }) = made.ok()?;
@@ -223,26 +236,31 @@ impl Connection {
         Some(sealer)
     }
 
-    async fn channel(&mut self, hello: &Hello) -> Result<(Vec<u8>, Channel), Broken> {
-        let (proved, key) = match &hello.key_of {
-            KeyOf::Operator => self.facade.parts().operator.key(),
-            KeyOf::Client { token_sha256 } => self.facade.client_key(token_sha256.clone()).await,
+    async fn channel(&mut self, hello: &Hello) -> Result<(Vec<u8>, Channel), ChannelError> {
+        let (credential, key) = match &hello.owner {
+            KeyOwner::Operator => self.command_service.state().operator.key(),
+            KeyOwner::Client { token_sha256 } => self.command_service.client_key(token_sha256.clone()).await,
         }
-        .ok_or(Broken("there is no such key"))?;
-        let (welcome, channel) = channel::answer(&key, hello)?;
-        self.proved = proved;
-        let line = serde_json::to_vec(&welcome).map_err(|_| Broken("the answer cannot be written"))?;
+        .ok_or(ChannelError("there is no such key"))?;
+        let (handshake, channel) = channel::accept_handshake(&key, hello)?;
+        self.credential = credential;
+        let line =
+            serde_json::to_vec(&handshake).map_err(|_| ChannelError("the answer cannot be written"))?;
         Ok((line, channel))
     }
 
     /// Handles one line; `false` if the connection has to be closed.
-    async fn hear(&mut self, line: Result<String, LinesCodecError>, outbox: &mpsc::Sender<Vec<u8>>) -> bool {
+    async fn handle_line(
+        &mut self,
+        line: Result<String, LinesCodecError>,
+        outbox: &mpsc::Sender<Vec<u8>>,
+    ) -> bool {
         let line = match line {
             Ok(line) => line,
             Err(LinesCodecError::MaxLineLengthExceeded) if self.opener.is_none() => {
-                let problem = Problem::new(ErrorCode::BadRequest, "The line is too long.")
-                    .why(format!("A request may have {} MiB.", LONGEST_PLAIN_LINE / 1024 / 1024));
-                return send(outbox, None, BodyOut::Problem(&problem)).await;
+                let problem = UserError::new(ErrorCode::BadRequest, "The line is too long.")
+                    .with_cause(format!("A request may have {} MiB.", MAX_PLAIN_LINE_BYTES / 1024 / 1024));
+                return send(outbox, None, ResponseBody::Problem(&problem)).await;
             }
             Err(_) => return false,
         };
@@ -250,67 +268,68 @@ impl Connection {
             None if line.trim().is_empty() => return true,
             None => line,
             Some(Ok(opened)) => {
-                if matches!(self.proved, Proved::OperatorKey(_)) {
-                    self.place = None;
+                if matches!(self.credential, Credential::OperatorKey(_)) {
+                    self.slot = None;
                 }
                 if opened.is_empty() {
                     return true;
                 }
                 opened
             }
-            Some(Err(Broken(why))) => {
+            Some(Err(ChannelError(why))) => {
                 tracing::warn!(why, "a channel on the control socket was ended");
                 return false;
             }
         };
-        self.take(&line, outbox).await
+        self.start_request(&line, outbox).await
     }
 
     /// Starts one request; `false` if the connection has to be closed.
-    async fn take(&self, line: &str, outbox: &mpsc::Sender<Vec<u8>>) -> bool {
+    async fn start_request(&self, line: &str, outbox: &mpsc::Sender<Vec<u8>>) -> bool {
         let request: RequestLine = match serde_json::from_str(line) {
             Ok(request) => request,
             Err(e) => {
-                let problem =
-                    Problem::new(ErrorCode::BadRequest, "The line is not a request.").why(format!("{e}."));
-                return send(outbox, None, BodyOut::Problem(&problem)).await;
+                let problem = UserError::new(ErrorCode::BadRequest, "The line is not a request.")
+                    .with_cause(format!("{e}."));
+                return send(outbox, None, ResponseBody::Problem(&problem)).await;
             }
         };
-        let proved = self.proved;
+        let credential = self.credential;
         // A replaced key gives no authority.
-        if self.facade.parts().operator.authority(proved).is_none() {
+        if self.command_service.state().operator.authority(credential).is_none() {
             return false;
         }
-        let Ok(place) = Arc::clone(&self.requests).acquire_owned().await else { return false };
-        let (facade, gone, outbox) = (Arc::clone(&self.facade), self.gone.clone(), outbox.clone());
+        let Ok(slot) = Arc::clone(&self.requests).acquire_owned().await else { return false };
+        let (command_service, closed, outbox) =
+            (Arc::clone(&self.command_service), self.closed.clone(), outbox.clone());
         let process = self.process;
         self.tasks.spawn(async move {
             let work = async {
                 if request.command == EVENTS {
-                    stream_events(&facade, &request, proved, &outbox, &gone).await;
+                    stream_events(&command_service, &request, credential, &outbox, &closed).await;
                 } else {
                     // Checked when the request runs, not when the line arrived: the key may have been
                     // replaced since.
-                    let Some(authority) = facade.parts().operator.authority(proved) else {
-                        gone.cancel();
+                    let Some(authority) = command_service.state().operator.authority(credential) else {
+                        closed.cancel();
                         return;
                     };
-                    answer(&facade, &request, (authority, process), &outbox).await;
+                    execute_request(&command_service, &request, (authority, process), &outbox).await;
                 }
             };
             tokio::select! {
                 biased;
-                () = gone.cancelled() => {}
+                () = closed.cancelled() => {}
                 () = work => {}
             }
-            drop(place);
+            drop(slot);
         });
         true
     }
 }
 
-async fn answer(
-    facade: &Facade,
+async fn execute_request(
+    command_service: &CommandService,
     request: &RequestLine,
     (authority, process): (Authority, Option<u32>),
     outbox: &mpsc::Sender<Vec<u8>>,
@@ -318,64 +337,66 @@ async fn answer(
     let parsed = match &request.args {
         Some(args) => Command::parse(&request.command, args),
         None => RawValue::from_string("{}".to_owned())
-            .map_err(|e| Problem::new(ErrorCode::Internal, e.to_string()))
+            .map_err(|e| UserError::new(ErrorCode::Internal, e.to_string()))
             .and_then(|args| Command::parse(&request.command, &args)),
     };
     let outcome = match parsed {
-        Ok(command @ Command::Call(_)) => facade.call(command, authority, process).await,
-        Ok(command) => facade.execute(command, authority).await,
+        Ok(command @ Command::Call(_)) => command_service.call(command, authority, process).await,
+        Ok(command) => command_service.execute(command, authority).await,
         Err(problem) => Err(problem),
     };
     match outcome {
-        Ok(reply) => send(outbox, Some(request.id), BodyOut::Reply(&reply)).await,
-        Err(problem) => send(outbox, Some(request.id), BodyOut::Problem(&problem)).await,
+        Ok(reply) => send(outbox, Some(request.id), ResponseBody::Reply(&reply)).await,
+        Err(problem) => send(outbox, Some(request.id), ResponseBody::Problem(&problem)).await,
     };
 }
 
 async fn stream_events(
-    facade: &Facade,
+    command_service: &CommandService,
     request: &RequestLine,
-    proved: Proved,
+    credential: Credential,
     outbox: &mpsc::Sender<Vec<u8>>,
-    gone: &CancellationToken,
+    closed: &CancellationToken,
 ) {
     let args = match request.args.as_ref().map(|args| serde_json::from_str::<EventsArgs>(args.get())) {
         None => EventsArgs::default(),
         Some(Ok(args)) => args,
         Some(Err(e)) => {
-            let problem = Problem::new(ErrorCode::BadRequest, "The arguments of events are not right.")
-                .why(format!("{e}."));
-            send(outbox, Some(request.id), BodyOut::Problem(&problem)).await;
+            let problem = UserError::new(ErrorCode::BadRequest, "The arguments of events are not right.")
+                .with_cause(format!("{e}."));
+            send(outbox, Some(request.id), ResponseBody::Problem(&problem)).await;
             return;
         }
     };
     let mut stream = match args.after {
-        Some(after) => facade.bus().listen_after(after),
-        None => facade.bus().listen(),
+        Some(after) => command_service.bus().subscribe_after(after),
+        None => command_service.bus().subscribe(),
     };
-    while let Some(heard) = stream.next().await {
-        let going_on = match heard {
-            Heard::Missed => send(outbox, Some(request.id), BodyOut::Missed(true)).await,
-            Heard::Event(envelope) => match facade.parts().operator.authority(proved) {
-                Some(Authority::Operator) => send(outbox, Some(request.id), BodyOut::Event(&envelope)).await,
+    while let Some(event) = stream.next().await {
+        let is_open = match event {
+            StreamEvent::Missed => send(outbox, Some(request.id), ResponseBody::Missed(true)).await,
+            StreamEvent::Event(envelope) => match command_service.state().operator.authority(credential) {
+                Some(Authority::Operator) => {
+                    send(outbox, Some(request.id), ResponseBody::Event(&envelope)).await
+                }
                 Some(Authority::Anyone | Authority::Client) => {
-                    let envelope: Envelope = without_contents(&envelope);
-                    send(outbox, Some(request.id), BodyOut::Event(&envelope)).await
+                    let envelope: EventEnvelope = redact_envelope(&envelope);
+                    send(outbox, Some(request.id), ResponseBody::Event(&envelope)).await
                 }
                 None => {
-                    gone.cancel();
+                    closed.cancel();
                     false
                 }
             },
         };
-        if !going_on {
+        if !is_open {
             return;
         }
     }
 }
 
-async fn send(outbox: &mpsc::Sender<Vec<u8>>, id: Option<u64>, body: BodyOut<'_>) -> bool {
-    match serde_json::to_vec(&AnswerOut { id, body }) {
+async fn send(outbox: &mpsc::Sender<Vec<u8>>, id: Option<u64>, body: ResponseBody<'_>) -> bool {
+    match serde_json::to_vec(&OutgoingResponse { id, body }) {
         Ok(line) => outbox.send(line).await.is_ok(),
         Err(error) => {
             tracing::error!(%error, "an answer could not be written");
@@ -385,31 +406,31 @@ async fn send(outbox: &mpsc::Sender<Vec<u8>>, id: Option<u64>, body: BodyOut<'_>
 }
 
 async fn write_lines<W: AsyncWrite + Send>(
-    writing: W,
+    writer: W,
     mut lines: mpsc::Receiver<Vec<u8>>,
-    mut sealer: Option<Sealer>,
-    gone: CancellationToken,
+    mut sealer: Option<LineSealer>,
+    closed: CancellationToken,
 ) {
-    let mut writing = std::pin::pin!(writing);
+    let mut writer = std::pin::pin!(writer);
     let work = async {
         while let Some(mut line) = lines.recv().await {
             // Encrypted here and nowhere earlier, so that lines are numbered in the order in which they
             // are sent.
             if let Some(sealer) = &mut sealer {
-                line = sealer.seal(line).map_err(|Broken(why)| std::io::Error::other(why))?;
+                line = sealer.seal(line).map_err(|ChannelError(why)| std::io::Error::other(why))?;
             }
             line.push(b'\n');
-            writing.write_all(&line).await?;
-            writing.flush().await?;
+            writer.write_all(&line).await?;
+            writer.flush().await?;
         }
-        writing.shutdown().await
+        writer.shutdown().await
     };
     let written = tokio::select! {
-        () = gone.cancelled() => Ok(()),
+        () = closed.cancelled() => Ok(()),
         written = work => written,
     };
     if let Err(error) = written {
         tracing::debug!(%error, "a control connection broke");
-        gone.cancel();
+        closed.cancel();
     }
 }

@@ -12,19 +12,19 @@ use tokio::net::{UnixListener, UnixStream};
 
 const NAME: &str = "control.sock";
 /// Longest socket path, in bytes, that every supported system accepts.
-const LONGEST_PATH: usize = 100;
+const MAX_PATH_LEN: usize = 100;
 
 /// The listening end. The caller must hold the lock of the data folder.
-pub(super) struct Listener {
+pub(super) struct ControlListener {
     socket: UnixListener,
     path: PathBuf,
 }
 
-pub(super) type Served = UnixStream;
+pub(super) type ControlStream = UnixStream;
 
-impl Listener {
+impl ControlListener {
     pub(super) fn bind(data_dir: &Path) -> io::Result<Self> {
-        let path = places(data_dir)?
+        let path = socket_paths(data_dir)?
             .into_iter()
             .next()
             .ok_or_else(|| io::Error::other("there is no place for the socket"))?;
@@ -39,7 +39,7 @@ impl Listener {
     }
 
     /// Waits for a connection of the same user. Returns the peer's process id if known.
-    pub(super) async fn accept(&mut self) -> io::Result<(Served, Option<u32>)> {
+    pub(super) async fn accept(&mut self) -> io::Result<(ControlStream, Option<u32>)> {
         loop {
             let (stream, _) = self.socket.accept().await?;
             match check_peer(&stream) {
@@ -53,7 +53,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for ControlListener {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_file(&self.path) {
             tracing::debug!(%error, "the control socket was gone already");
@@ -64,7 +64,7 @@ impl Drop for Listener {
 /// Connects to the Gatehouse that holds a data folder.
 pub(super) async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
-    for path in places(data_dir)? {
+    for path in socket_paths(data_dir)? {
         if let Some(folder) = path.parent() {
             match check_folder(folder) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
@@ -84,10 +84,10 @@ pub(super) async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
 
 /// Possible paths of the socket of a data folder, preferred first. If the path inside the folder is too
 /// long for a socket, a folder named by the data folder's hash is used instead.
-fn places(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
+fn socket_paths(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
     let data_dir = std::fs::canonicalize(data_dir)?;
     let inside = data_dir.join(NAME);
-    if inside.as_os_str().len() <= LONGEST_PATH {
+    if inside.as_os_str().len() <= MAX_PATH_LEN {
         return Ok(vec![inside]);
     }
     let digest = hex::encode(Sha256::digest(data_dir.as_os_str().as_bytes()));
@@ -96,7 +96,7 @@ fn places(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
     let roots = runtime.into_iter().chain([PathBuf::from("/tmp")]);
     Ok(roots
         .map(|root| root.join(&folder).join(NAME))
-        .filter(|p| p.as_os_str().len() <= LONGEST_PATH)
+        .filter(|p| p.as_os_str().len() <= MAX_PATH_LEN)
         .collect())
 }
 
@@ -104,8 +104,8 @@ fn places(data_dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// impersonate Gatehouse.
 fn check_folder(folder: &Path) -> io::Result<()> {
     let about = std::fs::symlink_metadata(folder)?;
-    let ours = about.is_dir() && about.uid() == own_uid() && about.mode() & 0o077 == 0;
-    if ours {
+    let is_private = about.is_dir() && about.uid() == own_uid() && about.mode() & 0o077 == 0;
+    if is_private {
         return Ok(());
     }
     Err(io::Error::new(
@@ -151,10 +151,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_socket_is_its_owners_alone_and_goes_with_the_listener() {
+    async fn socket_is_private_and_removed_on_drop() {
         let dir = private_dir();
         let path = dir.path().join(NAME);
-        let listener = Listener::bind(dir.path()).unwrap();
+        let listener = ControlListener::bind(dir.path()).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         connect(dir.path()).await.unwrap();
         drop(listener);
@@ -163,24 +163,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stale_socket_is_replaced_and_another_file_is_not() {
+    async fn replaces_stale_socket_but_no_other_file() {
         let dir = private_dir();
         let path = dir.path().join(NAME);
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
-        drop(Listener::bind(dir.path()).unwrap());
+        drop(ControlListener::bind(dir.path()).unwrap());
         std::fs::write(&path, "precious").unwrap();
-        assert!(Listener::bind(dir.path()).is_err());
+        assert!(ControlListener::bind(dir.path()).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
     }
 
     #[tokio::test]
-    async fn a_path_that_is_too_long_moves_elsewhere_and_is_found_there() {
+    async fn uses_short_path_when_data_dir_is_too_long() {
         let dir = private_dir();
         let deep = dir.path().join("x".repeat(120));
         owner_only::make_folder(&deep).unwrap();
-        let listener = Listener::bind(&deep).unwrap();
-        assert!(listener.path.as_os_str().len() <= LONGEST_PATH);
+        let listener = ControlListener::bind(&deep).unwrap();
+        assert!(listener.path.as_os_str().len() <= MAX_PATH_LEN);
         connect(&deep).await.unwrap();
         let folder = listener.path.parent().unwrap().to_owned();
         drop(listener);
@@ -188,11 +188,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_is_open_to_others_is_refused_on_both_ends() {
+    async fn rejects_folder_open_to_others() {
         let dir = private_dir();
-        let _listener = Listener::bind(dir.path()).unwrap();
+        let _listener = ControlListener::bind(dir.path()).unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o770)).unwrap();
         assert_eq!(connect(dir.path()).await.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        assert!(Listener::bind(dir.path()).is_err());
+        assert!(ControlListener::bind(dir.path()).is_err());
     }
 }

@@ -1,15 +1,15 @@
 //! The lines of the control socket, in both directions.
 
-use gatehouse_model::{Envelope, Problem};
+use gatehouse_model::{EventEnvelope, UserError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// Longest request on a channel, in bytes before encryption.
-pub(super) const LONGEST_LINE: usize = 32 * 1024 * 1024;
+pub(super) const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 /// Longest line, in bytes, that is read from a peer that is not authenticated.
-pub(super) const LONGEST_PLAIN_LINE: usize = 1024 * 1024;
-/// Longest encrypted line that is read: [`LONGEST_LINE`] in base64, with the authentication tag.
-pub(super) const LONGEST_SEALED_LINE: usize = LONGEST_LINE / 3 * 4 + 64;
+pub(super) const MAX_PLAIN_LINE_BYTES: usize = 1024 * 1024;
+/// Longest encrypted line that is read: [`MAX_LINE_BYTES`] in base64, with the authentication tag.
+pub(super) const MAX_SEALED_LINE_BYTES: usize = MAX_LINE_BYTES / 3 * 4 + 64;
 /// The command that is answered by a stream of events.
 pub(super) const EVENTS: &str = "events";
 
@@ -26,7 +26,7 @@ pub(super) struct RequestLine {
 /// An outgoing request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RequestOut<'a> {
+pub(super) struct OutgoingRequest<'a> {
     pub(super) id: u64,
     pub(super) command: &'a str,
     pub(super) args: &'a RawValue,
@@ -35,33 +35,33 @@ pub(super) struct RequestOut<'a> {
 /// An outgoing answer.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct AnswerOut<'a> {
+pub(super) struct OutgoingResponse<'a> {
     pub(super) id: Option<u64>,
     #[serde(flatten)]
-    pub(super) body: BodyOut<'a>,
+    pub(super) body: ResponseBody<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum BodyOut<'a> {
+pub(super) enum ResponseBody<'a> {
     Reply(&'a RawValue),
-    Problem(&'a Problem),
-    Event(&'a Envelope),
+    Problem(&'a UserError),
+    Event(&'a EventEnvelope),
     Missed(bool),
 }
 
 /// An incoming answer.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct AnswerLine {
+pub(super) struct ResponseLine {
     #[serde(default)]
     pub(super) id: Option<u64>,
     #[serde(default, deserialize_with = "present")]
     pub(super) reply: Option<Box<RawValue>>,
     #[serde(default)]
-    pub(super) problem: Option<Problem>,
+    pub(super) problem: Option<UserError>,
     #[serde(default)]
-    pub(super) event: Option<Envelope>,
+    pub(super) event: Option<EventEnvelope>,
     #[serde(default)]
     pub(super) missed: bool,
 }
@@ -86,27 +86,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_comes_through_byte_for_byte() {
+    fn preserves_reply_bytes() {
         for text in [r#"{"b":1,"a":123456789012345678901234567890,"b2":1.0}"#, "null", "[]"] {
             let raw = RawValue::from_string(text.to_owned()).unwrap();
-            let line = serde_json::to_string(&AnswerOut { id: Some(7), body: BodyOut::Reply(&raw) }).unwrap();
+            let line =
+                serde_json::to_string(&OutgoingResponse { id: Some(7), body: ResponseBody::Reply(&raw) })
+                    .unwrap();
             assert_eq!(line, format!(r#"{{"id":7,"reply":{text}}}"#));
-            let read: AnswerLine = serde_json::from_str(&line).unwrap();
+            let read: ResponseLine = serde_json::from_str(&line).unwrap();
             assert_eq!((read.id, read.reply.unwrap().get()), (Some(7), text));
         }
     }
 
     #[test]
-    fn a_problem_comes_through() {
-        let problem = Problem::new(ErrorCode::NotFound, "There is no such server.");
-        let line = serde_json::to_string(&AnswerOut { id: None, body: BodyOut::Problem(&problem) }).unwrap();
-        let read: AnswerLine = serde_json::from_str(&line).unwrap();
+    fn round_trips_problem() {
+        let problem = UserError::new(ErrorCode::NotFound, "There is no such server.");
+        let line =
+            serde_json::to_string(&OutgoingResponse { id: None, body: ResponseBody::Problem(&problem) })
+                .unwrap();
+        let read: ResponseLine = serde_json::from_str(&line).unwrap();
         assert_eq!(read.problem, Some(problem));
         assert!(read.reply.is_none());
     }
 
     #[test]
-    fn unknown_members_of_a_request_are_refused() {
+    fn rejects_unknown_request_members() {
         assert!(
             serde_json::from_str::<RequestLine>(r#"{"id":1,"command":"status","args":{},"key":"x"}"#)
                 .is_err()

@@ -6,23 +6,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gatehouse_app::{Authority, Core, CoreOptions, OperatorKey, SecretStore, memory};
-use gatehouse_model::command::{Request, ServersAdd, ServersList};
-use gatehouse_model::server::{Builtin, Limits, Look, ServerDraft, ServerView};
-use gatehouse_model::{Problem, Secret, Transport};
+use gatehouse_model::command::{ServersAdd, ServersList, TypedCommand};
+use gatehouse_model::server::{Builtin, ServerAppearance, ServerDraft, ServerLimits, ServerView};
+use gatehouse_model::{Secret, Transport, UserError};
 use tempfile::TempDir;
 
 /// How long anything may take here.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A data folder with its secrets; cores come and go on it.
-pub(crate) struct Home {
+pub(crate) struct TestHome {
     dir: TempDir,
     pub(crate) secrets: Arc<dyn SecretStore>,
     /// The operator key that was handed over last.
     key: Arc<Mutex<Option<Secret>>>,
 }
 
-impl Home {
+impl TestHome {
     pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap(), secrets: memory(), key: Arc::default() }
     }
@@ -39,7 +39,7 @@ impl Home {
             *key.lock().unwrap() = Some(made.clone());
             Ok(())
         });
-        CoreOptions { operator_key: OperatorKey::Kept { hand_over, anew: false }, ..options }
+        CoreOptions { operator_key: OperatorKey::Stored { hand_over, should_replace: false }, ..options }
     }
 
     /// The operator key.
@@ -57,7 +57,7 @@ impl Home {
 }
 
 /// Runs a command as the operator.
-pub(crate) async fn run<R: Request>(core: &Core, request: R) -> Result<R::Reply, Problem> {
+pub(crate) async fn run<R: TypedCommand>(core: &Core, request: R) -> Result<R::Reply, UserError> {
     core.run(&request, Authority::Operator).await
 }
 
@@ -68,8 +68,8 @@ pub(crate) fn draft(name: &str, builtin: Builtin) -> ServerDraft {
         transport: Transport::Builtin { builtin },
         enabled: true,
         autostart: true,
-        look: Look::default(),
-        limits: Limits::default(),
+        look: ServerAppearance::default(),
+        limits: ServerLimits::default(),
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn draft_of(view: &ServerView) -> ServerDraft {
     }
 }
 
-pub(crate) async fn add(core: &Core, draft: ServerDraft) -> Result<ServerView, Problem> {
+pub(crate) async fn add(core: &Core, draft: ServerDraft) -> Result<ServerView, UserError> {
     run(core, ServersAdd { draft, trust_labels: false, secrets: Vec::new() }).await
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn server(core: &Core, name: &str) -> Option<ServerView> {
 }
 
 /// Waits until something holds, looking again after every event.
-pub(crate) async fn until<T, F: AsyncFnMut() -> Option<T>>(core: &Core, what: &str, mut look: F) -> T {
+pub(crate) async fn wait_until<T, F: AsyncFnMut() -> Option<T>>(core: &Core, what: &str, mut look: F) -> T {
     let mut events = core.events();
     let waiting = async {
         loop {
@@ -113,13 +113,13 @@ pub(crate) async fn until<T, F: AsyncFnMut() -> Option<T>>(core: &Core, what: &s
             }
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("waited too long for {what}"))
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap_or_else(|_| panic!("waited too long for {what}"))
 }
 
 /// Waits until a server has a state.
-pub(crate) async fn until_state(core: &Core, name: &str, state: &str) -> ServerView {
-    until(core, &format!("{name} to be {state}"), async || {
-        server(core, name).await.filter(|view| view.status.word() == state)
+pub(crate) async fn wait_until_state(core: &Core, name: &str, state: &str) -> ServerView {
+    wait_until(core, &format!("{name} to be {state}"), async || {
+        server(core, name).await.filter(|view| view.status.as_str() == state)
     })
     .await
 }

@@ -1,9 +1,9 @@
 //! The core as a whole, on real data folders and with built-in servers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod authority;
 mod common;
-mod life;
-mod readings;
-mod rights;
+mod lifecycle;
+mod queries;
 mod servers;
 mod settings;

@@ -3,26 +3,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Home, add, draft, draft_of, run, server, until, until_state};
+use crate::common::{TestHome, add, draft, draft_of, run, server, wait_until, wait_until_state};
 use gatehouse_app::Core;
-use gatehouse_model::ask::{Answer, Ask, AutoApprove};
+use gatehouse_model::approval::{ApprovalAnswer, ApprovalRequest, AutoApprove};
 use gatehouse_model::command::*;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::{AskAnswer, ErrorCode, Event, Generation, PendingAsk, Secret, Transport};
+use gatehouse_model::{ErrorCode, Event, Generation, PendingApproval, Secret, SubmittedAnswer, Transport};
 use serde_json::{Value, json};
 
 async fn edit(
     core: &Core,
     name: &str,
     draft: ServerDraft,
-) -> Result<gatehouse_model::server::ServerView, gatehouse_model::Problem> {
+) -> Result<gatehouse_model::server::ServerView, gatehouse_model::UserError> {
     run(core, ServersEdit { server: name.into(), draft, secrets: Vec::new() }).await
 }
 
 #[tokio::test]
-async fn names_are_unique_and_legal() {
-    let home = Home::new();
+async fn rejects_duplicate_and_illegal_names() {
+    let home = TestHome::new();
     let core = home.start().await;
     for (name, code) in
         [("Time", ErrorCode::NameTaken), ("tIME", ErrorCode::NameTaken), ("", ErrorCode::BadRequest)]
@@ -37,8 +37,8 @@ async fn names_are_unique_and_legal() {
 }
 
 #[tokio::test]
-async fn a_draft_that_cannot_work_is_refused_in_words() {
-    let home = Home::new();
+async fn rejects_invalid_drafts() {
+    let home = TestHome::new();
     let core = home.start().await;
     let remote = |url: &str| Transport::Http(gatehouse_model::server::Remote::at(url));
     let program = |command: &str| Transport::Stdio {
@@ -69,13 +69,13 @@ async fn a_draft_that_cannot_work_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn only_an_edit_of_what_it_is_makes_another_generation() {
-    let home = Home::new();
+async fn only_transport_edits_change_generation() {
+    let home = TestHome::new();
     let core = home.start().await;
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let files = |at: usize| Builtin::Files { folder: folders[at].path().display().to_string() };
     let before = add(&core, draft("Folder", files(0))).await.unwrap();
-    until_state(&core, "Folder", "connected").await;
+    wait_until_state(&core, "Folder", "connected").await;
     run(&core, PolicyAutoApprove { server: Some("Folder".into()), client: None, to: AutoApprove::All })
         .await
         .unwrap();
@@ -90,7 +90,7 @@ async fn only_an_edit_of_what_it_is_makes_another_generation() {
         (before.config.id.clone(), before.config.generation)
     );
     assert!(!renamed.auto_approve.is_empty(), "a rename keeps the rights");
-    assert_eq!(renamed.status.word(), "connected", "a rename does not reconnect");
+    assert_eq!(renamed.status.as_str(), "connected", "a rename does not reconnect");
 
     let mut moved = draft_of(&renamed);
     moved.transport = Transport::Builtin { builtin: files(1) };
@@ -107,10 +107,10 @@ async fn only_an_edit_of_what_it_is_makes_another_generation() {
 }
 
 #[tokio::test]
-async fn a_copy_has_an_id_of_its_own_and_no_rights() {
-    let home = Home::new();
+async fn duplicate_has_own_id_and_no_permissions() {
+    let home = TestHome::new();
     let core = home.start().await;
-    let original = until_state(&core, "Notes", "connected").await;
+    let original = wait_until_state(&core, "Notes", "connected").await;
     run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
         .await
         .unwrap();
@@ -126,10 +126,10 @@ async fn a_copy_has_an_id_of_its_own_and_no_rights() {
 }
 
 #[tokio::test]
-async fn what_is_removed_takes_its_rights_with_it() {
-    let home = Home::new();
+async fn removing_server_removes_its_permissions() {
+    let home = TestHome::new();
     let core = home.start().await;
-    until_state(&core, "Notes", "connected").await;
+    wait_until_state(&core, "Notes", "connected").await;
     run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
         .await
         .unwrap();
@@ -144,8 +144,8 @@ async fn what_is_removed_takes_its_rights_with_it() {
 }
 
 #[tokio::test]
-async fn trusting_the_labels_of_a_new_server_allows_its_reads() {
-    let home = Home::new();
+async fn trusting_labels_of_new_server_allows_reads() {
+    let home = TestHome::new();
     let core = home.start().await;
     let wanted = ServersAdd { draft: draft("Clock", Builtin::Time), trust_labels: true, secrets: vec![] };
     let view = run(&core, wanted).await.unwrap();
@@ -156,26 +156,26 @@ async fn trusting_the_labels_of_a_new_server_allows_its_reads() {
 }
 
 #[tokio::test]
-async fn a_stopped_server_starts_again_and_a_disabled_one_is_enabled_by_it() {
-    let home = Home::new();
+async fn start_restarts_stopped_and_enables_disabled_server() {
+    let home = TestHome::new();
     let core = home.start().await;
-    until_state(&core, "Time", "connected").await;
+    wait_until_state(&core, "Time", "connected").await;
     run(&core, ServersStop { server: "Time".into(), disable: false }).await.unwrap();
-    until_state(&core, "Time", "stopped").await;
+    wait_until_state(&core, "Time", "stopped").await;
     run(&core, ServersStart { server: "Time".into() }).await.unwrap();
-    until_state(&core, "Time", "connected").await;
+    wait_until_state(&core, "Time", "connected").await;
     run(&core, ServersStop { server: "Time".into(), disable: true }).await.unwrap();
-    until_state(&core, "Time", "disabled").await;
+    wait_until_state(&core, "Time", "disabled").await;
     let refused = run(&core, ServersReconnect { server: "Time".into() }).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::ServerUnavailable);
     run(&core, ServersStart { server: "Time".into() }).await.unwrap();
-    assert!(until_state(&core, "Time", "connected").await.config.enabled);
+    assert!(wait_until_state(&core, "Time", "connected").await.config.enabled);
     core.shutdown().await;
 }
 
 #[tokio::test]
-async fn a_test_keeps_nothing() {
-    let home = Home::new();
+async fn server_test_stores_nothing() {
+    let home = TestHome::new();
     let core = home.start().await;
     let report =
         run(&core, ServersTest { draft: draft("Tried", Builtin::Time), secrets: vec![] }).await.unwrap();
@@ -186,7 +186,7 @@ async fn a_test_keeps_nothing() {
 }
 
 /// A program that says on standard error what it got, and ends.
-fn telling(env: &[(&str, &str)]) -> ServerDraft {
+fn env_printing_draft(env: &[(&str, &str)]) -> ServerDraft {
     ServerDraft {
         transport: Transport::Stdio {
             command: "sh".into(),
@@ -206,10 +206,10 @@ fn secret(field: &str, value: &str) -> FieldSecret {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_secret_reaches_the_field_that_it_was_given_for_and_no_file() {
-    let home = Home::new();
+async fn secret_reaches_its_field_and_no_file() {
+    let home = TestHome::new();
     let core = home.start().await;
-    let keyed = telling(&[("API_KEY", "${secret:API_KEY}")]);
+    let keyed = env_printing_draft(&[("API_KEY", "${secret:API_KEY}")]);
     let without = add(&core, keyed.clone()).await.unwrap_err();
     assert!(without.what.contains("env/API_KEY"), "{without}");
     let misplaced =
@@ -221,7 +221,7 @@ async fn a_secret_reaches_the_field_that_it_was_given_for_and_no_file() {
         ServersAdd { draft: keyed.clone(), trust_labels: false, secrets: vec![secret("env/API_KEY", value)] };
     let view = run(&core, given).await.unwrap();
     run(&core, ServersStart { server: "keyed".into() }).await.unwrap();
-    until(&core, "the length of the secret", async || {
+    wait_until(&core, "the length of the secret", async || {
         let view = server(&core, "keyed").await?;
         view.log_tail.iter().any(|line| line.text.contains("length 24")).then_some(())
     })
@@ -239,7 +239,7 @@ async fn a_secret_reaches_the_field_that_it_was_given_for_and_no_file() {
     assert!(!shown.contains(value));
 
     // The same program with more around it keeps its secret; another program does not get it.
-    let more = telling(&[("API_KEY", "${secret:API_KEY}"), ("MORE", "1")]);
+    let more = env_printing_draft(&[("API_KEY", "${secret:API_KEY}"), ("MORE", "1")]);
     edit(&core, "keyed", more.clone()).await.unwrap();
     let mut other = more;
     if let Transport::Stdio { args, .. } = &mut other.transport {
@@ -253,15 +253,15 @@ async fn a_secret_reaches_the_field_that_it_was_given_for_and_no_file() {
     core.shutdown().await;
 }
 
-async fn question(core: &Core) -> PendingAsk {
-    until(core, "a question", async || {
+async fn wait_for_approval(core: &Core) -> PendingApproval {
+    wait_until(core, "a question", async || {
         run(core, ApprovalsList { known: Vec::new() }).await.unwrap().into_iter().next()
     })
     .await
 }
 
-async fn answer(core: &Core, pending: &PendingAsk, answer: Answer) {
-    let answers = vec![AskAnswer { id: pending.id.clone(), hash: None, answer }];
+async fn answer(core: &Core, pending: &PendingApproval, answer: ApprovalAnswer) {
+    let answers = vec![SubmittedAnswer { id: pending.id.clone(), hash: None, answer }];
     run(core, ApprovalsAnswer { answers }).await.unwrap();
 }
 
@@ -274,7 +274,7 @@ async fn hand_edits_in_audit(core: &Core) -> Vec<bool> {
     settled.collect()
 }
 
-fn change_file(home: &Home, change: impl FnOnce(&mut Value)) {
+fn change_file(home: &TestHome, change: impl FnOnce(&mut Value)) {
     let text = std::fs::read_to_string(home.servers_file()).unwrap();
     let mut file: Value = serde_json::from_str(&text).unwrap();
     change(&mut file);
@@ -282,42 +282,45 @@ fn change_file(home: &Home, change: impl FnOnce(&mut Value)) {
 }
 
 #[tokio::test]
-async fn a_hand_edit_takes_effect_when_it_is_confirmed() {
-    let home = Home::new();
+async fn confirmed_file_edit_takes_effect() {
+    let home = TestHome::new();
     let core = home.start().await;
-    until_state(&core, "Time", "connected").await;
+    wait_until_state(&core, "Time", "connected").await;
     change_file(&home, |file| {
         file["mcpServers"]["Clock"] = json!({ "type": "builtin", "builtin": { "kind": "time" } });
     });
-    let pending = question(&core).await;
-    assert!(matches!(&pending.ask, Ask::ConfigChange(ask) if ask.server == "Clock"), "{pending:?}");
+    let pending = wait_for_approval(&core).await;
+    assert!(
+        matches!(&pending.ask, ApprovalRequest::ConfigChange(ask) if ask.server == "Clock"),
+        "{pending:?}"
+    );
     assert!(server(&core, "Clock").await.is_none(), "it ran before it was confirmed");
     let status = run(&core, Status {}).await.unwrap();
     assert!(status.problems.iter().any(|p| p.what.contains("Clock")), "{status:?}");
-    answer(&core, &pending, Answer::Accept { content: None }).await;
-    until_state(&core, "Clock", "connected").await;
+    answer(&core, &pending, ApprovalAnswer::Accept { content: None }).await;
+    wait_until_state(&core, "Clock", "connected").await;
     assert_eq!(hand_edits_in_audit(&core).await, [true]);
     core.shutdown().await;
     let core = home.start().await;
-    until_state(&core, "Clock", "connected").await;
+    wait_until_state(&core, "Clock", "connected").await;
     assert!(run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().is_empty());
     core.shutdown().await;
 }
 
 #[tokio::test]
-async fn a_hand_edit_that_is_refused_changes_nothing_until_the_file_changes_again() {
-    let home = Home::new();
+async fn rejected_file_edit_stays_rejected_until_next_change() {
+    let home = TestHome::new();
     let core = home.start().await;
-    until_state(&core, "Time", "connected").await;
+    wait_until_state(&core, "Time", "connected").await;
     let evil = json!({ "command": "sh", "args": ["-c", "true"] });
     change_file(&home, |file| file["mcpServers"]["evil"] = evil.clone());
-    let pending = question(&core).await;
-    answer(&core, &pending, Answer::Decline).await;
-    until(&core, "the refusal in the audit", async || {
+    let pending = wait_for_approval(&core).await;
+    answer(&core, &pending, ApprovalAnswer::Decline).await;
+    wait_until(&core, "the refusal in the audit", async || {
         (hand_edits_in_audit(&core).await == [false]).then_some(())
     })
     .await;
-    until(&core, "no question", async || {
+    wait_until(&core, "no question", async || {
         run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().is_empty().then_some(())
     })
     .await;
@@ -327,25 +330,28 @@ async fn a_hand_edit_that_is_refused_changes_nothing_until_the_file_changes_agai
     assert!(server(&core, "evil").await.is_none());
 
     change_file(&home, |file| file["mcpServers"]["evil"] = evil);
-    let again = question(&core).await;
-    assert!(matches!(&again.ask, Ask::ConfigChange(ask) if ask.server == "evil"), "{again:?}");
+    let again = wait_for_approval(&core).await;
+    assert!(matches!(&again.ask, ApprovalRequest::ConfigChange(ask) if ask.server == "evil"), "{again:?}");
     core.shutdown().await;
 }
 
 #[tokio::test]
-async fn a_hand_edit_that_is_taken_back_withdraws_its_question() {
-    let home = Home::new();
+async fn reverted_file_edit_withdraws_approval() {
+    let home = TestHome::new();
     let core = home.start().await;
-    until_state(&core, "Time", "connected").await;
+    wait_until_state(&core, "Time", "connected").await;
     let before = std::fs::read_to_string(home.servers_file()).unwrap();
     change_file(&home, |file| {
         file["mcpServers"].as_object_mut().unwrap().remove("Time");
     });
-    let pending = question(&core).await;
-    assert!(matches!(&pending.ask, Ask::ConfigChange(ask) if ask.server == "Time"), "{pending:?}");
+    let pending = wait_for_approval(&core).await;
+    assert!(
+        matches!(&pending.ask, ApprovalRequest::ConfigChange(ask) if ask.server == "Time"),
+        "{pending:?}"
+    );
     assert!(server(&core, "Time").await.is_some());
     std::fs::write(home.servers_file(), before).unwrap();
-    until(&core, "no question", async || {
+    wait_until(&core, "no question", async || {
         run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().is_empty().then_some(())
     })
     .await;
@@ -356,12 +362,12 @@ async fn a_hand_edit_that_is_taken_back_withdraws_its_question() {
 /// The administrator's policy file (SRV-18): what it forbids is neither added, nor edited into, nor
 /// connected to, and the reason is shown; one that cannot be read forbids everything.
 #[tokio::test]
-async fn the_administrators_policy_cannot_be_overridden() {
-    let home = Home::new();
+async fn managed_policy_cannot_be_overridden() {
+    let home = TestHome::new();
     let path = home.data_dir().parent().unwrap().join("policy.json");
     let policy = gatehouse_servers::PolicyFile::at(path.clone());
     let core = Core::start(gatehouse_app::CoreOptions { policy, ..home.options() }).await.unwrap();
-    until_state(&core, "Notes", "connected").await;
+    wait_until_state(&core, "Notes", "connected").await;
     let deny = r#"{"servers":{"deny":[{"builtin":"notes"},{"name":"Fetch*"}],"reason":"Ask IT."}}"#;
     std::fs::write(&path, deny).unwrap();
 
@@ -374,13 +380,13 @@ async fn the_administrators_policy_cannot_be_overridden() {
     assert_eq!(edit(&core, "Clock", renamed).await.unwrap_err().code, ErrorCode::NotPermitted);
 
     run(&core, ServersReconnect { server: "Notes".into() }).await.unwrap();
-    until_state(&core, "Notes", "failed").await;
+    wait_until_state(&core, "Notes", "failed").await;
     let notes = server(&core, "Notes").await.unwrap();
     let gatehouse_model::ServerStatus::Failed { message, next_retry, .. } = notes.status else { panic!() };
     assert!(message.contains("Ask IT.") && next_retry.is_none(), "{message}");
 
     std::fs::write(&path, "{").unwrap();
     run(&core, ServersReconnect { server: "Clock".into() }).await.unwrap();
-    until_state(&core, "Clock", "failed").await;
+    wait_until_state(&core, "Clock", "failed").await;
     core.shutdown().await;
 }

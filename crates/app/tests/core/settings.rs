@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::common::{Home, add, draft, run, server, servers, until, until_state};
+use crate::common::{TestHome, add, draft, run, server, servers, wait_until, wait_until_state};
 use gatehouse_app::{Authority, Core, CoreOptions};
-use gatehouse_model::ask::AutoApprove;
+use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::command::*;
 use gatehouse_model::record::{AuditEvent, AuditVerdict, CallOutcome};
 use gatehouse_model::server::{Builtin, ServerDraft};
@@ -24,7 +24,7 @@ impl Clock for SetClock {
 
 /// A client that may do everything on the notes, and its call.
 async fn caller(core: &Core) -> Call {
-    until_state(core, "Notes", "connected").await;
+    wait_until_state(core, "Notes", "connected").await;
     let token = run(core, ClientsAdd { name: "Claude".into() }).await.unwrap().token;
     run(core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
         .await
@@ -53,8 +53,8 @@ fn keeping(audit_days: Option<u32>) -> SettingsSet {
 }
 
 #[tokio::test]
-async fn switched_off_nothing_runs_and_calls_are_told_how_to_switch_it_on() {
-    let home = Home::new();
+async fn switching_off_stops_servers_and_explains_refusals() {
+    let home = TestHome::new();
     let core = home.start().await;
     let call = caller(&core).await;
     assert!(run(&core, Status {}).await.unwrap().switched_on);
@@ -63,7 +63,7 @@ async fn switched_off_nothing_runs_and_calls_are_told_how_to_switch_it_on() {
     let status = run(&core, Status {}).await.unwrap();
     assert!(!status.switched_on && status.running == 0, "{status:?}");
     for view in servers(&core).await {
-        assert_eq!(view.status.word(), "stopped", "{}", view.config.name);
+        assert_eq!(view.status.as_str(), "stopped", "{}", view.config.name);
     }
     let reply = run(&core, call.clone()).await.unwrap();
     assert!(reply.is_tool_error && reply.body.contains("MCP is switched off"), "{reply:?}");
@@ -76,13 +76,13 @@ async fn switched_off_nothing_runs_and_calls_are_told_how_to_switch_it_on() {
     let refused = run(&core, ServersStart { server: "Notes".into() }).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::ServerUnavailable);
     add(&core, draft("More", Builtin::Time)).await.unwrap();
-    assert_eq!(server(&core, "More").await.unwrap().status.word(), "stopped");
+    assert_eq!(server(&core, "More").await.unwrap().status.as_str(), "stopped");
 
     let refused = core.run(&ServersSwitchOn {}, Authority::Anyone).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::NotPermitted);
     run(&core, ServersSwitchOn {}).await.unwrap();
     for name in ["Time", "Notes", "More"] {
-        until_state(&core, name, "connected").await;
+        wait_until_state(&core, name, "connected").await;
     }
     assert!(!run(&core, call).await.unwrap().is_tool_error);
     let said = |event: &AuditEvent, word: &str| matches!(event, AuditEvent::SettingsChanged { what } if what.contains(word));
@@ -92,14 +92,14 @@ async fn switched_off_nothing_runs_and_calls_are_told_how_to_switch_it_on() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_an_answer_ends_with_the_switch() {
-    let home = Home::new();
+async fn switching_off_ends_pending_calls() {
+    let home = TestHome::new();
     let core = home.start().await;
-    until_state(&core, "Notes", "connected").await;
+    wait_until_state(&core, "Notes", "connected").await;
     let token = run(&core, ClientsAdd { name: "Claude".into() }).await.unwrap().token;
     let call = Call { token, tool: "add_note".into(), arguments: r#"{"text":"x"}"#.into() };
     let switching = async {
-        until(&core, "a question", async || {
+        wait_until(&core, "a question", async || {
             let pending = run(&core, ApprovalsList { known: Vec::new() }).await.unwrap();
             (!pending.is_empty()).then_some(())
         })
@@ -114,8 +114,8 @@ async fn a_call_that_waits_for_an_answer_ends_with_the_switch() {
 }
 
 #[tokio::test]
-async fn the_switch_outlives_a_restart() {
-    let home = Home::new();
+async fn switch_survives_restart() {
+    let home = TestHome::new();
     let core = home.start().await;
     let call = caller(&core).await;
     run(&core, ServersSwitchOff {}).await.unwrap();
@@ -123,12 +123,12 @@ async fn the_switch_outlives_a_restart() {
 
     let core = home.start().await;
     assert!(!run(&core, Status {}).await.unwrap().switched_on);
-    assert!(servers(&core).await.iter().all(|view| view.status.word() == "stopped"));
+    assert!(servers(&core).await.iter().all(|view| view.status.as_str() == "stopped"));
     // Nothing was ever connected in this run, so no tool is known; the answer is the same.
     let reply = run(&core, call.clone()).await.unwrap();
     assert!(reply.is_tool_error && reply.body.contains("MCP is switched off"), "{reply:?}");
     run(&core, ServersSwitchOn {}).await.unwrap();
-    until_state(&core, "Notes", "connected").await;
+    wait_until_state(&core, "Notes", "connected").await;
     core.shutdown().await;
 
     let core = home.start().await;
@@ -137,8 +137,8 @@ async fn the_switch_outlives_a_restart() {
 }
 
 #[tokio::test]
-async fn settings_that_were_touched_let_go_of_nothing_and_keep_mcp_off() {
-    let home = Home::new();
+async fn tampered_settings_keep_audit_and_switch_mcp_off() {
+    let home = TestHome::new();
     let core = home.start().await;
     run(
         &core,
@@ -183,8 +183,8 @@ async fn settings_that_were_touched_let_go_of_nothing_and_keep_mcp_off() {
 }
 
 #[tokio::test]
-async fn old_audit_entries_go_when_the_operator_says_so_and_the_rest_stays_whole() {
-    let home = Home::new();
+async fn retention_removes_old_audit_entries_and_keeps_chain_whole() {
+    let home = TestHome::new();
     let clock = Arc::new(SetClock(AtomicI64::new(gatehouse_model::SystemClock.now().0)));
     let start = async || {
         let options = CoreOptions { clock: Arc::<SetClock>::clone(&clock), ..home.options() };
@@ -223,7 +223,7 @@ async fn old_audit_entries_go_when_the_operator_says_so_and_the_rest_stays_whole
     // The next start lets go of what has become old meanwhile.
     clock.0.fetch_add(30 * DAY, Ordering::SeqCst);
     let core = start().await;
-    until(&core, "the old entries to go", async || {
+    wait_until(&core, "the old entries to go", async || {
         let left = entries(&core).await;
         left.iter().all(|entry| entry.at.0 >= clock.0.load(Ordering::SeqCst) - 7 * DAY).then_some(())
     })
@@ -234,10 +234,10 @@ async fn old_audit_entries_go_when_the_operator_says_so_and_the_rest_stays_whole
 }
 
 #[tokio::test]
-async fn a_reset_goes_back_to_the_first_servers() {
-    let home = Home::new();
+async fn reset_restores_default_servers() {
+    let home = TestHome::new();
     let core = home.start().await;
-    let notes = until_state(&core, "Notes", "connected").await;
+    let notes = wait_until_state(&core, "Notes", "connected").await;
     run(&core, ServersRemove { server: "Time".into() }).await.unwrap();
     let other = tempfile::tempdir().unwrap();
     let folder = other.path().display().to_string();
@@ -257,7 +257,7 @@ async fn a_reset_goes_back_to_the_first_servers() {
     let value = RequestSecret::new(&gatehouse_model::Secret::new("very secret"));
     let secrets = vec![FieldSecret { field: "env/KEY".into(), value }];
     let mine = run(&core, ServersAdd { draft: secret, trust_labels: false, secrets }).await.unwrap();
-    let key = gatehouse_store::SecretKey::bound(&mine.config.binding(), "env/KEY");
+    let key = gatehouse_store::SecretKey::for_server_field(&mine.config.binding(), "env/KEY");
     assert!(home.secrets.get(&key).unwrap().is_some());
     run(&core, PolicyAutoApprove { server: Some("Time".into()), client: None, to: AutoApprove::All })
         .await
@@ -272,7 +272,7 @@ async fn a_reset_goes_back_to_the_first_servers() {
     names.sort_unstable();
     assert_eq!(names, ["Notes", "Time"]);
     for name in ["Time", "Notes"] {
-        let view = until_state(&core, name, "connected").await;
+        let view = wait_until_state(&core, name, "connected").await;
         assert!(view.config.enabled && view.auto_approve.is_empty(), "{view:?}");
     }
     assert_eq!(server(&core, "Notes").await.unwrap().config.id, notes.config.id, "it is the same one");

@@ -8,25 +8,25 @@ use gatehouse_model::sign_in::SignInState;
 use gatehouse_model::{AuditEvent, ErrorCode};
 use serde_json::json;
 
-use crate::world::World;
+use crate::test_env::TestEnv;
 
 #[tokio::test]
-async fn each_end_of_a_sign_in_is_recorded() {
-    let world = World::new().await;
-    world.issuer.switches().claims = json!({ "email": "ann@notes.example" });
-    world.issuer.switches().resource = json!({ "scopes_supported": ["read", "openid"] });
-    world.sign_in().await;
-    let access = world.bearer().await.unwrap();
-    world.sign_ins.sign_out(Arc::clone(&world.server)).await.unwrap();
+async fn records_each_sign_in_outcome() {
+    let test_env = TestEnv::new().await;
+    test_env.issuer.behavior().claims = json!({ "email": "ann@notes.example" });
+    test_env.issuer.behavior().resource = json!({ "scopes_supported": ["read", "openid"] });
+    test_env.sign_in().await;
+    let access = test_env.bearer().await.unwrap();
+    test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap();
     assert_eq!(
-        world.audit.outcomes(),
+        test_env.audit.outcomes(),
         [SignInOutcome::SignedIn, SignInOutcome::SignedOut, SignInOutcome::TokensRevoked]
     );
-    let entries = world.audit.entries.lock().unwrap();
+    let entries = test_env.audit.entries.lock().unwrap();
     for entry in &*entries {
         let AuditEvent::SignIn { server, issuer, account, .. } = entry else { panic!("{entry:?}") };
-        assert_eq!(*server, world.server.id);
-        assert_eq!(issuer.as_deref(), Some(world.issuer.origin()));
+        assert_eq!(*server, test_env.server.id);
+        assert_eq!(issuer.as_deref(), Some(test_env.issuer.origin()));
         assert_eq!(account.as_deref(), Some("ann@notes.example"));
     }
     let text = serde_json::to_string(&*entries).unwrap();
@@ -34,12 +34,12 @@ async fn each_end_of_a_sign_in_is_recorded() {
 }
 
 #[tokio::test]
-async fn a_refused_sign_in_is_recorded_by_its_code_alone() {
-    let world = World::new().await;
-    world.issuer.switches().callback =
+async fn records_failure_by_error_code_only() {
+    let test_env = TestEnv::new().await;
+    test_env.issuer.behavior().callback =
         json!({ "code": null, "error": "access_denied", "error_description": "s3cret" });
-    world.sign_in().await;
-    let entries = world.audit.entries.lock().unwrap();
+    test_env.sign_in().await;
+    let entries = test_env.audit.entries.lock().unwrap();
     assert!(
         matches!(&entries[..], [AuditEvent::SignIn { what: SignInOutcome::Failed, reason: Some(_), .. }]),
         "{entries:?}"
@@ -48,21 +48,21 @@ async fn a_refused_sign_in_is_recorded_by_its_code_alone() {
 }
 
 #[tokio::test]
-async fn nobody_is_signed_in_when_it_cannot_be_recorded() {
-    let world = World::new().await;
-    world.audit.refuses.store(true, Ordering::SeqCst);
-    let SignInState::Out { problem: Some(problem) } = world.sign_in().await else { panic!("signed in") };
+async fn fails_sign_in_when_audit_cannot_be_written() {
+    let test_env = TestEnv::new().await;
+    test_env.audit.is_failing.store(true, Ordering::SeqCst);
+    let SignInState::Out { problem: Some(problem) } = test_env.sign_in().await else { panic!("signed in") };
     assert_eq!(problem.code, ErrorCode::Storage);
-    assert_eq!(world.bearer().await, None);
-    assert_eq!(world.kept(&world.issuer.at("/mcp")), None);
+    assert_eq!(test_env.bearer().await, None);
+    assert_eq!(test_env.stored(&test_env.issuer.at("/mcp")), None);
 }
 
 #[tokio::test]
-async fn a_sign_out_counts_also_when_it_cannot_be_recorded() {
-    let world = World::new().await;
-    world.sign_in().await;
-    world.audit.refuses.store(true, Ordering::SeqCst);
-    let problem = world.sign_ins.sign_out(Arc::clone(&world.server)).await.unwrap_err();
+async fn signs_out_even_if_audit_cannot_be_written() {
+    let test_env = TestEnv::new().await;
+    test_env.sign_in().await;
+    test_env.audit.is_failing.store(true, Ordering::SeqCst);
+    let problem = test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap_err();
     assert_eq!(problem.code, ErrorCode::Storage);
-    assert_eq!(world.bearer().await, None);
+    assert_eq!(test_env.bearer().await, None);
 }

@@ -1,72 +1,72 @@
 //! How a server is found out about.
 
-use gatehouse_auth::{Next, Refusal, TokenSource as _};
+use gatehouse_auth::{AuthRecovery, AuthRejection, TokenSource as _};
 use gatehouse_model::sign_in::RegisteredClient;
 use gatehouse_model::sign_in::{SignInEndpoints, SignInSettings};
 use serde_json::json;
 
-use crate::issuer::Issuer;
-use crate::world::{World, parameter, visit};
+use crate::scripted_issuer::ScriptedIssuer;
+use crate::test_env::{TestEnv, parameter, visit};
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
 /// Tells of a challenge that leads to this path.
-async fn challenged(world: &World, path: &str) -> Next {
-    let challenge = format!(r#"Bearer resource_metadata="{}""#, world.issuer.at(path));
-    let refusal = Refusal {
+async fn recover_from_challenge(test_env: &TestEnv, path: &str) -> AuthRecovery {
+    let challenge = format!(r#"Bearer resource_metadata="{}""#, test_env.issuer.at(path));
+    let refusal = AuthRejection {
         status: 401,
         challenges: vec!["Basic".to_owned(), challenge],
         sent: None,
-        waits: true,
-        once_more: false,
+        can_wait: true,
+        is_retry: false,
     };
-    world.sign_ins.refused(&world.server, refusal).await.unwrap()
+    test_env.sign_ins.recover(&test_env.server, refusal).await.unwrap()
 }
 
 #[tokio::test]
-async fn the_challenge_says_where() {
-    let world = World::new().await;
-    world.issuer.switches().resource_at = vec!["/somewhere".to_owned()];
-    let next = challenged(&world, "/somewhere").await;
-    assert_eq!(next, Next::SignIn { issuer: Some(world.issuer.origin().to_owned()) });
-    world.sign_in().await;
+async fn uses_metadata_url_of_challenge() {
+    let test_env = TestEnv::new().await;
+    test_env.issuer.behavior().resource_at = vec!["/somewhere".to_owned()];
+    let next = recover_from_challenge(&test_env, "/somewhere").await;
+    assert_eq!(next, AuthRecovery::SignIn { issuer: Some(test_env.issuer.origin().to_owned()) });
+    test_env.sign_in().await;
     assert!(
-        world.issuer.paths().iter().all(|path| !path.starts_with(RESOURCE)),
+        test_env.issuer.paths().iter().all(|path| !path.starts_with(RESOURCE)),
         "{:?}",
-        world.issuer.paths()
+        test_env.issuer.paths()
     );
 }
 
 #[tokio::test]
-async fn without_a_challenge_the_path_comes_before_the_root() {
-    let world = World::new().await;
-    world.begin().await;
-    assert_eq!(world.issuer.paths()[0], format!("{RESOURCE}/mcp"));
-    assert!(world.issuer.seen(RESOURCE).is_empty());
-    let world = World::new().await;
-    world.issuer.switches().resource_at = vec![RESOURCE.to_owned()];
-    world.begin().await;
-    assert_eq!(world.issuer.paths()[..2], [format!("{RESOURCE}/mcp"), RESOURCE.to_owned()]);
+async fn tries_path_metadata_before_root() {
+    let test_env = TestEnv::new().await;
+    test_env.begin().await;
+    assert_eq!(test_env.issuer.paths()[0], format!("{RESOURCE}/mcp"));
+    assert!(test_env.issuer.recorded(RESOURCE).is_empty());
+    let test_env = TestEnv::new().await;
+    test_env.issuer.behavior().resource_at = vec![RESOURCE.to_owned()];
+    test_env.begin().await;
+    assert_eq!(test_env.issuer.paths()[..2], [format!("{RESOURCE}/mcp"), RESOURCE.to_owned()]);
 }
 
 #[tokio::test]
-async fn one_bad_document_does_not_end_it() {
+async fn continues_after_unusable_metadata_document() {
     let long = format!("{{\"x\":\"{}\"}}", "x".repeat(256 * 1024));
-    let elsewhere = Issuer::start().await;
+    let elsewhere = ScriptedIssuer::start().await;
     for (status, text) in
         [(500, ""), (404, ""), (200, "no json"), (200, "{}"), (200, long.as_str()), (302, elsewhere.origin())]
     {
-        let world = World::new().await;
-        world.issuer.switches().answers.insert("/somewhere".to_owned(), (status, text.to_owned()));
-        challenged(&world, "/somewhere").await;
-        world.begin().await;
-        assert_eq!(world.issuer.seen("/somewhere").len(), 2, "{status}");
+        let test_env = TestEnv::new().await;
+        test_env.issuer.behavior().answers.insert("/somewhere".to_owned(), (status, text.to_owned()));
+        recover_from_challenge(&test_env, "/somewhere").await;
+        test_env.begin().await;
+        assert_eq!(test_env.issuer.recorded("/somewhere").len(), 2, "{status}");
     }
     assert!(elsewhere.paths().is_empty(), "a redirect to elsewhere was followed");
 }
 
 #[tokio::test]
-async fn metadata_is_looked_for_in_the_order_of_the_specification() {
+async fn tries_metadata_urls_in_specified_order() {
     let table = [
         ("", vec!["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"]),
         (
@@ -81,19 +81,19 @@ async fn metadata_is_looked_for_in_the_order_of_the_specification() {
     for (path, candidates) in table {
         for (last, place) in candidates.iter().enumerate() {
             for (status, text) in [(404, ""), (500, ""), (200, "no json")] {
-                let world = World::new().await;
+                let test_env = TestEnv::new().await;
                 {
-                    let mut switches = world.issuer.switches();
-                    let issuer = world.issuer.at(path);
-                    switches.resource = json!({ "authorization_servers": [issuer] });
-                    switches.server = json!({ "issuer": issuer });
-                    switches.server_at = vec![(*place).to_owned()];
+                    let mut behavior = test_env.issuer.behavior();
+                    let issuer = test_env.issuer.at(path);
+                    behavior.resource = json!({ "authorization_servers": [issuer] });
+                    behavior.server = json!({ "issuer": issuer });
+                    behavior.server_at = vec![(*place).to_owned()];
                     for before in &candidates[..last] {
-                        switches.answers.insert((*before).to_owned(), (status, text.to_owned()));
+                        behavior.answers.insert((*before).to_owned(), (status, text.to_owned()));
                     }
                 }
-                world.begin().await;
-                let asked: Vec<String> = world
+                test_env.begin().await;
+                let asked: Vec<String> = test_env
                     .issuer
                     .paths()
                     .into_iter()
@@ -106,7 +106,7 @@ async fn metadata_is_looked_for_in_the_order_of_the_specification() {
 }
 
 #[tokio::test]
-async fn what_lies_is_refused_before_anything_is_told() {
+async fn rejects_mismatched_metadata_before_sending_anything() {
     let table = [
         (json!({}), json!({ "issuer": "https://id.example" }), "another authorization server"),
         (json!({}), json!({ "issuer": format!("{}/", "ORIGIN") }), "another authorization server"),
@@ -119,69 +119,70 @@ async fn what_lies_is_refused_before_anything_is_told() {
         (json!({ "authorization_servers": ["nonsense"] }), json!({}), "cannot be read"),
     ];
     for (resource, server, words) in table {
-        let world = World::new().await;
+        let test_env = TestEnv::new().await;
         {
-            let mut switches = world.issuer.switches();
-            let text = server.to_string().replace("ORIGIN", world.issuer.origin());
-            switches.server = serde_json::from_str(&text).unwrap();
-            switches.resource = resource;
+            let mut behavior = test_env.issuer.behavior();
+            let text = server.to_string().replace("ORIGIN", test_env.issuer.origin());
+            behavior.server = serde_json::from_str(&text).unwrap();
+            behavior.resource = resource;
         }
-        let problem = world.begin_problem().await.to_string();
+        let problem = test_env.begin_problem().await.to_string();
         assert!(problem.contains(words), "{problem}");
         for path in ["/register", "/authorize", "/token"] {
-            assert!(world.issuer.seen(path).is_empty(), "{words}: {path}");
+            assert!(test_env.issuer.recorded(path).is_empty(), "{words}: {path}");
         }
     }
 }
 
 #[tokio::test]
-async fn the_second_authorization_server_does_where_the_first_does_not() {
-    let world = World::new().await;
-    let gone = { Issuer::start().await.origin().to_owned() };
-    world.issuer.switches().resource = json!({ "authorization_servers": [gone, world.issuer.origin()] });
-    let address = world.begin().await;
-    assert!(address.starts_with(world.issuer.origin()));
+async fn falls_back_to_second_authorization_server() {
+    let test_env = TestEnv::new().await;
+    let gone = { ScriptedIssuer::start().await.origin().to_owned() };
+    test_env.issuer.behavior().resource =
+        json!({ "authorization_servers": [gone, test_env.issuer.origin()] });
+    let address = test_env.begin().await;
+    assert!(address.starts_with(test_env.issuer.origin()));
 }
 
 #[tokio::test]
-async fn a_server_without_metadata_of_its_own_is_its_own_authorization_server() {
-    let world = World::new().await;
-    world.issuer.switches().resource_at.clear();
-    let address = world.begin().await;
-    assert_eq!(parameter(&address, "resource"), Some(world.issuer.at("/mcp")));
+async fn falls_back_to_server_origin_without_metadata() {
+    let test_env = TestEnv::new().await;
+    test_env.issuer.behavior().resource_at.clear();
+    let address = test_env.begin().await;
+    assert_eq!(parameter(&address, "resource"), Some(test_env.issuer.at("/mcp")));
     assert_eq!(visit(&address).await.0, 200);
-    let world = World::new().await;
-    world.issuer.switches().resource_at.clear();
-    world.issuer.switches().server_at.clear();
-    let problem = world.begin_problem().await;
+    let test_env = TestEnv::new().await;
+    test_env.issuer.behavior().resource_at.clear();
+    test_env.issuer.behavior().server_at.clear();
+    let problem = test_env.begin_problem().await;
     assert!(problem.to_string().contains("no metadata"), "{problem}");
 }
 
 #[tokio::test]
-async fn a_wider_resource_is_asked_for_as_it_is_written() {
-    let world = World::new().await;
-    world.issuer.switches().resource = json!({ "resource": world.issuer.origin() });
-    let address = world.begin().await;
-    assert_eq!(parameter(&address, "resource").as_deref(), Some(world.issuer.origin()));
+async fn requests_resource_identifier_as_published() {
+    let test_env = TestEnv::new().await;
+    test_env.issuer.behavior().resource = json!({ "resource": test_env.issuer.origin() });
+    let address = test_env.begin().await;
+    assert_eq!(parameter(&address, "resource").as_deref(), Some(test_env.issuer.origin()));
     visit(&address).await;
-    assert_eq!(world.issuer.grants("authorization_code")[0].field("resource"), world.issuer.origin());
+    assert_eq!(test_env.issuer.grants("authorization_code")[0].field("resource"), test_env.issuer.origin());
 }
 
 #[tokio::test]
-async fn an_authorization_server_that_is_away_is_no_reason_to_give_up_for_ever() {
-    let world = World::new().await;
+async fn recovers_after_authorization_server_outage() {
+    let test_env = TestEnv::new().await;
     for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
-        world.issuer.switches().answers.insert(path.to_owned(), (503, String::new()));
+        test_env.issuer.behavior().answers.insert(path.to_owned(), (503, String::new()));
     }
-    let problem = world.begin_problem().await;
+    let problem = test_env.begin_problem().await;
     assert!(problem.to_string().contains("cannot be reached"), "{problem}");
-    world.issuer.switches().answers.clear();
-    world.begin().await;
+    test_env.issuer.behavior().answers.clear();
+    test_env.begin().await;
 }
 
 #[tokio::test]
-async fn endpoints_that_the_user_entered_need_no_metadata() {
-    let world = World::made(|issuer| SignInSettings {
+async fn uses_configured_endpoints_without_metadata() {
+    let test_env = TestEnv::with_issuer(|issuer| SignInSettings {
         client: Some(RegisteredClient { id: "mine".into(), secret: None, method: None }),
         endpoints: Some(SignInEndpoints {
             authorize: issuer.at("/authorize"),
@@ -192,12 +193,12 @@ async fn endpoints_that_the_user_entered_need_no_metadata() {
         ..SignInSettings::default()
     })
     .await;
-    world.issuer.switches().callback = json!({ "iss": "https://anybody.example" });
-    let address = world.begin().await;
+    test_env.issuer.behavior().callback = json!({ "iss": "https://anybody.example" });
+    let address = test_env.begin().await;
     assert_eq!(parameter(&address, "scope").as_deref(), Some("notes"));
     assert_eq!(parameter(&address, "code_challenge_method").as_deref(), Some("S256"));
     visit(&address).await;
-    world.settled().await;
-    assert!(world.bearer().await.is_some());
-    assert_eq!(world.issuer.paths(), ["/authorize", "/token"]);
+    test_env.wait_until_settled().await;
+    assert!(test_env.bearer().await.is_some());
+    assert_eq!(test_env.issuer.paths(), ["/authorize", "/token"]);
 }

@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-mod alone;
 mod audit;
-mod company;
+mod browser_login;
+mod client_credentials;
+mod client_identity;
 mod discovery;
-mod flow;
-mod identity;
-mod issuer;
-mod leaks;
-mod out;
-mod refusals;
+mod enterprise_auth;
+mod scripted_issuer;
+mod secret_leaks;
+mod sign_out;
 mod step_up;
-mod tokens;
-mod world;
+mod test_env;
+mod token_refresh;
+mod unauthorized;

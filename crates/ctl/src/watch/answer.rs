@@ -1,32 +1,34 @@
 //! Parses what the user typed into an answer. An answer matches the approval request as it was shown: it
 //! repeats its hash, and it selects only choices that the request offers.
 
-use gatehouse_model::ask::{Answer, Ask, CallAsk, ChoiceLifetime, ChoiceWidth, GrantChoice};
-use gatehouse_model::{AskAnswer, OfferedChoice, PendingAsk};
+use gatehouse_model::approval::{
+    ApprovalAnswer, ApprovalRequest, CallApprovalRequest, ChoiceLifetime, ChoiceScope, GrantChoice,
+};
+use gatehouse_model::{OfferedChoice, PendingApproval, SubmittedAnswer};
 
-use super::board;
+use super::pending_approvals;
 
 /// The possible answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum AnswerCommand {
     /// Allow once.
     Allow,
     /// Deny, with a reason for the model.
     Deny(Option<String>),
     /// Allow with this lifetime and scope.
-    Wider(ChoiceLifetime, ChoiceWidth),
+    Wider(ChoiceLifetime, ChoiceScope),
 }
 
 /// The words for wider answers.
-const WIDER: [(&str, ChoiceLifetime, ChoiceWidth); 5] = [
-    ("always-reads", ChoiceLifetime::Always, ChoiceWidth::Reads),
-    ("always-tool", ChoiceLifetime::Always, ChoiceWidth::Tool),
-    ("tool-until-quit", ChoiceLifetime::UntilQuit, ChoiceWidth::Tool),
-    ("tool-15m", ChoiceLifetime::QuarterHour, ChoiceWidth::Tool),
-    ("always-server", ChoiceLifetime::Always, ChoiceWidth::Server),
+const WIDER: [(&str, ChoiceLifetime, ChoiceScope); 5] = [
+    ("always-reads", ChoiceLifetime::Always, ChoiceScope::Reads),
+    ("always-tool", ChoiceLifetime::Always, ChoiceScope::Tool),
+    ("tool-until-quit", ChoiceLifetime::UntilQuit, ChoiceScope::Tool),
+    ("tool-15m", ChoiceLifetime::QuarterHour, ChoiceScope::Tool),
+    ("always-server", ChoiceLifetime::Always, ChoiceScope::Server),
 ];
 
-impl Word {
+impl AnswerCommand {
     /// Parses a word and the text after it.
     pub(crate) fn read(word: &str, rest: &str) -> Result<Self, String> {
         let rest = rest.trim();
@@ -46,7 +48,7 @@ impl Word {
             Some(_) => Err(format!("Nothing can follow “{word}”.")),
             None => Err(format!(
                 "“{}” is not an answer. Answers are allow, deny [REASON], {}.",
-                crate::plain::cut(word, 40),
+                crate::terminal_text::truncate(word, 40),
                 names()
             )),
         }
@@ -58,45 +60,51 @@ fn names() -> String {
 }
 
 /// The words that an approval request offers beside `allow` and `deny`.
-pub(crate) fn wider_words(pending: &PendingAsk) -> Vec<&'static str> {
-    let Ask::Call(call) = &pending.ask else { return Vec::new() };
+pub(crate) fn wider_words(pending: &PendingApproval) -> Vec<&'static str> {
+    let ApprovalRequest::Call(call) = &pending.ask else { return Vec::new() };
     let offered =
-        |(_, lifetime, width): &&(&str, ChoiceLifetime, ChoiceWidth)| find(call, *lifetime, *width).is_some();
+        |(_, lifetime, width): &&(&str, ChoiceLifetime, ChoiceScope)| find(call, *lifetime, *width).is_some();
     WIDER.iter().filter(offered).map(|(name, ..)| *name).collect()
 }
 
 /// The answer that a word means for an approval request.
-pub(crate) fn answer(pending: &PendingAsk, word: &Word) -> Result<AskAnswer, String> {
+pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<SubmittedAnswer, String> {
     let answer = match (&pending.ask, word) {
-        (Ask::Call(call), Word::Allow | Word::Wider(..)) if call.arguments.is_none() => {
+        (ApprovalRequest::Call(call), AnswerCommand::Allow | AnswerCommand::Wider(..))
+            if call.arguments.is_none() =>
+        {
             return Err("The arguments of this call were not read, so it can only be denied.".to_owned());
         }
-        (Ask::Call(_), Word::Allow) => Answer::Allow { choice: GrantChoice::once() },
-        (Ask::Call(_), Word::Deny(reason)) => {
-            Answer::Deny { choice: GrantChoice::once(), reason: reason.clone() }
+        (ApprovalRequest::Call(_), AnswerCommand::Allow) => {
+            ApprovalAnswer::Allow { choice: GrantChoice::once() }
         }
-        (Ask::Call(call), Word::Wider(lifetime, width)) => {
+        (ApprovalRequest::Call(_), AnswerCommand::Deny(reason)) => {
+            ApprovalAnswer::Deny { choice: GrantChoice::once(), reason: reason.clone() }
+        }
+        (ApprovalRequest::Call(call), AnswerCommand::Wider(lifetime, width)) => {
             let choice = find(call, *lifetime, *width).ok_or("This question does not offer that.")?;
-            Answer::Allow { choice: choice.choice() }
+            ApprovalAnswer::Allow { choice: choice.choice() }
         }
         // A form is sent with the default values of its fields; the core reports an error if they are
         // not sufficient.
-        (Ask::Elicitation(_), Word::Allow) => Answer::Accept { content: Some("{}".to_owned()) },
-        (Ask::Sampling(_), Word::Allow) => {
+        (ApprovalRequest::Elicitation(_), AnswerCommand::Allow) => {
+            ApprovalAnswer::Accept { content: Some("{}".to_owned()) }
+        }
+        (ApprovalRequest::Sampling(_), AnswerCommand::Allow) => {
             return Err("A terminal cannot answer this with yes.".to_owned());
         }
-        (_, Word::Allow) => Answer::Accept { content: None },
-        (_, Word::Deny(_)) => Answer::Decline,
-        (_, Word::Wider(..)) => {
+        (_, AnswerCommand::Allow) => ApprovalAnswer::Accept { content: None },
+        (_, AnswerCommand::Deny(_)) => ApprovalAnswer::Decline,
+        (_, AnswerCommand::Wider(..)) => {
             return Err("This question can only be answered with allow or deny.".to_owned());
         }
     };
-    Ok(AskAnswer { id: pending.id.clone(), hash: board::hash(pending).cloned(), answer })
+    Ok(SubmittedAnswer { id: pending.id.clone(), hash: pending_approvals::hash(pending).cloned(), answer })
 }
 
 /// The offered choice with this lifetime and scope; one for this client is preferred to one for every
 /// client.
-fn find(call: &CallAsk, lifetime: ChoiceLifetime, width: ChoiceWidth) -> Option<&OfferedChoice> {
+fn find(call: &CallApprovalRequest, lifetime: ChoiceLifetime, width: ChoiceScope) -> Option<&OfferedChoice> {
     let fits = |choice: &&OfferedChoice| choice.lifetime == lifetime && choice.width == width;
     let mut fitting = call.choices.iter().filter(fits);
     let first = fitting.next()?;
@@ -115,10 +123,10 @@ mod tests {
     #[test]
     fn a_call_whose_arguments_were_not_read_can_only_be_denied() {
         let (read, unread) = (asked("ask-1", Some("1"), false), asked("ask-1", None, true));
-        assert!(answer(&read, &Word::Allow).is_ok());
-        for word in [Word::Allow, Word::Wider(ChoiceLifetime::Always, ChoiceWidth::Tool)] {
+        assert!(answer(&read, &AnswerCommand::Allow).is_ok());
+        for word in [AnswerCommand::Allow, AnswerCommand::Wider(ChoiceLifetime::Always, ChoiceScope::Tool)] {
             assert!(answer(&unread, &word).is_err(), "{word:?}");
         }
-        assert!(answer(&unread, &Word::Deny(None)).is_ok());
+        assert!(answer(&unread, &AnswerCommand::Deny(None)).is_ok());
     }
 }

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use gatehouse_model::{AskId, PendingAsk};
+use gatehouse_model::{ApprovalId, PendingApproval};
 use tokio::time::Instant;
 
-use super::answer::{Word, answer, wider_words};
-use super::board::Change;
-use super::{Desk, question, typed_lines};
-use crate::failure::Failure;
-use crate::output::Output;
+use super::answer::{AnswerCommand, answer, wider_words};
+use super::pending_approvals::ApprovalChange;
+use super::{ApprovalWatch, approval_text, stdin_lines};
+use crate::error::CliError;
+use crate::output::Printer;
 
 /// How long a request is shown before it can be answered.
-const AWAKE_AFTER: Duration = Duration::from_millis(500);
+const INPUT_DELAY: Duration = Duration::from_millis(500);
 
 /// The keys for wider answers, with their words.
 const KEYS: [(&str, &str, &str); 4] = [
@@ -24,41 +24,45 @@ const KEYS: [(&str, &str, &str); 4] = [
 ];
 
 /// State of the dialogue.
-enum Stage {
+enum PromptState {
     /// No request is shown.
     Idle,
     /// A request is shown and cannot be answered yet.
-    Asleep { id: AskId, until: Instant },
+    Locked { id: ApprovalId, until: Instant },
     /// It can be answered.
-    Awake { id: AskId },
+    Ready { id: ApprovalId },
     /// It will be denied; the reason is being prompted for.
-    Reason { id: AskId },
+    Reason { id: ApprovalId },
 }
 
-struct Talk<'a, 'b> {
-    desk: Desk<'a>,
-    output: &'b Output,
-    stage: Stage,
-    skipped: Vec<AskId>,
+struct TerminalWatch<'a, 'b> {
+    watch: ApprovalWatch<'a>,
+    output: &'b Printer,
+    state: PromptState,
+    skipped: Vec<ApprovalId>,
 }
 
-pub(super) async fn run(desk: Desk<'_>, _first: Vec<Change>, output: &Output) -> Result<(), Failure> {
-    let mut lines = typed_lines();
-    let mut talk = Talk { desk, output, stage: Stage::Idle, skipped: Vec::new() };
-    talk.show_next()?;
-    if matches!(talk.stage, Stage::Idle) {
+pub(super) async fn run(
+    watch: ApprovalWatch<'_>,
+    _first: Vec<ApprovalChange>,
+    output: &Printer,
+) -> Result<(), CliError> {
+    let mut lines = stdin_lines();
+    let mut terminal = TerminalWatch { watch, output, state: PromptState::Idle, skipped: Vec::new() };
+    terminal.show_next()?;
+    if matches!(terminal.state, PromptState::Idle) {
         output.line("Nothing waits. Questions are shown here as they come; Ctrl+C ends the watch.")?;
     }
     loop {
-        let wakes = match &talk.stage {
-            Stage::Asleep { until, .. } => Some(*until),
-            Stage::Idle | Stage::Awake { .. } | Stage::Reason { .. } => None,
+        let unlock_at = match &terminal.state {
+            PromptState::Locked { until, .. } => Some(*until),
+            PromptState::Idle | PromptState::Ready { .. } | PromptState::Reason { .. } => None,
         };
         tokio::select! {
-            changes = talk.desk.next() => talk.changed(&changes?)?,
-            () = sleep_until(wakes), if wakes.is_some() => talk.wake()?,
+            changes = terminal.watch.next() => terminal.apply_changes(&changes?)?,
+            () = sleep_until(unlock_at), if unlock_at.is_some() => terminal.unlock()?,
             line = lines.recv() => match line {
-                Some(line) => talk.typed(line.trim()).await?,
+                Some(line) => terminal.handle_line(line.trim()).await?,
                 None => return Ok(()),
             },
         }
@@ -71,38 +75,43 @@ async fn sleep_until(moment: Option<Instant>) {
     }
 }
 
-impl Talk<'_, '_> {
-    fn current(&self) -> Option<&AskId> {
-        match &self.stage {
-            Stage::Idle => None,
-            Stage::Asleep { id, .. } | Stage::Awake { id } | Stage::Reason { id } => Some(id),
+impl TerminalWatch<'_, '_> {
+    fn current(&self) -> Option<&ApprovalId> {
+        match &self.state {
+            PromptState::Idle => None,
+            PromptState::Locked { id, .. } | PromptState::Ready { id } | PromptState::Reason { id } => {
+                Some(id)
+            }
         }
     }
 
-    fn changed(&mut self, changes: &[Change]) -> Result<(), Failure> {
+    fn apply_changes(&mut self, changes: &[ApprovalChange]) -> Result<(), CliError> {
         for change in changes {
             match change {
-                Change::Asked(pending) if self.current() == Some(&pending.id) => {
+                ApprovalChange::Added(pending) if self.current() == Some(&pending.id) => {
                     self.output.line("The question is another one now:")?;
                     self.show(pending)?;
                 }
-                Change::Asked(_) if self.current().is_some() => {
-                    self.output.line(&format!("({} questions wait.)", self.desk.board.pending().len()))?;
+                ApprovalChange::Added(_) if self.current().is_some() => {
+                    self.output.line(&format!(
+                        "({} questions wait.)",
+                        self.watch.pending_approvals.pending().len()
+                    ))?;
                 }
-                Change::Asked(_) => {}
-                Change::Waits(id, waiting) if self.current() == Some(id) => {
+                ApprovalChange::Added(_) => {}
+                ApprovalChange::WaitingChanged(id, waiting) if self.current() == Some(id) => {
                     self.output.line(if *waiting {
-                        question::WAITS_AGAIN
+                        approval_text::WAITS_AGAIN
                     } else {
-                        question::NO_LONGER_WAITS
+                        approval_text::NO_LONGER_WAITS
                     })?;
                 }
-                Change::Waits(..) => {}
-                Change::Gone(id, how) => {
+                ApprovalChange::WaitingChanged(..) => {}
+                ApprovalChange::Removed(id, outcome) => {
                     self.skipped.retain(|skipped| skipped != id);
-                    self.output.line(&format!("{id}: {}", question::gone(*how)))?;
+                    self.output.line(&format!("{id}: {}", approval_text::outcome_text(*outcome)))?;
                     if self.current() == Some(id) {
-                        self.stage = Stage::Idle;
+                        self.state = PromptState::Idle;
                     }
                 }
             }
@@ -110,71 +119,80 @@ impl Talk<'_, '_> {
         self.show_next()
     }
 
-    fn show_next(&mut self) -> Result<(), Failure> {
+    fn show_next(&mut self) -> Result<(), CliError> {
         if self.current().is_some() {
             return Ok(());
         }
-        let next =
-            self.desk.board.pending().iter().find(|pending| !self.skipped.contains(&pending.id)).cloned();
+        let next = self
+            .watch
+            .pending_approvals
+            .pending()
+            .iter()
+            .find(|pending| !self.skipped.contains(&pending.id))
+            .cloned();
         match next {
             Some(pending) => self.show(&pending),
             None => Ok(()),
         }
     }
 
-    fn show(&mut self, pending: &PendingAsk) -> Result<(), Failure> {
-        let all = self.desk.board.pending();
+    fn show(&mut self, pending: &PendingApproval) -> Result<(), CliError> {
+        let all = self.watch.pending_approvals.pending();
         let at = all.iter().position(|other| other.id == pending.id).map_or(1, |at| at + 1);
-        for line in question::lines(pending, at, all.len()) {
+        for line in approval_text::lines(pending, at, all.len()) {
             self.output.line(&line)?;
         }
-        self.stage = Stage::Asleep { id: pending.id.clone(), until: Instant::now() + AWAKE_AFTER };
+        self.state = PromptState::Locked { id: pending.id.clone(), until: Instant::now() + INPUT_DELAY };
         Ok(())
     }
 
-    fn wake(&mut self) -> Result<(), Failure> {
+    fn unlock(&mut self) -> Result<(), CliError> {
         // Input typed so far was not meant for this request.
-        forget_typed();
-        let Stage::Asleep { id, .. } = &self.stage else { return Ok(()) };
+        discard_typed_input();
+        let PromptState::Locked { id, .. } = &self.state else { return Ok(()) };
         let id = id.clone();
-        if let Some(pending) = self.desk.board.find(&id) {
+        if let Some(pending) = self.watch.pending_approvals.find(&id) {
             let offered = wider_words(pending);
             let wider = KEYS.iter().filter(|(_, word, _)| offered.contains(word));
             let wider: String = wider.map(|(key, _, text)| format!(" · {key} {text}")).collect();
             self.output
                 .line(&format!("a allow once{wider} · d deny · D deny with a reason · s skip, then Enter"))?;
         }
-        self.stage = Stage::Awake { id };
+        self.state = PromptState::Ready { id };
         Ok(())
     }
 
-    async fn typed(&mut self, line: &str) -> Result<(), Failure> {
-        let id = match &self.stage {
-            Stage::Idle => return Ok(()),
-            Stage::Asleep { .. } => return self.output.line("(too soon, ignored)"),
-            Stage::Reason { id } => {
+    async fn handle_line(&mut self, line: &str) -> Result<(), CliError> {
+        let id = match &self.state {
+            PromptState::Idle => return Ok(()),
+            PromptState::Locked { .. } => return self.output.line("(too soon, ignored)"),
+            PromptState::Reason { id } => {
                 let (id, word) =
-                    (id.clone(), Word::Deny(Some(line.to_owned()).filter(|line| !line.is_empty())));
+                    (id.clone(), AnswerCommand::Deny(Some(line.to_owned()).filter(|line| !line.is_empty())));
                 return self.answer(&id, &word).await;
             }
-            Stage::Awake { id } => id.clone(),
+            PromptState::Ready { id } => id.clone(),
         };
         let word = match line {
             "" => return Ok(()),
-            "a" => Word::Allow,
-            "d" => Word::Deny(None),
+            "a" => AnswerCommand::Allow,
+            "d" => AnswerCommand::Deny(None),
             "D" => {
-                self.stage = Stage::Reason { id };
+                self.state = PromptState::Reason { id };
                 return self.output.line("Reason that the model gets to read, then Enter:");
             }
             "s" => {
                 self.skipped.push(id);
-                self.stage = Stage::Idle;
+                self.state = PromptState::Idle;
                 self.output.line("Skipped; it goes on waiting.")?;
                 return self.show_next();
             }
             key => {
-                match KEYS.iter().find(|(known, ..)| *known == key).map(|(_, word, _)| Word::read(word, "")) {
+                match KEYS
+                    .iter()
+                    .find(|(known, ..)| *known == key)
+                    .map(|(_, word, _)| AnswerCommand::read(word, ""))
+                {
                     Some(Ok(word)) => word,
                     Some(Err(_)) | None => return self.output.line("That is not one of the answers."),
                 }
@@ -183,27 +201,27 @@ impl Talk<'_, '_> {
         self.answer(&id, &word).await
     }
 
-    async fn answer(&mut self, id: &AskId, word: &Word) -> Result<(), Failure> {
-        self.stage = Stage::Awake { id: id.clone() };
-        let Some(pending) = self.desk.board.find(id) else { return Ok(()) };
-        let said = match answer(pending, word) {
-            Ok(answer) => self.desk.answer(answer).await?.map_err(|problem| problem.to_string()),
+    async fn answer(&mut self, id: &ApprovalId, word: &AnswerCommand) -> Result<(), CliError> {
+        self.state = PromptState::Ready { id: id.clone() };
+        let Some(pending) = self.watch.pending_approvals.find(id) else { return Ok(()) };
+        let sent = match answer(pending, word) {
+            Ok(answer) => self.watch.answer(answer).await?.map_err(|problem| problem.to_string()),
             Err(words) => Err(words),
         };
-        match said {
+        match sent {
             // The event of the answer makes the next request show.
             Ok(()) => Ok(()),
-            Err(words) => self.output.line(&crate::plain::lines(&words)),
+            Err(words) => self.output.line(&crate::terminal_text::lines(&words)),
         }
     }
 }
 
 #[cfg(unix)]
-fn forget_typed() {
+fn discard_typed_input() {
     if let Err(error) = nix::sys::termios::tcflush(std::io::stdin(), nix::sys::termios::FlushArg::TCIFLUSH) {
         tracing::debug!(%error, "what was typed could not be forgotten");
     }
 }
 
 #[cfg(not(unix))]
-fn forget_typed() {}
+fn discard_typed_input() {}

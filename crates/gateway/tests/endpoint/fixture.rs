@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gatehouse_gateway::{ClientBook, Gateway, GatewayParts, ToolDoor};
+use gatehouse_gateway::{ClientRegistry, Gateway, GatewayServices, ToolService};
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientEntry, ClientId, Event, EventSink, ServerId, SessionId, SystemClock};
 use gatehouse_store::{Owner, Store, StoreOptions, memory};
 use gatehouse_tools::{
-    AccessCall, AccessKind, ByteBudget, ByteLimits, CallEnd, Caller, Changes, Era, ListOf, Place, ToolCall,
-    Updated,
+    AccessCall, AccessKind, ByteBudget, ByteLimits, CallResponse, Caller, CatalogList, CatalogVersions,
+    ProtocolFamily, ResolvedTarget, ResourceUpdate, ToolCall,
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::sync::{Semaphore, broadcast, watch};
 
 /// Nothing in these tests takes longer.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
@@ -28,11 +28,11 @@ pub(crate) fn raw(text: &str) -> Box<RawValue> {
 
 /// One call as it came through the door.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedCall {
     pub(crate) client: String,
     pub(crate) session: Option<String>,
     pub(crate) says: Option<String>,
-    pub(crate) era: Era,
+    pub(crate) era: ProtocolFamily,
     pub(crate) arguments: Option<String>,
     pub(crate) rest: Vec<(String, String)>,
     pub(crate) meta: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Seen {
 
 /// One access as it came through the door.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reached {
+pub(crate) struct RecordedAccess {
     pub(crate) server: String,
     pub(crate) kind: AccessKind,
     pub(crate) target: String,
@@ -50,32 +50,32 @@ pub(crate) struct Reached {
 }
 
 /// Scripted tools: the name of the tool says what it does.
-pub(crate) struct Script {
+pub(crate) struct ScriptedToolService {
     pub(crate) tools: Mutex<Vec<Box<RawValue>>>,
-    pub(crate) others: Mutex<Vec<(ListOf, Box<RawValue>)>>,
-    pub(crate) revision: watch::Sender<Changes>,
-    pub(crate) seen: Mutex<Vec<Seen>>,
-    pub(crate) reached: Mutex<Vec<Reached>>,
+    pub(crate) others: Mutex<Vec<(CatalogList, Box<RawValue>)>>,
+    pub(crate) revision: watch::Sender<CatalogVersions>,
+    pub(crate) recorded: Mutex<Vec<RecordedCall>>,
+    pub(crate) reached: Mutex<Vec<RecordedAccess>>,
     pub(crate) arrived: Semaphore,
     pub(crate) release: Semaphore,
     pub(crate) cancelled: AtomicUsize,
     pub(crate) finished: AtomicUsize,
     pub(crate) sessions_ended: Mutex<Vec<String>>,
     pub(crate) clients_gone: Mutex<Vec<String>>,
-    pub(crate) updates: broadcast::Sender<Updated>,
+    pub(crate) updates: broadcast::Sender<ResourceUpdate>,
     pub(crate) unwatched: Mutex<Vec<String>>,
-    me: std::sync::Weak<Script>,
+    me: std::sync::Weak<ScriptedToolService>,
 }
 
-impl Script {
+impl ScriptedToolService {
     fn new() -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             tools: Mutex::new(vec![raw(
                 r#"{"name":"echo","inputSchema":{"type":"object"},"x-kept":12345678901234567890}"#,
             )]),
             others: Mutex::default(),
-            revision: watch::Sender::new(Changes { tools: 1, resources: 1, prompts: 1 }),
-            seen: Mutex::default(),
+            revision: watch::Sender::new(CatalogVersions { tools: 1, resources: 1, prompts: 1 }),
+            recorded: Mutex::default(),
             reached: Mutex::default(),
             arrived: Semaphore::new(0),
             release: Semaphore::new(0),
@@ -94,16 +94,16 @@ impl Script {
         self.revision.send_modify(|revision| revision.tools += 1);
     }
 
-    pub(crate) fn add(&self, list: ListOf, item: &str) {
+    pub(crate) fn add(&self, list: CatalogList, item: &str) {
         self.others.lock().push((list, raw(item)));
         self.revision.send_modify(|revision| match list {
-            ListOf::Tools => revision.tools += 1,
-            ListOf::Resources | ListOf::Templates => revision.resources += 1,
-            ListOf::Prompts => revision.prompts += 1,
+            CatalogList::Tools => revision.tools += 1,
+            CatalogList::Resources | CatalogList::Templates => revision.resources += 1,
+            CatalogList::Prompts => revision.prompts += 1,
         });
     }
 
-    async fn run(&self, call: ToolCall) -> CallEnd {
+    async fn run(&self, call: ToolCall) -> CallResponse {
         let arguments = call.arguments.as_deref().map_or("{}", RawValue::get).to_owned();
         let progress = |n: usize| {
             if let Some(out) = &call.progress {
@@ -113,50 +113,50 @@ impl Script {
         self.arrived.add_permits(1);
         match call.exposed_name.as_str() {
             // Result as given.
-            "give" => CallEnd::Result(raw(&arguments)),
+            "give" => CallResponse::Result(raw(&arguments)),
             // Error as given.
-            "fail" => CallEnd::Error(raw(&arguments)),
+            "fail" => CallResponse::Error(raw(&arguments)),
             // Waits until released or cancelled.
             "wait" => {
                 tokio::select! {
                     permit = self.release.acquire() => permit.unwrap().forget(),
                     () = call.cancel.cancelled() => {
                         self.cancelled.fetch_add(1, Ordering::SeqCst);
-                        return CallEnd::Error(raw(r#"{"code":-32000,"message":"cancelled"}"#));
+                        return CallResponse::Error(raw(r#"{"code":-32000,"message":"cancelled"}"#));
                     }
                 }
                 self.finished.fetch_add(1, Ordering::SeqCst);
-                CallEnd::Result(raw(r#"{"content":[],"waited":true}"#))
+                CallResponse::Result(raw(r#"{"content":[],"waited":true}"#))
             }
             // Twenty steps at once, then waits, then twenty more and the result.
             "steps" => {
                 (1..=20).for_each(progress);
                 self.release.acquire().await.unwrap().forget();
                 (21..=40).for_each(progress);
-                CallEnd::Result(raw(r#"{"content":[]}"#))
+                CallResponse::Result(raw(r#"{"content":[]}"#))
             }
-            _ => CallEnd::Result(raw(&format!(r#"{{"content":[],"echo":{arguments}}}"#))),
+            _ => CallResponse::Result(raw(&format!(r#"{{"content":[],"echo":{arguments}}}"#))),
         }
     }
 }
 
 /// Everything of the server `s` begins with the same text; a target that ends with `mute` is of a server that
 /// completes nothing.
-fn place(begins: &str, exposed: &str) -> Option<Place> {
+fn place(begins: &str, exposed: &str) -> Option<ResolvedTarget> {
     let target = exposed.strip_prefix(begins)?.to_owned();
-    let completes = !target.ends_with("mute");
-    Some(Place { server: "s".into(), server_name: "Server".to_owned(), target, completes })
+    let has_completions = !target.ends_with("mute");
+    Some(ResolvedTarget { server: "s".into(), server_name: "Server".to_owned(), target, has_completions })
 }
 
-impl ToolDoor for Script {
+impl ToolService for ScriptedToolService {
     fn set_log_level(&self, _: Option<LogLevel>) {}
 
-    fn changes(&self) -> watch::Receiver<Changes> {
+    fn changes(&self) -> watch::Receiver<CatalogVersions> {
         self.revision.subscribe()
     }
 
-    fn with_list(&self, list: ListOf, read: &mut dyn FnMut(&[Box<RawValue>])) {
-        if list == ListOf::Tools {
+    fn with_list(&self, list: CatalogList, read: &mut dyn FnMut(&[Box<RawValue>])) {
+        if list == CatalogList::Tools {
             read(&self.tools.lock());
             return;
         }
@@ -166,20 +166,20 @@ impl ToolDoor for Script {
         read(&items);
     }
 
-    fn resource(&self, uri: &str) -> Option<Place> {
+    fn resource(&self, uri: &str) -> Option<ResolvedTarget> {
         place("x://", uri)
     }
 
-    fn template(&self, uri: &str) -> Option<Place> {
+    fn template(&self, uri: &str) -> Option<ResolvedTarget> {
         place("x://", uri)
     }
 
-    fn prompt(&self, name: &str) -> Option<Place> {
+    fn prompt(&self, name: &str) -> Option<ResolvedTarget> {
         place("s__", name)
     }
 
-    fn access(&self, _caller: Caller, call: AccessCall) -> BoxFuture<'static, CallEnd> {
-        self.reached.lock().push(Reached {
+    fn access(&self, _caller: Caller, call: AccessCall) -> BoxFuture<'static, CallResponse> {
+        self.reached.lock().push(RecordedAccess {
             server: call.server.to_string(),
             kind: call.kind,
             target: call.target.clone(),
@@ -187,15 +187,17 @@ impl ToolDoor for Script {
             rest: call.rest.iter().map(|(name, value)| (name.to_string(), value.get().to_owned())).collect(),
         });
         let end = match call.target.as_str() {
-            "refused" => CallEnd::Error(raw(r#"{"code":-32000,"message":"The user refused."}"#)),
-            "missing" => CallEnd::Error(raw(r#"{"code":-32002,"message":"not found","data":{"n":1.0}}"#)),
-            _ => CallEnd::Result(raw(r#"{"contents":[ ],"x":1e400}"#)),
+            "refused" => CallResponse::Error(raw(r#"{"code":-32000,"message":"The user refused."}"#)),
+            "missing" => {
+                CallResponse::Error(raw(r#"{"code":-32002,"message":"not found","data":{"n":1.0}}"#))
+            }
+            _ => CallResponse::Result(raw(r#"{"contents":[ ],"x":1e400}"#)),
         };
         Box::pin(std::future::ready(end))
     }
 
-    fn call(&self, caller: Caller, call: ToolCall) -> BoxFuture<'static, CallEnd> {
-        self.seen.lock().push(Seen {
+    fn call(&self, caller: Caller, call: ToolCall) -> BoxFuture<'static, CallResponse> {
+        self.recorded.lock().push(RecordedCall {
             client: caller.client.name.clone(),
             session: caller.session.map(|session| session.to_string()),
             says: caller.says,
@@ -209,7 +211,7 @@ impl ToolDoor for Script {
         Box::pin(async move { me.run(call).await })
     }
 
-    fn updates(&self) -> broadcast::Receiver<Updated> {
+    fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
         self.updates.subscribe()
     }
 
@@ -229,9 +231,9 @@ impl ToolDoor for Script {
 
 /// Keeps the events.
 #[derive(Default)]
-pub(crate) struct Heard(pub(crate) Mutex<Vec<Event>>);
+pub(crate) struct RecordedEvents(pub(crate) Mutex<Vec<Event>>);
 
-impl EventSink for Heard {
+impl EventSink for RecordedEvents {
     fn emit(&self, event: Event) {
         self.0.lock().push(event);
     }
@@ -239,10 +241,10 @@ impl EventSink for Heard {
 
 pub(crate) struct Fixture {
     pub(crate) gateway: Gateway,
-    pub(crate) book: Arc<ClientBook>,
+    pub(crate) registry: Arc<ClientRegistry>,
     pub(crate) store: Arc<Store>,
-    pub(crate) script: Arc<Script>,
-    pub(crate) heard: Arc<Heard>,
+    pub(crate) script: Arc<ScriptedToolService>,
+    pub(crate) recorded_events: Arc<RecordedEvents>,
     pub(crate) entry: ClientEntry,
     pub(crate) token: String,
     pub(crate) http: reqwest::Client,
@@ -268,21 +270,31 @@ impl Fixture {
     pub(crate) async fn keeping(limits: ByteLimits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = open_store(&dir, memory());
-        let (book, problem) = ClientBook::open(Arc::clone(&store), Arc::new(SystemClock));
+        let (registry, problem) = ClientRegistry::open(Arc::clone(&store), Arc::new(SystemClock));
         assert_eq!(problem, None);
-        let book = Arc::new(book);
-        let (entry, token) = book.add("Agent").await.unwrap();
-        let (script, heard) = (Script::new(), Arc::new(Heard::default()));
-        let parts = GatewayParts {
-            door: Arc::clone(&script) as Arc<dyn ToolDoor>,
+        let registry = Arc::new(registry);
+        let (entry, token) = registry.add("Agent").await.unwrap();
+        let (script, recorded_events) = (ScriptedToolService::new(), Arc::new(RecordedEvents::default()));
+        let services = GatewayServices {
+            tool_service: Arc::clone(&script) as Arc<dyn ToolService>,
             kept_bytes: ByteBudget::new(limits),
-            clients: Arc::clone(&book),
-            events: Arc::clone(&heard) as Arc<dyn EventSink>,
+            clients: Arc::clone(&registry),
+            events: Arc::clone(&recorded_events) as Arc<dyn EventSink>,
             clock: Arc::new(SystemClock),
         };
-        let gateway = Gateway::bind_parts("127.0.0.1:0".parse().unwrap(), parts).await.unwrap();
+        let gateway = Gateway::bind_with("127.0.0.1:0".parse().unwrap(), services).await.unwrap();
         let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
-        Self { gateway, book, store, script, heard, entry, token: token.reveal().to_owned(), http, _dir: dir }
+        Self {
+            gateway,
+            registry,
+            store,
+            script,
+            recorded_events,
+            entry,
+            token: token.reveal().to_owned(),
+            http,
+            _dir: dir,
+        }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -304,7 +316,7 @@ impl Fixture {
     }
 
     /// A request of the stateless revision, with everything that it needs.
-    pub(crate) fn modern(&self, id: &str, method: &str, params: &str) -> reqwest::RequestBuilder {
+    pub(crate) fn stateless_request(&self, id: &str, method: &str, params: &str) -> reqwest::RequestBuilder {
         let params = params.strip_prefix('{').unwrap();
         let comma = if params.trim_start().starts_with('}') { "" } else { "," };
         let meta = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"probe","version":"9"},"progressToken":"tok""#;
@@ -315,8 +327,8 @@ impl Fixture {
     }
 
     /// A `tools/call` of the stateless revision.
-    pub(crate) fn modern_call(&self, id: &str, tool: &str, arguments: &str) -> reqwest::RequestBuilder {
-        self.modern(id, "tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))
+    pub(crate) fn stateless_call(&self, id: &str, tool: &str, arguments: &str) -> reqwest::RequestBuilder {
+        self.stateless_request(id, "tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))
             .header("mcp-name", tool)
     }
 
@@ -339,7 +351,7 @@ impl Fixture {
     }
 
     /// A request in a session.
-    pub(crate) fn classic(
+    pub(crate) fn session_request(
         &self,
         session: &str,
         id: &str,
@@ -351,7 +363,7 @@ impl Fixture {
     }
 
     /// A `tools/call` in a session.
-    pub(crate) fn classic_call(
+    pub(crate) fn session_call(
         &self,
         session: &str,
         id: &str,
@@ -359,7 +371,7 @@ impl Fixture {
         arguments: &str,
     ) -> reqwest::RequestBuilder {
         let params = format!(r#"{{"name":"{tool}","arguments":{arguments},"_meta":{{"progressToken":77}}}}"#);
-        self.classic(session, id, "tools/call", &params)
+        self.session_request(session, id, "tools/call", &params)
     }
 
     /// The GET stream of a session.
@@ -372,19 +384,19 @@ impl Fixture {
     }
 
     /// Waits until a call has come through the door.
-    pub(crate) async fn call_arrived(&self) {
-        tokio::time::timeout(SOON, self.script.arrived.acquire()).await.unwrap().unwrap().forget();
+    pub(crate) async fn wait_for_call(&self) {
+        tokio::time::timeout(TEST_TIMEOUT, self.script.arrived.acquire()).await.unwrap().unwrap().forget();
     }
 }
 
 /// Waits until something holds.
-pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) async fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let wait = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    assert!(tokio::time::timeout(SOON, wait).await.is_ok(), "{what}");
+    assert!(tokio::time::timeout(TEST_TIMEOUT, wait).await.is_ok(), "{what}");
 }
 
 /// The body of a JSON answer.
@@ -408,13 +420,13 @@ impl SseEvent {
 }
 
 /// Reads a stream event by event.
-pub(crate) struct Sse {
+pub(crate) struct SseReader {
     response: reqwest::Response,
     buffer: String,
     ready: VecDeque<SseEvent>,
 }
 
-impl Sse {
+impl SseReader {
     pub(crate) fn new(response: reqwest::Response) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -427,7 +439,8 @@ impl Sse {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
-            let chunk = tokio::time::timeout(SOON, self.response.chunk()).await.expect("an event").ok()??;
+            let chunk =
+                tokio::time::timeout(TEST_TIMEOUT, self.response.chunk()).await.expect("an event").ok()??;
             self.buffer.push_str(std::str::from_utf8(&chunk).unwrap());
             while let Some(end) = self.buffer.find("\n\n") {
                 let block: String = self.buffer.drain(..end + 2).collect();

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-mod client_book;
+mod client_registry;
 mod fixture;
 mod real_clients;
-mod refusals;
+mod rejections;
 mod resources_and_prompts;
 mod stateful;
 mod stateless;

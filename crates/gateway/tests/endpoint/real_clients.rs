@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use gatehouse_auth::NoSignIn;
-use gatehouse_gateway::{ClientBook, Gateway, GatewayDeps};
-use gatehouse_model::ask::{Answer, AskAnswer, GrantChoice};
-use gatehouse_model::server::{Builtin, Limits, Look, Origin};
-use gatehouse_model::{Ask, EventSink, Generation, ServerConfig, ServerId, SystemClock, Transport};
+use gatehouse_gateway::{ClientRegistry, Gateway, GatewayDeps};
+use gatehouse_model::approval::{ApprovalAnswer, GrantChoice, SubmittedAnswer};
+use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
+use gatehouse_model::{
+    ApprovalRequest, EventSink, Generation, ServerConfig, ServerId, SystemClock, Transport,
+};
 use gatehouse_servers::{ServerDeps, ServerManager};
 use gatehouse_store::memory;
-use gatehouse_tools::{Patience, SystemPaths, ToolDeps, ToolManager};
+use gatehouse_tools::{ApprovalLimits, SystemPaths, ToolDeps, ToolManager};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use crate::fixture::{Heard, SOON, open_store, until};
+use crate::fixture::{RecordedEvents, TEST_TIMEOUT, open_store, wait_until};
 
-struct House {
+struct TestStack {
     gateway: Gateway,
     tools: ToolManager,
     servers: ServerManager,
@@ -25,12 +27,12 @@ struct House {
     _dir: tempfile::TempDir,
 }
 
-impl House {
+impl TestStack {
     async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (secrets, clock) = (memory(), Arc::new(SystemClock));
         let store = open_store(&dir, Arc::clone(&secrets));
-        let events: Arc<dyn EventSink> = Arc::new(Heard::default());
+        let events: Arc<dyn EventSink> = Arc::new(RecordedEvents::default());
         let servers = ServerManager::new(ServerDeps {
             tokens: Arc::new(NoSignIn),
             secrets,
@@ -48,9 +50,9 @@ impl House {
                 transport: Transport::Builtin { builtin: Builtin::Time },
                 enabled: true,
                 autostart: true,
-                look: Look::default(),
-                limits: Limits::default(),
-                origin: Origin::User,
+                look: ServerAppearance::default(),
+                limits: ServerLimits::default(),
+                origin: ServerOrigin::User,
             }])
             .await;
         assert!(problems.is_empty(), "{problems:?}");
@@ -59,16 +61,16 @@ impl House {
             store: Arc::clone(&store),
             events: Arc::clone(&events),
             clock: clock.clone(),
-            patience: Patience::default(),
+            approval_limits: ApprovalLimits::default(),
             paths: Arc::new(SystemPaths),
         })
         .await
         .unwrap();
-        let (book, _) = ClientBook::open(store, clock.clone());
-        let (_, token) = book.add("Agent").await.unwrap();
-        let deps = GatewayDeps { tools: tools.clone(), clients: Arc::new(book), events, clock };
+        let (registry, _) = ClientRegistry::open(store, clock.clone());
+        let (_, token) = registry.add("Agent").await.unwrap();
+        let deps = GatewayDeps { tools: tools.clone(), clients: Arc::new(registry), events, clock };
         let gateway = Gateway::bind("127.0.0.1:0".parse().unwrap(), deps).await.unwrap();
-        until("the tools are there", || !tools.catalogue().tools().is_empty()).await;
+        wait_until("the tools are there", || !tools.catalog().tools().is_empty()).await;
         Self { gateway, tools, servers, token: token.reveal().to_owned(), _dir: dir }
     }
 
@@ -76,7 +78,10 @@ impl House {
         let config = StreamableHttpClientTransportConfig::with_uri(self.gateway.endpoint())
             .auth_header(self.token.clone());
         let transport = StreamableHttpClientTransport::from_config(config);
-        tokio::time::timeout(SOON, ().serve_with_lifecycle(transport, lifecycle)).await.unwrap().unwrap()
+        tokio::time::timeout(TEST_TIMEOUT, ().serve_with_lifecycle(transport, lifecycle))
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     /// Calls the one tool while a person answers the question that it raises.
@@ -84,21 +89,24 @@ impl House {
         &self,
         client: &RunningService<RoleClient, ()>,
         tool: &str,
-        answer: impl Fn() -> Answer,
+        answer: impl Fn() -> ApprovalAnswer,
     ) -> CallToolResult {
         let person = async {
-            until("somebody is asked", || !self.tools.approvals().pending().is_empty()).await;
+            wait_until("somebody is asked", || !self.tools.approvals().pending().is_empty()).await;
             let pending = self.tools.approvals().pending().remove(0);
-            let Ask::Call(ask) = &pending.ask else { panic!("{pending:?}") };
+            let ApprovalRequest::Call(ask) = &pending.ask else { panic!("{pending:?}") };
             assert_eq!(ask.client.name, "Agent");
-            let answers =
-                vec![AskAnswer { id: pending.id.clone(), hash: Some(ask.hash.clone()), answer: answer() }];
+            let answers = vec![SubmittedAnswer {
+                id: pending.id.clone(),
+                hash: Some(ask.hash.clone()),
+                answer: answer(),
+            }];
             self.tools.approvals().answer(answers, "test").await.unwrap();
         };
         let call =
             client.call_tool(CallToolRequestParams::new(tool.to_owned()).with_arguments(Default::default()));
         let both = async { tokio::join!(call, person) };
-        tokio::time::timeout(SOON, both).await.unwrap().0.unwrap()
+        tokio::time::timeout(TEST_TIMEOUT, both).await.unwrap().0.unwrap()
     }
 
     async fn stop(self) {
@@ -108,18 +116,18 @@ impl House {
     }
 }
 
-async fn whole_way(lifecycle: ClientLifecycleMode, version: &str) {
-    let house = House::start().await;
-    let client = house.client(lifecycle).await;
+async fn round_trip(lifecycle: ClientLifecycleMode, version: &str) {
+    let stack = TestStack::start().await;
+    let client = stack.client(lifecycle).await;
     assert_eq!(client.peer().peer_info().unwrap().protocol_version.as_str(), version);
     let tools = client.list_all_tools().await.unwrap();
     assert!(!tools.is_empty());
     let tool =
         tools.iter().map(|tool| tool.name.to_string()).find(|name| name.ends_with("current_time")).unwrap();
-    let allowed = house.call(&client, &tool, || Answer::Allow { choice: GrantChoice::once() }).await;
+    let allowed = stack.call(&client, &tool, || ApprovalAnswer::Allow { choice: GrantChoice::once() }).await;
     assert_ne!(allowed.is_error, Some(true), "{allowed:?}");
-    let denied = house
-        .call(&client, &tool, || Answer::Deny {
+    let denied = stack
+        .call(&client, &tool, || ApprovalAnswer::Deny {
             choice: GrantChoice::once(),
             reason: Some("not today".into()),
         })
@@ -127,22 +135,22 @@ async fn whole_way(lifecycle: ClientLifecycleMode, version: &str) {
     assert_eq!(denied.is_error, Some(true));
     assert!(format!("{denied:?}").contains("not today"), "{denied:?}");
     client.cancel().await.unwrap();
-    house.stop().await;
+    stack.stop().await;
 }
 
 #[tokio::test]
-async fn the_whole_way_in_a_session() {
-    whole_way(ClientLifecycleMode::Initialize, "2025-11-25").await;
+async fn round_trip_in_session() {
+    round_trip(ClientLifecycleMode::Initialize, "2025-11-25").await;
 }
 
 #[tokio::test]
-async fn the_whole_way_without_a_session() {
+async fn round_trip_without_session() {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-    whole_way(ClientLifecycleMode::Discover { preferred_versions }, "2026-07-28").await;
+    round_trip(ClientLifecycleMode::Discover { preferred_versions }, "2026-07-28").await;
 }
 
 #[tokio::test]
-async fn a_client_that_tries_both_finds_the_newer() {
+async fn client_supporting_both_uses_newer_revision() {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-    whole_way(ClientLifecycleMode::Auto { preferred_versions, legacy_version: None }, "2026-07-28").await;
+    round_trip(ClientLifecycleMode::Auto { preferred_versions, legacy_version: None }, "2026-07-28").await;
 }

@@ -1,49 +1,53 @@
 //! Resources, prompts and completions, in both families of revisions.
 
-use gatehouse_tools::{AccessKind, ListOf};
+use gatehouse_tools::{AccessKind, CatalogList};
 use serde_json::Value;
 
-use crate::fixture::{Fixture, Reached, Sse, text};
+use crate::fixture::{Fixture, RecordedAccess, SseReader, text};
 
-const LISTS: [(ListOf, &str, &str, &str); 3] = [
-    (ListOf::Resources, "resources/list", "resources", r#"{"uri":"x://a", "n":1.00}"#),
+const LISTS: [(CatalogList, &str, &str, &str); 3] = [
+    (CatalogList::Resources, "resources/list", "resources", r#"{"uri":"x://a", "n":1.00}"#),
     (
-        ListOf::Templates,
+        CatalogList::Templates,
         "resources/templates/list",
         "resourceTemplates",
         r#"{"uriTemplate":"x://{a}","n":1e400}"#,
     ),
-    (ListOf::Prompts, "prompts/list", "prompts", r#"{"name":"s__p","z":null,"a":[ ]}"#),
+    (CatalogList::Prompts, "prompts/list", "prompts", r#"{"name":"s__p","z":null,"a":[ ]}"#),
 ];
 
 #[tokio::test]
-async fn lists_carry_the_servers_bytes() {
+async fn lists_preserve_server_bytes() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-06-18").await;
     for (list, method, member, item) in LISTS {
-        let empty = text(fixture.classic(&session, "1", method, "{}").send().await.unwrap()).await;
+        let empty = text(fixture.session_request(&session, "1", method, "{}").send().await.unwrap()).await;
         assert_eq!(empty, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"{member}":[]}}}}"#));
         fixture.script.add(list, item);
-        let old = text(fixture.classic(&session, "2", method, "{}").send().await.unwrap()).await;
+        let old = text(fixture.session_request(&session, "2", method, "{}").send().await.unwrap()).await;
         assert_eq!(old, format!(r#"{{"jsonrpc":"2.0","id":2,"result":{{"{member}":[{item}]}}}}"#));
-        let new = text(fixture.modern("3", method, "{}").send().await.unwrap()).await;
+        let new = text(fixture.stateless_request("3", method, "{}").send().await.unwrap()).await;
         assert_eq!(
             new,
             format!(
                 r#"{{"jsonrpc":"2.0","id":3,"result":{{"resultType":"complete","{member}":[{item}],"ttlMs":5000,"cacheScope":"private"}}}}"#
             )
         );
-        let bad = fixture.classic(&session, "4", method, r#"{"cursor":"dG9vbHM6MA"}"#).send().await.unwrap();
+        let bad = fixture
+            .session_request(&session, "4", method, r#"{"cursor":"dG9vbHM6MA"}"#)
+            .send()
+            .await
+            .unwrap();
         let bad: Value = serde_json::from_str(&text(bad).await).unwrap();
         assert_eq!(bad["error"]["code"], -32602, "a cursor of another list: {bad}");
     }
 }
 
 #[tokio::test]
-async fn what_is_wanted_goes_to_its_owner() {
+async fn routes_requests_to_owning_server() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let reached = |kind, target: &str, exposed: &str, rest: &[(&str, &str)]| Reached {
+    let reached = |kind, target: &str, exposed: &str, rest: &[(&str, &str)]| RecordedAccess {
         server: "s".into(),
         kind,
         target: target.into(),
@@ -81,9 +85,9 @@ async fn what_is_wanted_goes_to_its_owner() {
             ),
         ),
     ] {
-        let old = text(fixture.classic(&session, "1", method, params).send().await.unwrap()).await;
+        let old = text(fixture.session_request(&session, "1", method, params).send().await.unwrap()).await;
         assert_eq!(old, r#"{"jsonrpc":"2.0","id":1,"result":{"contents":[ ],"x":1e400}}"#);
-        let mut request = fixture.modern("2", method, params);
+        let mut request = fixture.stateless_request("2", method, params);
         if let Some(name) = name {
             request = request.header("mcp-name", name);
         }
@@ -100,7 +104,7 @@ async fn what_is_wanted_goes_to_its_owner() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_in_the_words_of_the_revision() {
+async fn reports_missing_targets_with_error_codes_of_revision() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
     let reference = |inside: &str| format!(r#"{{"ref":{{{inside}}},"argument":{{"name":"a","value":""}}}}"#);
@@ -118,10 +122,11 @@ async fn what_is_not_there_is_said_in_the_words_of_the_revision() {
         ("completion/complete", None, reference(r#""type":"ref/prompt","name":"s__mute""#), -32602, -32602),
         ("resources/subscribe", Some("y://a"), r#"{"uri":"y://a"}"#.to_owned(), -32002, -32601),
     ] {
-        let answer = text(fixture.classic(&session, "1", method, &params).send().await.unwrap()).await;
+        let answer =
+            text(fixture.session_request(&session, "1", method, &params).send().await.unwrap()).await;
         let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!(answer["error"]["code"], old, "{method} {params}: {answer}");
-        let mut request = fixture.modern("2", method, &params);
+        let mut request = fixture.stateless_request("2", method, &params);
         if let Some(name) = name {
             request = request.header("mcp-name", name);
         }
@@ -129,24 +134,27 @@ async fn what_is_not_there_is_said_in_the_words_of_the_revision() {
         assert_eq!(answer["error"]["code"], new, "{method} {params}: {answer}");
     }
     assert!(fixture.script.reached.lock().iter().all(|reached| reached.target != "mute"));
-    let read = fixture.classic(&session, "1", "resources/read", r#"{"uri":"y://a"}"#).send().await.unwrap();
+    let read =
+        fixture.session_request(&session, "1", "resources/read", r#"{"uri":"y://a"}"#).send().await.unwrap();
     assert_eq!(
         text(read).await,
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"There is no such resource.","data":{"uri":"y://a"}}}"#
     );
     // The header has to name what the body names.
-    let other = fixture.modern("3", "resources/read", r#"{"uri":"x://a"}"#).header("mcp-name", "x://b");
+    let other =
+        fixture.stateless_request("3", "resources/read", r#"{"uri":"x://a"}"#).header("mcp-name", "x://b");
     assert_eq!(other.send().await.unwrap().status(), 400);
 }
 
 #[tokio::test]
-async fn only_the_lists_that_changed_are_told() {
+async fn notifies_only_changed_lists() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let mut stream = Sse::new(fixture.stream(&session).send().await.unwrap());
+    let mut stream = SseReader::new(fixture.stream(&session).send().await.unwrap());
     let filter = r#"{"notifications":{"resourcesListChanged":true,"promptsListChanged":true,"toolsListChanged":false}}"#;
-    let mut listening =
-        Sse::new(fixture.modern(r#""l""#, "subscriptions/listen", filter).send().await.unwrap());
+    let mut listening = SseReader::new(
+        fixture.stateless_request(r#""l""#, "subscriptions/listen", filter).send().await.unwrap(),
+    );
     assert_eq!(
         listening.next().await.unwrap().json()["params"]["notifications"],
         serde_json::json!({ "resourcesListChanged": true, "promptsListChanged": true })
@@ -154,7 +162,7 @@ async fn only_the_lists_that_changed_are_told() {
     for (list, _, _, item) in LISTS {
         fixture.script.add(list, item);
         let method = match list {
-            ListOf::Prompts => "notifications/prompts/list_changed",
+            CatalogList::Prompts => "notifications/prompts/list_changed",
             _ => "notifications/resources/list_changed",
         };
         assert_eq!(stream.next().await.unwrap().data, format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#));
@@ -162,7 +170,7 @@ async fn only_the_lists_that_changed_are_told() {
     }
     fixture.script.set_tools(&[]);
     assert_eq!(stream.next().await.unwrap().json()["method"], "notifications/tools/list_changed");
-    fixture.script.add(ListOf::Prompts, r#"{"name":"s__q"}"#);
+    fixture.script.add(CatalogList::Prompts, r#"{"name":"s__q"}"#);
     assert_eq!(
         listening.next().await.unwrap().json()["method"],
         "notifications/prompts/list_changed",

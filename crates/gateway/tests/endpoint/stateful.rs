@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gatehouse_model::Event;
-use gatehouse_tools::{ByteLimits, Era};
+use gatehouse_tools::{ByteLimits, ProtocolFamily};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, Sse, text, until};
+use crate::fixture::{Fixture, SseReader, text, wait_until};
 
 #[tokio::test]
-async fn a_handshake_agrees_on_a_version() {
+async fn initialize_negotiates_version() {
     let fixture = Fixture::start().await;
     for (asked, agreed) in [
         ("2025-11-25", "2025-11-25"),
@@ -41,12 +41,12 @@ async fn a_handshake_agrees_on_a_version() {
         );
         assert_eq!(answer["result"].get("resultType"), None);
     }
-    assert_eq!(fixture.book.list()[0].sessions, 6);
-    assert_eq!(fixture.book.list()[0].says.as_deref(), Some("n 1"));
+    assert_eq!(fixture.registry.list()[0].sessions, 6);
+    assert_eq!(fixture.registry.list()[0].says.as_deref(), Some("n 1"));
 }
 
 #[tokio::test]
-async fn small_requests_of_a_session() {
+async fn answers_ping_logging_and_list_requests() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
     for (method, params, answer) in [
@@ -73,7 +73,7 @@ async fn small_requests_of_a_session() {
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"This cursor was not given out by Gatehouse."}}"#,
         ),
     ] {
-        let response = fixture.classic(&session, "1", method, params).send().await.unwrap();
+        let response = fixture.session_request(&session, "1", method, params).send().await.unwrap();
         assert_eq!(response.status(), 200, "{method}");
         assert_eq!(text(response).await, answer);
     }
@@ -88,19 +88,22 @@ async fn small_requests_of_a_session() {
 }
 
 #[tokio::test]
-async fn calls_keep_their_bytes_and_lose_only_the_result_type() {
+async fn calls_preserve_bytes_except_result_type() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-06-18").await;
     let odd = r#"{"z":1.50,"a":null, "n":123456789012345678901234567890}"#;
-    let response = fixture.classic_call(&session, "1", "echo", odd).send().await.unwrap();
+    let response = fixture.session_call(&session, "1", "echo", odd).send().await.unwrap();
     assert_eq!(
         text(response).await,
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[],"echo":{odd}}}}}"#)
     );
-    let seen = fixture.script.seen.lock()[0].clone();
-    assert_eq!(seen.arguments.as_deref(), Some(odd));
-    assert_eq!((seen.era, seen.session.as_deref()), (Era::Stateful, Some(session.as_str())));
-    assert_eq!(seen.says.as_deref(), Some("old 1"));
+    let recorded = fixture.script.recorded.lock()[0].clone();
+    assert_eq!(recorded.arguments.as_deref(), Some(odd));
+    assert_eq!(
+        (recorded.era, recorded.session.as_deref()),
+        (ProtocolFamily::Stateful, Some(session.as_str()))
+    );
+    assert_eq!(recorded.says.as_deref(), Some("old 1"));
     for (given, answer) in [
         (r#"{"resultType":"complete","content":[],"x":1.0}"#, r#""result":{"content":[],"x":1.0}}"#),
         (
@@ -108,19 +111,20 @@ async fn calls_keep_their_bytes_and_lose_only_the_result_type() {
             r#""error":{"code":-32603,"message":"The server wants something (input or a task) that this client's revision of the protocol cannot carry."}}"#,
         ),
     ] {
-        let response = fixture.classic_call(&session, "1", "give", given).send().await.unwrap();
+        let response = fixture.session_call(&session, "1", "give", given).send().await.unwrap();
         assert_eq!(text(response).await, format!(r#"{{"jsonrpc":"2.0","id":1,{answer}"#));
     }
     let error = r#"{"code":-32002,"message":"gone"}"#;
-    let response = fixture.classic_call(&session, "1", "fail", error).send().await.unwrap();
+    let response = fixture.session_call(&session, "1", "fail", error).send().await.unwrap();
     assert_eq!(text(response).await, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#));
 }
 
 #[tokio::test]
-async fn progress_comes_in_order_under_the_clients_token() {
+async fn progress_keeps_order_and_client_token() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let stream = Sse::new(fixture.classic_call(&session, r#""c""#, "steps", "{}").send().await.unwrap());
+    let stream =
+        SseReader::new(fixture.session_call(&session, r#""c""#, "steps", "{}").send().await.unwrap());
     fixture.script.release.add_permits(1);
     let events = stream.all().await;
     let steps: Vec<f64> =
@@ -135,10 +139,10 @@ async fn progress_comes_in_order_under_the_clients_token() {
 }
 
 #[tokio::test]
-async fn only_the_clients_word_cancels_a_call() {
+async fn cancels_call_only_on_matching_notification() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let stream = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let stream = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
     let cancel = |id: &str| {
         let body = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
@@ -159,23 +163,23 @@ async fn only_the_clients_word_cancels_a_call() {
 }
 
 #[tokio::test]
-async fn an_id_is_in_flight_only_once() {
+async fn rejects_request_id_in_flight() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let stream = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
-    let second = fixture.classic_call(&session, "5", "echo", "{}").send().await.unwrap();
+    let stream = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let second = fixture.session_call(&session, "5", "echo", "{}").send().await.unwrap();
     assert_eq!(second.status(), 400);
     fixture.script.release.add_permits(1);
     assert_eq!(stream.all().await.last().unwrap().json()["result"]["waited"], true);
-    let again = fixture.classic_call(&session, "5", "echo", "{}").send().await.unwrap();
+    let again = fixture.session_call(&session, "5", "echo", "{}").send().await.unwrap();
     assert_eq!(again.status(), 200);
 }
 
 #[tokio::test]
-async fn a_lost_stream_cancels_nothing_and_is_resumed() {
+async fn resumes_lost_stream_without_cancelling_call() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let mut stream = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let mut stream = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
     let primed = stream.next().await.unwrap();
     assert_eq!(primed.data, "");
     drop(stream);
@@ -183,12 +187,14 @@ async fn a_lost_stream_cancels_nothing_and_is_resumed() {
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
     // Resumed while it still runs, lost again, and resumed once more after its end.
     let last = primed.id.unwrap();
-    let resumed = Sse::new(fixture.stream(&session).header("last-event-id", &last).send().await.unwrap());
+    let resumed =
+        SseReader::new(fixture.stream(&session).header("last-event-id", &last).send().await.unwrap());
     drop(resumed);
     fixture.script.release.add_permits(1);
-    until("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
+    wait_until("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
     for _ in 0..2 {
-        let resumed = Sse::new(fixture.stream(&session).header("last-event-id", &last).send().await.unwrap());
+        let resumed =
+            SseReader::new(fixture.stream(&session).header("last-event-id", &last).send().await.unwrap());
         let events = resumed.all().await;
         assert_eq!(events.len(), 1);
         assert_eq!(events[0].data, r#"{"jsonrpc":"2.0","id":5,"result":{"content":[],"waited":true}}"#);
@@ -206,7 +212,7 @@ async fn a_stream_over_the_budget_of_its_client_is_answered_like_one_that_is_ove
     let mut left = Vec::new();
     for _ in 0..2 {
         let session = fixture.session("2025-11-25").await;
-        let stream = Sse::new(fixture.classic_call(&session, "1", "wait", "{}").send().await.unwrap());
+        let stream = SseReader::new(fixture.session_call(&session, "1", "wait", "{}").send().await.unwrap());
         fixture.script.release.add_permits(1);
         let events = stream.all().await;
         left.push((session, events[0].id.clone().unwrap()));
@@ -217,15 +223,15 @@ async fn a_stream_over_the_budget_of_its_client_is_answered_like_one_that_is_ove
     let gone = resume(&left[0]).await;
     assert_eq!(gone.status(), 400);
     assert!(text(gone).await.contains("not kept any more"));
-    let kept = Sse::new(resume(&left[1]).await).all().await;
+    let kept = SseReader::new(resume(&left[1]).await).all().await;
     assert_eq!(kept.last().unwrap().json()["result"]["waited"], true);
 }
 
 #[tokio::test]
-async fn older_clients_get_no_empty_event() {
+async fn sends_no_priming_event_to_older_clients() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-06-18").await;
-    let stream = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let stream = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
     fixture.script.release.add_permits(1);
     let events = stream.all().await;
     assert_eq!(events.len(), 1);
@@ -233,33 +239,33 @@ async fn older_clients_get_no_empty_event() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_dropped_before_its_answer_runs_on() {
+async fn dropped_request_runs_to_completion() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let request = fixture.classic_call(&session, "5", "wait", "{}");
+    let request = fixture.session_call(&session, "5", "wait", "{}");
     let sent = tokio::spawn(request.send());
-    fixture.call_arrived().await;
+    fixture.wait_for_call().await;
     sent.abort();
     tokio::time::sleep(Duration::from_millis(50)).await;
     fixture.script.release.add_permits(1);
-    until("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
+    wait_until("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
-async fn changes_of_the_list_are_told_on_the_get_stream() {
+async fn sends_list_changed_on_get_stream() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
     let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-    let mut stream = Sse::new(fixture.stream(&session).send().await.unwrap());
+    let mut stream = SseReader::new(fixture.stream(&session).send().await.unwrap());
     for _ in 0..5 {
         fixture.script.set_tools(&[r#"{"name":"new","inputSchema":{}}"#]);
     }
     assert_eq!(stream.next().await.unwrap().data, changed);
-    let list = text(fixture.classic(&session, "1", "tools/list", "{}").send().await.unwrap()).await;
+    let list = text(fixture.session_request(&session, "1", "tools/list", "{}").send().await.unwrap()).await;
     assert_eq!(list, r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"new","inputSchema":{}}]}}"#);
     // A newer stream ends the older one.
-    let mut second = Sse::new(fixture.stream(&session).send().await.unwrap());
+    let mut second = SseReader::new(fixture.stream(&session).send().await.unwrap());
     assert_eq!(stream.next().await, None);
     fixture.script.set_tools(&[]);
     assert_eq!(second.next().await.unwrap().data, changed);
@@ -268,34 +274,34 @@ async fn changes_of_the_list_are_told_on_the_get_stream() {
     let quiet = fixture.session("2025-11-25").await;
     fixture.script.set_tools(&[r#"{"name":"newer","inputSchema":{}}"#]);
     tokio::time::sleep(Duration::from_millis(400)).await;
-    let mut late = Sse::new(fixture.stream(&quiet).send().await.unwrap());
+    let mut late = SseReader::new(fixture.stream(&quiet).send().await.unwrap());
     assert_eq!(late.next().await.unwrap().data, changed);
 }
 
 #[tokio::test]
-async fn delete_ends_a_session_with_all_that_hangs_on_it() {
+async fn delete_ends_session_streams_and_calls() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let mut standing = Sse::new(fixture.stream(&session).send().await.unwrap());
-    let call = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let mut standing = SseReader::new(fixture.stream(&session).send().await.unwrap());
+    let call = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
     let delete =
         || fixture.http.delete(fixture.url()).bearer_auth(&fixture.token).header("mcp-session-id", &session);
     assert_eq!(delete().send().await.unwrap().status(), 204);
     assert_eq!(standing.next().await, None);
     assert_eq!(call.all().await.last().unwrap().json()["error"]["message"], "cancelled");
-    assert_eq!(fixture.classic(&session, "6", "ping", "{}").send().await.unwrap().status(), 404);
+    assert_eq!(fixture.session_request(&session, "6", "ping", "{}").send().await.unwrap().status(), 404);
     assert_eq!(delete().send().await.unwrap().status(), 404);
     assert_eq!(*fixture.script.sessions_ended.lock(), [session]);
-    assert_eq!(fixture.book.list()[0].sessions, 0);
-    let heard = fixture.heard.0.lock().clone();
-    assert_eq!(heard.last(), Some(&Event::ClientGone { client: fixture.entry.id.clone() }));
+    assert_eq!(fixture.registry.list()[0].sessions, 0);
+    let recorded_events = fixture.recorded_events.0.lock().clone();
+    assert_eq!(recorded_events.last(), Some(&Event::ClientGone { client: fixture.entry.id.clone() }));
 }
 
 #[tokio::test]
-async fn the_65th_session_ends_the_longest_idle() {
+async fn session_65_evicts_longest_idle() {
     let fixture = Fixture::start().await;
     let busy = fixture.session("2025-11-25").await;
-    let stream = Sse::new(fixture.stream(&busy).send().await.unwrap());
+    let stream = SseReader::new(fixture.stream(&busy).send().await.unwrap());
     let idle = fixture.session("2025-11-25").await;
     for _ in 2..64 {
         fixture.session("2025-11-25").await;
@@ -303,8 +309,8 @@ async fn the_65th_session_ends_the_longest_idle() {
     assert!(fixture.script.sessions_ended.lock().is_empty());
     fixture.session("2025-11-25").await;
     assert_eq!(*fixture.script.sessions_ended.lock(), [idle]);
-    assert_eq!(fixture.classic(&busy, "1", "ping", "{}").send().await.unwrap().status(), 200);
-    assert_eq!(fixture.book.list()[0].sessions, 64);
+    assert_eq!(fixture.session_request(&busy, "1", "ping", "{}").send().await.unwrap().status(), 200);
+    assert_eq!(fixture.registry.list()[0].sessions, 64);
     drop(stream);
 }
 
@@ -312,15 +318,15 @@ async fn the_65th_session_ends_the_longest_idle() {
 async fn shutdown_ends_sessions_and_calls() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let mut standing = Sse::new(fixture.stream(&session).send().await.unwrap());
-    let old = Sse::new(fixture.classic_call(&session, "5", "wait", "{}").send().await.unwrap());
-    let new = Sse::new(fixture.modern_call("6", "wait", "{}").send().await.unwrap());
+    let mut standing = SseReader::new(fixture.stream(&session).send().await.unwrap());
+    let old = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
+    let new = SseReader::new(fixture.stateless_call("6", "wait", "{}").send().await.unwrap());
     let started = std::time::Instant::now();
     fixture.gateway.shutdown().await;
     assert!(started.elapsed() < Duration::from_secs(10));
     assert_eq!(standing.next().await, None);
     assert_eq!(old.all().await.last().unwrap().json()["error"]["message"], "cancelled");
     drop(new);
-    until("both calls are cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
+    wait_until("both calls are cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
     assert!(fixture.http.get(fixture.url()).send().await.is_err());
 }

@@ -3,15 +3,15 @@
 use std::sync::atomic::Ordering;
 
 use gatehouse_model::Event;
-use gatehouse_tools::{Era, Updated};
+use gatehouse_tools::{ProtocolFamily, ResourceUpdate};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, Sse, send_json_only, text, until};
+use crate::fixture::{Fixture, SseReader, send_json_only, text, wait_until};
 
 #[tokio::test]
-async fn discovery_says_what_there_is() {
+async fn discover_reports_capabilities() {
     let fixture = Fixture::start().await;
-    let response = fixture.modern("1", "server/discover", "{}").send().await.unwrap();
+    let response = fixture.stateless_request("1", "server/discover", "{}").send().await.unwrap();
     assert_eq!(response.status(), 200);
     let answer: Value = serde_json::from_str(&text(response).await).unwrap();
     let result = &answer["result"];
@@ -31,15 +31,15 @@ async fn discovery_says_what_there_is() {
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "Gatehouse");
     assert!(result["instructions"].as_str().unwrap().contains("user"));
     assert_eq!(
-        fixture.heard.0.lock()[0],
+        fixture.recorded_events.0.lock()[0],
         Event::ClientConnected { client: fixture.entry.id.clone(), says: Some("probe 9".into()) }
     );
 }
 
 #[tokio::test]
-async fn a_list_carries_the_servers_bytes() {
+async fn list_preserves_server_bytes() {
     let fixture = Fixture::start().await;
-    let response = fixture.modern(r#""l""#, "tools/list", "{}").send().await.unwrap();
+    let response = fixture.stateless_request(r#""l""#, "tools/list", "{}").send().await.unwrap();
     assert_eq!(
         text(response).await,
         r#"{"jsonrpc":"2.0","id":"l","result":{"resultType":"complete","tools":[{"name":"echo","inputSchema":{"type":"object"},"x-kept":12345678901234567890}],"ttlMs":5000,"cacheScope":"private"}}"#
@@ -47,40 +47,44 @@ async fn a_list_carries_the_servers_bytes() {
 }
 
 #[tokio::test]
-async fn arguments_and_results_keep_their_bytes() {
+async fn preserves_argument_and_result_bytes() {
     let fixture = Fixture::start().await;
     let odd = r#"{"z":1.50,"a":null, "n":123456789012345678901234567890,"t":"\u0041\/","e":1E400,"deep":{"b":[ ]}}"#;
-    let response = fixture.modern_call(r#""\u0031""#, "echo", odd).send().await.unwrap();
+    let response = fixture.stateless_call(r#""\u0031""#, "echo", odd).send().await.unwrap();
     assert_eq!(
         text(response).await,
         format!(
             r#"{{"jsonrpc":"2.0","id":"\u0031","result":{{"resultType":"complete","content":[],"echo":{odd}}}}}"#
         )
     );
-    let seen = fixture.script.seen.lock()[0].clone();
-    assert_eq!(seen.arguments.as_deref(), Some(odd));
-    assert_eq!((seen.client.as_str(), seen.era, seen.session), ("Agent", Era::Stateless, None));
-    assert_eq!(seen.says.as_deref(), Some("probe 9"));
-    assert!(seen.meta.unwrap().contains(r#""progressToken":"tok""#));
+    let recorded = fixture.script.recorded.lock()[0].clone();
+    assert_eq!(recorded.arguments.as_deref(), Some(odd));
+    assert_eq!(
+        (recorded.client.as_str(), recorded.era, recorded.session),
+        ("Agent", ProtocolFamily::Stateless, None)
+    );
+    assert_eq!(recorded.says.as_deref(), Some("probe 9"));
+    assert!(recorded.meta.unwrap().contains(r#""progressToken":"tok""#));
     // A megabyte of result as well.
     let large = format!(r#"{{"content":[],"text":"{}"}}"#, "é".repeat(500_000));
-    let response = fixture.modern_call("2", "give", &large).send().await.unwrap();
+    let response = fixture.stateless_call("2", "give", &large).send().await.unwrap();
     let expected =
         format!(r#"{{"jsonrpc":"2.0","id":2,"result":{{"resultType":"complete",{}}}"#, &large[1..]);
     assert!(text(response).await == expected);
 }
 
 #[tokio::test]
-async fn other_members_of_the_params_travel_too() {
+async fn forwards_other_params_members() {
     let fixture = Fixture::start().await;
     let params =
         r#"{"requestState":"st/1","name":"echo","inputResponses":{"q":{"action":"accept"}},"task":null}"#;
-    let response = fixture.modern("3", "tools/call", params).header("mcp-name", "echo").send().await.unwrap();
+    let response =
+        fixture.stateless_request("3", "tools/call", params).header("mcp-name", "echo").send().await.unwrap();
     assert_eq!(response.status(), 200);
-    let seen = fixture.script.seen.lock()[0].clone();
-    assert_eq!(seen.arguments, None);
+    let recorded = fixture.script.recorded.lock()[0].clone();
+    assert_eq!(recorded.arguments, None);
     assert_eq!(
-        seen.rest,
+        recorded.rest,
         [
             ("requestState".to_owned(), r#""st/1""#.to_owned()),
             ("inputResponses".to_owned(), r#"{"q":{"action":"accept"}}"#.to_owned()),
@@ -90,7 +94,7 @@ async fn other_members_of_the_params_travel_too() {
 }
 
 #[tokio::test]
-async fn requests_must_say_the_same_in_head_and_body() {
+async fn rejects_headers_that_contradict_body() {
     let fixture = Fixture::start().await;
     let meta = |version: &str| {
         format!(
@@ -184,29 +188,29 @@ async fn requests_must_say_the_same_in_head_and_body() {
             assert_eq!(answer["error"]["data"]["supported"], json!(["2026-07-28"]), "{what}");
         }
     }
-    assert!(fixture.script.seen.lock().is_empty());
+    assert!(fixture.script.recorded.lock().is_empty());
     let wrapped = fixture.post(call("echo")).header(version.0, version.1).header("mcp-method", "tools/call");
     assert_eq!(wrapped.header("mcp-name", "=?base64?ZWNobw==?=").send().await.unwrap().status(), 200);
 }
 
 #[tokio::test]
-async fn headers_that_a_schema_asks_for_are_checked() {
+async fn validates_param_headers() {
     let fixture = Fixture::start().await;
     fixture.script.set_tools(&[
         r#"{"name":"where","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}"#,
     ]);
-    let call = || fixture.modern_call("1", "where", r#"{"region":"eu"}"#);
+    let call = || fixture.stateless_call("1", "where", r#"{"region":"eu"}"#);
     assert_eq!(call().send().await.unwrap().status(), 400);
     assert_eq!(call().header("mcp-param-region", "us").send().await.unwrap().status(), 400);
-    assert!(fixture.script.seen.lock().is_empty());
+    assert!(fixture.script.recorded.lock().is_empty());
     assert_eq!(call().header("mcp-param-region", "eu").send().await.unwrap().status(), 200);
 }
 
 #[tokio::test]
-async fn methods_that_are_not_there() {
+async fn unknown_methods_return_404() {
     let fixture = Fixture::start().await;
     for method in ["ping", "logging/setLevel", "resources/subscribe", "nonsense"] {
-        let response = fixture.modern("1", method, "{}").send().await.unwrap();
+        let response = fixture.stateless_request("1", method, "{}").send().await.unwrap();
         assert_eq!(response.status(), 404, "{method}");
         assert_eq!(
             text(response).await,
@@ -222,7 +226,7 @@ async fn methods_that_are_not_there() {
 }
 
 #[tokio::test]
-async fn errors_of_servers_are_carried_to_what_the_revision_knows() {
+async fn maps_server_errors_to_revision() {
     let fixture = Fixture::start().await;
     for (given, status, error) in [
         (
@@ -234,17 +238,17 @@ async fn errors_of_servers_are_carried_to_what_the_revision_knows() {
         (r#"{"code":-32021,"message":"no"}"#, 400, r#"{"code":-32021,"message":"no"}"#),
         (r#"{"code":7,"message":"","extra":null}"#, 200, r#"{"code":7,"message":"","extra":null}"#),
     ] {
-        let response = fixture.modern_call("1", "fail", given).send().await.unwrap();
+        let response = fixture.stateless_call("1", "fail", given).send().await.unwrap();
         assert_eq!(response.status(), status);
         assert_eq!(text(response).await, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#));
     }
 }
 
 #[tokio::test]
-async fn progress_comes_in_order_before_the_result() {
+async fn progress_precedes_result_in_order() {
     let fixture = Fixture::start().await;
-    let response = fixture.modern_call("1", "steps", "{}").send().await.unwrap();
-    let mut stream = Sse::new(response);
+    let response = fixture.stateless_call("1", "steps", "{}").send().await.unwrap();
+    let mut stream = SseReader::new(response);
     for n in 1..=20 {
         let event = stream.next().await.unwrap();
         assert_eq!(event.id, None);
@@ -263,11 +267,11 @@ async fn progress_comes_in_order_before_the_result() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_only_json_gets_json_however_long_it_takes() {
+async fn json_only_client_gets_json_for_slow_calls() {
     let fixture = Fixture::start().await;
-    let sent = tokio::spawn(send_json_only(fixture.modern_call("1", "wait", "{}")));
-    fixture.call_arrived().await;
-    assert!(!fixture.script.seen.lock()[0].wants_progress);
+    let sent = tokio::spawn(send_json_only(fixture.stateless_call("1", "wait", "{}")));
+    fixture.wait_for_call().await;
+    assert!(!fixture.script.recorded.lock()[0].wants_progress);
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     fixture.script.release.add_permits(1);
     let answer = text(sent.await.unwrap().unwrap()).await;
@@ -278,35 +282,36 @@ async fn a_client_that_takes_only_json_gets_json_however_long_it_takes() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_cancels_the_call_before_and_after_the_stream_began() {
+async fn lost_connection_cancels_call() {
     let fixture = Fixture::start().await;
     // Before: the request is dropped while nothing has come back yet.
-    let sent = tokio::spawn(send_json_only(fixture.modern_call("1", "wait", "{}")));
-    fixture.call_arrived().await;
+    let sent = tokio::spawn(send_json_only(fixture.stateless_call("1", "wait", "{}")));
+    fixture.wait_for_call().await;
     sent.abort();
-    until("the first call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 1).await;
+    wait_until("the first call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 1).await;
     // After: the response's stream is closed.
-    let response = fixture.modern_call("2", "wait", "{}").send().await.unwrap();
-    let stream = Sse::new(response);
+    let response = fixture.stateless_call("2", "wait", "{}").send().await.unwrap();
+    let stream = SseReader::new(response);
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 1);
     drop(stream);
-    until("the second call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
+    wait_until("the second call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
     assert_eq!(fixture.script.finished.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
-async fn listening_hears_of_changes_until_the_gateway_ends() {
+async fn listen_stream_reports_changes_until_shutdown() {
     let fixture = Fixture::start().await;
     let params = r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x://a"]}}"#;
-    let response = fixture.modern(r#""sub""#, "subscriptions/listen", params).send().await.unwrap();
-    let mut stream = Sse::new(response);
+    let response =
+        fixture.stateless_request(r#""sub""#, "subscriptions/listen", params).send().await.unwrap();
+    let mut stream = SseReader::new(response);
     assert_eq!(
         stream.next().await.unwrap().data,
         r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x://a"]}}}"#
     );
     // What the server says of it, and of nothing else.
     for uri in ["other", "a"] {
-        fixture.script.updates.send(Updated { server: "s".into(), uri: uri.into() }).unwrap();
+        fixture.script.updates.send(ResourceUpdate { server: "s".into(), uri: uri.into() }).unwrap();
     }
     assert_eq!(
         stream.next().await.unwrap().data,
@@ -320,7 +325,7 @@ async fn listening_hears_of_changes_until_the_gateway_ends() {
         stream.next().await.unwrap().data,
         r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"}}}"#
     );
-    let list = text(fixture.modern("2", "tools/list", "{}").send().await.unwrap()).await;
+    let list = text(fixture.stateless_request("2", "tools/list", "{}").send().await.unwrap()).await;
     assert!(list.contains(r#""name":"t4""#), "{list}");
     fixture.gateway.shutdown().await;
     let last = stream.next().await.unwrap().json();

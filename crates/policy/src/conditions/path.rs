@@ -6,7 +6,7 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::{Held, ResolvePath};
+use super::{ConditionOutcome, ResolvePath};
 
 const SEPARATORS: &[char] = if cfg!(windows) { &['/', '\\'] } else { &['/'] };
 
@@ -18,35 +18,37 @@ pub(super) fn is_folder(folder: &str) -> bool {
 /// Whether all readings of a path are inside a folder. `Yes` requires that the resolved path is inside the
 /// folder as written in the condition, so that replacing the folder by a link can't widen the rule. A folder
 /// that is itself reached through a link gives `Unknown`.
-pub(super) fn inside(text: &str, folder: &str, resolve: ResolvePath<'_>) -> Held {
+pub(super) fn match_inside(text: &str, folder: &str, resolve: ResolvePath<'_>) -> ConditionOutcome {
     let mut all = None;
     for reading in readings(text) {
-        let held = reads_inside(&reading, folder, resolve);
+        let held = match_reading(&reading, folder, resolve);
         if *all.get_or_insert(held) != held {
-            return Held::Unknown;
+            return ConditionOutcome::Unknown;
         }
     }
-    all.unwrap_or(Held::Unknown)
+    all.unwrap_or(ConditionOutcome::Unknown)
 }
 
-fn reads_inside(text: &str, folder: &str, resolve: ResolvePath<'_>) -> Held {
-    let Some(resolved) = resolve(text) else { return Held::Unknown };
-    let (Some(path), Some(written)) = (steps(&resolved), steps(folder)) else { return Held::Unknown };
+fn match_reading(text: &str, folder: &str, resolve: ResolvePath<'_>) -> ConditionOutcome {
+    let Some(resolved) = resolve(text) else { return ConditionOutcome::Unknown };
+    let (Some(path), Some(written)) = (steps(&resolved), steps(folder)) else {
+        return ConditionOutcome::Unknown;
+    };
     // Compared by components, never as text: `/home/mean` isn't inside `/home/me`.
     if path.starts_with(&written) {
-        return Held::Yes;
+        return ConditionOutcome::Yes;
     }
     let linked = resolve(folder);
-    let Some(Some(real)) = linked.as_deref().map(steps) else { return Held::Unknown };
+    let Some(Some(real)) = linked.as_deref().map(steps) else { return ConditionOutcome::Unknown };
     let perhaps = |folder: &[&str]| {
-        path.len() >= folder.len() && path.iter().zip(folder).all(|(a, b)| may_be_the_same(a, b))
+        path.len() >= folder.len() && path.iter().zip(folder).all(|(a, b)| may_be_same_name(a, b))
     };
-    if perhaps(&real) || perhaps(&written) { Held::Unknown } else { Held::No }
+    if perhaps(&real) || perhaps(&written) { ConditionOutcome::Unknown } else { ConditionOutcome::No }
 }
 
 /// Whether two components name the same file on a file system that folds case, normalizes Unicode, or ignores
 /// trailing spaces and dots.
-fn may_be_the_same(a: &str, b: &str) -> bool {
+fn may_be_same_name(a: &str, b: &str) -> bool {
     let folded = |step: &str| {
         step.trim_end_matches([' ', '.']).nfkc().flat_map(char::to_lowercase).collect::<String>()
     };
@@ -54,7 +56,7 @@ fn may_be_the_same(a: &str, b: &str) -> bool {
 }
 
 /// Whether a path is written in a way that programs may interpret differently.
-fn is_odd(text: &str) -> bool {
+fn is_ambiguous(text: &str) -> bool {
     let escape = |at: usize| {
         let digits = text.as_bytes().get(at + 1..at + 3);
         digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
@@ -71,15 +73,15 @@ fn is_odd(text: &str) -> bool {
 }
 
 /// The interpretations of a path: as written (`..` resolved on disk), with `..` resolved lexically, and each in
-/// Unicode forms NFC and NFD. Empty if the path is written ambiguously (see `is_odd`).
+/// Unicode forms NFC and NFD. Empty if the path is written ambiguously (see `is_ambiguous`).
 #[must_use]
 pub fn readings(text: &str) -> Vec<String> {
-    if is_odd(text) {
+    if is_ambiguous(text) {
         return Vec::new();
     }
     let mut readings = vec![text.to_owned()];
     if text.split(SEPARATORS).any(|step| step == "..") {
-        readings.push(by_the_text(text));
+        readings.push(normalize_lexically(text));
     }
     if !text.is_ascii() {
         for at in 0..readings.len() {
@@ -96,7 +98,7 @@ pub fn readings(text: &str) -> Vec<String> {
 }
 
 /// Resolves `..` lexically: removes each `..` together with the component before it.
-pub(crate) fn by_the_text(path: &str) -> String {
+pub(crate) fn normalize_lexically(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for step in path.split(SEPARATORS) {
         match step {

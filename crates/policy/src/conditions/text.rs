@@ -3,15 +3,15 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::Held;
-use super::spelling::unescaped;
+use super::ConditionOutcome;
+use super::name_folding::unescaped;
 
 /// Characters that end a component of a path or URL.
 const ENDS_STEP: [char; 4] = ['/', '\\', '?', '#'];
 
 /// A glob, compiled case-sensitively and case-insensitively.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct GlobPattern {
     exact: GlobMatcher,
     any_case: GlobMatcher,
     of_steps: bool,
@@ -20,7 +20,7 @@ pub(super) struct Pattern {
     ends_address: Vec<char>,
 }
 
-impl Pattern {
+impl GlobPattern {
     /// `None` if the pattern is invalid.
     pub(super) fn read(pattern: &str) -> Option<Self> {
         let build = |any_case| {
@@ -36,41 +36,41 @@ impl Pattern {
         Some(Self { exact: build(false)?, any_case: build(true)?, of_steps, ends_address })
     }
 
-    pub(super) fn holds(&self, text: &str) -> Held {
+    pub(super) fn evaluate(&self, text: &str) -> ConditionOutcome {
         // Parsers drop control characters or stop at them, and the path of a URL ends before its query.
         if text.contains(|c: char| c.is_control() || self.ends_address.contains(&c)) {
-            return Held::Unknown;
+            return ConditionOutcome::Unknown;
         }
         let holds = self.exact.is_match(text);
-        held(text, self.of_steps, holds, !holds && self.any_case.is_match(text.trim()))
+        text_outcome(text, self.of_steps, holds, !holds && self.any_case.is_match(text.trim()))
     }
 }
 
-pub(super) fn starts_with(text: &str, start: &str) -> Held {
+pub(super) fn starts_with(text: &str, start: &str) -> ConditionOutcome {
     let of_steps = start.contains('/');
     let Some(rest) = text.strip_prefix(start) else {
         let perhaps = text.trim_start().to_lowercase().starts_with(&start.to_lowercase());
-        return held(text, of_steps, false, perhaps);
+        return text_outcome(text, of_steps, false, perhaps);
     };
     // `https://good.example` isn't a prefix of `https://good.example.evil.example` in the intended sense.
     let ends_in_authority =
         start.split_once("://").is_some_and(|(_, authority)| !authority.contains(['/', '?', '#']));
     if ends_in_authority && !rest.is_empty() && !rest.starts_with(['/', '?', '#']) {
-        return Held::Unknown;
+        return ConditionOutcome::Unknown;
     }
-    held(text, of_steps, true, false)
+    text_outcome(text, of_steps, true, false)
 }
 
 /// Combines the result of a textual test with its reliability: `Unknown` if a component is `..`, which leads
 /// out of the matched path, or if a pattern with `/` meets empty or `.` components, which could be written
 /// differently.
-fn held(text: &str, of_steps: bool, holds: bool, perhaps: bool) -> Held {
+fn text_outcome(text: &str, of_steps: bool, holds: bool, perhaps: bool) -> ConditionOutcome {
     if perhaps || leads_back(text) || (of_steps && has_idle_steps(text)) {
-        Held::Unknown
+        ConditionOutcome::Unknown
     } else if holds {
-        Held::Yes
+        ConditionOutcome::Yes
     } else {
-        Held::No
+        ConditionOutcome::No
     }
 }
 

@@ -6,7 +6,7 @@
 mod table;
 
 use gatehouse_model::grant::{Decision, Rule, Verdict};
-use gatehouse_policy::verdict::{CallFacts, RuleBook};
+use gatehouse_policy::verdict::{CallFacts, RuleSet};
 use table::{Call, resolve, rule};
 
 const ORDER: &str = include_str!("order.md");
@@ -43,10 +43,10 @@ fn cases(text: &str) -> Vec<Case<'_>> {
 }
 
 /// The rules, separated by `;` and numbered from 1, with the call that they are applied to.
-fn book(rules: &str, call: &str) -> (RuleBook, Call) {
+fn book(rules: &str, call: &str) -> (RuleSet, Call) {
     let call = Call::parse(call);
     let rules = rules.split(';').map(str::trim).filter(|rule| !matches!(*rule, "" | "-"));
-    let book = RuleBook::new(rules.enumerate().map(|(at, text)| rule(text, at + 1, &call)).collect());
+    let book = RuleSet::new(rules.enumerate().map(|(at, text)| rule(text, at + 1, &call)).collect());
     (book, call)
 }
 
@@ -56,7 +56,7 @@ fn outcome(rules: &str, call: &str) -> String {
 }
 
 /// The verdict where only these paths are known, and the others lead nowhere certain.
-fn decided_with(known: &[String], book: &RuleBook, call: &Call) -> Verdict {
+fn decided_with(known: &[String], book: &RuleSet, call: &Call) -> Verdict {
     let resolve = |path: &str| resolve(path).filter(|_| known.iter().any(|known| known == path));
     call.with_facts(|facts| book.decide(&CallFacts { resolve_path: &resolve, ..*facts }))
 }
@@ -101,17 +101,17 @@ fn check(text: &str, at_least: usize) {
 }
 
 #[test]
-fn which_rule_decides() {
+fn picks_the_deciding_rule() {
     check(ORDER, 70);
 }
 
 #[test]
-fn whom_and_what_a_rule_is_for() {
+fn applies_rule_scope_and_clients() {
     check(REACH, 140);
 }
 
 #[test]
-fn conditions_on_arguments() {
+fn evaluates_argument_conditions() {
     check(CONDITIONS, 310);
 }
 
@@ -126,7 +126,7 @@ fn columns() -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn every_width_with_every_lifetime_and_scope() {
+fn covers_every_scope_lifetime_and_client() {
     let columns = columns();
     let (_, first) = columns[0];
     let first = Call::parse(first);
@@ -138,7 +138,7 @@ fn every_width_with_every_lifetime_and_scope() {
         let found: Vec<&str> = columns
             .iter()
             .map(|(_, call)| {
-                let verdict = Call::parse(call).decide(&RuleBook::new(vec![rule.clone()]));
+                let verdict = Call::parse(call).decide(&RuleSet::new(vec![rule.clone()]));
                 match (verdict.decision, verdict.rule) {
                     (Decision::Allow, _) => "yes",
                     (Decision::Deny, _) => "no",
@@ -157,7 +157,7 @@ fn every_width_with_every_lifetime_and_scope() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// What [`RuleBook::paths`] names is all that a verdict needs to know of the disk.
+/// What [`RuleSet::paths`] names is all that a verdict needs to know of the disk.
 #[test]
 fn the_paths_that_are_named_beforehand_are_enough() {
     let mut with_paths = 0;

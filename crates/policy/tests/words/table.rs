@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use gatehouse_model::ServerBinding;
 use gatehouse_model::grant::{
-    AccessClass, ClassReason, Classified, ClientScope, Condition, ConditionTest, Effect, Grant, Lifetime,
-    RuleAuthor, Verdict, Width,
+    AccessClass, AccessClassification, ClassReason, ClientScope, Condition, ConditionTest, Grant, Lifetime,
+    RuleAuthor, RuleEffect, Scope, Verdict,
 };
 use gatehouse_model::id::{
-    AskId, CallHash, ClientId, Fingerprint, Generation, IdentityHash, ServerId, SessionId,
+    ApprovalId, CallHash, ClientId, Fingerprint, Generation, IdentityHash, ServerId, SessionId,
 };
 use gatehouse_model::time::Timestamp;
-use gatehouse_policy::cover::Defined;
-use gatehouse_policy::exact::{ExactCall, call_hash};
+use gatehouse_policy::call_hash::{CallHashInput, call_hash};
+use gatehouse_policy::coverage::DefinitionRef;
 use gatehouse_policy::json::{self, Json};
-use gatehouse_policy::verdict::{CallFacts, RuleBook, Standing};
+use gatehouse_policy::verdict::{CallFacts, PolicyContext, RuleSet};
 
 /// The program where nothing is said.
 const APP: &str = "app";
@@ -28,8 +28,8 @@ pub struct Call {
     pub generation: Generation,
     pub identity: IdentityHash,
     pub subject: String,
-    pub class: Classified,
-    pub definition: Known,
+    pub class: AccessClassification,
+    pub definition: KnownDefinition,
     pub arguments: Json,
     pub text: String,
     pub now: Timestamp,
@@ -41,9 +41,9 @@ pub struct Call {
 
 /// What defines what is called.
 #[derive(Clone, PartialEq)]
-pub enum Known {
+pub enum KnownDefinition {
     /// A definition, with the name of its pin.
-    As(String, Fingerprint),
+    Pinned(String, Fingerprint),
     Listed,
     Nothing,
 }
@@ -56,7 +56,7 @@ impl Call {
     /// definition is `t1`. `as-tool` is a tool that is called like a prompt.
     pub fn parse(text: &str) -> Self {
         let mut words = text.split_whitespace();
-        let subject = plain(words.next().unwrap());
+        let subject = unescape(words.next().unwrap());
         let is_tool = !["resource:", "prompt:", "completion:"].iter().any(|kind| subject.starts_with(kind));
         let reads = !is_tool || subject.starts_with("read_");
         let class = if reads { AccessClass::Read } else { AccessClass::Write };
@@ -67,11 +67,11 @@ impl Call {
             server: "s1".into(),
             generation: Generation(1),
             identity: "i1".into(),
-            class: Classified { class, reason: ClassReason::Default, reaches_outside: false },
+            class: AccessClassification { class, reason: ClassReason::Default, reaches_outside: false },
             definition: match subject.split_once(':').filter(|_| !is_tool) {
-                None => Known::As(subject.clone(), "1".into()),
-                Some(("resource", _)) => Known::Listed,
-                Some((_, name)) => Known::As(format!("prompt:{name}"), "p1".into()),
+                None => KnownDefinition::Pinned(subject.clone(), "1".into()),
+                Some(("resource", _)) => KnownDefinition::Listed,
+                Some((_, name)) => KnownDefinition::Pinned(format!("prompt:{name}"), "p1".into()),
             },
             arguments: json::read("{}").unwrap(),
             text: "{}".to_owned(),
@@ -92,8 +92,10 @@ impl Call {
                 "def" => {
                     let def = next();
                     call.definition = match call.definition {
-                        Known::As(pin, _) if def != "none" => Known::As(pin, def.into()),
-                        _ => Known::Nothing,
+                        KnownDefinition::Pinned(pin, _) if def != "none" => {
+                            KnownDefinition::Pinned(pin, def.into())
+                        }
+                        _ => KnownDefinition::Nothing,
                     };
                 }
                 "args" => {
@@ -104,9 +106,11 @@ impl Call {
                 "session" => call.session = Some(next().into()),
                 "seen" => call.program = Some(next().to_owned()),
                 "unseen" => call.program = None,
-                "from" => call.definition = Known::As(format!("template:{}", next()), "t1".into()),
-                "unlisted" => call.definition = Known::Nothing,
-                "as-tool" => call.definition = Known::As(call.subject.clone(), "1".into()),
+                "from" => {
+                    call.definition = KnownDefinition::Pinned(format!("template:{}", next()), "t1".into())
+                }
+                "unlisted" => call.definition = KnownDefinition::Nothing,
+                "as-tool" => call.definition = KnownDefinition::Pinned(call.subject.clone(), "1".into()),
                 "outside" => call.class.reaches_outside = true,
                 "read" => call.class.class = AccessClass::Read,
                 "write" => call.class.class = AccessClass::Write,
@@ -129,25 +133,25 @@ impl Call {
     }
 
     pub fn hash(&self) -> CallHash {
-        call_hash(&ExactCall {
+        call_hash(&CallHashInput {
             client: &self.client,
             server: &self.binding(),
             subject: &self.subject,
             fingerprint: match &self.definition {
-                Known::As(_, fingerprint) => Some(fingerprint),
-                Known::Listed | Known::Nothing => None,
+                KnownDefinition::Pinned(_, fingerprint) => Some(fingerprint),
+                KnownDefinition::Listed | KnownDefinition::Nothing => None,
             },
             arguments: &self.text,
         })
     }
 
-    pub fn decide(&self, book: &RuleBook) -> Verdict {
+    pub fn decide(&self, book: &RuleSet) -> Verdict {
         self.with_facts(|facts| book.decide(facts))
     }
 
     pub fn with_facts<T>(&self, then: impl FnOnce(&CallFacts<'_>) -> T) -> T {
         let hash = self.hash();
-        let ticket = AskId::from("ask");
+        let ticket = ApprovalId::from("ask");
         then(&CallFacts {
             client: &self.client,
             session: self.session.as_ref(),
@@ -156,15 +160,15 @@ impl Call {
             subject: &self.subject,
             class: &self.class,
             definition: match &self.definition {
-                Known::As(pin, fingerprint) => Defined::As { pin, fingerprint },
-                Known::Listed => Defined::Listed,
-                Known::Nothing => Defined::Unknown,
+                KnownDefinition::Pinned(pin, fingerprint) => DefinitionRef::Pinned { pin, fingerprint },
+                KnownDefinition::Listed => DefinitionRef::Listed,
+                KnownDefinition::Nothing => DefinitionRef::Unknown,
             },
             arguments: &self.arguments,
             hash: &hash,
             now: self.now,
             resolve_path: &resolve,
-            standing: Standing {
+            context: PolicyContext {
                 blocked_by_file: self.blocked.then_some("not here"),
                 paused: self.paused,
                 verified: self.verified,
@@ -180,17 +184,17 @@ impl Call {
 pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
     let mut words = text.split_whitespace();
     let effect = match words.next().unwrap() {
-        "allow" => Effect::Allow,
-        "deny" => Effect::Deny,
+        "allow" => RuleEffect::Allow,
+        "deny" => RuleEffect::Deny,
         other => panic!("no such effect: {other}"),
     };
     let width = match words.next().unwrap() {
-        "tool" => Width::Tool { tool: plain(words.next().unwrap()) },
-        "reads" => Width::Reads,
-        "writes" => Width::Writes,
-        "everything" => Width::Everything,
-        "this-call" => Width::Call { hash: call.hash() },
-        "other-call" => Width::Call { hash: "another".into() },
+        "tool" => Scope::Tool { tool: unescape(words.next().unwrap()) },
+        "reads" => Scope::Reads,
+        "writes" => Scope::Writes,
+        "everything" => Scope::Everything,
+        "this-call" => Scope::Call { hash: call.hash() },
+        "other-call" => Scope::Call { hash: "another".into() },
         other => panic!("no such width: {other}"),
     };
     let mut grant = Grant {
@@ -235,7 +239,7 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
 
 fn pins(text: &str) -> BTreeMap<String, Fingerprint> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(tool, definition)| (plain(tool), definition.into())).collect()
+    pairs.map(|(tool, definition)| (unescape(tool), definition.into())).collect()
 }
 
 fn condition(pointer: &str, test: &str, value: &str) -> Condition {
@@ -243,26 +247,26 @@ fn condition(pointer: &str, test: &str, value: &str) -> Condition {
     let test = match test {
         "equals" => ConditionTest::Equals { value: json() },
         "one-of" => ConditionTest::OneOf { values: json().split('|').map(str::to_owned).collect() },
-        "starts" => ConditionTest::StartsWith { text: plain(value) },
-        "inside" => ConditionTest::Inside { folder: plain(value) },
+        "starts" => ConditionTest::StartsWith { text: unescape(value) },
+        "inside" => ConditionTest::Inside { folder: unescape(value) },
         "host" => host(value),
-        "glob" => ConditionTest::Glob { pattern: plain(value) },
+        "glob" => ConditionTest::Glob { pattern: unescape(value) },
         other => panic!("no such test: {other}"),
     };
-    Condition { pointer: plain(pointer), test }
+    Condition { pointer: unescape(pointer), test }
 }
 
 /// `good.example` or `good.example:8443`, `[::1]` or `[::1]:9`.
 fn host(value: &str) -> ConditionTest {
     let split = value.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     match split.filter(|_| !value.ends_with(']')) {
-        Some((host, port)) => ConditionTest::HostIs { host: plain(host), port: Some(port) },
-        None => ConditionTest::HostIs { host: plain(value), port: None },
+        Some((host, port)) => ConditionTest::HostIs { host: unescape(host), port: Some(port) },
+        None => ConditionTest::HostIs { host: unescape(value), port: None },
     }
 }
 
 /// A word with its escapes undone: `caf\u00e9`.
-fn plain(word: &str) -> String {
+fn unescape(word: &str) -> String {
     if !word.contains("\\u") {
         return word.to_owned();
     }

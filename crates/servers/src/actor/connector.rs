@@ -1,5 +1,5 @@
 //! The only place where a transport is chosen. Real connections and built-in servers are both
-//! returned as [`Link`]s. This module opens connections and translates their errors into messages
+//! returned as [`ServerConnection`]s. This module opens connections and translates their errors into messages
 //! for the user; it never retries.
 
 use std::collections::BTreeSet;
@@ -11,37 +11,42 @@ use gatehouse_model::server::LogLevel;
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{BoxFuture, Transport};
 
-use super::link::{ConnectOrder, Connector, Link, LinkEnd, LinkError, LinkRequest};
-use crate::builtin::{BuiltinLink, BuiltinPlace};
+use super::connection::{
+    ConnectOptions, ConnectionEnd, ConnectionRequest, Connector, ServerConnection, UpstreamError,
+};
+use crate::builtin::{BuiltinConnection, BuiltinContext};
 use crate::connection::redact::Redactor;
 use crate::connection::{
-    CloseCause, ConnectDeps, ConnectError, ConnectSpec, Connection, Handshake, Outgoing, RequestError,
-    connect,
+    CloseCause, ConnectDeps, ConnectError, ConnectSpec, Connection, Handshake, RequestError,
+    TransportRequest, connect,
 };
-use crate::enterprise::PolicyFile;
-use crate::outgoing::Reply;
-use crate::transition::Failure;
+use crate::managed_policy::PolicyFile;
+use crate::rpc::RpcOutcome;
+use crate::transition::ConnectFailure;
 
 /// Connects to servers of every supported transport.
-pub(crate) struct Transports {
+pub(crate) struct UpstreamConnector {
     /// Dependencies of real connections.
     pub(crate) deps: Arc<ConnectDeps>,
     /// The managed policy.
     pub(crate) policy: PolicyFile,
     /// Dependencies of built-in servers.
-    pub(crate) place: Arc<BuiltinPlace>,
+    pub(crate) place: Arc<BuiltinContext>,
 }
 
-impl Connector for Transports {
-    fn connect(&self, order: ConnectOrder) -> BoxFuture<'_, Result<Arc<dyn Link>, Failure>> {
+impl Connector for UpstreamConnector {
+    fn connect(
+        &self,
+        options: ConnectOptions,
+    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ConnectFailure>> {
         Box::pin(async move {
-            let ConnectOrder { config, lifecycle, inbound, cancel } = order;
+            let ConnectOptions { config, lifecycle, inbound, cancel } = options;
             let (policy, asked) = (self.policy.clone(), Arc::clone(&config));
             let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&asked)).await;
             let forbidden =
                 forbidden.unwrap_or_else(|error| Some(format!("The policy could not be read: {error}.")));
             if let Some(message) = forbidden {
-                return Err(Failure::Error { kind: FailureKind::Configuration, message });
+                return Err(ConnectFailure::Error { kind: FailureKind::Configuration, message });
             }
             match &config.transport {
                 Transport::Stdio { .. }
@@ -56,37 +61,39 @@ impl Connector for Transports {
                         redactor: Redactor::default(),
                     };
                     let connection = connect(&spec, inbound, &cancel).await?;
-                    Ok(Arc::new(connection) as Arc<dyn Link>)
+                    Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
                 }
                 Transport::Builtin { builtin } => {
-                    let link = BuiltinLink::open(builtin, &self.place).await?;
-                    Ok(Arc::new(link) as Arc<dyn Link>)
+                    let connection = BuiltinConnection::open(builtin, &self.place).await?;
+                    Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
                 }
             }
         })
     }
 }
 
-impl Link for Connection {
+impl ServerConnection for Connection {
     fn handshake(&self) -> &Handshake {
         Connection::handshake(self)
     }
 
-    fn request(&self, request: LinkRequest) -> BoxFuture<'_, Result<Reply, LinkError>> {
+    fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
         Box::pin(async move {
-            let LinkRequest { method, params, progress, responder, limit, cancel } = request;
-            let outgoing = Outgoing { method, params, progress, responder, limit, cancel };
-            Connection::request(self, outgoing).await.map_err(LinkError::from)
+            let ConnectionRequest { method, params, progress, responder, limit, cancel } = request;
+            let outgoing = TransportRequest { method, params, progress, responder, limit, cancel };
+            Connection::request(self, outgoing).await.map_err(UpstreamError::from)
         })
     }
 
-    fn closed(&self) -> BoxFuture<'_, LinkEnd> {
+    fn closed(&self) -> BoxFuture<'_, ConnectionEnd> {
         Box::pin(async move {
             let reason = Connection::closed(self).await;
             match reason.cause {
-                CloseCause::SessionGone => LinkEnd::SessionLost,
-                CloseCause::Refused(RequestError::NeedsAuth { issuer }) => LinkEnd::Challenged { issuer },
-                _ => LinkEnd::Closed { kind: reason.failure(), reason: words(&reason) },
+                CloseCause::SessionGone => ConnectionEnd::SessionLost,
+                CloseCause::Refused(RequestError::NeedsAuth { issuer }) => {
+                    ConnectionEnd::Challenged { issuer }
+                }
+                _ => ConnectionEnd::Closed { kind: reason.failure_kind(), reason: words(&reason) },
             }
         })
     }
@@ -114,17 +121,17 @@ fn words(wrong: &impl Display) -> String {
     clean(&wrong.to_string()).into_owned()
 }
 
-impl From<ConnectError> for Failure {
+impl From<ConnectError> for ConnectFailure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
             ConnectError::Unregistered { reason } => Self::NeedsClientRegistration { reason },
-            other => Self::Error { kind: other.failure(), message: words(&other) },
+            other => Self::Error { kind: other.failure_kind(), message: words(&other) },
         }
     }
 }
 
-impl From<RequestError> for LinkError {
+impl From<RequestError> for UpstreamError {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::Closed(reason) => Self::Closed { reason: words(&reason) },
@@ -133,7 +140,7 @@ impl From<RequestError> for LinkError {
             RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
             RequestError::Unregistered { .. } => Self::NeedsAuth { issuer: None },
             RequestError::SessionGone => Self::SessionLost,
-            other => Self::Failed { kind: other.failure(), message: words(&other) },
+            other => Self::Failed { kind: other.failure_kind(), message: words(&other) },
         }
     }
 }
@@ -152,8 +159,8 @@ mod tests {
             ConnectError::Status { status: 500, body: said() },
         ];
         let errors = [RequestError::Closed(said()), RequestError::Protocol(said())];
-        let failures = failures.map(|error| Failure::from(error).to_string());
-        let errors = errors.map(|error| LinkError::from(error).to_string());
+        let failures = failures.map(|error| ConnectFailure::from(error).to_string());
+        let errors = errors.map(|error| UpstreamError::from(error).to_string());
         for words in failures.iter().chain(&errors) {
             assert!(words.contains("ab red") && !words.contains('\u{1b}'), "{words:?}");
         }

@@ -9,15 +9,15 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::ServerActor;
-use super::tenure::{First, Opened, Unread};
+use super::connection_attempt::{EstablishedConnection, InitialLists, UnreadList};
 use crate::connection::Inbound;
-use crate::handle::Live;
-use crate::lists::{Declared, ListKind, Lists};
+use crate::handle::LiveConnection;
+use crate::lists::{Declared, ListKind, ServerLists};
 
 impl ServerActor {
     /// Publishes the status: first the state for readers, then the events.
-    pub(super) fn announce(&mut self, cause: StatusCause) {
-        let changes = if self.connected() { self.adopt() } else { Vec::new() };
+    pub(super) fn publish_status(&mut self, cause: StatusCause) {
+        let changes = if self.connected() { self.adopt_connection() } else { Vec::new() };
         if matches!(
             cause,
             StatusCause::AttemptFailed | StatusCause::UnexpectedClose { .. } | StatusCause::Unresponsive
@@ -27,8 +27,8 @@ impl ServerActor {
         let status = self.state.status();
         let server = self.shared.id.clone();
         self.shared.status.store(Arc::new(status.clone()));
-        self.deps.roster.changed();
-        tracing::info!(server = %server, status = status.word(), "status changed");
+        self.deps.registry.changed();
+        tracing::info!(server = %server, status = status.as_str(), "status changed");
         let sign_in = match &status {
             ServerStatus::NeedsAuth { issuer } => {
                 Some(Event::SignInNeeded { server: server.clone(), issuer: issuer.clone() })
@@ -40,47 +40,53 @@ impl ServerActor {
             | ServerStatus::NeedsClientRegistration { .. }
             | ServerStatus::Failed { .. } => None,
         };
-        self.deps.roster.emit(Event::StatusChanged { server: server.clone(), status, cause });
-        self.deps.roster.runs(&server, self.connected());
+        self.deps.registry.emit(Event::StatusChanged { server: server.clone(), status, cause });
+        self.deps.registry.set_running(&server, self.connected());
         for event in changes.into_iter().chain(sign_in) {
-            self.deps.roster.emit(event);
+            self.deps.registry.emit(event);
         }
     }
 
     /// Publishes a newly established connection and its lists. Returns events for the lists that
     /// changed.
-    fn adopt(&mut self) -> Vec<Event> {
-        let Some(opened) = self.arriving.take() else { return Vec::new() };
-        let Opened { epoch, config, link, first } = *opened;
-        let First { mut lists, unread, fresh, remarks } = first;
-        self.lifecycle = link.handshake().lifecycle;
+    fn adopt_connection(&mut self) -> Vec<Event> {
+        let Some(opened) = self.pending_connection.take() else { return Vec::new() };
+        let EstablishedConnection { epoch, config, connection, first } = *opened;
+        let InitialLists { mut lists, unread, fresh, remarks } = first;
+        self.lifecycle = connection.handshake().lifecycle;
         let before = self.shared.lists.load_full();
-        for Unread { kind, again } in unread {
-            kind.keep(&before, &mut lists);
+        for UnreadList { kind, again } in unread {
+            kind.carry_over(&before, &mut lists);
             if again {
                 self.refresh.mark_later(kind, Instant::now());
             }
         }
         let changes = self.changes(&before, &lists);
         let declared = Declared::read(&lists.capabilities);
-        let ended = self.tenure.clone().unwrap_or_default();
+        let ended = self.connection_attempt.clone().unwrap_or_default();
         self.shared.lists.store(Arc::new(lists));
-        let live =
-            Live { epoch, generation: config.generation, declared, link, ended, broke: OnceLock::new() };
-        self.shared.redactor.store(Arc::new(live.link.redactor()));
+        let live = LiveConnection {
+            epoch,
+            generation: config.generation,
+            declared,
+            connection,
+            ended,
+            break_reason: OnceLock::new(),
+        };
+        self.shared.redactor.store(Arc::new(live.connection.redactor()));
         self.shared.live.store(Some(Arc::new(live)));
-        self.plan_check();
+        self.schedule_health_check();
         for (kind, fresh_for) in fresh {
-            self.stays_fresh(kind, fresh_for);
+            self.schedule_refresh(kind, fresh_for);
         }
-        self.set_again();
+        self.restore_settings();
         for remark in remarks {
-            self.remark(remark);
+            self.log_remark(remark);
         }
         changes
     }
 
-    pub(super) fn changes(&self, before: &Lists, after: &Lists) -> Vec<Event> {
+    pub(super) fn changes(&self, before: &ServerLists, after: &ServerLists) -> Vec<Event> {
         let server = || self.shared.id.clone();
         let another = before.generation != after.generation;
         let mut events = Vec::new();
@@ -88,18 +94,18 @@ impl ServerActor {
             events.push(Event::ToolsChanged { server: server() });
         }
         if another
-            || !same(&before.resources, &after.resources)
-            || !same(&before.resource_templates, &after.resource_templates)
+            || !same_items(&before.resources, &after.resources)
+            || !same_items(&before.resource_templates, &after.resource_templates)
         {
             events.push(Event::ResourcesChanged { server: server(), uri: None });
         }
-        if another || !same(&before.prompts, &after.prompts) {
+        if another || !same_items(&before.prompts, &after.prompts) {
             events.push(Event::PromptsChanged { server: server() });
         }
         events
     }
 
-    pub(super) fn hear(&mut self, inbound: Inbound) {
+    pub(super) fn handle_inbound(&mut self, inbound: Inbound) {
         let now = Instant::now();
         match inbound {
             Inbound::ToolsChanged => self.refresh.mark(ListKind::Tools, now),
@@ -109,9 +115,9 @@ impl ServerActor {
                 self.refresh.mark(ListKind::ResourceTemplates, now);
             }
             Inbound::ResourceUpdated { uri } => {
-                self.deps.roster.updated(&self.shared.id, &uri);
+                self.deps.registry.notify_resource_update(&self.shared.id, &uri);
                 self.deps
-                    .roster
+                    .registry
                     .emit(Event::ResourcesChanged { server: self.shared.id.clone(), uri: Some(uri) });
             }
             Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
@@ -135,22 +141,22 @@ impl ServerActor {
     }
 
     fn log(&self, line: LogLine) {
-        self.shared.keep_line(line.clone());
-        self.deps.roster.emit(Event::LogLine { server: self.shared.id.clone(), line });
+        self.shared.push_log_line(line.clone());
+        self.deps.registry.emit(Event::LogLine { server: self.shared.id.clone(), line });
     }
 
     /// Writes a line of Gatehouse's own into the server's log.
-    pub(super) fn remark(&self, text: String) {
+    pub(super) fn log_remark(&self, text: String) {
         tracing::info!(server = %self.shared.id, "there is a remark in the server's log");
         self.log(LogLine { at: self.deps.clock.now(), source: LogSource::Gatehouse, level: None, text });
     }
 }
 
-fn same(before: &[Box<RawValue>], after: &[Box<RawValue>]) -> bool {
+fn same_items(before: &[Box<RawValue>], after: &[Box<RawValue>]) -> bool {
     before.len() == after.len() && before.iter().zip(after).all(|(before, after)| before.get() == after.get())
 }
 
-fn same_tools(before: &Lists, after: &Lists) -> bool {
+fn same_tools(before: &ServerLists, after: &ServerLists) -> bool {
     before.tools.len() == after.tools.len()
         && before.tools.iter().zip(&after.tools).all(|(before, after)| before.raw.get() == after.raw.get())
 }

@@ -19,16 +19,16 @@ pub(crate) const SHORTEST_FRESH: Duration = Duration::from_secs(60);
 const LONGEST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Stand {
+struct RefreshState {
     due: Option<Instant>,
     reading: bool,
 }
 
 /// Schedule of the lists to read again.
 #[derive(Debug, Default)]
-pub(crate) struct Refresh(BTreeMap<ListKind, Stand>);
+pub(crate) struct ListRefresh(BTreeMap<ListKind, RefreshState>);
 
-impl Refresh {
+impl ListRefresh {
     /// A list has changed. The first change sets the time of the read; later ones don't postpone
     /// it, so that a server that sends changes continuously is still read.
     pub(crate) fn mark(&mut self, kind: ListKind, now: Instant) {
@@ -53,15 +53,15 @@ impl Refresh {
 
     /// When the next list is due.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.0.values().filter(|stand| !stand.reading).filter_map(|stand| stand.due).min()
+        self.0.values().filter(|state| !state.reading).filter_map(|state| state.due).min()
     }
 
     /// Returns the lists that are due and marks them as being read.
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<ListKind> {
         let mut due = Vec::new();
-        for (kind, stand) in &mut self.0 {
-            if !stand.reading && stand.due.is_some_and(|at| at <= now) {
-                *stand = Stand { due: None, reading: true };
+        for (kind, state) in &mut self.0 {
+            if !state.reading && state.due.is_some_and(|at| at <= now) {
+                *state = RefreshState { due: None, reading: true };
                 due.push(*kind);
             }
         }
@@ -79,10 +79,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_close_together_are_read_once_and_later_ones_after() {
+    fn debounces_changes_and_keeps_later_ones() {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
-        let mut refresh = Refresh::default();
+        let mut refresh = ListRefresh::default();
         assert_eq!(refresh.next(), None);
         refresh.mark(ListKind::Tools, at(0));
         refresh.mark(ListKind::Tools, at(150));

@@ -13,24 +13,24 @@ use std::sync::Arc;
 use gatehouse_common::ip_address::is_public;
 use serde_json::{Map, Value, json};
 
-use super::{Access, Outcome, ToolFault, only, schema, text_argument, tool};
-use address::{Rule, SystemLookup};
-use web::{Answer, Body, Limits, Web};
+use super::{ToolAccess, ToolError, ToolOutput, reject_unknown, schema, text_argument, tool};
+use address::{AddressRule, SystemLookup};
+use web::{FetchLimits, FetchedPage, PageBody, WebClient};
 
 /// Default number of characters to return.
-const USUAL_CHARS: u64 = 20_000;
+const DEFAULT_CHARS: u64 = 20_000;
 /// Largest number of characters that may be requested.
-const MOST_CHARS: u64 = 100_000;
+const MAX_CHARS: u64 = 100_000;
 
 pub(super) struct Fetch {
-    web: Web,
+    web: WebClient,
 }
 
 impl Fetch {
     /// `allow_private` permits every address, including those of this machine.
     pub(super) fn new(allow_private: bool) -> Self {
-        let rule: Rule = if allow_private { |_| true } else { is_public };
-        Self { web: Web::new(rule, Arc::new(SystemLookup), Limits::default()) }
+        let rule: AddressRule = if allow_private { |_| true } else { is_public };
+        Self { web: WebClient::new(rule, Arc::new(SystemLookup), FetchLimits::default()) }
     }
 }
 
@@ -41,15 +41,15 @@ pub(super) fn tools() -> Vec<Value> {
             "Fetch a web page",
             "Gets one web page as readable text. HTML becomes Markdown; JSON and other text is given as it is.",
         ),
-        Access::Reads,
+        ToolAccess::Reads,
         schema(
             json!({
                 "url": { "type": "string", "description": "The address; it begins with https:// or http://." },
                 "max_chars": {
                     "type": "integer",
                     "minimum": 1,
-                    "maximum": MOST_CHARS,
-                    "default": USUAL_CHARS,
+                    "maximum": MAX_CHARS,
+                    "default": DEFAULT_CHARS,
                     "description": "How many characters to give at most.",
                 },
                 "start": {
@@ -77,26 +77,26 @@ pub(super) async fn run(
     tool: &str,
     arguments: &Map<String, Value>,
     fetch: &Fetch,
-) -> Result<Outcome, ToolFault> {
+) -> Result<ToolOutput, ToolError> {
     if tool != "fetch" {
-        return Err(ToolFault::NoSuchTool);
+        return Err(ToolError::NoSuchTool);
     }
-    only(arguments, &["url", "max_chars", "start", "raw"])?;
+    reject_unknown(arguments, &["url", "max_chars", "start", "raw"])?;
     let url = text_argument(arguments, "url")?;
-    let part = Part {
+    let part = TextRange {
         start: number(arguments, "start", (0, u64::MAX))?.unwrap_or(0),
-        most: number(arguments, "max_chars", (1, MOST_CHARS))?.unwrap_or(USUAL_CHARS),
+        most: number(arguments, "max_chars", (1, MAX_CHARS))?.unwrap_or(DEFAULT_CHARS),
     };
     let raw = match arguments.get("raw") {
         None | Some(Value::Null) => false,
         Some(Value::Bool(raw)) => *raw,
-        Some(_) => return Err(ToolFault::said("The argument \"raw\" is true or false.")),
+        Some(_) => return Err(ToolError::message("The argument \"raw\" is true or false.")),
     };
     let answer = fetch.web.get(url).await?;
     // Converting a large page takes a while.
-    tokio::task::spawn_blocking(move || show(answer, &part, raw))
+    tokio::task::spawn_blocking(move || render_page(answer, &part, raw))
         .await
-        .map_err(|_| ToolFault::said("The page could not be read as text."))
+        .map_err(|_| ToolError::message("The page could not be read as text."))
 }
 
 /// An optional argument that is a whole number in this range.
@@ -104,15 +104,15 @@ fn number(
     arguments: &Map<String, Value>,
     name: &str,
     (least, most): (u64, u64),
-) -> Result<Option<u64>, ToolFault> {
+) -> Result<Option<u64>, ToolError> {
     match arguments.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_u64().filter(|number| (least..=most).contains(number)) {
             Some(number) => Ok(Some(number)),
-            None if most == u64::MAX => Err(ToolFault::said(format!(
+            None if most == u64::MAX => Err(ToolError::message(format!(
                 "The argument \"{name}\" has to be a whole number, {least} or more."
             ))),
-            None => Err(ToolFault::said(format!(
+            None => Err(ToolError::message(format!(
                 "The argument \"{name}\" has to be a whole number from {least} to {most}."
             ))),
         },
@@ -120,13 +120,13 @@ fn number(
 }
 
 /// The requested part of a text, in characters.
-struct Part {
+struct TextRange {
     start: u64,
     most: u64,
 }
 
 /// A part of a text.
-struct Cut<'a> {
+struct TextSlice<'a> {
     text: &'a str,
     /// Start of the next part; `None` if this is the last one.
     next: Option<u64>,
@@ -134,8 +134,8 @@ struct Cut<'a> {
     whole: u64,
 }
 
-impl Part {
-    fn of<'a>(&self, text: &'a str) -> Cut<'a> {
+impl TextRange {
+    fn of<'a>(&self, text: &'a str) -> TextSlice<'a> {
         let end = self.start.saturating_add(self.most);
         let (mut from, mut to, mut whole) = (text.len(), text.len(), 0);
         for (at, _) in text.char_indices() {
@@ -147,19 +147,19 @@ impl Part {
             }
             whole += 1;
         }
-        Cut { text: text.get(from..to).unwrap_or_default(), next: (end < whole).then_some(end), whole }
+        TextSlice { text: text.get(from..to).unwrap_or_default(), next: (end < whole).then_some(end), whole }
     }
 }
 
-fn show(answer: Answer, part: &Part, raw: bool) -> Outcome {
-    let Answer { url, status, content_type, body } = answer;
+fn render_page(answer: FetchedPage, part: &TextRange, raw: bool) -> ToolOutput {
+    let FetchedPage { url, status, content_type, body } = answer;
     let (title, whole) = match body {
-        Body::Html(source) if !raw => {
+        PageBody::Html(source) if !raw => {
             let page = html::read(&source, &url);
             (page.title, page.text)
         }
-        Body::Html(text) | Body::Text(text) => (None, text),
-        Body::NotText { size } => return not_text(url.as_str(), status, &content_type, size),
+        PageBody::Html(text) | PageBody::Text(text) => (None, text),
+        PageBody::NotText { size } => return not_text(url.as_str(), status, &content_type, size),
     };
     let cut = part.of(&whole);
     let mut head = Vec::new();
@@ -197,10 +197,10 @@ fn show(answer: Answer, part: &Part, raw: bool) -> Outcome {
     if let Some(next) = cut.next {
         data.insert("nextStart".to_owned(), next.into());
     }
-    Outcome { text, structured: Some(Value::Object(data)) }
+    ToolOutput { text, structured: Some(Value::Object(data)) }
 }
 
-fn not_text(url: &str, status: u16, content_type: &str, size: Option<u64>) -> Outcome {
+fn not_text(url: &str, status: u16, content_type: &str, size: Option<u64>) -> ToolOutput {
     let what = if content_type.is_empty() { "of no known type" } else { content_type };
     let length = size.map_or_else(|| "of unknown size".to_owned(), |size| format!("{size} bytes"));
     let mut data = json!({
@@ -213,7 +213,7 @@ fn not_text(url: &str, status: u16, content_type: &str, size: Option<u64>) -> Ou
     if let (Some(size), Some(data)) = (size, data.as_object_mut()) {
         data.insert("size".to_owned(), size.into());
     }
-    Outcome {
+    ToolOutput {
         text: format!("{url} is no text ({what}, {length}), so it is not given."),
         structured: Some(data),
     }

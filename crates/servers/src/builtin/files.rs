@@ -9,21 +9,24 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use cap_std::fs::{Dir, FileType};
 use serde_json::{Map, Value, json};
 
-use super::folder::{Folder, FolderFault};
-use super::{Access, Outcome, ToolFault, only, optional_text, schema, text_argument, tool, word_argument};
+use super::folder::{Folder, FolderError};
+use super::{
+    ToolAccess, ToolError, ToolOutput, optional_text, reject_unknown, schema, text_argument, tool,
+    word_argument,
+};
 
 /// Largest file that is read or written, in bytes.
-const LARGEST: u64 = 4 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// Largest file that is searched, in bytes.
-const LARGEST_SEARCHED: u64 = 1024 * 1024;
+const MAX_SEARCHED_BYTES: u64 = 1024 * 1024;
 /// Most entries in a listing.
-const MOST_ENTRIES: usize = 2_000;
+const MAX_ENTRIES: usize = 2_000;
 /// Most hits of a search.
-const MOST_HITS: usize = 200;
+const MAX_HITS: usize = 200;
 /// Limits of a search: visited entries, depth and time.
-const MOST_LOOKED_AT: usize = 100_000;
-const DEEPEST: usize = 64;
-const LONGEST_SEARCH: Duration = Duration::from_secs(20);
+const MAX_VISITED: usize = 100_000;
+const MAX_DEPTH: usize = 64;
+const MAX_SEARCH_TIME: Duration = Duration::from_secs(20);
 
 pub(super) struct Files {
     folder: Folder,
@@ -35,9 +38,9 @@ impl Files {
     }
 }
 
-impl From<FolderFault> for ToolFault {
-    fn from(fault: FolderFault) -> Self {
-        Self::said(fault.to_string())
+impl From<FolderError> for ToolError {
+    fn from(fault: FolderError) -> Self {
+        Self::message(fault.to_string())
     }
 }
 
@@ -53,19 +56,19 @@ pub(super) fn tools() -> Vec<Value> {
         tool(
             "list_directory",
             ("List a folder", "Lists what is in a folder."),
-            Access::Reads,
+            ToolAccess::Reads,
             schema(json!({ "path": text("The folder; the top one if left out.") }), &[]),
         ),
         tool(
             "read_file",
             ("Read a file", "Reads a whole file of at most 4 MiB."),
-            Access::Reads,
+            ToolAccess::Reads,
             schema(json!({ "path": text("The file."), "encoding": encoding }), &["path"]),
         ),
         tool(
             "search_files",
             ("Search files", "Finds files by a part of their name or of their text, whatever the case."),
-            Access::Reads,
+            ToolAccess::Reads,
             schema(
                 json!({
                     "query": text("What to look for."),
@@ -82,7 +85,7 @@ pub(super) fn tools() -> Vec<Value> {
                 "Write a file",
                 "Makes a file hold this and nothing else; makes it, and the folders on the way, if need be.",
             ),
-            Access::Destroys,
+            ToolAccess::Destroys,
             schema(
                 json!({ "path": text("The file."), "content": text("What it is to hold."), "encoding": encoding }),
                 &["path", "content"],
@@ -91,50 +94,54 @@ pub(super) fn tools() -> Vec<Value> {
         tool(
             "delete_file",
             ("Delete a file", "Deletes one file for good."),
-            Access::Destroys,
+            ToolAccess::Destroys,
             schema(json!({ "path": text("The file.") }), &["path"]),
         ),
     ]
 }
 
-pub(super) fn run(tool: &str, arguments: &Map<String, Value>, files: &Files) -> Result<Outcome, ToolFault> {
+pub(super) fn run(
+    tool: &str,
+    arguments: &Map<String, Value>,
+    files: &Files,
+) -> Result<ToolOutput, ToolError> {
     match tool {
         "list_directory" => {
-            only(arguments, &["path"])?;
+            reject_unknown(arguments, &["path"])?;
             list(&files.folder, optional_text(arguments, "path")?.unwrap_or(""))
         }
         "read_file" => {
-            only(arguments, &["path", "encoding"])?;
+            reject_unknown(arguments, &["path", "encoding"])?;
             let encoding = word_argument(arguments, "encoding", &["text", "base64"])?;
             read(&files.folder, text_argument(arguments, "path")?, encoding == Some("base64"))
         }
         "search_files" => {
-            only(arguments, &["query", "path", "in"])?;
+            reject_unknown(arguments, &["query", "path", "in"])?;
             let place = word_argument(arguments, "in", &["names", "contents", "both"])?.unwrap_or("both");
             let query = text_argument(arguments, "query")?;
             if query.is_empty() {
-                return Err(ToolFault::said("The argument \"query\" is empty."));
+                return Err(ToolError::message("The argument \"query\" is empty."));
             }
-            let search = Search::new(query, place != "contents", place != "names");
+            let search = FileSearch::new(query, place != "contents", place != "names");
             search.run(&files.folder, optional_text(arguments, "path")?.unwrap_or(""))
         }
         "write_file" => {
-            only(arguments, &["path", "content", "encoding"])?;
+            reject_unknown(arguments, &["path", "content", "encoding"])?;
             let encoding = word_argument(arguments, "encoding", &["text", "base64"])?;
             let (path, content) = (text_argument(arguments, "path")?, text_argument(arguments, "content")?);
             write(&files.folder, path, content, encoding == Some("base64"))
         }
         "delete_file" => {
-            only(arguments, &["path"])?;
+            reject_unknown(arguments, &["path"])?;
             let path = text_argument(arguments, "path")?;
             files.folder.delete(path)?;
-            Ok(Outcome { text: format!("Deleted {path}."), structured: None })
+            Ok(ToolOutput { text: format!("Deleted {path}."), structured: None })
         }
-        _ => Err(ToolFault::NoSuchTool),
+        _ => Err(ToolError::NoSuchTool),
     }
 }
 
-fn list(folder: &Folder, path: &str) -> Result<Outcome, ToolFault> {
+fn list(folder: &Folder, path: &str) -> Result<ToolOutput, ToolError> {
     let mut found = Vec::new();
     for entry in folder.entries(path)? {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -144,7 +151,7 @@ fn list(folder: &Folder, path: &str) -> Result<Outcome, ToolFault> {
     }
     found.sort();
     let all = found.len();
-    found.truncate(MOST_ENTRIES);
+    found.truncate(MAX_ENTRIES);
     let mut lines: Vec<String> = found
         .iter()
         .map(|(name, kind, size)| match size {
@@ -152,8 +159,8 @@ fn list(folder: &Folder, path: &str) -> Result<Outcome, ToolFault> {
             None => format!("{kind} {name}"),
         })
         .collect();
-    if all > MOST_ENTRIES {
-        lines.push(format!("… and {} more", all - MOST_ENTRIES));
+    if all > MAX_ENTRIES {
+        lines.push(format!("… and {} more", all - MAX_ENTRIES));
     }
     let text = if lines.is_empty() { "The folder is empty.".to_owned() } else { lines.join("\n") };
     let entries: Vec<Value> = found
@@ -163,7 +170,7 @@ fn list(folder: &Folder, path: &str) -> Result<Outcome, ToolFault> {
             None => json!({ "name": name, "kind": kind }),
         })
         .collect();
-    Ok(Outcome { text, structured: Some(json!({ "entries": entries, "total": all })) })
+    Ok(ToolOutput { text, structured: Some(json!({ "entries": entries, "total": all })) })
 }
 
 fn kind_word(kind: FileType) -> &'static str {
@@ -178,50 +185,51 @@ fn kind_word(kind: FileType) -> &'static str {
     }
 }
 
-fn read(folder: &Folder, path: &str, base64: bool) -> Result<Outcome, ToolFault> {
-    let bytes = folder.read(path, LARGEST)?;
+fn read(folder: &Folder, path: &str, base64: bool) -> Result<ToolOutput, ToolError> {
+    let bytes = folder.read(path, MAX_FILE_BYTES)?;
     let text = if base64 {
         BASE64.encode(bytes)
     } else {
         String::from_utf8(bytes).map_err(|_| {
-            ToolFault::said(format!("\"{path}\" is no UTF-8 text. Read it with the encoding \"base64\"."))
+            ToolError::message(format!("\"{path}\" is no UTF-8 text. Read it with the encoding \"base64\"."))
         })?
     };
-    Ok(Outcome { text, structured: None })
+    Ok(ToolOutput { text, structured: None })
 }
 
-fn write(folder: &Folder, path: &str, content: &str, base64: bool) -> Result<Outcome, ToolFault> {
+fn write(folder: &Folder, path: &str, content: &str, base64: bool) -> Result<ToolOutput, ToolError> {
     let decoded;
     let bytes = if base64 {
-        decoded =
-            BASE64.decode(content).map_err(|_| ToolFault::said("The argument \"content\" is no base64."))?;
+        decoded = BASE64
+            .decode(content)
+            .map_err(|_| ToolError::message("The argument \"content\" is no base64."))?;
         decoded.as_slice()
     } else {
         content.as_bytes()
     };
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    if size > LARGEST {
-        return Err(FolderFault::TooLarge { path: path.to_owned(), size, limit: LARGEST }.into());
+    if size > MAX_FILE_BYTES {
+        return Err(FolderError::TooLarge { path: path.to_owned(), size, limit: MAX_FILE_BYTES }.into());
     }
     let new = folder.write(path, bytes)?;
     let did = if new { "Made" } else { "Replaced" };
-    Ok(Outcome { text: format!("{did} {path} ({size} bytes)."), structured: None })
+    Ok(ToolOutput { text: format!("{did} {path} ({size} bytes)."), structured: None })
 }
 
 /// One search; symbolic links are not followed.
-struct Search {
+struct FileSearch {
     query: String,
     names: bool,
     contents: bool,
     hits: Vec<Value>,
     lines: Vec<String>,
-    looked_at: usize,
+    visited: usize,
     until: Instant,
     /// Why the search ended early.
     cut: Option<&'static str>,
 }
 
-impl Search {
+impl FileSearch {
     fn new(query: &str, names: bool, contents: bool) -> Self {
         Self {
             query: query.to_lowercase(),
@@ -229,13 +237,13 @@ impl Search {
             contents,
             hits: Vec::new(),
             lines: Vec::new(),
-            looked_at: 0,
-            until: Instant::now() + LONGEST_SEARCH,
+            visited: 0,
+            until: Instant::now() + MAX_SEARCH_TIME,
             cut: None,
         }
     }
 
-    fn run(mut self, folder: &Folder, path: &str) -> Result<Outcome, ToolFault> {
+    fn run(mut self, folder: &Folder, path: &str) -> Result<ToolOutput, ToolError> {
         let top = folder.dir(path)?;
         let prefix = path.trim_end_matches('/');
         self.walk(&top, prefix, 0);
@@ -244,7 +252,10 @@ impl Search {
         }
         let text =
             if self.lines.is_empty() { "Nothing was found.".to_owned() } else { self.lines.join("\n") };
-        Ok(Outcome { text, structured: Some(json!({ "hits": self.hits, "complete": self.cut.is_none() })) })
+        Ok(ToolOutput {
+            text,
+            structured: Some(json!({ "hits": self.hits, "complete": self.cut.is_none() })),
+        })
     }
 
     fn walk(&mut self, dir: &Dir, prefix: &str, depth: usize) {
@@ -252,17 +263,17 @@ impl Search {
         let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
         entries.sort_by_key(cap_std::fs::DirEntry::file_name);
         for entry in entries {
-            self.looked_at += 1;
-            self.cut = if self.hits.len() >= MOST_HITS {
+            self.visited += 1;
+            self.cut = if self.hits.len() >= MAX_HITS {
                 Some("there are too many hits")
-            } else if self.looked_at > MOST_LOOKED_AT {
+            } else if self.visited > MAX_VISITED {
                 Some("there are too many files")
             } else if Instant::now() > self.until {
                 Some("it took too long")
             } else {
                 self.cut
             };
-            if self.over() {
+            if self.is_done() {
                 return;
             }
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -272,31 +283,31 @@ impl Search {
                 self.lines.push(path.clone());
                 self.hits.push(json!({ "path": path }));
             }
-            if kind.is_dir() && depth < DEEPEST {
+            if kind.is_dir() && depth < MAX_DEPTH {
                 if let Ok(below) = entry.open_dir() {
                     self.walk(&below, &path, depth + 1);
-                    if self.over() {
+                    if self.is_done() {
                         return;
                     }
                 }
             } else if kind.is_file() && self.contents {
-                self.look_into(dir, &entry.file_name(), &path);
+                self.search_file(dir, &entry.file_name(), &path);
             }
         }
     }
 
-    fn over(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.cut.is_some()
     }
 
-    fn look_into(&mut self, dir: &Dir, name: &std::ffi::OsStr, path: &str) {
+    fn search_file(&mut self, dir: &Dir, name: &std::ffi::OsStr, path: &str) {
         let Ok(metadata) = dir.symlink_metadata(name) else { return };
-        if !metadata.is_file() || metadata.len() > LARGEST_SEARCHED {
+        if !metadata.is_file() || metadata.len() > MAX_SEARCHED_BYTES {
             return;
         }
         let Ok(text) = dir.read_to_string(name) else { return };
         for (index, line) in text.lines().enumerate() {
-            if self.hits.len() >= MOST_HITS {
+            if self.hits.len() >= MAX_HITS {
                 return;
             }
             if line.to_lowercase().contains(&self.query) {
@@ -315,12 +326,12 @@ mod tests {
 
     use super::*;
 
-    fn ask(files: &Files, tool: &str, arguments: Value) -> Result<Outcome, String> {
+    fn ask(files: &Files, tool: &str, arguments: Value) -> Result<ToolOutput, String> {
         let Value::Object(arguments) = arguments else { panic!("no object") };
         run(tool, &arguments, files).map_err(|fault| fault.to_string())
     }
 
-    fn said(files: &Files, tool: &str, arguments: Value) -> String {
+    fn message(files: &Files, tool: &str, arguments: Value) -> String {
         match ask(files, tool, arguments) {
             Ok(outcome) => outcome.text,
             Err(fault) => fault,
@@ -337,67 +348,70 @@ mod tests {
     }
 
     #[test]
-    fn text_and_bytes_go_in_and_come_out_unchanged() {
+    fn round_trips_text_and_base64() {
         let (_ground, files) = files();
-        assert_eq!(said(&files, "read_file", json!({ "path": "plan.txt" })), "buy milk\nCall Ada");
-        assert!(said(&files, "read_file", json!({ "path": "sub/picture.bin" })).contains("no UTF-8"));
+        assert_eq!(message(&files, "read_file", json!({ "path": "plan.txt" })), "buy milk\nCall Ada");
+        assert!(message(&files, "read_file", json!({ "path": "sub/picture.bin" })).contains("no UTF-8"));
         assert_eq!(
-            said(&files, "read_file", json!({ "path": "sub/picture.bin", "encoding": "base64" })),
+            message(&files, "read_file", json!({ "path": "sub/picture.bin", "encoding": "base64" })),
             "/wD+"
         );
-        let written =
-            said(&files, "write_file", json!({ "path": "n/x.bin", "content": "/wD+", "encoding": "base64" }));
+        let written = message(
+            &files,
+            "write_file",
+            json!({ "path": "n/x.bin", "content": "/wD+", "encoding": "base64" }),
+        );
         assert_eq!(written, "Made n/x.bin (3 bytes).");
-        assert_eq!(said(&files, "read_file", json!({ "path": "n/x.bin", "encoding": "base64" })), "/wD+");
+        assert_eq!(message(&files, "read_file", json!({ "path": "n/x.bin", "encoding": "base64" })), "/wD+");
         assert_eq!(
-            said(&files, "write_file", json!({ "path": "n/x.bin", "content": "é" })),
+            message(&files, "write_file", json!({ "path": "n/x.bin", "content": "é" })),
             "Replaced n/x.bin (2 bytes)."
         );
-        assert_eq!(said(&files, "delete_file", json!({ "path": "n/x.bin" })), "Deleted n/x.bin.");
-        assert!(said(&files, "read_file", json!({ "path": "n/x.bin" })).contains("There is no"));
+        assert_eq!(message(&files, "delete_file", json!({ "path": "n/x.bin" })), "Deleted n/x.bin.");
+        assert!(message(&files, "read_file", json!({ "path": "n/x.bin" })).contains("There is no"));
     }
 
     #[test]
-    fn lists_and_searches_say_what_is_there() {
+    fn lists_and_searches_files() {
         let (_ground, files) = files();
-        assert_eq!(said(&files, "list_directory", json!({})), "file plan.txt (17 bytes)\nfolder sub");
-        assert_eq!(said(&files, "list_directory", json!({ "path": "sub" })), "file picture.bin (3 bytes)");
-        assert_eq!(said(&files, "search_files", json!({ "query": "ADA" })), "plan.txt:2: Call Ada");
-        assert_eq!(said(&files, "search_files", json!({ "query": "pic" })), "sub/picture.bin");
+        assert_eq!(message(&files, "list_directory", json!({})), "file plan.txt (17 bytes)\nfolder sub");
+        assert_eq!(message(&files, "list_directory", json!({ "path": "sub" })), "file picture.bin (3 bytes)");
+        assert_eq!(message(&files, "search_files", json!({ "query": "ADA" })), "plan.txt:2: Call Ada");
+        assert_eq!(message(&files, "search_files", json!({ "query": "pic" })), "sub/picture.bin");
         assert_eq!(
-            said(&files, "search_files", json!({ "query": "pic", "in": "contents" })),
+            message(&files, "search_files", json!({ "query": "pic", "in": "contents" })),
             "Nothing was found."
         );
         assert_eq!(
-            said(&files, "search_files", json!({ "query": "i", "path": "sub", "in": "names" })),
+            message(&files, "search_files", json!({ "query": "i", "path": "sub", "in": "names" })),
             "sub/picture.bin"
         );
     }
 
     #[test]
-    fn searches_end() {
+    fn limits_search_hits() {
         let (ground, files) = files();
-        fs::write(ground.path().join("many.txt"), "needle\n".repeat(MOST_HITS * 2)).unwrap();
+        fs::write(ground.path().join("many.txt"), "needle\n".repeat(MAX_HITS * 2)).unwrap();
         let outcome = ask(&files, "search_files", json!({ "query": "needle" })).unwrap();
         let structured = outcome.structured.unwrap();
-        assert_eq!(structured["hits"].as_array().unwrap().len(), MOST_HITS);
+        assert_eq!(structured["hits"].as_array().unwrap().len(), MAX_HITS);
         assert_eq!(structured["complete"], false);
     }
 
     #[cfg(unix)]
     #[test]
-    fn searches_do_not_follow_links() {
+    fn search_does_not_follow_symlinks() {
         let (ground, files) = files();
         let other = tempfile::tempdir().unwrap();
         fs::write(other.path().join("secret.txt"), "hidden needle").unwrap();
         std::os::unix::fs::symlink(other.path(), ground.path().join("door")).unwrap();
         std::os::unix::fs::symlink(other.path().join("secret.txt"), ground.path().join("file")).unwrap();
         std::os::unix::fs::symlink(".", ground.path().join("loop")).unwrap();
-        assert_eq!(said(&files, "search_files", json!({ "query": "needle" })), "Nothing was found.");
+        assert_eq!(message(&files, "search_files", json!({ "query": "needle" })), "Nothing was found.");
     }
 
     #[test]
-    fn bad_questions_get_clear_answers() {
+    fn rejects_invalid_arguments() {
         let (_ground, files) = files();
         let table = [
             ("read_file", json!({ "path": "../x" }), "outside the folder"),

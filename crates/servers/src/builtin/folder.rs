@@ -18,7 +18,7 @@ pub(super) struct Folder {
 
 /// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FolderFault {
+pub(super) enum FolderError {
     #[error("\"{0}\" is outside the folder; only what is in it can be reached.")]
     Outside(String),
     #[error("\"{0}\" leads through a link, and nothing is written or deleted through links.")]
@@ -49,13 +49,13 @@ impl Folder {
 
     /// The path relative to the folder. `..` is kept: whether it leads outside is determined when
     /// the path is opened.
-    fn below(&self, path: &str) -> Result<PathBuf, FolderFault> {
+    fn relative_path(&self, path: &str) -> Result<PathBuf, FolderError> {
         if path.contains('\0') {
-            return Err(FolderFault::BadPath(path.replace('\0', "⟦U+0000⟧"), "it holds a NUL character"));
+            return Err(FolderError::BadPath(path.replace('\0', "⟦U+0000⟧"), "it holds a NUL character"));
         }
         let given = Path::new(path);
         let relative = if given.is_absolute() {
-            given.strip_prefix(&self.place).map_err(|_| FolderFault::Outside(path.to_owned()))?
+            given.strip_prefix(&self.place).map_err(|_| FolderError::Outside(path.to_owned()))?
         } else {
             given
         };
@@ -63,7 +63,7 @@ impl Folder {
             match step {
                 Component::Normal(_) | Component::CurDir | Component::ParentDir => {}
                 Component::RootDir | Component::Prefix(_) => {
-                    return Err(FolderFault::Outside(path.to_owned()));
+                    return Err(FolderError::Outside(path.to_owned()));
                 }
             }
         }
@@ -72,15 +72,15 @@ impl Folder {
 
     /// Opens the parent of the last step of a path without following any symbolic link; returns it
     /// with that step. With `make`, missing folders are created.
-    fn parent(&self, path: &str, make: bool) -> Result<(Dir, PathBuf), FolderFault> {
-        let below = self.below(path)?;
+    fn parent(&self, path: &str, make: bool) -> Result<(Dir, PathBuf), FolderError> {
+        let relative_path = self.relative_path(path)?;
         let mut steps = Vec::new();
-        for step in below.components() {
+        for step in relative_path.components() {
             match step {
                 Component::Normal(name) => steps.push(name),
                 Component::CurDir => {}
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(FolderFault::BadPath(
+                    return Err(FolderError::BadPath(
                         path.to_owned(),
                         "a path to change may not hold \"..\"",
                     ));
@@ -88,107 +88,108 @@ impl Folder {
             }
         }
         let Some(name) = steps.pop() else {
-            return Err(FolderFault::WrongKind(path.to_owned(), "the folder itself"));
+            return Err(FolderError::WrongKind(path.to_owned(), "the folder itself"));
         };
-        let mut dir = self.root.try_clone().map_err(|error| fault(path, error))?;
+        let mut dir = self.root.try_clone().map_err(|error| to_folder_error(path, error))?;
         for step in steps {
             if dir.symlink_metadata(step).is_ok_and(|found| found.is_symlink()) {
-                return Err(FolderFault::Link(path.to_owned()));
+                return Err(FolderError::Link(path.to_owned()));
             }
             dir = match dir.open_dir_nofollow(step) {
                 Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
-                    dir.create_dir(step).map_err(|error| fault(path, error))?;
+                    dir.create_dir(step).map_err(|error| to_folder_error(path, error))?;
                     dir.open_dir_nofollow(step)
                 }
                 opened => opened,
             }
-            .map_err(|error| fault(path, error))?;
+            .map_err(|error| to_folder_error(path, error))?;
         }
         Ok((dir, PathBuf::from(name)))
     }
 
     /// The entries of a folder.
-    pub(super) fn entries(&self, path: &str) -> Result<Vec<DirEntry>, FolderFault> {
-        let dir = self.root.open_dir(self.below(path)?).map_err(|error| fault(path, error))?;
-        let entries = dir.entries().map_err(|error| fault(path, error))?;
-        entries.collect::<io::Result<Vec<_>>>().map_err(|error| fault(path, error))
+    pub(super) fn entries(&self, path: &str) -> Result<Vec<DirEntry>, FolderError> {
+        let dir =
+            self.root.open_dir(self.relative_path(path)?).map_err(|error| to_folder_error(path, error))?;
+        let entries = dir.entries().map_err(|error| to_folder_error(path, error))?;
+        entries.collect::<io::Result<Vec<_>>>().map_err(|error| to_folder_error(path, error))
     }
 
     /// Opens a folder below this one, for walking.
-    pub(super) fn dir(&self, path: &str) -> Result<Dir, FolderFault> {
-        self.root.open_dir(self.below(path)?).map_err(|error| fault(path, error))
+    pub(super) fn dir(&self, path: &str) -> Result<Dir, FolderError> {
+        self.root.open_dir(self.relative_path(path)?).map_err(|error| to_folder_error(path, error))
     }
 
     /// Reads a file of at most `limit` bytes.
-    pub(super) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FolderFault> {
-        let below = self.below(path)?;
+    pub(super) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FolderError> {
+        let relative_path = self.relative_path(path)?;
         // Check before opening: opening a named pipe would wait for a writer.
-        is_file(path, &self.root.metadata(&below).map_err(|error| fault(path, error))?)?;
-        let file = self.root.open(&below).map_err(|error| fault(path, error))?;
-        let metadata = file.metadata().map_err(|error| fault(path, error))?;
+        is_file(path, &self.root.metadata(&relative_path).map_err(|error| to_folder_error(path, error))?)?;
+        let file = self.root.open(&relative_path).map_err(|error| to_folder_error(path, error))?;
+        let metadata = file.metadata().map_err(|error| to_folder_error(path, error))?;
         is_file(path, &metadata)?;
         fits(path, metadata.len(), limit)?;
         let mut bytes = Vec::new();
-        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| fault(path, error))?;
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| to_folder_error(path, error))?;
         fits(path, u64::try_from(bytes.len()).unwrap_or(u64::MAX), limit)?;
         Ok(bytes)
     }
 
     /// Replaces the content of a file, creating it if needed. Returns whether it is new.
-    pub(super) fn write(&self, path: &str, bytes: &[u8]) -> Result<bool, FolderFault> {
+    pub(super) fn write(&self, path: &str, bytes: &[u8]) -> Result<bool, FolderError> {
         let (dir, name) = self.parent(path, true)?;
         let new = match dir.symlink_metadata(&name) {
-            Ok(metadata) if metadata.is_symlink() => return Err(FolderFault::Link(path.to_owned())),
+            Ok(metadata) if metadata.is_symlink() => return Err(FolderError::Link(path.to_owned())),
             Ok(metadata) => {
                 is_file(path, &metadata)?;
                 false
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-            Err(error) => return Err(fault(path, error)),
+            Err(error) => return Err(to_folder_error(path, error)),
         };
         let mut options = OpenOptions::new();
         options.write(true).create(true).follow(FollowSymlinks::No);
-        let mut file = dir.open_with(&name, &options).map_err(|error| fault(path, error))?;
-        is_file(path, &file.metadata().map_err(|error| fault(path, error))?)?;
-        file.set_len(0).and_then(|()| file.write_all(bytes)).map_err(|error| fault(path, error))?;
+        let mut file = dir.open_with(&name, &options).map_err(|error| to_folder_error(path, error))?;
+        is_file(path, &file.metadata().map_err(|error| to_folder_error(path, error))?)?;
+        file.set_len(0).and_then(|()| file.write_all(bytes)).map_err(|error| to_folder_error(path, error))?;
         Ok(new)
     }
 
     /// Deletes a file; for a symbolic link, the link itself.
-    pub(super) fn delete(&self, path: &str) -> Result<(), FolderFault> {
+    pub(super) fn delete(&self, path: &str) -> Result<(), FolderError> {
         let (dir, name) = self.parent(path, false)?;
-        let metadata = dir.symlink_metadata(&name).map_err(|error| fault(path, error))?;
+        let metadata = dir.symlink_metadata(&name).map_err(|error| to_folder_error(path, error))?;
         if metadata.is_dir() {
-            return Err(FolderFault::WrongKind(path.to_owned(), "a folder, and only files can be deleted"));
+            return Err(FolderError::WrongKind(path.to_owned(), "a folder, and only files can be deleted"));
         }
-        dir.remove_file(&name).map_err(|error| fault(path, error))
+        dir.remove_file(&name).map_err(|error| to_folder_error(path, error))
     }
 }
 
-fn is_file(path: &str, metadata: &Metadata) -> Result<(), FolderFault> {
+fn is_file(path: &str, metadata: &Metadata) -> Result<(), FolderError> {
     if metadata.is_file() {
         Ok(())
     } else if metadata.is_dir() {
-        Err(FolderFault::WrongKind(path.to_owned(), "a folder, not a file"))
+        Err(FolderError::WrongKind(path.to_owned(), "a folder, not a file"))
     } else {
-        Err(FolderFault::WrongKind(path.to_owned(), "no ordinary file"))
+        Err(FolderError::WrongKind(path.to_owned(), "no ordinary file"))
     }
 }
 
-fn fits(path: &str, size: u64, limit: u64) -> Result<(), FolderFault> {
-    if size <= limit { Ok(()) } else { Err(FolderFault::TooLarge { path: path.to_owned(), size, limit }) }
+fn fits(path: &str, size: u64, limit: u64) -> Result<(), FolderError> {
+    if size <= limit { Ok(()) } else { Err(FolderError::TooLarge { path: path.to_owned(), size, limit }) }
 }
 
 /// Translates an I/O error. A step that would leave the folder is reported by `cap-std` as "cross
 /// device" or as "permission denied" without an OS error code.
-fn fault(path: &str, error: io::Error) -> FolderFault {
+fn to_folder_error(path: &str, error: io::Error) -> FolderError {
     match error.kind() {
-        io::ErrorKind::NotFound => FolderFault::Missing(path.to_owned()),
-        io::ErrorKind::CrossesDevices => FolderFault::Outside(path.to_owned()),
+        io::ErrorKind::NotFound => FolderError::Missing(path.to_owned()),
+        io::ErrorKind::CrossesDevices => FolderError::Outside(path.to_owned()),
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-            FolderFault::Outside(path.to_owned())
+            FolderError::Outside(path.to_owned())
         }
-        _ => FolderFault::Io(path.to_owned(), error),
+        _ => FolderError::Io(path.to_owned(), error),
     }
 }
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Access, Outcome, ToolFault, only, schema, text_argument, tool};
+use super::{ToolAccess, ToolError, ToolOutput, reject_unknown, schema, text_argument, tool};
 
 const VERSION: u32 = 1;
 const MOST_NOTES: usize = 10_000;
@@ -21,11 +21,11 @@ const LONGEST_NOTE: usize = 64 * 1024;
 pub(crate) struct Notebook {
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    turn: Mutex<()>,
+    io_lock: Mutex<()>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Pages {
+struct NotesFile {
     version: u32,
     next_id: u64,
     notes: Vec<Note>,
@@ -44,13 +44,13 @@ pub(super) fn tools() -> Vec<Value> {
         tool(
             "add_note",
             ("Add a note", "Keeps a note. It lasts until it is deleted."),
-            Access::Adds,
+            ToolAccess::Adds,
             schema(json!({ "text": text("The note.") }), &["text"]),
         ),
         tool(
             "list_notes",
             ("List notes", "Lists all notes, newest first."),
-            Access::Reads,
+            ToolAccess::Reads,
             schema(json!({}), &[]),
         ),
         tool(
@@ -59,13 +59,13 @@ pub(super) fn tools() -> Vec<Value> {
                 "Search notes",
                 "Finds the notes that hold all of the words, in any order and case, newest first.",
             ),
-            Access::Reads,
+            ToolAccess::Reads,
             schema(json!({ "query": text("The words.") }), &["query"]),
         ),
         tool(
             "delete_note",
             ("Delete a note", "Deletes one note for good."),
-            Access::Destroys,
+            ToolAccess::Destroys,
             schema(
                 json!({ "id": { "type": "integer", "minimum": 1, "description": "Number of the note." } }),
                 &["id"],
@@ -78,46 +78,46 @@ pub(super) fn run(
     tool: &str,
     arguments: &Map<String, Value>,
     notebook: &Notebook,
-) -> Result<Outcome, ToolFault> {
+) -> Result<ToolOutput, ToolError> {
     match tool {
         "add_note" => {
-            only(arguments, &["text"])?;
+            reject_unknown(arguments, &["text"])?;
             let note = notebook.add(text_argument(arguments, "text")?)?;
-            Ok(Outcome { text: format!("Kept as note {}.", note.id), structured: Some(shown(&note)) })
+            Ok(ToolOutput { text: format!("Kept as note {}.", note.id), structured: Some(shown(&note)) })
         }
         "list_notes" => {
-            only(arguments, &[])?;
+            reject_unknown(arguments, &[])?;
             Ok(listing(&notebook.find(&[])?))
         }
         "search_notes" => {
-            only(arguments, &["query"])?;
+            reject_unknown(arguments, &["query"])?;
             let query = text_argument(arguments, "query")?.to_lowercase();
             let words: Vec<&str> = query.split_whitespace().collect();
             if words.is_empty() {
-                return Err(ToolFault::said("The argument \"query\" holds no word."));
+                return Err(ToolError::message("The argument \"query\" holds no word."));
             }
             Ok(listing(&notebook.find(&words)?))
         }
         "delete_note" => {
-            only(arguments, &["id"])?;
+            reject_unknown(arguments, &["id"])?;
             let id = arguments
                 .get("id")
                 .and_then(Value::as_u64)
-                .ok_or_else(|| ToolFault::said("The argument \"id\" has to be the number of a note."))?;
+                .ok_or_else(|| ToolError::message("The argument \"id\" has to be the number of a note."))?;
             let note = notebook.delete(id)?;
-            Ok(Outcome { text: format!("Deleted note {id}."), structured: Some(shown(&note)) })
+            Ok(ToolOutput { text: format!("Deleted note {id}."), structured: Some(shown(&note)) })
         }
-        _ => Err(ToolFault::NoSuchTool),
+        _ => Err(ToolError::NoSuchTool),
     }
 }
 
-fn listing(notes: &[Note]) -> Outcome {
+fn listing(notes: &[Note]) -> ToolOutput {
     let text = if notes.is_empty() {
         "There are no such notes.".to_owned()
     } else {
         notes.iter().map(|note| format!("{}: {}", note.id, note.text)).collect::<Vec<_>>().join("\n\n")
     };
-    Outcome { text, structured: Some(json!({ "notes": notes.iter().map(shown).collect::<Vec<_>>() })) }
+    ToolOutput { text, structured: Some(json!({ "notes": notes.iter().map(shown).collect::<Vec<_>>() })) }
 }
 
 fn shown(note: &Note) -> Value {
@@ -127,31 +127,33 @@ fn shown(note: &Note) -> Value {
 
 impl Notebook {
     pub(crate) fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self { path, clock, turn: Mutex::new(()) }
+        Self { path, clock, io_lock: Mutex::new(()) }
     }
 
-    fn add(&self, text: &str) -> Result<Note, ToolFault> {
+    fn add(&self, text: &str) -> Result<Note, ToolError> {
         if text.trim().is_empty() {
-            return Err(ToolFault::said("An empty note is not kept."));
+            return Err(ToolError::message("An empty note is not kept."));
         }
         if text.len() > LONGEST_NOTE {
-            return Err(ToolFault::said(format!("A note has at most {} KiB.", LONGEST_NOTE / 1024)));
+            return Err(ToolError::message(format!("A note has at most {} KiB.", LONGEST_NOTE / 1024)));
         }
-        let _turn = self.turn.lock();
-        let mut pages = self.read()?;
-        if pages.notes.len() >= MOST_NOTES {
-            return Err(ToolFault::said(format!("There are {MOST_NOTES} notes already; delete some first.")));
+        let _guard = self.io_lock.lock();
+        let mut notes_file = self.read()?;
+        if notes_file.notes.len() >= MOST_NOTES {
+            return Err(ToolError::message(format!(
+                "There are {MOST_NOTES} notes already; delete some first."
+            )));
         }
-        let note = Note { id: pages.next_id, at: self.clock.now(), text: text.to_owned() };
-        pages.next_id = pages.next_id.saturating_add(1);
-        pages.notes.push(note.clone());
-        self.write(&pages)?;
+        let note = Note { id: notes_file.next_id, at: self.clock.now(), text: text.to_owned() };
+        notes_file.next_id = notes_file.next_id.saturating_add(1);
+        notes_file.notes.push(note.clone());
+        self.write(&notes_file)?;
         Ok(note)
     }
 
     /// The notes that contain all of these lower-case words, newest first.
-    fn find(&self, words: &[&str]) -> Result<Vec<Note>, ToolFault> {
-        let _turn = self.turn.lock();
+    fn find(&self, words: &[&str]) -> Result<Vec<Note>, ToolError> {
+        let _guard = self.io_lock.lock();
         let mut notes = self.read()?.notes;
         notes.retain(|note| {
             let text = note.text.to_lowercase();
@@ -161,45 +163,45 @@ impl Notebook {
         Ok(notes)
     }
 
-    fn delete(&self, id: u64) -> Result<Note, ToolFault> {
-        let _turn = self.turn.lock();
-        let mut pages = self.read()?;
-        let place = pages
+    fn delete(&self, id: u64) -> Result<Note, ToolError> {
+        let _guard = self.io_lock.lock();
+        let mut notes_file = self.read()?;
+        let place = notes_file
             .notes
             .iter()
             .position(|note| note.id == id)
-            .ok_or_else(|| ToolFault::said(format!("There is no note {id}.")))?;
-        let note = pages.notes.remove(place);
-        self.write(&pages)?;
+            .ok_or_else(|| ToolError::message(format!("There is no note {id}.")))?;
+        let note = notes_file.notes.remove(place);
+        self.write(&notes_file)?;
         Ok(note)
     }
 
-    fn read(&self) -> Result<Pages, ToolFault> {
+    fn read(&self) -> Result<NotesFile, ToolError> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Pages { version: VERSION, next_id: 1, notes: Vec::new() });
+                return Ok(NotesFile { version: VERSION, next_id: 1, notes: Vec::new() });
             }
-            Err(error) => return Err(ToolFault::said(format!("The notes cannot be read: {error}."))),
+            Err(error) => return Err(ToolError::message(format!("The notes cannot be read: {error}."))),
         };
-        let pages: Pages = serde_json::from_str(&text).map_err(|error| {
-            ToolFault::said(format!(
+        let notes_file: NotesFile = serde_json::from_str(&text).map_err(|error| {
+            ToolError::message(format!(
                 "The file of notes is broken and is left as it is: {error}. Repair it or move it away."
             ))
         })?;
-        if pages.version > VERSION {
-            return Err(ToolFault::said(
+        if notes_file.version > VERSION {
+            return Err(ToolError::message(
                 "The file of notes was written by a newer version and is left as it is.",
             ));
         }
-        Ok(pages)
+        Ok(notes_file)
     }
 
-    fn write(&self, pages: &Pages) -> Result<(), ToolFault> {
-        let text = serde_json::to_string_pretty(pages)
-            .map_err(|error| ToolFault::said(format!("The notes cannot be written: {error}.")))?;
+    fn write(&self, notes_file: &NotesFile) -> Result<(), ToolError> {
+        let text = serde_json::to_string_pretty(notes_file)
+            .map_err(|error| ToolError::message(format!("The notes cannot be written: {error}.")))?;
         atomic_file::replace(&self.path, text.as_bytes())
-            .map_err(|error| ToolFault::said(format!("The notes cannot be written: {error}.")))
+            .map_err(|error| ToolError::message(format!("The notes cannot be written: {error}.")))
     }
 }
 
@@ -213,7 +215,7 @@ mod tests {
         Notebook::new(folder.join("notes.json"), Arc::new(gatehouse_model::SystemClock))
     }
 
-    fn ask(notebook: &Notebook, tool: &str, arguments: Value) -> Result<Outcome, String> {
+    fn ask(notebook: &Notebook, tool: &str, arguments: Value) -> Result<ToolOutput, String> {
         let Value::Object(arguments) = arguments else { panic!("no object") };
         run(tool, &arguments, notebook).map_err(|fault| fault.to_string())
     }
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_kept_found_and_deleted_and_numbers_are_not_used_again() {
+    fn stores_finds_and_deletes_notes_without_reusing_ids() {
         let folder = tempfile::tempdir().unwrap();
         let book = notebook(folder.path());
         for text in ["Buy milk", "Call Ada about the milk run", "Passport is in the blue box"] {
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_or_newer_file_is_left_as_it_is() {
+    fn leaves_broken_or_newer_file_untouched() {
         for text in ["{ not json", r#"{"version":99,"next_id":1,"notes":[]}"#] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("notes.json");
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_questions_get_clear_answers() {
+    fn rejects_invalid_arguments() {
         let folder = tempfile::tempdir().unwrap();
         let book = notebook(folder.path());
         let table = [
@@ -276,7 +278,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_file_is_the_owners_alone() {
+    fn restricts_file_to_owner() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         ask(&notebook(folder.path()), "add_note", json!({ "text": "x" })).unwrap();

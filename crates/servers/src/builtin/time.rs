@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp as Moment, Zoned};
 use serde_json::{Map, Value, json};
 
-use super::{Access, Outcome, ToolFault, only, optional_text, schema, text_argument, tool};
+use super::{ToolAccess, ToolError, ToolOutput, optional_text, reject_unknown, schema, text_argument, tool};
 
 pub(super) fn tools() -> Vec<Value> {
     let zone = |what: &str| json!({ "type": "string", "description": format!("{what} An IANA name such as \"Europe/Paris\" or \"UTC\".") });
@@ -16,13 +16,13 @@ pub(super) fn tools() -> Vec<Value> {
         tool(
             "current_time",
             ("Current time", "Tells the date and time, in one time zone."),
-            Access::Reads,
+            ToolAccess::Reads,
             schema(json!({ "timezone": zone("Where. The machine's own zone if left out.") }), &[]),
         ),
         tool(
             "convert_time",
             ("Convert a time", "Tells what a date and time of one time zone is in another."),
-            Access::Reads,
+            ToolAccess::Reads,
             schema(
                 json!({
                     "time": {
@@ -38,45 +38,50 @@ pub(super) fn tools() -> Vec<Value> {
     ]
 }
 
-pub(super) fn run(tool: &str, arguments: &Map<String, Value>, now: Timestamp) -> Result<Outcome, ToolFault> {
+pub(super) fn run(
+    tool: &str,
+    arguments: &Map<String, Value>,
+    now: Timestamp,
+) -> Result<ToolOutput, ToolError> {
     let now = Moment::from_millisecond(now.0)
-        .map_err(|_| ToolFault::said("The clock of this machine is wrong."))?;
+        .map_err(|_| ToolError::message("The clock of this machine is wrong."))?;
     match tool {
         "current_time" => {
-            only(arguments, &["timezone"])?;
+            reject_unknown(arguments, &["timezone"])?;
             let zone = match optional_text(arguments, "timezone")? {
                 Some(name) => zone_named(name)?,
                 None => TimeZone::system(),
             };
             let there = now.to_zoned(zone);
-            Ok(Outcome { text: words(&there), structured: Some(data(&there)) })
+            Ok(ToolOutput { text: words(&there), structured: Some(data(&there)) })
         }
         "convert_time" => {
-            only(arguments, &["time", "from", "to"])?;
+            reject_unknown(arguments, &["time", "from", "to"])?;
             let (from, to) = (text_argument(arguments, "from")?, text_argument(arguments, "to")?);
             let (from, to) = (zone_named(from)?, zone_named(to)?);
             let civil = civil_time(text_argument(arguments, "time")?, &now.to_zoned(from.clone()))?;
-            let here =
-                civil.to_zoned(from).map_err(|_| ToolFault::said("This date and time is out of range."))?;
+            let here = civil
+                .to_zoned(from)
+                .map_err(|_| ToolError::message("This date and time is out of range."))?;
             let there = here.with_time_zone(to);
-            Ok(Outcome {
+            Ok(ToolOutput {
                 text: format!("{} is {}.", words(&here), words(&there)),
                 structured: Some(json!({ "from": data(&here), "to": data(&there) })),
             })
         }
-        _ => Err(ToolFault::NoSuchTool),
+        _ => Err(ToolError::NoSuchTool),
     }
 }
 
-fn zone_named(name: &str) -> Result<TimeZone, ToolFault> {
+fn zone_named(name: &str) -> Result<TimeZone, ToolError> {
     TimeZone::get(name).map_err(|_| {
-        ToolFault::said(format!(
+        ToolError::message(format!(
             "There is no time zone named \"{name}\". Use an IANA name such as \"Europe/Paris\"."
         ))
     })
 }
 
-fn civil_time(text: &str, today: &Zoned) -> Result<DateTime, ToolFault> {
+fn civil_time(text: &str, today: &Zoned) -> Result<DateTime, ToolError> {
     if let Ok(date_time) = text.parse::<DateTime>() {
         // A date alone would also be parsed, as midnight.
         if text.contains(':') {
@@ -85,9 +90,9 @@ fn civil_time(text: &str, today: &Zoned) -> Result<DateTime, ToolFault> {
     }
     match text.parse::<Time>() {
         Ok(time) => Ok(today.date().to_datetime(time)),
-        Err(_) => {
-            Err(ToolFault::said(format!("\"{text}\" is no time such as \"14:30\" or \"2026-01-31T14:30\".")))
-        }
+        Err(_) => Err(ToolError::message(format!(
+            "\"{text}\" is no time such as \"14:30\" or \"2026-01-31T14:30\"."
+        ))),
     }
 }
 
@@ -118,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_moment_in_several_zones() {
+    fn converts_now_to_time_zones() {
         let table = [
             ("UTC", "2026-07-28T12:00:00+00:00"),
             ("Europe/Paris", "2026-07-28T14:00:00+02:00"),
@@ -134,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn conversions_follow_summer_time() {
+    fn converts_across_daylight_saving_time() {
         let table = [
             ("14:30", "Europe/Paris", "America/New_York", "2026-07-28T08:30:00-04:00"),
             ("2026-01-15T14:30", "Europe/Paris", "UTC", "2026-01-15T13:30:00+00:00"),
@@ -148,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_questions_get_clear_answers() {
+    fn rejects_invalid_arguments() {
         let table = [
             (
                 ask("current_time", json!({ "timezone": "Mars/Olympus" })),

@@ -15,13 +15,13 @@ use tokio::net::UnixStream;
 use tokio::process::ChildStdin;
 
 /// Writes to a child's standard input. Shutting it down or dropping it ends the child's input.
-pub(crate) type Input = Box<dyn AsyncWrite + Send + Unpin>;
+pub(crate) type StdinWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Reads a child's output.
-pub(crate) type Output = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type OutputReader = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Gatehouse's end of one stream of a child that is about to start.
-pub(crate) enum OwnEnd {
+pub(crate) enum ParentEnd {
     /// A pipe, whose end is in the handle of the running child.
     Pipe,
     /// One end of a socket pair.
@@ -29,12 +29,12 @@ pub(crate) enum OwnEnd {
     Socket(UnixStream),
 }
 
-impl OwnEnd {
+impl ParentEnd {
     /// The end to write to. `pipe` comes from the handle of the running child.
     ///
     /// # Errors
     /// If this is a pipe and the handle has none.
-    pub(crate) fn writer(self, pipe: Option<ChildStdin>) -> io::Result<Input> {
+    pub(crate) fn writer(self, pipe: Option<ChildStdin>) -> io::Result<StdinWriter> {
         match self {
             Self::Pipe => Ok(Box::new(pipe.ok_or_else(missing)?)),
             #[cfg(target_os = "linux")]
@@ -46,7 +46,10 @@ impl OwnEnd {
     ///
     /// # Errors
     /// If this is a pipe and the handle has none.
-    pub(crate) fn reader(self, pipe: Option<impl AsyncRead + Send + Unpin + 'static>) -> io::Result<Output> {
+    pub(crate) fn reader(
+        self,
+        pipe: Option<impl AsyncRead + Send + Unpin + 'static>,
+    ) -> io::Result<OutputReader> {
         match self {
             Self::Pipe => Ok(Box::new(pipe.ok_or_else(missing)?)),
             #[cfg(target_os = "linux")]
@@ -64,13 +67,13 @@ fn missing() -> io::Error {
 ///
 /// # Errors
 /// If the system cannot create a socket pair.
-pub(crate) fn input(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
+pub(crate) fn input(streams: StdioStreams) -> io::Result<(ParentEnd, Stdio)> {
     let (own, child) = stream(streams)?;
     #[cfg(target_os = "linux")]
-    if let OwnEnd::Socket(socket) = own {
+    if let ParentEnd::Socket(socket) = own {
         let socket = socket.into_std()?;
         socket.shutdown(std::net::Shutdown::Read)?;
-        return Ok((OwnEnd::Socket(UnixStream::from_std(socket)?), child));
+        return Ok((ParentEnd::Socket(UnixStream::from_std(socket)?), child));
     }
     Ok((own, child))
 }
@@ -83,20 +86,20 @@ pub(crate) fn input(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
 ///
 /// # Errors
 /// If the system cannot create a socket pair.
-pub(crate) fn output(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
+pub(crate) fn output(streams: StdioStreams) -> io::Result<(ParentEnd, Stdio)> {
     stream(streams)
 }
 
-fn stream(streams: StdioStreams) -> io::Result<(OwnEnd, Stdio)> {
+fn stream(streams: StdioStreams) -> io::Result<(ParentEnd, Stdio)> {
     match streams {
         #[cfg(target_os = "linux")]
         StdioStreams::Sockets => {
             let (own, child) = std::os::unix::net::UnixStream::pair()?;
             own.set_nonblocking(true)?;
             let own = UnixStream::from_std(own)?;
-            Ok((OwnEnd::Socket(own), Stdio::from(std::os::fd::OwnedFd::from(child))))
+            Ok((ParentEnd::Socket(own), Stdio::from(std::os::fd::OwnedFd::from(child))))
         }
-        _ => Ok((OwnEnd::Pipe, Stdio::piped())),
+        _ => Ok((ParentEnd::Pipe, Stdio::piped())),
     }
 }
 
@@ -122,14 +125,14 @@ mod tests {
 
     use super::*;
 
-    struct Running {
+    struct RunningChild {
         child: Child,
-        stdin: Input,
-        stdout: Output,
-        stderr: Output,
+        stdin: StdinWriter,
+        stdout: OutputReader,
+        stderr: OutputReader,
     }
 
-    fn start(streams: StdioStreams, script: &str, home: &Path) -> Running {
+    fn start(streams: StdioStreams, script: &str, home: &Path) -> RunningChild {
         let (stdin, child_stdin) = input(streams).unwrap();
         let (stdout, child_stdout) = output(streams).unwrap();
         let (stderr, child_stderr) = output(streams).unwrap();
@@ -145,7 +148,7 @@ mod tests {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Running {
+        RunningChild {
             stdin: stdin.writer(child.stdin.take()).unwrap(),
             stdout: stdout.reader(child.stdout.take()).unwrap(),
             stderr: stderr.reader(child.stderr.take()).unwrap(),
@@ -153,14 +156,14 @@ mod tests {
         }
     }
 
-    async fn read(mut output: Output) -> String {
+    async fn read(mut output: OutputReader) -> String {
         let mut text = String::new();
         output.read_to_string(&mut text).await.unwrap();
         text
     }
 
     #[tokio::test]
-    async fn input_ends_when_it_is_shut_down_and_output_when_the_child_ends() {
+    async fn streams_end_with_shutdown_and_exit() {
         let home = tempfile::tempdir().unwrap();
         for streams in [StdioStreams::Sockets, StdioStreams::Pipes] {
             let mut running = start(streams, "cat; echo done >&2", home.path());
@@ -174,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_child_cannot_write_to_its_input_and_hears_when_nobody_reads() {
+    async fn child_cannot_write_to_stdin_and_notices_closed_stdout() {
         let home = tempfile::tempdir().unwrap();
         let script = "trap '' PIPE; echo x >&0 2>/dev/null || echo refused; read -r go; yes 2>/dev/null; echo stopped >&2";
         let mut running = start(StdioStreams::Sockets, script, home.path());
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_input_that_is_a_socket_makes_no_remote_shell() {
+    async fn socket_stdin_does_not_make_bash_a_remote_shell() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(".bashrc"), "echo from the start-up file\n").unwrap();
         for streams in [StdioStreams::Sockets, StdioStreams::Pipes] {
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn asyncio_keeps_an_output_that_is_a_socket() {
+    async fn asyncio_accepts_socket_stdout() {
         let home = tempfile::tempdir().unwrap();
         let script = r#"exec python3 -c '
 import asyncio, sys

@@ -14,7 +14,7 @@ use super::redact::Redactor;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CloseCause {
     /// Gatehouse closed it.
-    Asked,
+    Requested,
     /// The process exited with this code.
     Exited(i32),
     /// The process was ended by this signal.
@@ -53,7 +53,7 @@ impl CloseReason {
             CloseCause::NotProtocol(line) => CloseCause::NotProtocol(redactor.text(line)),
             CloseCause::Broken(why) => CloseCause::Broken(redactor.text(why)),
             CloseCause::Refused(error) => CloseCause::Refused(error.redacted(redactor)),
-            cause @ (CloseCause::Asked
+            cause @ (CloseCause::Requested
             | CloseCause::Exited(_)
             | CloseCause::Signalled(_)
             | CloseCause::OutputClosed
@@ -68,7 +68,7 @@ impl CloseReason {
 impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
-            CloseCause::Asked => f.write_str("Gatehouse closed the connection.")?,
+            CloseCause::Requested => f.write_str("Gatehouse closed the connection.")?,
             CloseCause::Exited(code) => write!(f, "The server's process ended with exit code {code}.")?,
             CloseCause::Signalled(signal) => {
                 write!(f, "The server's process was ended by signal {signal} ({}).", signal_name(*signal))?;
@@ -114,13 +114,13 @@ fn signal_name(signal: i32) -> &'static str {
 }
 
 /// The three stages of a connection's end: requested, reason known, nothing left.
-pub(crate) struct Closing {
+pub(crate) struct CloseSignal {
     asked: CancellationToken,
     known: watch::Sender<Option<CloseReason>>,
     gone: CancellationToken,
 }
 
-impl Default for Closing {
+impl Default for CloseSignal {
     fn default() -> Self {
         Self {
             asked: CancellationToken::new(),
@@ -130,9 +130,9 @@ impl Default for Closing {
     }
 }
 
-impl Closing {
+impl CloseSignal {
     /// Requests the end.
-    pub(crate) fn ask(&self) {
+    pub(crate) fn request_close(&self) {
         self.asked.cancel();
     }
 
@@ -142,7 +142,7 @@ impl Closing {
     }
 
     /// Sets the reason. Only the first one counts.
-    pub(crate) fn tell(&self, reason: CloseReason) {
+    pub(crate) fn set_reason(&self, reason: CloseReason) {
         self.known.send_if_modified(|known| {
             let first = known.is_none();
             if first {
@@ -153,26 +153,26 @@ impl Closing {
     }
 
     /// The reason, if the connection has ended.
-    pub(crate) fn known(&self) -> Option<CloseReason> {
+    pub(crate) fn current_reason(&self) -> Option<CloseReason> {
         self.known.borrow().clone()
     }
 
     /// Waits for the reason.
-    pub(crate) async fn reason(&self) -> CloseReason {
+    pub(crate) async fn wait_for_reason(&self) -> CloseReason {
         let mut known = self.known.subscribe();
         match known.wait_for(Option::is_some).await {
-            Ok(reason) => reason.clone().unwrap_or_else(|| CloseReason::new(CloseCause::Asked)),
-            Err(_) => CloseReason::new(CloseCause::Asked),
+            Ok(reason) => reason.clone().unwrap_or_else(|| CloseReason::new(CloseCause::Requested)),
+            Err(_) => CloseReason::new(CloseCause::Requested),
         }
     }
 
     /// Marks that nothing of the connection is left.
-    pub(crate) fn done(&self) {
+    pub(crate) fn mark_closed(&self) {
         self.gone.cancel();
     }
 
     /// Waits until nothing of the connection is left.
-    pub(crate) async fn gone(&self) {
+    pub(crate) async fn wait_until_closed(&self) {
         self.gone.cancelled().await;
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_read_as_sentences() {
+    fn formats_close_reasons() {
         let reason = CloseReason {
             cause: CloseCause::Exited(3),
             last_lines: Arc::from(["cannot open database".to_owned(), "giving up".to_owned()]),
@@ -198,11 +198,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_reason_counts_and_everybody_gets_it() {
-        let closing = Closing::default();
-        closing.tell(CloseReason::new(CloseCause::Exited(1)));
-        closing.tell(CloseReason::new(CloseCause::Asked));
-        assert_eq!(closing.reason().await.cause, CloseCause::Exited(1));
-        assert_eq!(closing.reason().await.cause, CloseCause::Exited(1));
+    async fn first_reason_wins_for_all_waiters() {
+        let closing = CloseSignal::default();
+        closing.set_reason(CloseReason::new(CloseCause::Exited(1)));
+        closing.set_reason(CloseReason::new(CloseCause::Requested));
+        assert_eq!(closing.wait_for_reason().await.cause, CloseCause::Exited(1));
+        assert_eq!(closing.wait_for_reason().await.cause, CloseCause::Exited(1));
     }
 }

@@ -9,7 +9,7 @@ use gatehouse_model::server::LogLevel;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use crate::outgoing::OutgoingParams;
+use crate::rpc::RequestParams;
 
 /// One parsed message.
 #[derive(Debug)]
@@ -35,15 +35,15 @@ pub(super) enum Incoming<'a> {
 /// The bytes are not a JSON-RPC message.
 #[derive(Debug, thiserror::Error)]
 #[error("not a JSON-RPC message")]
-pub(super) struct NotAMessage;
+pub(super) struct InvalidMessage;
 
 fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
 /// Parses one message.
-pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, NotAMessage> {
-    let members: Envelope<'_> = serde_json::from_slice(bytes).map_err(|_| NotAMessage)?;
+pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, InvalidMessage> {
+    let members: Envelope<'_> = serde_json::from_slice(bytes).map_err(|_| InvalidMessage)?;
     let id = members.id.filter(|id| !is_null(id));
     // A message with a method is never a response, whatever other members it has. Old JSON-RPC
     // libraries write `error: null` next to a result.
@@ -52,15 +52,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<Incoming<'_>, NotAMessage> {
         (Some(method), None, _, _) => Ok(Incoming::Notification { method, params: members.params }),
         (None, id, _, Some(error)) => Ok(Incoming::Response { id, outcome: Err(error) }),
         (None, id, Some(result), None) => Ok(Incoming::Response { id, outcome: Ok(result) }),
-        (None, _, None, None) => Err(NotAMessage),
+        (None, _, None, None) => Err(InvalidMessage),
     }
 }
 
 /// Splits a batch (revision 2025-03-26) into its messages; a single message is returned as it is.
-pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, NotAMessage> {
+pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, InvalidMessage> {
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(|_| NotAMessage)?;
+            let items: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(|_| InvalidMessage)?;
             Ok(items.into_iter().map(|item| item.get().as_bytes()).collect())
         }
         _ => Ok(vec![bytes]),
@@ -68,7 +68,7 @@ pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, NotAMessage> {
 }
 
 /// The number in an id (or progress token) that Gatehouse issued: `"g12"`.
-pub(super) fn own_number(id: &RawValue) -> Option<u64> {
+pub(super) fn parse_own_id(id: &RawValue) -> Option<u64> {
     id.get().strip_prefix("\"g")?.strip_suffix('"')?.parse().ok()
 }
 
@@ -90,7 +90,7 @@ fn push_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Members of `_meta` that describe one connection and must not be forwarded to the next.
-const HOP: [&str; 3] = [
+const HOP_BY_HOP_META: [&str; 3] = [
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",
     "io.modelcontextprotocol/clientCapabilities",
@@ -101,12 +101,12 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// `_meta` members that every request carries on the stateless revision.
 #[derive(Debug, Default)]
-pub(super) struct OwnMeta {
+pub(super) struct RequestMeta {
     members: Vec<(&'static str, Box<str>)>,
     log_level: Mutex<Option<LogLevel>>,
 }
 
-impl OwnMeta {
+impl RequestMeta {
     /// Takes members as JSON text.
     pub(super) fn new(members: Vec<(&'static str, Box<str>)>) -> Self {
         Self { members, log_level: Mutex::default() }
@@ -123,22 +123,22 @@ impl OwnMeta {
 }
 
 /// Writes a request.
-pub(super) fn request(number: u64, method: &str, params: &OutgoingParams, meta: Meta<'_>) -> Vec<u8> {
+pub(super) fn request(number: u64, method: &str, params: &RequestParams, meta: MetaOptions<'_>) -> Vec<u8> {
     let mut out = start(params);
     out.extend_from_slice(b"\"id\":");
     push_id(&mut out, number);
     out.push(b',');
-    finish(&mut out, method, params, Meta { token: meta.token.map(|()| number), own: meta.own });
+    finish(&mut out, method, params, MetaOptions { token: meta.token.map(|()| number), own: meta.own });
     out
 }
 
 /// What Gatehouse adds to `_meta`.
 #[derive(Clone, Copy)]
-pub(super) struct Meta<'a, T = ()> {
+pub(super) struct MetaOptions<'a, T = ()> {
     /// Set if progress is wanted.
     pub(super) token: Option<T>,
     /// What the revision requires.
-    pub(super) own: &'a OwnMeta,
+    pub(super) own: &'a RequestMeta,
 }
 
 /// Writes the response to a request of the server; the id is returned byte for byte.
@@ -168,7 +168,7 @@ pub(super) fn cancelled(number: u64, reason: &str) -> Vec<u8> {
     out
 }
 
-fn start(params: &OutgoingParams) -> Vec<u8> {
+fn start(params: &RequestParams) -> Vec<u8> {
     let body: usize = params.members.iter().map(|(name, raw)| name.len() + raw.get().len() + 4).sum();
     let meta = params.meta.as_ref().map_or(0, |meta| meta.get().len());
     let mut out = Vec::with_capacity(body + meta + 512);
@@ -176,7 +176,7 @@ fn start(params: &OutgoingParams) -> Vec<u8> {
     out
 }
 
-fn finish(out: &mut Vec<u8>, method: &str, params: &OutgoingParams, meta: Meta<'_, u64>) {
+fn finish(out: &mut Vec<u8>, method: &str, params: &RequestParams, meta: MetaOptions<'_, u64>) {
     out.extend_from_slice(b"\"method\":");
     push_text(out, method);
     let with_meta = params.meta.is_some() || meta.token.is_some() || !meta.own.members.is_empty();
@@ -208,7 +208,7 @@ fn member(out: &mut Vec<u8>, first: &mut bool, name: &str, raw: &str) {
     out.extend_from_slice(raw.as_bytes());
 }
 
-fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) {
+fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: MetaOptions<'_, u64>) {
     let mut first = true;
     let mut log_level = *meta.own.log_level.lock();
     if let Some(theirs) = theirs {
@@ -218,7 +218,7 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
                     // The client's progress token would lead to notifications that cannot be
                     // attributed, and the client's revision, info and capabilities apply to its own
                     // connection only.
-                    if name != "progressToken" && !HOP.contains(&name) && !meta.own.names(name) {
+                    if name != "progressToken" && !HOP_BY_HOP_META.contains(&name) && !meta.own.names(name) {
                         log_level.take_if(|_| name == LOG_LEVEL);
                         member(out, &mut first, name, raw.get());
                     }
@@ -231,7 +231,7 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: Meta<'_, u64>) 
         member(out, &mut first, name, raw);
     }
     if let Some(level) = log_level {
-        member(out, &mut first, LOG_LEVEL, &format!("\"{}\"", level.word()));
+        member(out, &mut first, LOG_LEVEL, &format!("\"{}\"", level.as_str()));
     }
     if let Some(number) = meta.token {
         if !first {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart() {
+    fn classifies_messages() {
         let table = [
             (r#"{"jsonrpc":"2.0","id":"g1","result":null}"#, "response"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#, "response"),
@@ -289,48 +289,59 @@ mod tests {
                 Ok(Incoming::Response { .. }) => "response",
                 Ok(Incoming::Request { .. }) => "request",
                 Ok(Incoming::Notification { .. }) => "notification",
-                Err(NotAMessage) => "none",
+                Err(InvalidMessage) => "none",
             };
             assert_eq!(found, expected, "{line}");
         }
     }
 
     #[test]
-    fn a_result_keeps_its_bytes() {
+    fn result_bytes_are_unchanged() {
         let line = r#"{"id":"g9","result":{ "n":12345678901234567890,"z":null, "a" : [1.0, 1e2] } }"#;
         let Ok(Incoming::Response { id, outcome: Ok(result) }) = read(line.as_bytes()) else {
             panic!("{line}")
         };
-        assert_eq!(own_number(id.unwrap()), Some(9));
+        assert_eq!(parse_own_id(id.unwrap()), Some(9));
         assert_eq!(result.get(), r#"{ "n":12345678901234567890,"z":null, "a" : [1.0, 1e2] }"#);
     }
 
     #[test]
-    fn params_go_out_as_they_came() {
-        let params = OutgoingParams::none()
+    fn params_bytes_are_unchanged() {
+        let params = RequestParams::none()
             .with_text("name", "do \"it\"")
             .with("arguments", raw(r#"{"z":1, "a":18446744073709551616,"n":null}"#));
         assert_eq!(
-            text(request(3, "tools/call", &params, Meta { token: None, own: &OwnMeta::default() })),
+            text(request(
+                3,
+                "tools/call",
+                &params,
+                MetaOptions { token: None, own: &RequestMeta::default() }
+            )),
             r#"{"jsonrpc":"2.0","id":"g3","method":"tools/call","params":{"name":"do \"it\"","arguments":{"z":1, "a":18446744073709551616,"n":null}}}"#
         );
         assert_eq!(
-            text(request(4, "ping", &OutgoingParams::none(), Meta { token: None, own: &OwnMeta::default() })),
+            text(request(
+                4,
+                "ping",
+                &RequestParams::none(),
+                MetaOptions { token: None, own: &RequestMeta::default() }
+            )),
             r#"{"jsonrpc":"2.0","id":"g4","method":"ping"}"#
         );
     }
 
     #[test]
-    fn only_our_members_of_meta_are_replaced() {
-        let own = OwnMeta::new(vec![("io.modelcontextprotocol/protocolVersion", "\"2026-07-28\"".into())]);
-        let params = OutgoingParams {
+    fn replaces_only_own_meta_members() {
+        let own =
+            RequestMeta::new(vec![("io.modelcontextprotocol/protocolVersion", "\"2026-07-28\"".into())]);
+        let params = RequestParams {
             members: vec![],
             meta: Some(raw(
                 r#"{"b":1e3,"progressToken":5,"io.modelcontextprotocol/protocolVersion":"x","a":{"k" :1}}"#,
             )),
         };
         assert_eq!(
-            text(request(5, "m", &params, Meta { token: Some(()), own: &own })),
+            text(request(5, "m", &params, MetaOptions { token: Some(()), own: &own })),
             concat!(
                 r#"{"jsonrpc":"2.0","id":"g5","method":"m","params":{"_meta":{"b":1e3,"a":{"k" :1},"#,
                 r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"g5"}}}"#
@@ -339,24 +350,24 @@ mod tests {
     }
 
     #[test]
-    fn an_older_server_hears_nothing_of_the_clients_revision() {
+    fn strips_hop_by_hop_meta_for_older_revision() {
         let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{},"kept":1}"#;
-        let params = OutgoingParams { members: vec![], meta: Some(raw(meta)) };
+        let params = RequestParams { members: vec![], meta: Some(raw(meta)) };
         assert_eq!(
-            text(request(6, "m", &params, Meta { token: None, own: &OwnMeta::default() })),
+            text(request(6, "m", &params, MetaOptions { token: None, own: &RequestMeta::default() })),
             r#"{"jsonrpc":"2.0","id":"g6","method":"m","params":{"_meta":{"kept":1}}}"#
         );
     }
 
     #[test]
-    fn a_message_fits_on_one_line() {
+    fn removes_line_ends() {
         let mut message = b"{\"a\":\r\n[1,\n2],\"t\":\"x\\ny\"}".to_vec();
         to_line(&mut message);
         assert_eq!(message, b"{\"a\":  [1, 2],\"t\":\"x\\ny\"}\n");
     }
 
     #[test]
-    fn a_batch_is_taken_apart() {
+    fn splits_batches() {
         let parts = split(br#" [{"id":1,"result":{}}, {"method":"x"}]"#).unwrap();
         assert_eq!(parts, [&br#"{"id":1,"result":{}}"#[..], &br#"{"method":"x"}"#[..]]);
         assert_eq!(split(b"{}").unwrap(), [b"{}"]);

@@ -88,7 +88,7 @@ pub enum ConnectError {
     },
     /// The server could not be reached.
     #[error("The server could not be reached: {}", .0)]
-    Network(NetworkFault),
+    Network(NetworkError),
     /// There is no common protocol revision.
     #[error(
         "The server speaks the protocol revision {offered}, which Gatehouse does not. Update the server or Gatehouse."
@@ -119,16 +119,16 @@ fn advice(status: u16) -> &'static str {
 /// A network error on the way to the server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}.")]
-pub struct NetworkFault {
+pub struct NetworkError {
     pub text: String,
     /// Whether it persists until something is changed, so that a retry cannot help.
-    pub lasting: bool,
+    pub is_permanent: bool,
 }
 
 impl ConnectError {
     /// The failure class (SRV-4).
     #[must_use]
-    pub fn failure(&self) -> FailureKind {
+    pub fn failure_kind(&self) -> FailureKind {
         match self {
             Self::CommandNotFound { .. }
             | Self::CannotStart { .. }
@@ -174,13 +174,13 @@ impl ConnectError {
     }
 }
 
-impl NetworkFault {
+impl NetworkError {
     fn redacted(self, redactor: &Redactor) -> Self {
-        Self { text: redactor.text(self.text), lasting: self.lasting }
+        Self { text: redactor.text(self.text), is_permanent: self.is_permanent }
     }
 
     fn kind(&self) -> FailureKind {
-        if self.lasting { FailureKind::PermanentNetwork } else { FailureKind::TemporaryNetwork }
+        if self.is_permanent { FailureKind::PermanentNetwork } else { FailureKind::TemporaryNetwork }
     }
 }
 
@@ -196,10 +196,10 @@ fn status_kind(status: u16) -> FailureKind {
 impl CloseReason {
     /// The failure class of an unexpected end.
     #[must_use]
-    pub(crate) fn failure(&self) -> FailureKind {
+    pub(crate) fn failure_kind(&self) -> FailureKind {
         match &self.cause {
-            CloseCause::Refused(error) => error.failure(),
-            CloseCause::Asked => FailureKind::Unknown,
+            CloseCause::Refused(error) => error.failure_kind(),
+            CloseCause::Requested => FailureKind::Unknown,
             CloseCause::NotProtocol(_) | CloseCause::TooLong(_) => FailureKind::Protocol,
             CloseCause::Exited(_)
             | CloseCause::Signalled(_)
@@ -215,7 +215,7 @@ impl From<CloseReason> for ConnectError {
         if let CloseCause::Refused(error) = reason.cause {
             return error.into();
         }
-        Self::Ended { kind: reason.failure(), reason: reason.to_string() }
+        Self::Ended { kind: reason.failure_kind(), reason: reason.to_string() }
     }
 }
 
@@ -270,7 +270,7 @@ pub enum RequestError {
     },
     /// The server could not be reached.
     #[error("The server could not be reached: {0}")]
-    Network(NetworkFault),
+    Network(NetworkError),
     /// The server violates the protocol.
     #[error("The server does not speak MCP as it should: {0}")]
     Protocol(String),
@@ -279,7 +279,7 @@ pub enum RequestError {
 impl RequestError {
     /// The failure class (SRV-4).
     #[must_use]
-    pub fn failure(&self) -> FailureKind {
+    pub fn failure_kind(&self) -> FailureKind {
         match self {
             Self::Closed(_) | Self::TimedOut { .. } | Self::SessionGone => FailureKind::TemporaryNetwork,
             Self::Cancelled => FailureKind::Unknown,
@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_has_its_class() {
+    fn classifies_http_status() {
         let table = [
             (400, FailureKind::Protocol),
             (401, FailureKind::Authorization),

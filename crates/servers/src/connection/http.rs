@@ -23,51 +23,54 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::client::RmcpClient;
-use self::endpoint::{Endpoint, HeaderSource, Posted, PostedBody, Sources};
+use self::endpoint::{CredentialSources, Endpoint, HeaderProgramSource, PostResponse, PostResponseBody};
 use self::events::Events;
 use self::headers::ParamHeaders;
-use super::calls::{Origin, Ticket};
-use super::close::{CloseCause, CloseReason, Closing};
-use super::envelope::{self, Incoming, Meta, OwnMeta};
+use super::close::{CloseCause, CloseReason, CloseSignal};
+use super::envelope::{self, Incoming, MetaOptions, RequestMeta};
 use super::error::{ConnectError, RequestError};
-use super::lifecycle::{self, RawCapabilities, Refusal};
-use super::listen::Listening;
+use super::lifecycle::{self, HandshakeError, RawCapabilities};
+use super::pending_requests::{MessageOrigin, RequestTicket};
 use super::redact::Redactor;
-use super::router::{Question, Router, RouterParts, SendBack};
-use super::{ConnectSpec, Connection, Era, Handshake, Inbound, LifecycleHint, Link, Outgoing, references};
-use crate::outgoing::Reply;
+use super::router::{IncomingRequest, MessageRouter, ResponseSender, RouterDeps};
+use super::subscription_stream::SubscriptionStream;
+use super::{
+    ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound, LifecycleHint, ProtocolFamily,
+    TransportRequest, references,
+};
+use crate::rpc::RpcOutcome;
 
 /// Longest pause before rmcp reopens its event stream.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(30);
 /// Time limit for messages to the server that expect no response.
-const ASIDE: Duration = Duration::from_secs(5);
+const BEST_EFFORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the end of a stream is awaited after its response has come.
-const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the stream of one response is resumed without a new message.
-const RESUMES: u32 = 5;
+const MAX_RESUMES: u32 = 5;
 /// The pause before resuming if the server sets none, and the longest pause that it may set.
 const RESUME_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_RESUME_PAUSE: Duration = Duration::from_secs(30);
+const MAX_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
 /// The HTTP transport of one server.
-pub(super) struct HttpLink {
+pub(super) struct HttpTransport {
     endpoint: Arc<Endpoint>,
-    router: Arc<Router>,
-    closing: Arc<Closing>,
+    router: Arc<MessageRouter>,
+    closing: Arc<CloseSignal>,
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
-    annotated: ParamHeaders,
-    agreed: OnceLock<Agreed>,
-    listening: OnceLock<Listening>,
+    param_headers: ParamHeaders,
+    negotiated: OnceLock<NegotiatedProtocol>,
+    subscriptions: OnceLock<SubscriptionStream>,
 }
 
 /// How long the standing event stream may delay a connection.
-const LISTENED: Duration = Duration::from_secs(1);
+const EVENT_STREAM_WAIT: Duration = Duration::from_secs(1);
 
 /// What the handshake determined for every request.
-struct Agreed {
-    era: Era,
-    own_meta: OwnMeta,
+struct NegotiatedProtocol {
+    protocol_family: ProtocolFamily,
+    request_meta: RequestMeta,
 }
 
 /// Connects and shakes hands.
@@ -110,14 +113,14 @@ pub(super) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<Endpoint>, Connec
     };
     let fields = remote.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let values = references::resolve(spec, "headers", fields).await?;
-    let program = remote
-        .headers_from
-        .as_ref()
-        .map(|program| HeaderSource { program: program.clone(), environment: spec.deps.environment.clone() });
+    let program = remote.headers_from.as_ref().map(|program| HeaderProgramSource {
+        program: program.clone(),
+        environment: spec.deps.environment.clone(),
+    });
     let endpoint = Endpoint::new(
         &remote.url,
         &values,
-        Sources {
+        CredentialSources {
             tokens: Arc::clone(&spec.deps.tokens),
             server: Arc::clone(&spec.config),
             program,
@@ -137,58 +140,60 @@ async fn shake_hands(
 ) -> Result<Connection, (ConnectError, bool)> {
     let deps = &spec.deps;
     endpoint.set_session(None);
-    drop(endpoint.take_fault());
-    let send_back: SendBack = {
+    drop(endpoint.take_last_error());
+    let send_response: ResponseSender = {
         let endpoint = Arc::clone(endpoint);
         Arc::new(move |message| {
             let endpoint = Arc::clone(&endpoint);
-            Box::pin(async move { aside(&endpoint, message).await })
+            Box::pin(async move { post_best_effort(&endpoint, message).await })
         })
     };
-    let router = Arc::new(Router::new(RouterParts {
+    let router = Arc::new(MessageRouter::new(RouterDeps {
         config: Arc::clone(&spec.config),
         deps: Arc::clone(deps),
         inbound: inbound.clone(),
-        send_back,
+        send_response,
         redactor: spec.redactor.clone(),
     }));
     let capabilities = Arc::new(RawCapabilities::default());
-    let listened = CancellationToken::new();
+    let stream_opened = CancellationToken::new();
     let client = RmcpClient {
         endpoint: Arc::clone(endpoint),
         router: Arc::clone(&router),
         capabilities: Arc::clone(&capabilities),
-        listened: listened.clone(),
+        stream_opened: stream_opened.clone(),
     };
     let mut pauses = ExponentialBackoff::default();
-    pauses.max_delay = Some(LONGEST_PAUSE);
+    pauses.max_delay = Some(MAX_RECONNECT_DELAY);
     let mut config =
         StreamableHttpClientTransportConfig::with_uri(endpoint.url()).reinit_on_expired_session(false);
     config.retry_config = Arc::new(pauses);
     let transport = StreamableHttpClientTransport::with_client(client, config);
     match lifecycle::negotiate(transport, hint, &capabilities).await {
         Ok((service, handshake)) => {
-            if handshake.era == Era::Stateful && endpoint.standing().contains_key(endpoint::SESSION) {
+            if handshake.protocol_family == ProtocolFamily::Stateful
+                && endpoint.session_headers().contains_key(endpoint::SESSION)
+            {
                 // Some servers lose requests that they send before that stream is open.
-                if tokio::time::timeout(LISTENED, listened.cancelled()).await.is_err() {
+                if tokio::time::timeout(EVENT_STREAM_WAIT, stream_opened.cancelled()).await.is_err() {
                     tracing::debug!(server = %spec.config.id, "the server opens its stream late");
                 }
             }
-            let link = HttpLink {
+            let transport = HttpTransport {
                 endpoint: Arc::clone(endpoint),
                 router,
-                closing: Arc::new(Closing::default()),
+                closing: Arc::new(CloseSignal::default()),
                 tasks: deps.tasks.clone(),
                 runtime: tokio::runtime::Handle::current(),
-                annotated: ParamHeaders::default(),
-                agreed: OnceLock::new(),
-                listening: OnceLock::new(),
+                param_headers: ParamHeaders::default(),
+                negotiated: OnceLock::new(),
+                subscriptions: OnceLock::new(),
             };
-            Ok(link.live(service, handshake))
+            Ok(transport.into_connection(service, handshake))
         }
-        Err(Refusal::Final(error)) => Err((error, false)),
-        Err(Refusal::Lifecycle(error)) => Err((error, true)),
-        Err(Refusal::Transport(what)) => Err(match endpoint.take_fault() {
+        Err(HandshakeError::Final(error)) => Err((error, false)),
+        Err(HandshakeError::Lifecycle(error)) => Err((error, true)),
+        Err(HandshakeError::Transport(what)) => Err(match endpoint.take_last_error() {
             // An HTTP status is the same for every lifecycle, with one exception: a probe that made
             // the server fail says nothing about `initialize`.
             Some(error @ RequestError::Status { status: 500.., .. }) => {
@@ -201,34 +206,39 @@ async fn shake_hands(
     }
 }
 
-impl HttpLink {
-    fn live(self, service: lifecycle::Service, handshake: Handshake) -> Connection {
-        let agreed = Agreed { era: handshake.era, own_meta: lifecycle::own_meta(&handshake) };
-        self.agreed.get_or_init(|| agreed);
+impl HttpTransport {
+    fn into_connection(self, service: lifecycle::RmcpService, handshake: Handshake) -> Connection {
+        let negotiated = NegotiatedProtocol {
+            protocol_family: handshake.protocol_family,
+            request_meta: lifecycle::request_meta(&handshake),
+        };
+        self.negotiated.get_or_init(|| negotiated);
         self.endpoint.set_version(&handshake.protocol);
-        let link = Arc::new(self);
-        let listener = Arc::clone(&link);
-        let listening = Listening::start(&handshake, &link.closing, &link.tasks, move |outgoing| {
-            let link = Arc::clone(&listener);
-            async move { link.request(outgoing).await }
-        });
-        if let Some(listening) = listening {
-            link.listening.get_or_init(|| listening);
+        let transport = Arc::new(self);
+        let listener = Arc::clone(&transport);
+        let subscriptions =
+            SubscriptionStream::start(&handshake, &transport.closing, &transport.tasks, move |outgoing| {
+                let transport = Arc::clone(&listener);
+                async move { transport.request(outgoing).await }
+            });
+        if let Some(subscriptions) = subscriptions {
+            transport.subscriptions.get_or_init(|| subscriptions);
         }
-        let connection = Connection::new(handshake, Link::Http(Arc::clone(&link)), service);
-        let tasks = link.tasks.clone();
-        let closing = Arc::clone(&link.closing);
-        let router = Arc::clone(&link.router);
+        let connection =
+            Connection::new(handshake, ConnectionTransport::Http(Arc::clone(&transport)), service);
+        let tasks = transport.tasks.clone();
+        let closing = Arc::clone(&transport.closing);
+        let router = Arc::clone(&transport.router);
         tasks.spawn(async move {
             closing.asked().await;
-            closing.tell(CloseReason::new(CloseCause::Asked));
+            closing.set_reason(CloseReason::new(CloseCause::Requested));
             router.end();
-            closing.done();
+            closing.mark_closed();
         });
         connection
     }
 
-    pub(super) fn closing(&self) -> &Closing {
+    pub(super) fn closing(&self) -> &CloseSignal {
         &self.closing
     }
 
@@ -238,65 +248,69 @@ impl HttpLink {
     }
 
     fn is_stateless(&self) -> bool {
-        self.agreed.get().is_some_and(|agreed| agreed.era == Era::Stateless)
+        self.negotiated
+            .get()
+            .is_some_and(|negotiated| negotiated.protocol_family == ProtocolFamily::Stateless)
     }
 
     /// `_meta` members of its requests; known after the handshake.
-    pub(super) fn own_meta(&self) -> Option<&OwnMeta> {
-        self.agreed.get().map(|agreed| &agreed.own_meta)
+    pub(super) fn request_meta(&self) -> Option<&RequestMeta> {
+        self.negotiated.get().map(|negotiated| &negotiated.request_meta)
     }
 
-    /// The `subscriptions/listen` stream, on the stateless revision.
-    pub(super) fn listening(&self) -> Option<&Listening> {
-        self.listening.get()
+    /// The `subscriptions/subscription_stream` stream, on the stateless revision.
+    pub(super) fn subscriptions(&self) -> Option<&SubscriptionStream> {
+        self.subscriptions.get()
     }
 
     /// Sends a request and waits for its response.
-    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
-        let Outgoing { method, params, progress, responder, limit, cancel } = outgoing;
+    pub(super) async fn request(&self, outgoing: TransportRequest<'_>) -> Result<RpcOutcome, RequestError> {
+        let TransportRequest { method, params, progress, responder, limit, cancel } = outgoing;
         let token = progress.is_some().then_some(());
-        let Some(mut ticket) = self.router.calls.begin(progress, responder) else { return Err(self.ended()) };
-        let heard = Arc::clone(&ticket.heard);
+        let Some(mut ticket) = self.router.pending_requests.begin(progress, responder) else {
+            return Err(self.ended());
+        };
+        let clock = Arc::clone(&ticket.clock);
         let number = ticket.number;
-        let waiting = Waiting { link: self, number };
-        let mut headers = self.endpoint.standing();
+        let waiting = HttpCancelOnDrop { transport: self, number };
+        let mut headers = self.endpoint.session_headers();
         if self.is_stateless() {
-            headers.extend(headers::of_request(method, &params, &self.annotated));
+            headers.extend(headers::request_headers(method, &params, &self.param_headers));
         }
-        let none = OwnMeta::default();
-        let own = self.own_meta().unwrap_or(&none);
-        let message = envelope::request(number, method, &params, Meta { token, own });
+        let none = RequestMeta::default();
+        let own = self.request_meta().unwrap_or(&none);
+        let message = envelope::request(number, method, &params, MetaOptions { token, own });
         drop(params);
         let work = async {
             tokio::select! {
                 biased;
                 done = self.exchange(message, headers, &mut ticket) => done,
-                _ = self.closing.reason() => Err(self.ended()),
+                _ = self.closing.wait_for_reason() => Err(self.ended()),
             }
         };
-        let outcome = limit.run(work, &heard, &cancel).await;
+        let outcome = limit.run(work, &clock, &cancel).await;
         match &outcome {
-            // Only in these cases is the server still working on the request, so `Waiting` cancels
+            // Only in these cases is the server still working on the request, so `HttpCancelOnDrop` cancels
             // it.
             Err(RequestError::TimedOut { .. } | RequestError::Cancelled) => {}
             Err(_) => {
-                self.router.calls.forget(number);
+                self.router.pending_requests.forget(number);
             }
-            Ok(Reply::Result(result)) if method == "tools/list" && self.is_stateless() => {
-                self.annotated.learn(result)
+            Ok(RpcOutcome::Result(result)) if method == "tools/list" && self.is_stateless() => {
+                self.param_headers.learn(result)
             }
             Ok(_) => {}
         }
         drop(waiting);
         if matches!(outcome, Err(RequestError::SessionGone)) {
-            self.closing.tell(CloseReason::new(CloseCause::SessionGone));
-            self.closing.ask();
+            self.closing.set_reason(CloseReason::new(CloseCause::SessionGone));
+            self.closing.request_close();
         }
         outcome
     }
 
     fn ended(&self) -> RequestError {
-        let reason = self.closing.known().unwrap_or_else(|| CloseReason::new(CloseCause::Asked));
+        let reason = self.closing.current_reason().unwrap_or_else(|| CloseReason::new(CloseCause::Requested));
         RequestError::Closed(reason.to_string())
     }
 
@@ -304,29 +318,29 @@ impl HttpLink {
         &self,
         message: Vec<u8>,
         headers: HeaderMap,
-        ticket: &mut Ticket,
-    ) -> Result<Reply, RequestError> {
-        let Posted { body, .. } = self.endpoint.post(message, headers, Some(&ticket.heard)).await?;
+        ticket: &mut RequestTicket,
+    ) -> Result<RpcOutcome, RequestError> {
+        let PostResponse { body, .. } = self.endpoint.post(message, headers, Some(&ticket.clock)).await?;
         match body {
-            PostedBody::Json(bytes) => self.whole(&bytes, ticket),
-            PostedBody::Events(events) => self.stream(events, ticket).await,
-            PostedBody::Accepted => {
+            PostResponseBody::Json(bytes) => self.parse_body(&bytes, ticket),
+            PostResponseBody::Events(events) => self.read_events(events, ticket).await,
+            PostResponseBody::Accepted => {
                 Err(RequestError::Protocol("it took note of a request instead of answering it.".to_owned()))
             }
         }
     }
 
     /// Reads a response that is the whole body.
-    fn whole(&self, bytes: &[u8], ticket: &mut Ticket) -> Result<Reply, RequestError> {
+    fn parse_body(&self, bytes: &[u8], ticket: &mut RequestTicket) -> Result<RpcOutcome, RequestError> {
         let wrong = || RequestError::Protocol("its answer is not a message of the protocol.".to_owned());
         for part in envelope::split(bytes).map_err(|_| wrong())? {
             match envelope::read(part) {
                 // An error without an id can only belong to the one request that was POSTed.
                 Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
-                    return Ok(Reply::Error(error.to_owned()));
+                    return Ok(RpcOutcome::Error(error.to_owned()));
                 }
-                Ok(message) => self.take(&message, ticket.number),
-                Err(envelope::NotAMessage) => return Err(wrong()),
+                Ok(message) => self.handle_message(&message, ticket.number),
+                Err(envelope::InvalidMessage) => return Err(wrong()),
             }
         }
         ticket.answer.try_recv().map_err(|_| {
@@ -335,7 +349,11 @@ impl HttpLink {
     }
 
     /// Reads a response from an event stream, which is resumed if it breaks.
-    async fn stream(&self, mut events: Events, ticket: &mut Ticket) -> Result<Reply, RequestError> {
+    async fn read_events(
+        &self,
+        mut events: Events,
+        ticket: &mut RequestTicket,
+    ) -> Result<RpcOutcome, RequestError> {
         let mut last_event = None;
         let mut pause = RESUME_PAUSE;
         let mut resumes = 0;
@@ -345,18 +363,18 @@ impl HttpLink {
                     biased;
                     answer = &mut ticket.answer => {
                         self.drain(events);
-                        return self.answered(answer);
+                        return self.receive_answer(answer);
                     }
                     event = events.next() => event,
                 };
                 match event {
                     Some(Ok(event)) => {
                         if let Some(retry) = event.retry {
-                            pause = Duration::from_millis(retry).min(LONGEST_RESUME_PAUSE);
+                            pause = Duration::from_millis(retry).min(MAX_RESUME_PAUSE);
                         }
                         last_event = event.id.or(last_event);
                         if let Some(data) = event.data.filter(|data| !data.trim().is_empty()) {
-                            if let Some(reply) = self.event(&data, ticket.number) {
+                            if let Some(reply) = self.handle_event(&data, ticket.number) {
                                 return Ok(reply);
                             }
                             resumes = 0;
@@ -376,10 +394,12 @@ impl HttpLink {
                 })
             };
             // Without an event id the stream cannot be resumed.
-            let Some(from) = last_event.as_deref().filter(|_| resumes < RESUMES) else { return Err(lost()) };
+            let Some(from) = last_event.as_deref().filter(|_| resumes < MAX_RESUMES) else {
+                return Err(lost());
+            };
             resumes += 1;
             tokio::time::sleep(pause).await;
-            match self.endpoint.get(Some(from), self.endpoint.standing()).await {
+            match self.endpoint.get(Some(from), self.endpoint.session_headers()).await {
                 Ok(Some(again)) => events = again,
                 Ok(None) => return Err(lost()),
                 Err(RequestError::Network(_)) => events = futures::stream::empty().boxed(),
@@ -388,13 +408,16 @@ impl HttpLink {
         }
     }
 
-    fn answered(&self, answer: Result<Reply, oneshot::error::RecvError>) -> Result<Reply, RequestError> {
+    fn receive_answer(
+        &self,
+        answer: Result<RpcOutcome, oneshot::error::RecvError>,
+    ) -> Result<RpcOutcome, RequestError> {
         answer.map_err(|_| self.ended())
     }
 
     /// Processes one event of a response stream. Returns an error without an id, which ends the
     /// stream.
-    fn event(&self, data: &str, call: u64) -> Option<Reply> {
+    fn handle_event(&self, data: &str, call: u64) -> Option<RpcOutcome> {
         let Ok(parts) = envelope::split(data.as_bytes()) else {
             tracing::debug!("an event is no message and is passed over");
             return None;
@@ -402,28 +425,28 @@ impl HttpLink {
         for part in parts {
             match envelope::read(part) {
                 Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
-                    return Some(Reply::Error(error.to_owned()));
+                    return Some(RpcOutcome::Error(error.to_owned()));
                 }
-                Ok(message) => self.take(&message, call),
-                Err(envelope::NotAMessage) => tracing::debug!("an event is no message and is passed over"),
+                Ok(message) => self.handle_message(&message, call),
+                Err(envelope::InvalidMessage) => tracing::debug!("an event is no message and is passed over"),
             }
         }
         None
     }
 
-    fn take(&self, message: &Incoming<'_>, call: u64) {
+    fn handle_message(&self, message: &Incoming<'_>, call: u64) {
         match message {
             Incoming::Response { id: Some(id), outcome } => {
-                if let Some(number) = envelope::own_number(id) {
-                    self.router.calls.answer(number, *outcome);
+                if let Some(number) = envelope::parse_own_id(id) {
+                    self.router.pending_requests.answer(number, *outcome);
                 }
             }
             Incoming::Response { id: None, .. } => {}
             Incoming::Notification { method, params } => {
-                self.router.notification(method, *params, Origin::Call(call))
+                self.router.notification(method, *params, MessageOrigin::Call(call))
             }
             Incoming::Request { id, method, params } => {
-                self.router.asked(Question { id, method, params: *params }, Origin::Call(call));
+                self.router.asked(IncomingRequest { id, method, params: *params }, MessageOrigin::Call(call));
             }
         }
     }
@@ -435,7 +458,7 @@ impl HttpLink {
         }
         let rest = async move {
             let all = async { while events.next().await.is_some() {} };
-            if tokio::time::timeout(DRAIN, all).await.is_err() {
+            if tokio::time::timeout(DRAIN_TIMEOUT, all).await.is_err() {
                 tracing::trace!("a stream stays open after its answer and is dropped");
             }
         };
@@ -444,8 +467,10 @@ impl HttpLink {
 }
 
 /// Sends a message that expects no response.
-async fn aside(endpoint: &Endpoint, message: Vec<u8>) {
-    match tokio::time::timeout(ASIDE, endpoint.post(message, endpoint.standing(), None)).await {
+async fn post_best_effort(endpoint: &Endpoint, message: Vec<u8>) {
+    match tokio::time::timeout(BEST_EFFORT_TIMEOUT, endpoint.post(message, endpoint.session_headers(), None))
+        .await
+    {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => tracing::debug!(%error, "a message beside a request could not be sent"),
         Err(_) => tracing::debug!("a message beside a request took too long"),
@@ -454,17 +479,19 @@ async fn aside(endpoint: &Endpoint, message: Vec<u8>) {
 
 /// Cancels the request on the server when the caller stops waiting. On the stateless revision
 /// closing the stream is the cancellation.
-struct Waiting<'a> {
-    link: &'a HttpLink,
+struct HttpCancelOnDrop<'a> {
+    transport: &'a HttpTransport,
     number: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for HttpCancelOnDrop<'_> {
     fn drop(&mut self) {
-        if self.link.router.calls.forget(self.number) && !self.link.is_stateless() {
-            let endpoint = Arc::clone(&self.link.endpoint);
+        if self.transport.router.pending_requests.forget(self.number) && !self.transport.is_stateless() {
+            let endpoint = Arc::clone(&self.transport.endpoint);
             let message = envelope::cancelled(self.number, "The caller no longer waits.");
-            self.link.tasks.spawn_on(async move { aside(&endpoint, message).await }, &self.link.runtime);
+            self.transport
+                .tasks
+                .spawn_on(async move { post_best_effort(&endpoint, message).await }, &self.transport.runtime);
         }
     }
 }

@@ -19,25 +19,25 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use super::envelope::OwnMeta;
+use super::envelope::RequestMeta;
 use super::error::ConnectError;
-use super::wire::{LineSender, capabilities_of};
-use super::{Era, Handshake, LifecycleHint};
-use crate::asks;
+use super::line_io::{LineSender, capabilities_of};
+use super::{Handshake, LifecycleHint, ProtocolFamily};
+use crate::server_requests;
 
 /// The client name that Gatehouse reports.
 const NAME: &str = "Gatehouse";
 /// Time limit for ending rmcp's service.
-const END: Duration = Duration::from_secs(3);
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// rmcp's running service. Dropping it ends it.
-pub(super) type Service = RunningService<RoleClient, Quiet>;
+pub(super) type RmcpService = RunningService<RoleClient, GatehouseClientHandler>;
 
 /// Reports our client info. The server's requests never reach it: the router handles them.
-pub(super) struct Quiet;
+pub(super) struct GatehouseClientHandler;
 
 fn capabilities() -> ClientCapabilities {
-    serde_json::from_value(asks::client_capabilities()).unwrap_or_default()
+    serde_json::from_value(server_requests::client_capabilities()).unwrap_or_default()
 }
 
 fn client_info() -> ClientConfig {
@@ -50,15 +50,15 @@ fn implementation() -> Implementation {
     Implementation::new(NAME, env!("CARGO_PKG_VERSION"))
 }
 
-impl ClientHandler for Quiet {
+impl ClientHandler for GatehouseClientHandler {
     fn get_info(&self) -> ClientConfig {
         client_info()
     }
 }
 
 /// Ends rmcp's service and waits for it.
-pub(super) async fn end(service: Service) {
-    match tokio::time::timeout(END, service.cancel()).await {
+pub(super) async fn end(service: RmcpService) {
+    match tokio::time::timeout(GOODBYE_TIMEOUT, service.cancel()).await {
         Ok(Ok(reason)) => tracing::trace!(?reason, "rmcp's side has ended"),
         Ok(Err(error)) => tracing::debug!(%error, "rmcp's side did not end well"),
         Err(_) => tracing::debug!("rmcp's side takes too long to end"),
@@ -71,7 +71,7 @@ pub(super) struct RawCapabilities(Mutex<Option<Box<RawValue>>>);
 
 impl RawCapabilities {
     /// Inspects a result on its way to rmcp.
-    pub(super) fn look(&self, result: &RawValue) {
+    pub(super) fn capture(&self, result: &RawValue) {
         if let Some(found) = capabilities_of(result) {
             *self.0.lock() = Some(found);
         }
@@ -83,17 +83,17 @@ impl RawCapabilities {
 }
 
 /// rmcp's transport over a line-based connection.
-pub(super) struct LinePipe {
+pub(super) struct RmcpLineTransport {
     /// Sends rmcp's messages.
     pub(super) sender: Arc<LineSender>,
     /// Receives messages for rmcp from the reader.
     pub(super) incoming: mpsc::Receiver<ServerJsonRpcMessage>,
-    asked: Vec<RequestId>,
+    sent_requests: Vec<RequestId>,
 }
 
-impl LinePipe {
+impl RmcpLineTransport {
     pub(super) fn new(sender: Arc<LineSender>, incoming: mpsc::Receiver<ServerJsonRpcMessage>) -> Self {
-        Self { sender, incoming, asked: Vec::new() }
+        Self { sender, incoming, sent_requests: Vec::new() }
     }
 
     /// Whether the message answers a request that was superseded by a later one: on a slow start,
@@ -104,14 +104,14 @@ impl LinePipe {
             ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
             ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
         };
-        match (id, self.asked.split_last()) {
+        match (id, self.sent_requests.split_last()) {
             (Some(id), Some((_, earlier))) => earlier.contains(id),
             (None, _) | (_, None) => false,
         }
     }
 }
 
-impl Transport<RoleClient> for LinePipe {
+impl Transport<RoleClient> for RmcpLineTransport {
     type Error = io::Error;
 
     fn send(
@@ -119,7 +119,7 @@ impl Transport<RoleClient> for LinePipe {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         if let TxJsonRpcMessage::<RoleClient>::Request(request) = &item {
-            self.asked.push(request.id.clone());
+            self.sent_requests.push(request.id.clone());
         }
         let bytes = serde_json::to_vec(&item).map_err(io::Error::from);
         let sender = Arc::clone(&self.sender);
@@ -159,33 +159,35 @@ pub(super) async fn negotiate<T, E, A>(
     transport: T,
     hint: LifecycleHint,
     raw: &RawCapabilities,
-) -> Result<(Service, Handshake), Refusal>
+) -> Result<(RmcpService, Handshake), HandshakeError>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
-    let service =
-        Box::pin(serve_client_with_lifecycle(Quiet, transport, mode(hint))).await.map_err(refusal)?;
+    let service = Box::pin(serve_client_with_lifecycle(GatehouseClientHandler, transport, mode(hint)))
+        .await
+        .map_err(classify_handshake_error)?;
     let Some(peer) = service.peer().peer_info() else {
-        return Err(Refusal::Final(ConnectError::Protocol("it did not say what it is.".to_owned())));
+        return Err(HandshakeError::Final(ConnectError::Protocol("it did not say what it is.".to_owned())));
     };
     let version = &peer.protocol_version;
     if !ProtocolVersion::KNOWN_VERSIONS.contains(version) {
-        return Err(Refusal::Final(ConnectError::Version { offered: clip(version.as_str()) }));
+        return Err(HandshakeError::Final(ConnectError::Version { offered: truncate(version.as_str()) }));
     }
-    let era = if version.has_initialize() { Era::Stateful } else { Era::Stateless };
+    let protocol_family =
+        if version.has_initialize() { ProtocolFamily::Stateful } else { ProtocolFamily::Stateless };
     let (name, title, version_text) = match &peer.server_info {
         Some(info) => (info.name.clone(), info.title.clone(), info.version.clone()),
         None => Default::default(),
     };
     let handshake = Handshake {
         protocol: version.as_str().to_owned(),
-        era,
+        protocol_family,
         info: ServerInfo { name, title, version: version_text, instructions: peer.instructions.clone() },
         capabilities: raw.take(),
-        lifecycle: match era {
-            Era::Stateful => LifecycleHint::Initialize,
-            Era::Stateless => LifecycleHint::Discover,
+        lifecycle: match protocol_family {
+            ProtocolFamily::Stateful => LifecycleHint::Initialize,
+            ProtocolFamily::Stateless => LifecycleHint::Discover,
         },
     };
     Ok((service, handshake))
@@ -193,7 +195,7 @@ where
 
 /// Why there was no handshake, and whether another lifecycle may succeed.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum HandshakeError {
     /// Another lifecycle won't help.
     Final(ConnectError),
     /// The server did not understand or went away: another lifecycle may work.
@@ -202,46 +204,46 @@ pub(super) enum Refusal {
     Transport(String),
 }
 
-fn refusal(error: ClientInitializeError) -> Refusal {
+fn classify_handshake_error(error: ClientInitializeError) -> HandshakeError {
     match error {
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let offered: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
             // A server that knows the probe but only older revisions accepts `initialize`.
             if server_supported.iter().any(|version| ProtocolVersion::KNOWN_VERSIONS.contains(version)) {
-                Refusal::Lifecycle(ConnectError::Version { offered: offered.join(", ") })
+                HandshakeError::Lifecycle(ConnectError::Version { offered: offered.join(", ") })
             } else {
-                Refusal::Final(ConnectError::Version { offered: clip(&offered.join(", ")) })
+                HandshakeError::Final(ConnectError::Version { offered: truncate(&offered.join(", ")) })
             }
         }
-        ClientInitializeError::Cancelled => Refusal::Final(ConnectError::Cancelled),
-        ClientInitializeError::ConnectionClosed(when) => Refusal::Transport(when),
-        ClientInitializeError::TransportError { error, .. } => Refusal::Transport(error.error.to_string()),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refusal(*fallback),
-        ClientInitializeError::JsonRpcError(error) => Refusal::Lifecycle(ConnectError::Protocol(format!(
-            "it answered the handshake with error {}: {}",
-            error.code.0,
-            clip(&error.message)
-        ))),
-        other => Refusal::Lifecycle(ConnectError::Protocol(format!(
+        ClientInitializeError::Cancelled => HandshakeError::Final(ConnectError::Cancelled),
+        ClientInitializeError::ConnectionClosed(when) => HandshakeError::Transport(when),
+        ClientInitializeError::TransportError { error, .. } => {
+            HandshakeError::Transport(error.error.to_string())
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => classify_handshake_error(*fallback),
+        ClientInitializeError::JsonRpcError(error) => HandshakeError::Lifecycle(ConnectError::Protocol(
+            format!("it answered the handshake with error {}: {}", error.code.0, truncate(&error.message)),
+        )),
+        other => HandshakeError::Lifecycle(ConnectError::Protocol(format!(
             "its answer to the handshake is not what the protocol says ({}).",
-            clip(&other.to_string())
+            truncate(&other.to_string())
         ))),
     }
 }
 
-fn clip(text: &str) -> String {
+fn truncate(text: &str) -> String {
     text.chars().take(300).collect()
 }
 
 /// The `_meta` members that every request must carry.
-pub(super) fn own_meta(handshake: &Handshake) -> OwnMeta {
-    match handshake.era {
-        Era::Stateful => OwnMeta::default(),
-        Era::Stateless => {
+pub(super) fn request_meta(handshake: &Handshake) -> RequestMeta {
+    match handshake.protocol_family {
+        ProtocolFamily::Stateful => RequestMeta::default(),
+        ProtocolFamily::Stateless => {
             let json = |value: serde_json::Result<String>| {
                 value.unwrap_or_else(|_| "{}".to_owned()).into_boxed_str()
             };
-            OwnMeta::new(vec![
+            RequestMeta::new(vec![
                 (
                     "io.modelcontextprotocol/protocolVersion",
                     json(serde_json::to_string(handshake.protocol.as_str())),
@@ -249,7 +251,7 @@ pub(super) fn own_meta(handshake: &Handshake) -> OwnMeta {
                 ("io.modelcontextprotocol/clientInfo", json(serde_json::to_string(&implementation()))),
                 (
                     "io.modelcontextprotocol/clientCapabilities",
-                    json(serde_json::to_string(&asks::client_capabilities())),
+                    json(serde_json::to_string(&server_requests::client_capabilities())),
                 ),
             ])
         }
@@ -263,9 +265,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_to_the_probe_that_comes_late_is_passed_over() {
+    async fn ignores_late_probe_answer() {
         let (to_rmcp, incoming) = mpsc::channel(4);
-        let mut pipe = LinePipe::new(Arc::new(LineSender::new(tokio::io::sink())), incoming);
+        let mut pipe = RmcpLineTransport::new(Arc::new(LineSender::new(tokio::io::sink())), incoming);
         for id in [0, 1] {
             let request = ClientRequest::PingRequest(PingRequest::default());
             pipe.send(ClientJsonRpcMessage::request(request, RequestId::Number(id))).await.unwrap();

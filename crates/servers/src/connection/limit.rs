@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::CallLimits;
-use gatehouse_model::server::Limits;
+use gatehouse_model::server::ServerLimits;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::RequestError;
 
 /// Polling interval while a clock is paused.
-const BREATH: Duration = Duration::from_millis(200);
+const PAUSED_POLL: Duration = Duration::from_millis(200);
 
 /// Time limits of a request; `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,12 +28,12 @@ pub(crate) struct CallLimit {
 
 impl CallLimit {
     /// The limits of a server's tool calls; `all` provides the defaults.
-    pub(crate) fn of_calls(limits: &Limits, all: &CallLimits) -> Self {
+    pub(crate) fn for_calls(limits: &ServerLimits, all: &CallLimits) -> Self {
         Self { silent: limits.call(all), cap: limits.call_cap(all) }
     }
 
     /// At most `span` in all.
-    pub(crate) fn within(span: Duration) -> Self {
+    pub(crate) fn total(span: Duration) -> Self {
         Self { silent: None, cap: Some(span) }
     }
 
@@ -46,12 +46,12 @@ impl CallLimit {
     pub(crate) async fn run<T>(
         self,
         work: impl Future<Output = Result<T, RequestError>>,
-        heard: &Heard,
+        clock: &RequestClock,
         cancel: &CancellationToken,
     ) -> Result<T, RequestError> {
         let mut work = pin!(work);
         loop {
-            let (active, quiet) = heard.spent();
+            let (active, quiet) = clock.elapsed();
             let left = [
                 self.cap.map(|cap| cap.saturating_sub(active)),
                 self.silent.map(|silent| silent.saturating_sub(quiet)),
@@ -67,7 +67,7 @@ impl CallLimit {
                 match next {
                     // While the clock is paused no time passes, so this polls.
                     Some(left) => {
-                        tokio::time::sleep(if heard.is_held() { left.max(BREATH) } else { left }).await
+                        tokio::time::sleep(if clock.is_paused() { left.max(PAUSED_POLL) } else { left }).await
                     }
                     None => std::future::pending().await,
                 }
@@ -84,13 +84,13 @@ impl CallLimit {
 
 /// Clock of a request: time since its start and since its last progress, excluding the time in
 /// which the server waits for our answer to a request of its own (SRV-8).
-pub(crate) struct Heard {
+pub(crate) struct RequestClock {
     begun: Instant,
-    state: Mutex<State>,
+    state: Mutex<ClockState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ClockState {
     /// Active time at the last progress.
     progress: Duration,
     /// Total time of finished pauses.
@@ -100,7 +100,7 @@ struct State {
     since: Option<Instant>,
 }
 
-impl State {
+impl ClockState {
     fn active(&self, begun: Instant) -> Duration {
         let now = Instant::now();
         let present = self.since.map(|since| now.saturating_duration_since(since)).unwrap_or_default();
@@ -108,7 +108,7 @@ impl State {
     }
 }
 
-impl Heard {
+impl RequestClock {
     /// Starts a clock now.
     pub(crate) fn now() -> Self {
         Self { begun: Instant::now(), state: Mutex::default() }
@@ -121,20 +121,20 @@ impl Heard {
     }
 
     /// Pauses the clock until the returned guard is dropped.
-    pub(crate) fn hold(self: &Arc<Self>) -> Held {
+    pub(crate) fn pause(self: &Arc<Self>) -> ClockHold {
         let mut state = self.state.lock();
         state.waiting += 1;
         state.since.get_or_insert_with(Instant::now);
         drop(state);
-        Held(Arc::clone(self))
+        ClockHold(Arc::clone(self))
     }
 
-    fn is_held(&self) -> bool {
+    fn is_paused(&self) -> bool {
         self.state.lock().waiting > 0
     }
 
     /// Active time, in all and since the last progress.
-    fn spent(&self) -> (Duration, Duration) {
+    fn elapsed(&self) -> (Duration, Duration) {
         let state = self.state.lock();
         let active = state.active(self.begun);
         (active, active.saturating_sub(state.progress))
@@ -142,9 +142,9 @@ impl Heard {
 }
 
 /// Pauses the clock of a request until dropped.
-pub(crate) struct Held(Arc<Heard>);
+pub(crate) struct ClockHold(Arc<RequestClock>);
 
-impl Drop for Held {
+impl Drop for ClockHold {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.waiting = state.waiting.saturating_sub(1);
@@ -169,39 +169,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_ends_a_call_after_its_limit() {
+    async fn times_out_after_silence() {
         let limit = CallLimit { silent: Some(SILENT), cap: Some(SILENT * 100) };
         let begun = Instant::now();
-        let error = limit.run(never(), &Heard::now(), &CancellationToken::new()).await.unwrap_err();
+        let error = limit.run(never(), &RequestClock::now(), &CancellationToken::new()).await.unwrap_err();
         assert!(matches!(error, RequestError::TimedOut { after } if after == SILENT));
         assert_eq!(begun.elapsed().as_secs(), 10);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn progress_resets_silence_but_not_the_cap() {
+    async fn progress_resets_silence_but_not_total() {
         let limit = CallLimit { silent: Some(SILENT), cap: Some(SILENT * 3) };
-        let heard = Arc::new(Heard::now());
+        let clock = Arc::new(RequestClock::now());
         let begun = Instant::now();
         let teller = {
-            let heard = Arc::clone(&heard);
+            let clock = Arc::clone(&clock);
             tokio::spawn(async move {
                 loop {
                     tokio::time::sleep(SILENT / 2).await;
-                    heard.progress();
+                    clock.progress();
                 }
             })
         };
-        let error = limit.run(never(), &heard, &CancellationToken::new()).await.unwrap_err();
+        let error = limit.run(never(), &clock, &CancellationToken::new()).await.unwrap_err();
         teller.abort();
         assert!(matches!(error, RequestError::TimedOut { after } if after == SILENT * 3));
         assert_eq!(begun.elapsed().as_secs(), 30);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_time_passes_while_a_person_is_waited_for() {
+    async fn paused_clock_does_not_advance() {
         let limit = CallLimit { silent: Some(SILENT), cap: Some(SILENT * 2) };
-        let heard = Arc::new(Heard::now());
-        let (first, second) = (heard.hold(), heard.hold());
+        let clock = Arc::new(RequestClock::now());
+        let (first, second) = (clock.pause(), clock.pause());
         let answerer = tokio::spawn(async move {
             tokio::time::sleep(SILENT * 50).await;
             drop(first);
@@ -209,14 +209,14 @@ mod tests {
             drop(second);
         });
         let begun = Instant::now();
-        let error = limit.run(never(), &heard, &CancellationToken::new()).await.unwrap_err();
+        let error = limit.run(never(), &clock, &CancellationToken::new()).await.unwrap_err();
         answerer.await.unwrap();
         assert!(matches!(error, RequestError::TimedOut { after } if after == SILENT));
         assert!((1010..1012).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_has_its_own_limits_those_of_all_or_none() {
+    async fn resolves_server_global_and_unlimited_limits() {
         let secs = |limit: Option<Duration>| limit.map(|limit| limit.as_secs());
         let usual = CallLimits::default();
         let short = CallLimits { silent_secs: Some(7), cap_secs: Some(9) };
@@ -228,28 +228,28 @@ mod tests {
             (TimeLimit::Secs(5), TimeLimit::Unlimited, short, Some(5), None),
             (TimeLimit::Unlimited, TimeLimit::Secs(5), none, None, Some(5)),
         ] {
-            let limits = Limits { call_secs: own, call_cap_secs: own_cap, ..Limits::default() };
-            let limit = CallLimit::of_calls(&limits, &all);
+            let limits = ServerLimits { call_secs: own, call_cap_secs: own_cap, ..ServerLimits::default() };
+            let limit = CallLimit::for_calls(&limits, &all);
             assert_eq!((secs(limit.silent), secs(limit.cap)), (silent, cap), "{own:?} {own_cap:?} {all:?}");
         }
         // Without a limit a call may take any time.
-        let limits = Limits {
+        let limits = ServerLimits {
             call_secs: TimeLimit::Unlimited,
             call_cap_secs: TimeLimit::Unlimited,
-            ..Limits::default()
+            ..ServerLimits::default()
         };
         let begun = Instant::now();
         let slow = async {
             tokio::time::sleep(Duration::from_secs(30 * 3600)).await;
             Ok(())
         };
-        let limit = CallLimit::of_calls(&limits, &usual);
-        limit.run(slow, &Heard::now(), &CancellationToken::new()).await.unwrap();
+        let limit = CallLimit::for_calls(&limits, &usual);
+        limit.run(slow, &RequestClock::now(), &CancellationToken::new()).await.unwrap();
         assert_eq!(begun.elapsed().as_secs(), 30 * 3600);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_limit_means_none() {
+    async fn runs_without_limit_until_cancelled() {
         let cancel = CancellationToken::new();
         let canceller = {
             let cancel = cancel.clone();
@@ -258,7 +258,7 @@ mod tests {
                 cancel.cancel();
             })
         };
-        let error = CallLimit::none().run(never(), &Heard::now(), &cancel).await.unwrap_err();
+        let error = CallLimit::none().run(never(), &RequestClock::now(), &cancel).await.unwrap_err();
         canceller.await.unwrap();
         assert!(matches!(error, RequestError::Cancelled));
     }

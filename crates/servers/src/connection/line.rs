@@ -13,64 +13,64 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::close::{CloseCause, CloseReason, Closing};
-use super::envelope::{self, Meta, OwnMeta};
+use super::close::{CloseCause, CloseReason, CloseSignal};
+use super::envelope::{self, MetaOptions, RequestMeta};
 use super::error::{ConnectError, RequestError};
-use super::lifecycle::{self, LinePipe, RawCapabilities, Refusal};
-use super::listen::Listening;
+use super::lifecycle::{self, HandshakeError, RawCapabilities, RmcpLineTransport};
+use super::line_io::{LineReader, LineSender, NonProtocolOutput};
 use super::redact::Redactor;
-use super::router::{Router, RouterParts, SendBack};
-use super::wire::{Garbage, LineReader, LineSender};
-use super::{ConnectSpec, Connection, Handshake, Inbound, Link, Outgoing};
+use super::router::{MessageRouter, ResponseSender, RouterDeps};
+use super::subscription_stream::SubscriptionStream;
+use super::{ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound, TransportRequest};
 use crate::bounds;
-use crate::outgoing::Reply;
+use crate::rpc::RpcOutcome;
 
 /// How long a broken transport may take to report why.
-pub(super) const REASON: Duration = Duration::from_secs(2);
+pub(super) const REASON_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The connection to one server over lines.
-pub(super) struct LineLink {
+pub(super) struct LineTransport {
     pub(super) sender: Arc<LineSender>,
-    pub(super) router: Arc<Router>,
-    pub(super) closing: Arc<Closing>,
+    pub(super) router: Arc<MessageRouter>,
+    pub(super) closing: Arc<CloseSignal>,
     /// Removes the server's secrets from what leaves the connection.
     pub(super) redactor: Redactor,
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
     /// `_meta` members of requests; known after the handshake.
-    pub(super) own_meta: OnceLock<OwnMeta>,
-    listening: OnceLock<Listening>,
+    pub(super) request_meta: OnceLock<RequestMeta>,
+    subscriptions: OnceLock<SubscriptionStream>,
 }
 
 /// An open transport before the handshake.
-pub(super) struct Opened {
-    pub(super) link: Arc<LineLink>,
-    pipe: LinePipe,
+pub(super) struct UnnegotiatedLine {
+    pub(super) transport: Arc<LineTransport>,
+    pipe: RmcpLineTransport,
     capabilities: Arc<RawCapabilities>,
-    garbage: Arc<Garbage>,
+    non_protocol: Arc<NonProtocolOutput>,
 }
 
 /// The running reader of a transport.
-pub(super) struct Reading {
+pub(super) struct ReaderTask {
     pub(super) task: JoinHandle<CloseCause>,
     pub(super) stop: CancellationToken,
 }
 
 /// Opens transports to one server.
-pub(super) trait Opener: Sync {
+pub(super) trait LineConnector: Sync {
     /// Opens one. The opener also spawns the task that ends it when its closing is requested.
-    fn open(&self) -> BoxFuture<'_, Result<Opened, ConnectError>>;
+    fn open(&self) -> BoxFuture<'_, Result<UnnegotiatedLine, ConnectError>>;
 }
 
 /// Builds a connection over a pair of byte streams.
-pub(super) fn lay(
+pub(super) fn start_line(
     spec: &ConnectSpec,
     inbound: mpsc::Sender<Inbound>,
     (from, to): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
-) -> (Opened, Reading) {
+) -> (UnnegotiatedLine, ReaderTask) {
     let deps = &spec.deps;
     let sender = Arc::new(LineSender::new(to));
-    let send_back: SendBack = {
+    let send_response: ResponseSender = {
         let sender = Arc::clone(&sender);
         Arc::new(move |message| {
             let sender = Arc::clone(&sender);
@@ -82,44 +82,44 @@ pub(super) fn lay(
         })
     };
     let config = Arc::clone(&spec.config);
-    let router = Arc::new(Router::new(RouterParts {
+    let router = Arc::new(MessageRouter::new(RouterDeps {
         config,
         deps: Arc::clone(deps),
         inbound,
-        send_back,
+        send_response,
         redactor: spec.redactor.clone(),
     }));
     let (to_rmcp, from_reader) = mpsc::channel(bounds::HANDSHAKE_MESSAGES);
     let capabilities = Arc::new(RawCapabilities::default());
-    let garbage = Arc::new(Garbage::default());
+    let non_protocol = Arc::new(NonProtocolOutput::default());
     let reader = LineReader {
         router: Arc::clone(&router),
         rmcp: to_rmcp,
         capabilities: Arc::clone(&capabilities),
-        garbage: Arc::clone(&garbage),
+        non_protocol: Arc::clone(&non_protocol),
         redactor: spec.redactor.clone(),
     };
     let stop = CancellationToken::new();
     let task = deps.tasks.spawn(reader.run(from, stop.clone()));
-    let link = Arc::new(LineLink {
+    let transport = Arc::new(LineTransport {
         sender: Arc::clone(&sender),
         router,
-        closing: Arc::new(Closing::default()),
+        closing: Arc::new(CloseSignal::default()),
         redactor: spec.redactor.clone(),
         tasks: deps.tasks.clone(),
         runtime: tokio::runtime::Handle::current(),
-        own_meta: OnceLock::new(),
-        listening: OnceLock::new(),
+        request_meta: OnceLock::new(),
+        subscriptions: OnceLock::new(),
     });
-    let pipe = LinePipe::new(sender, from_reader);
-    (Opened { link, pipe, capabilities, garbage }, Reading { task, stop })
+    let pipe = RmcpLineTransport::new(sender, from_reader);
+    (UnnegotiatedLine { transport, pipe, capabilities, non_protocol }, ReaderTask { task, stop })
 }
 
 /// Opens a transport and shakes hands; repeats this with another lifecycle if the first one was not
 /// understood.
 pub(super) async fn connect(
     spec: &ConnectSpec,
-    opener: &dyn Opener,
+    opener: &dyn LineConnector,
     cancel: &CancellationToken,
 ) -> Result<Connection, ConnectError> {
     let limit = spec.config.limits.connect();
@@ -130,15 +130,15 @@ pub(super) async fn connect(
         let opened = opened.unwrap_or(Err(ConnectError::TimedOut { after: limit }))?;
         // A transport that doesn't become a connection must be closed entirely, even if this future
         // is dropped.
-        let mut ends = EndsOnDrop(Some(Arc::clone(&opened.link)));
-        let Opened { link, pipe, capabilities, garbage } = opened;
+        let mut ends = CloseOnDrop(Some(Arc::clone(&opened.transport)));
+        let UnnegotiatedLine { transport, pipe, capabilities, non_protocol } = opened;
         let outcome = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Refusal::Final(ConnectError::Cancelled)),
+            () = cancel.cancelled() => Err(HandshakeError::Final(ConnectError::Cancelled)),
             outcome = tokio::time::timeout_at(deadline, lifecycle::negotiate(pipe, *hint, &capabilities)) => {
                 match outcome {
                     Ok(outcome) => outcome,
-                    Err(_) => Err(Refusal::Final(match garbage.nothing_else() {
+                    Err(_) => Err(HandshakeError::Final(match non_protocol.first_if_only() {
                         Some(first) => CloseReason::new(CloseCause::NotProtocol(first)).into(),
                         None => ConnectError::TimedOut { after: limit },
                     })),
@@ -148,12 +148,12 @@ pub(super) async fn connect(
         let (error, again) = match outcome {
             Ok((service, handshake)) => {
                 ends.0 = None;
-                return Ok(link.live(service, handshake));
+                return Ok(transport.into_connection(service, handshake));
             }
-            Err(Refusal::Final(error)) => (error, false),
-            Err(Refusal::Lifecycle(error)) => (error, true),
-            Err(Refusal::Transport(what)) => {
-                let reason = tokio::time::timeout(REASON, link.closing.reason()).await;
+            Err(HandshakeError::Final(error)) => (error, false),
+            Err(HandshakeError::Lifecycle(error)) => (error, true),
+            Err(HandshakeError::Transport(what)) => {
+                let reason = tokio::time::timeout(REASON_TIMEOUT, transport.closing.wait_for_reason()).await;
                 let reason = reason.unwrap_or_else(|_| CloseReason::new(CloseCause::Broken(what)));
                 let again = !matches!(
                     reason.cause,
@@ -162,8 +162,8 @@ pub(super) async fn connect(
                 (reason.into(), again)
             }
         };
-        link.closing.ask();
-        link.closing.gone().await;
+        transport.closing.request_close();
+        transport.closing.wait_until_closed().await;
         last = error.redacted(&spec.redactor);
         if !again {
             break;
@@ -173,70 +173,75 @@ pub(super) async fn connect(
     Err(last)
 }
 
-struct EndsOnDrop(Option<Arc<LineLink>>);
+struct CloseOnDrop(Option<Arc<LineTransport>>);
 
-impl Drop for EndsOnDrop {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        if let Some(link) = &self.0 {
-            link.closing.ask();
+        if let Some(transport) = &self.0 {
+            transport.closing.request_close();
         }
     }
 }
 
 /// Supervises a transport that is driven by a task. When the task or the reader ends, or the end is
 /// requested, everything is closed.
-pub(super) async fn keep(link: Arc<LineLink>, mut reading: Reading, mut carrier: JoinHandle<CloseCause>) {
+pub(super) async fn supervise(
+    transport: Arc<LineTransport>,
+    mut reading: ReaderTask,
+    mut carrier: JoinHandle<CloseCause>,
+) {
     let cause = tokio::select! {
         biased;
-        () = link.closing.asked() => CloseCause::Asked,
+        () = transport.closing.asked() => CloseCause::Requested,
         ended = &mut carrier => ended.unwrap_or_else(|error| CloseCause::Broken(error.to_string())),
         ended = &mut reading.task => ended.unwrap_or_else(|error| CloseCause::Broken(error.to_string())),
     };
-    link.closing.tell(CloseReason::new(cause));
-    link.router.end();
+    transport.closing.set_reason(CloseReason::new(cause));
+    transport.router.end();
     reading.stop.cancel();
-    link.sender.close().await;
+    transport.sender.close().await;
     // The task ends by itself when its streams end, after a closing handshake.
-    if !carrier.is_finished() && tokio::time::timeout(REASON, &mut carrier).await.is_err() {
+    if !carrier.is_finished() && tokio::time::timeout(REASON_TIMEOUT, &mut carrier).await.is_err() {
         carrier.abort();
     }
-    link.closing.done();
+    transport.closing.mark_closed();
 }
 
-impl LineLink {
-    fn live(self: Arc<Self>, service: lifecycle::Service, handshake: Handshake) -> Connection {
-        let own = lifecycle::own_meta(&handshake);
-        self.own_meta.get_or_init(|| own);
-        let link = Arc::clone(&self);
-        let listening = Listening::start(&handshake, &self.closing, &self.tasks, move |outgoing| {
-            let link = Arc::clone(&link);
-            async move { link.request(outgoing).await }
-        });
-        if let Some(listening) = listening {
-            self.listening.get_or_init(|| listening);
+impl LineTransport {
+    fn into_connection(self: Arc<Self>, service: lifecycle::RmcpService, handshake: Handshake) -> Connection {
+        let own = lifecycle::request_meta(&handshake);
+        self.request_meta.get_or_init(|| own);
+        let transport = Arc::clone(&self);
+        let subscriptions =
+            SubscriptionStream::start(&handshake, &self.closing, &self.tasks, move |outgoing| {
+                let transport = Arc::clone(&transport);
+                async move { transport.request(outgoing).await }
+            });
+        if let Some(subscriptions) = subscriptions {
+            self.subscriptions.get_or_init(|| subscriptions);
         }
-        Connection::new(handshake, Link::Line(self), service)
+        Connection::new(handshake, ConnectionTransport::Line(self), service)
     }
 
-    pub(super) fn closing(&self) -> &Closing {
+    pub(super) fn closing(&self) -> &CloseSignal {
         &self.closing
     }
 
-    /// The `subscriptions/listen` stream, on the stateless revision.
-    pub(super) fn listening(&self) -> Option<&Listening> {
-        self.listening.get()
+    /// The `subscriptions/subscription_stream` stream, on the stateless revision.
+    pub(super) fn subscriptions(&self) -> Option<&SubscriptionStream> {
+        self.subscriptions.get()
     }
 
     /// Sends a request and waits for its response.
-    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Reply, RequestError> {
-        let Outgoing { method, params, progress, responder, limit, cancel } = outgoing;
+    pub(super) async fn request(&self, outgoing: TransportRequest<'_>) -> Result<RpcOutcome, RequestError> {
+        let TransportRequest { method, params, progress, responder, limit, cancel } = outgoing;
         let token = progress.is_some().then_some(());
-        let Some(ticket) = self.router.calls.begin(progress, responder) else {
+        let Some(ticket) = self.router.pending_requests.begin(progress, responder) else {
             return Err(self.ended().await);
         };
-        let waiting = Waiting { link: self, number: ticket.number };
-        let own = self.own_meta.get_or_init(OwnMeta::default);
-        let message = envelope::request(ticket.number, method, &params, Meta { token, own });
+        let waiting = LineCancelOnDrop { transport: self, number: ticket.number };
+        let own = self.request_meta.get_or_init(RequestMeta::default);
+        let message = envelope::request(ticket.number, method, &params, MetaOptions { token, own });
         drop(params);
         let work = async {
             if self.sender.send(message).await.is_err() {
@@ -247,17 +252,17 @@ impl LineLink {
                 Err(_) => Err(self.ended().await),
             }
         };
-        let outcome = limit.run(work, &ticket.heard, &cancel).await;
+        let outcome = limit.run(work, &ticket.clock, &cancel).await;
         drop(waiting);
         outcome
     }
 
     /// Why nothing can be sent or received any more.
     async fn ended(&self) -> RequestError {
-        let reason = match self.closing.known() {
+        let reason = match self.closing.current_reason() {
             Some(reason) => reason,
             // The stream breaks a moment before the reason is known.
-            None => tokio::time::timeout(REASON, self.closing.reason())
+            None => tokio::time::timeout(REASON_TIMEOUT, self.closing.wait_for_reason())
                 .await
                 .unwrap_or_else(|_| CloseReason::new(CloseCause::OutputClosed)),
         };
@@ -269,23 +274,23 @@ impl LineLink {
 }
 
 /// Cancels the request on the server when the caller stops waiting.
-struct Waiting<'a> {
-    link: &'a LineLink,
+struct LineCancelOnDrop<'a> {
+    transport: &'a LineTransport,
     number: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for LineCancelOnDrop<'_> {
     fn drop(&mut self) {
-        if self.link.router.calls.forget(self.number) {
-            let sender = Arc::clone(&self.link.sender);
+        if self.transport.router.pending_requests.forget(self.number) {
+            let sender = Arc::clone(&self.transport.sender);
             let message = envelope::cancelled(self.number, "The caller no longer waits.");
-            self.link.tasks.spawn_on(
+            self.transport.tasks.spawn_on(
                 async move {
                     if sender.send(message).await.is_err() {
                         tracing::debug!("the server is gone and need not be told to stop");
                     }
                 },
-                &self.link.runtime,
+                &self.transport.runtime,
             );
         }
     }

@@ -16,22 +16,22 @@ use parking_lot::RwLock;
 use serde_json::value::RawValue;
 
 /// Shortest secret that is redacted, in bytes: shorter ones would redact half of every line.
-const SHORTEST: usize = 6;
+const MIN_SECRET_BYTES: usize = 6;
 
 /// Shortest line of a multi-line secret (a private key) that is redacted by itself.
-const SHORTEST_LINE: usize = 16;
+const MIN_LINE_BYTES: usize = 16;
 
 /// How many bearer tokens are remembered; each renewal adds one.
-const TOKENS: usize = 16;
+const MAX_TOKENS: usize = 16;
 
 /// Knows the secrets of one connection. Clones share them.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<RwLock<Known>>);
+pub struct Redactor(Arc<RwLock<KnownSecrets>>);
 
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     /// Secrets of the settings, longest first.
-    settled: Vec<Secret>,
+    configured: Vec<Secret>,
     /// Tokens that were sent, oldest first.
     tokens: VecDeque<Secret>,
 }
@@ -46,12 +46,12 @@ impl Redactor {
     /// Redacts this secret from now on.
     pub(super) fn add(&self, secret: &str) {
         let mut known = self.0.write();
-        for text in forms(secret) {
-            if !known.settled.iter().any(|other| other.reveal() == text) {
-                known.settled.push(Secret::new(text));
+        for text in encodings(secret) {
+            if !known.configured.iter().any(|other| other.reveal() == text) {
+                known.configured.push(Secret::new(text));
             }
         }
-        known.settled.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
+        known.configured.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
     }
 
     /// Redacts the value of a secret header: the whole value, and what follows the name of a scheme
@@ -65,11 +65,12 @@ impl Redactor {
 
     /// Redacts a token that is about to be sent.
     pub(super) fn add_token(&self, token: &Secret) {
-        if self.0.read().tokens.iter().any(|known| known == token) || token.reveal().len() < SHORTEST {
+        if self.0.read().tokens.iter().any(|known| known == token) || token.reveal().len() < MIN_SECRET_BYTES
+        {
             return;
         }
         let mut known = self.0.write();
-        if known.tokens.len() == TOKENS {
+        if known.tokens.len() == MAX_TOKENS {
             known.tokens.pop_front();
         }
         known.tokens.push_back(token.clone());
@@ -78,7 +79,7 @@ impl Redactor {
     /// The text without the secrets.
     #[must_use]
     pub fn text(&self, text: String) -> String {
-        match self.replaced(&text) {
+        match self.redact_text(&text) {
             Some(clean) => clean,
             None => text,
         }
@@ -89,7 +90,7 @@ impl Redactor {
     /// becomes a string.
     #[must_use]
     pub fn raw<'a>(&self, value: &'a RawValue) -> Cow<'a, RawValue> {
-        let Some(clean) = self.replaced_in_json(value.get()) else { return Cow::Borrowed(value) };
+        let Some(clean) = self.redact_json(value.get()) else { return Cow::Borrowed(value) };
         let whole = |text: &str| RawValue::from_string(format!("\"{text}\"")).ok();
         let clean = RawValue::from_string(clean).ok().or_else(|| whole(REDACTED));
         Cow::Owned(clean.unwrap_or_else(|| RawValue::NULL.to_owned()))
@@ -97,15 +98,15 @@ impl Redactor {
 
     /// The message without the secrets.
     pub(super) fn bytes<'a>(&self, message: &'a [u8]) -> Cow<'a, [u8]> {
-        let clean = std::str::from_utf8(message).ok().and_then(|text| self.replaced_in_json(text));
+        let clean = std::str::from_utf8(message).ok().and_then(|text| self.redact_json(text));
         clean.map_or(Cow::Borrowed(message), |clean| Cow::Owned(clean.into_bytes()))
     }
 
     /// The text with its secrets replaced; `None` if it contains none.
-    fn replaced(&self, text: &str) -> Option<String> {
+    fn redact_text(&self, text: &str) -> Option<String> {
         let known = self.0.read();
         let mut clean: Option<String> = None;
-        for secret in known.settled.iter().chain(&known.tokens) {
+        for secret in known.configured.iter().chain(&known.tokens) {
             let current = clean.as_deref().unwrap_or(text);
             if memchr::memmem::find(current.as_bytes(), secret.reveal().as_bytes()).is_some() {
                 clean = Some(current.replace(secret.reveal(), REDACTED));
@@ -116,13 +117,13 @@ impl Redactor {
 
     /// JSON with its secrets replaced, including those obscured by escapes; `None` if it contains
     /// none.
-    fn replaced_in_json(&self, text: &str) -> Option<String> {
-        let plain = self.replaced(text);
-        self.replaced_in_escapes(plain.as_deref().unwrap_or(text)).or(plain)
+    fn redact_json(&self, text: &str) -> Option<String> {
+        let plain = self.redact_text(text);
+        self.redact_escapes(plain.as_deref().unwrap_or(text)).or(plain)
     }
 
     /// Decodes each JSON string with an escape and rewrites it if it contains a secret.
-    fn replaced_in_escapes(&self, text: &str) -> Option<String> {
+    fn redact_escapes(&self, text: &str) -> Option<String> {
         if self.is_empty() || memchr::memchr(b'\\', text.as_bytes()).is_none() {
             return None;
         }
@@ -132,7 +133,7 @@ impl Redactor {
             let quoted = text.get(found.start..found.end)?;
             if found.has_escape
                 && let Ok(decoded) = serde_json::from_str::<String>(quoted)
-                && let Some(replaced) = self.replaced(&decoded)
+                && let Some(replaced) = self.redact_text(&decoded)
                 && let Ok(written) = serde_json::to_string(&replaced)
             {
                 let clean = clean.get_or_insert_default();
@@ -149,26 +150,26 @@ impl Redactor {
 
     fn is_empty(&self) -> bool {
         let known = self.0.read();
-        known.settled.is_empty() && known.tokens.is_empty()
+        known.configured.is_empty() && known.tokens.is_empty()
     }
 }
 
 /// Position of a JSON string, including its quotation marks.
-struct Quoted {
+struct QuotedText {
     start: usize,
     end: usize,
     has_escape: bool,
 }
 
 /// The next JSON string; `None` if there is none or it is unterminated.
-fn next_quoted(text: &str, from: usize) -> Option<Quoted> {
+fn next_quoted(text: &str, from: usize) -> Option<QuotedText> {
     let bytes = text.as_bytes();
     let start = from + memchr::memchr(b'"', bytes.get(from..)?)?;
     let (mut at, mut has_escape) = (start + 1, false);
     loop {
         at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
         if bytes.get(at) == Some(&b'"') {
-            return Some(Quoted { start, end: at + 1, has_escape });
+            return Some(QuotedText { start, end: at + 1, has_escape });
         }
         has_escape = true;
         at += 2;
@@ -177,29 +178,29 @@ fn next_quoted(text: &str, from: usize) -> Option<Quoted> {
 
 /// The forms in which a secret is searched: verbatim, JSON-escaped, percent-encoded, line by line,
 /// and the whole in base64.
-fn forms(secret: &str) -> Vec<String> {
-    let whole = std::iter::once(secret).filter(|text| text.len() >= SHORTEST);
-    let lines = secret.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
-    let mut forms: Vec<String> = whole.chain(lines).map(str::to_owned).collect();
+fn encodings(secret: &str) -> Vec<String> {
+    let whole = std::iter::once(secret).filter(|text| text.len() >= MIN_SECRET_BYTES);
+    let lines = secret.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE_BYTES);
+    let mut encodings: Vec<String> = whole.chain(lines).map(str::to_owned).collect();
     let in_json = |text: &String| {
         let quoted = serde_json::to_string(text).ok()?;
         quoted.strip_prefix('"')?.strip_suffix('"').map(str::to_owned)
     };
-    let mut more: Vec<String> = forms.iter().filter_map(in_json).collect();
-    for text in &forms {
-        let percent = in_address(text);
+    let mut more: Vec<String> = encodings.iter().filter_map(in_json).collect();
+    for text in &encodings {
+        let percent = percent_encode(text);
         // `%2f` equals `%2F`, and HTML forms encode a space as `+`.
         more.extend([lower_escapes(&percent), percent.replace("%20", "+"), percent]);
     }
-    if secret.len() >= SHORTEST {
+    if secret.len() >= MIN_SECRET_BYTES {
         more.extend([STANDARD_NO_PAD.encode(secret), URL_SAFE_NO_PAD.encode(secret)]);
     }
-    forms.extend(more.into_iter().filter(|text| text.len() >= SHORTEST));
-    forms
+    encodings.extend(more.into_iter().filter(|text| text.len() >= MIN_SECRET_BYTES));
+    encodings
 }
 
 /// Percent-encodes every byte that isn't unreserved in a URL.
-fn in_address(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_taken_out_of_texts_and_json() {
+    fn redacts_text_and_json() {
         let redactor = Redactor::default();
         redactor.add("hunter2-hunter2");
         redactor.add("a\"quote\\d");
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_in_other_spellings() {
+    fn redacts_encoded_secrets() {
         let redactor = Redactor::default();
         redactor.add("pa/ss?w+rd K1");
         for (text, clean) in [
@@ -290,11 +291,11 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_tokens_are_known_without_their_scheme() {
+    fn redacts_header_values_and_tokens() {
         let redactor = Redactor::default();
         redactor.add_header("Bearer tok-123456");
         assert_eq!(redactor.text("got tok-123456".to_owned()), "got ••••••");
-        for number in 0..TOKENS + 1 {
+        for number in 0..MAX_TOKENS + 1 {
             redactor.add_token(&Secret::new(format!("token-number-{number:03}")));
         }
         assert_eq!(redactor.text("token-number-000".to_owned()), "token-number-000", "the oldest is let go");

@@ -26,7 +26,7 @@ pub(super) async fn resolve(
 ) -> Result<Vec<(String, Secret)>, ConnectError> {
     if !fields.iter().any(|(_, value)| value.contains("${")) {
         let known = |(name, value): (String, String)| {
-            learn(&spec.redactor, group, &name, &value);
+            register_header_secret(&spec.redactor, group, &name, &value);
             (name, Secret::new(value))
         };
         return Ok(fields.into_iter().map(known).collect());
@@ -36,7 +36,7 @@ pub(super) async fn resolve(
     let redactor = spec.redactor.clone();
     tokio::task::spawn_blocking(move || {
         let stored = |field: &str| -> Result<String, ConnectError> {
-            let key = SecretKey::bound(&config.binding(), field);
+            let key = SecretKey::for_server_field(&config.binding(), field);
             let secret =
                 secrets.get(&key).map_err(|error| ConnectError::Secrets { why: error.to_string() })?;
             let missing = || ConnectError::BadConfig {
@@ -49,7 +49,7 @@ pub(super) async fn resolve(
         let mut values = Vec::with_capacity(fields.len());
         for (name, value) in fields {
             let field = format!("{group}/{name}");
-            let value = fill(&value, |reference| match reference {
+            let value = substitute(&value, |reference| match reference {
                 Reference::Env(variable) => {
                     let text = from_environment(&field, variable)?;
                     if group == HEADERS || is_secret_name(&name) || is_secret_name(variable) {
@@ -59,7 +59,7 @@ pub(super) async fn resolve(
                 }
                 Reference::Secret => stored(&field),
             })?;
-            learn(&redactor, group, &name, &value);
+            register_header_secret(&redactor, group, &name, &value);
             values.push((name, Secret::new(value)));
         }
         Ok(values)
@@ -77,7 +77,7 @@ fn from_environment(field: &str, variable: &str) -> Result<String, ConnectError>
 }
 
 /// Adds the value of a secret header to the redactor, including values entered as plain text.
-fn learn(redactor: &Redactor, group: &str, name: &str, value: &str) {
+fn register_header_secret(redactor: &Redactor, group: &str, name: &str, value: &str) {
     if group != HEADERS || !is_secret_name(name) {
         return;
     }
@@ -95,7 +95,7 @@ enum Reference<'a> {
 }
 
 /// Replaces each reference; text that only resembles one stays.
-fn fill(
+fn substitute(
     text: &str,
     mut look_up: impl FnMut(Reference<'_>) -> Result<String, ConnectError>,
 ) -> Result<String, ConnectError> {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_filled_and_the_rest_is_left_alone() {
+    fn substitutes_references() {
         let table = [
             ("plain", "plain"),
             ("Bearer ${secret:token}", "Bearer S"),
@@ -138,7 +138,7 @@ mod tests {
             ("${secret:}", "${secret:}"),
         ];
         for (text, expected) in table {
-            let filled = fill(text, |reference| {
+            let filled = substitute(text, |reference| {
                 Ok(match reference {
                     Reference::Env(name) => format!("E({name})"),
                     Reference::Secret => "S".to_owned(),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_carry_secrets_are_known_also_when_typed_in() {
+    fn registers_secret_headers_from_settings() {
         for (name, value, text, clean) in [
             ("Authorization", "Bearer tok-123456", "got tok-123456", "got ••••••"),
             ("authorization", "Basic dXNlcjpwYXNz", "got dXNlcjpwYXNz", "got ••••••"),
@@ -161,10 +161,10 @@ mod tests {
             ("X-Team", "platform", "got platform", "got platform"),
         ] {
             let redactor = Redactor::default();
-            learn(&redactor, HEADERS, name, value);
+            register_header_secret(&redactor, HEADERS, name, value);
             assert_eq!(redactor.text(text.to_owned()), clean, "{name}");
             let redactor = Redactor::default();
-            learn(&redactor, "env", name, value);
+            register_header_secret(&redactor, "env", name, value);
             assert_eq!(redactor.text(text.to_owned()), text, "{name}");
         }
     }

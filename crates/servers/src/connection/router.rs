@@ -14,84 +14,95 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{Calls, Origin};
+use super::pending_requests::{MessageOrigin, PendingRequests};
 use super::redact::Redactor;
 use super::{ConnectDeps, Inbound, envelope};
-use crate::asks::{self, Respond, ServerRequest};
 use crate::bounds;
+use crate::server_requests::{self, ServerRequest, ServerRequestHandler};
 
 /// Sends a message to the server on a best-effort basis.
-pub(super) type SendBack = Arc<dyn Fn(Vec<u8>) -> BoxFuture<'static, ()> + Send + Sync>;
+pub(super) type ResponseSender = Arc<dyn Fn(Vec<u8>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Dependencies of a router.
-pub(super) struct RouterParts {
+pub(super) struct RouterDeps {
     /// The settings with which the connection was made.
     pub(super) config: Arc<ServerConfig>,
     pub(super) deps: Arc<ConnectDeps>,
     /// Receives everything but progress and requests.
     pub(super) inbound: mpsc::Sender<Inbound>,
     /// Sends the responses to the server's requests.
-    pub(super) send_back: SendBack,
+    pub(super) send_response: ResponseSender,
     /// Removes the server's secrets from what it says.
     pub(super) redactor: Redactor,
 }
 
 /// Handles unsolicited messages of a server.
-pub(super) struct Router {
+pub(super) struct MessageRouter {
     /// Gatehouse's pending requests.
-    pub(super) calls: Calls,
-    parts: RouterParts,
-    owed: [Arc<AtomicBool>; 3],
+    pub(super) pending_requests: PendingRequests,
+    parts: RouterDeps,
+    pending_changes: [Arc<AtomicBool>; 3],
     /// The server's pending requests, by id.
-    asks: Mutex<HashMap<Box<str>, CancellationToken>>,
+    open_requests: Mutex<HashMap<Box<str>, CancellationToken>>,
 }
 
-impl Router {
-    pub(super) fn new(parts: RouterParts) -> Self {
-        Self { calls: Calls::default(), parts, owed: Default::default(), asks: Mutex::default() }
+impl MessageRouter {
+    pub(super) fn new(parts: RouterDeps) -> Self {
+        Self {
+            pending_requests: PendingRequests::default(),
+            parts,
+            pending_changes: Default::default(),
+            open_requests: Mutex::default(),
+        }
     }
 
     /// Ends all pending requests in both directions.
     pub(super) fn end(&self) {
-        self.calls.end();
-        for (_, cancel) in self.asks.lock().drain() {
+        self.pending_requests.end();
+        for (_, cancel) in self.open_requests.lock().drain() {
             cancel.cancel();
         }
     }
 
     /// Handles one request of the server; the response is sent when the responder has answered.
-    pub(super) fn asked(self: &Arc<Self>, question: Question<'_>, origin: Origin) {
-        let Question { id, method, params } = question;
+    pub(super) fn asked(self: &Arc<Self>, question: IncomingRequest<'_>, origin: MessageOrigin) {
+        let IncomingRequest { id, method, params } = question;
         let params = params.map(|params| self.parts.redactor.raw(params));
         let id: Box<str> = id.get().into();
-        let known = matches!(method, asks::ELICIT | asks::SAMPLE | asks::ROOTS);
+        let known = matches!(
+            method,
+            server_requests::ELICITATION_CREATE
+                | server_requests::SAMPLING_CREATE_MESSAGE
+                | server_requests::ROOTS_LIST
+        );
         if !known {
             let reply = match method {
                 "ping" => envelope::answer(&id, &Ok(crate::json::empty_object())),
-                _ => envelope::answer(&id, &Err(asks::error(-32601, "Method not found"))),
+                _ => envelope::answer(&id, &Err(server_requests::error(-32601, "Method not found"))),
             };
-            self.parts.deps.tasks.spawn((self.parts.send_back)(reply));
+            self.parts.deps.tasks.spawn((self.parts.send_response)(reply));
             return;
         }
         if params.as_ref().is_some_and(|params| params.get().len() > bounds::QUESTION) {
-            let refused = asks::error(-32602, "The params of a request are larger than 1 MiB.");
-            self.parts.deps.tasks.spawn((self.parts.send_back)(envelope::answer(&id, &Err(refused))));
+            let refused = server_requests::error(-32602, "The params of a request are larger than 1 MiB.");
+            self.parts.deps.tasks.spawn((self.parts.send_response)(envelope::answer(&id, &Err(refused))));
             return;
         }
         let cancel = CancellationToken::new();
         {
-            let mut open = self.asks.lock();
+            let mut open = self.open_requests.lock();
             if open.len() >= bounds::QUESTIONS || open.contains_key(&id) {
-                let refused = asks::error(-32603, "This id is in use, or too many questions wait.");
-                self.parts.deps.tasks.spawn((self.parts.send_back)(envelope::answer(&id, &Err(refused))));
+                let refused =
+                    server_requests::error(-32603, "This id is in use, or too many questions wait.");
+                self.parts.deps.tasks.spawn((self.parts.send_response)(envelope::answer(&id, &Err(refused))));
                 return;
             }
             open.insert(id.clone(), cancel.clone());
         }
-        let (responder, held) = self.calls.asked(origin);
+        let (responder, held) = self.pending_requests.asked(origin);
         let respond = match responder {
             Some(responder) => responder.respond,
-            None => Arc::new(self.parts.deps.fallback.clone()) as Arc<dyn Respond>,
+            None => Arc::new(self.parts.deps.fallback.clone()) as Arc<dyn ServerRequestHandler>,
         };
         let request = ServerRequest {
             server: Arc::clone(&self.parts.config),
@@ -102,18 +113,20 @@ impl Router {
         let router = Arc::clone(self);
         self.parts.deps.tasks.spawn(async move {
             let schemas = &router.parts.deps.schemas;
-            let answer = cancel.run_until_cancelled(asks::answered(&*respond, request, schemas)).await;
+            let answer = cancel
+                .run_until_cancelled(server_requests::handle_server_request(&*respond, request, schemas))
+                .await;
             drop(held);
             if let Some(answer) = answer {
-                (router.parts.send_back)(envelope::answer(&id, &answer)).await;
+                (router.parts.send_response)(envelope::answer(&id, &answer)).await;
             }
-            router.asks.lock().remove(&id);
+            router.open_requests.lock().remove(&id);
         });
     }
 
     /// Handles `notifications/cancelled`: the server no longer waits for the response to its
     /// request.
-    fn withdrawn(&self, params: Option<&RawValue>) {
+    fn cancel_incoming(&self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params<'a> {
@@ -124,25 +137,25 @@ impl Router {
         else {
             return;
         };
-        if let Some(cancel) = self.asks.lock().get(request_id.get()) {
+        if let Some(cancel) = self.open_requests.lock().get(request_id.get()) {
             cancel.cancel();
         }
     }
 
     /// Handles one notification.
-    pub(super) fn notification(&self, method: &str, params: Option<&RawValue>, origin: Origin) {
+    pub(super) fn notification(&self, method: &str, params: Option<&RawValue>, origin: MessageOrigin) {
         let params = params.map(|params| self.parts.redactor.raw(params));
         let params = params.as_deref();
         match method {
             "notifications/progress" => {
-                if !params.is_some_and(|params| self.calls.progress(params)) {
+                if !params.is_some_and(|params| self.pending_requests.progress(params)) {
                     tracing::trace!("progress came that nobody waits for");
                 }
             }
-            "notifications/cancelled" => self.withdrawn(params),
-            "notifications/tools/list_changed" => self.change(0, Inbound::ToolsChanged),
-            "notifications/prompts/list_changed" => self.change(1, Inbound::PromptsChanged),
-            "notifications/resources/list_changed" => self.change(2, Inbound::ResourcesChanged),
+            "notifications/cancelled" => self.cancel_incoming(params),
+            "notifications/tools/list_changed" => self.send_change(0, Inbound::ToolsChanged),
+            "notifications/prompts/list_changed" => self.send_change(1, Inbound::PromptsChanged),
+            "notifications/resources/list_changed" => self.send_change(2, Inbound::ResourcesChanged),
             "notifications/resources/updated" => {
                 #[derive(Deserialize)]
                 struct Params {
@@ -152,18 +165,18 @@ impl Router {
                     params.and_then(|params| serde_json::from_str(params.get()).ok())
                     && uri.len() <= bounds::RESOURCE_URI
                 {
-                    self.offer(Inbound::ResourceUpdated { uri });
+                    self.send_lossy(Inbound::ResourceUpdated { uri });
                 }
             }
             "notifications/message" => {
                 if let Some((params, (level, text))) =
                     params.and_then(|params| Some(params).zip(log_text(params, &self.parts.redactor)))
                 {
-                    if let Some((level, meant)) = level.zip(self.calls.meant(origin)) {
+                    if let Some((level, meant)) = level.zip(self.pending_requests.responder_for(origin)) {
                         meant.respond.logged(level, params);
                     }
                     let line = LogLine { at: self.now(), source: LogSource::Server, level, text };
-                    self.offer(Inbound::Log { line });
+                    self.send_lossy(Inbound::Log { line });
                 }
             }
             other => tracing::trace!(method = other, "a notification is passed over"),
@@ -174,7 +187,7 @@ impl Router {
     pub(super) fn stderr(&self, text: String) -> LogLine {
         let text = self.parts.redactor.text(text);
         let line = LogLine { at: self.now(), source: LogSource::Stderr, level: None, text };
-        self.offer(Inbound::Stderr(line.clone()));
+        self.send_lossy(Inbound::Stderr(line.clone()));
         line
     }
 
@@ -183,7 +196,7 @@ impl Router {
     }
 
     /// Forwards a log line or a resource update, which is lost when the receiver is too slow.
-    fn offer(&self, inbound: Inbound) {
+    fn send_lossy(&self, inbound: Inbound) {
         if let Err(TrySendError::Full(_)) = self.parts.inbound.try_send(inbound) {
             tracing::debug!("a server says more than is taken; a line of it is lost");
         }
@@ -191,16 +204,16 @@ impl Router {
 
     /// Forwards a change, which must arrive: if the channel is full, a task waits for room, at most
     /// one per kind of change.
-    fn change(&self, kind: usize, change: Inbound) {
+    fn send_change(&self, kind: usize, change: Inbound) {
         let Err(TrySendError::Full(change)) = self.parts.inbound.try_send(change) else { return };
-        let Some(owed) = self.owed.get(kind).map(Arc::clone) else { return };
-        if owed.swap(true, Ordering::AcqRel) {
+        let Some(pending_changes) = self.pending_changes.get(kind).map(Arc::clone) else { return };
+        if pending_changes.swap(true, Ordering::AcqRel) {
             return;
         }
         let inbound = self.parts.inbound.clone();
         self.parts.deps.tasks.spawn(async move {
             let permit = inbound.reserve().await;
-            owed.store(false, Ordering::Release);
+            pending_changes.store(false, Ordering::Release);
             if let Ok(permit) = permit {
                 permit.send(change);
             }
@@ -209,7 +222,7 @@ impl Router {
 }
 
 /// A request of the server.
-pub(super) struct Question<'a> {
+pub(super) struct IncomingRequest<'a> {
     pub(super) id: &'a RawValue,
     pub(super) method: &'a str,
     pub(super) params: Option<&'a RawValue>,
@@ -245,16 +258,16 @@ mod tests {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    fn router(room: usize) -> (Router, mpsc::Receiver<Inbound>) {
+    fn router(room: usize) -> (MessageRouter, mpsc::Receiver<Inbound>) {
         let (inbound, taken) = mpsc::channel(room);
-        let send_back: SendBack = Arc::new(|_| Box::pin(async {}));
-        let config = Arc::new(crate::actor::script::config_of("router"));
+        let send_response: ResponseSender = Arc::new(|_| Box::pin(async {}));
+        let config = Arc::new(crate::actor::scripted_server::config_of("router"));
         (
-            Router::new(RouterParts {
+            MessageRouter::new(RouterDeps {
                 config,
                 deps: deps(),
                 inbound,
-                send_back,
+                send_response,
                 redactor: Redactor::default(),
             }),
             taken,
@@ -262,15 +275,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_waits_for_room_and_is_not_doubled() {
+    async fn change_waits_for_capacity_once() {
         let (router, mut taken) = router(1);
         router.notification(
             "notifications/message",
             Some(&raw(r#"{"level":"info","data":"hello"}"#)),
-            Origin::Unsaid,
+            MessageOrigin::Unspecified,
         );
         for _ in 0..3 {
-            router.notification("notifications/tools/list_changed", None, Origin::Unsaid);
+            router.notification("notifications/tools/list_changed", None, MessageOrigin::Unspecified);
         }
         let Some(Inbound::Log { line }) = taken.recv().await else { panic!("a log line") };
         assert_eq!((line.level, line.text.as_str()), (Some(LogLevel::Info), "hello"));
@@ -280,13 +293,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn log_lines_are_lost_rather_than_waited_for() {
+    async fn drops_log_lines_when_full() {
         let (router, mut taken) = router(1);
         for number in 0..3 {
             router.notification(
                 "notifications/message",
                 Some(&raw(&format!(r#"{{"data":{number}}}"#))),
-                Origin::Unsaid,
+                MessageOrigin::Unspecified,
             );
         }
         drop(router);

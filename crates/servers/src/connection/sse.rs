@@ -19,7 +19,7 @@ use super::close::CloseCause;
 use super::error::{ConnectError, RequestError};
 use super::http::endpoint::Endpoint;
 use super::http::events::Events;
-use super::line::{self, Opened, Opener};
+use super::line::{self, LineConnector, UnnegotiatedLine};
 use super::{ConnectSpec, Connection, Inbound, envelope, http};
 
 /// Capacity of the pipe between events and lines, in bytes.
@@ -35,30 +35,30 @@ pub(super) async fn connect(
     cancel: &CancellationToken,
 ) -> Result<Connection, ConnectError> {
     let endpoint = http::endpoint(spec).await?;
-    line::connect(spec, &Streams { spec, endpoint, inbound }, cancel).await
+    line::connect(spec, &SseOpener { spec, endpoint, inbound }, cancel).await
 }
 
-struct Streams<'a> {
+struct SseOpener<'a> {
     spec: &'a ConnectSpec,
     endpoint: Arc<Endpoint>,
     inbound: mpsc::Sender<Inbound>,
 }
 
-impl Opener for Streams<'_> {
-    fn open(&self) -> BoxFuture<'_, Result<Opened, ConnectError>> {
+impl LineConnector for SseOpener<'_> {
+    fn open(&self) -> BoxFuture<'_, Result<UnnegotiatedLine, ConnectError>> {
         Box::pin(self.opened())
     }
 }
 
-impl Streams<'_> {
-    async fn opened(&self) -> Result<Opened, ConnectError> {
+impl SseOpener<'_> {
+    async fn opened(&self) -> Result<UnnegotiatedLine, ConnectError> {
         let events = self.endpoint.stream().await?;
         let (address, events) = self.address(events).await?;
         let (ours, theirs) = tokio::io::duplex(ROOM);
-        let (opened, reading) = line::lay(self.spec, self.inbound.clone(), tokio::io::split(ours));
+        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), tokio::io::split(ours));
         let tasks = &self.spec.deps.tasks;
-        let carrier = tasks.spawn(carry(Arc::clone(&self.endpoint), address, events, theirs));
-        tasks.spawn(line::keep(Arc::clone(&opened.link), reading, carrier));
+        let carrier = tasks.spawn(relay(Arc::clone(&self.endpoint), address, events, theirs));
+        tasks.spawn(line::supervise(Arc::clone(&opened.transport), reading, carrier));
         Ok(opened)
     }
 
@@ -88,7 +88,7 @@ impl Streams<'_> {
 }
 
 /// Sends lines as POSTs and writes events as lines, until either side ends.
-async fn carry(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines: DuplexStream) -> CloseCause {
+async fn relay(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines: DuplexStream) -> CloseCause {
     let (lines_in, mut lines_out) = tokio::io::split(lines);
     let mut lines_in = BufReader::with_capacity(ROOM, lines_in);
     let out = async {
@@ -100,7 +100,7 @@ async fn carry(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines:
                 loop {
                     tokio::select! {
                         read = &mut reading => match read {
-                            Ok(0) | Err(_) => return CloseCause::Asked,
+                            Ok(0) | Err(_) => return CloseCause::Requested,
                             Ok(_) => break,
                         },
                         Some(failed) = slow.next() => if let Some(cause) = failed { return cause },
@@ -109,7 +109,7 @@ async fn carry(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines:
             }
             let (endpoint, address) = (Arc::clone(&endpoint), address.clone());
             let mut sending =
-                async move { refusal(endpoint.post_to(address, line, HeaderMap::new()).await) }.boxed();
+                async move { close_cause(endpoint.post_to(address, line, HeaderMap::new()).await) }.boxed();
             match tokio::time::timeout(IN_ORDER, &mut sending).await {
                 Ok(Some(cause)) => return cause,
                 Ok(None) => {}
@@ -117,7 +117,7 @@ async fn carry(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines:
             }
         }
     };
-    let within = async {
+    let inbound_loop = async {
         loop {
             match events.next().await {
                 Some(Ok(event)) => {
@@ -127,7 +127,7 @@ async fn carry(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines:
                     let mut bytes = data.into_bytes();
                     envelope::to_line(&mut bytes);
                     if lines_out.write_all(&bytes).await.is_err() {
-                        return CloseCause::Asked;
+                        return CloseCause::Requested;
                     }
                 }
                 Some(Err(error)) => return CloseCause::Broken(error.to_string()),
@@ -137,7 +137,7 @@ async fn carry(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines:
     };
     tokio::select! {
         cause = out => cause,
-        cause = within => cause,
+        cause = inbound_loop => cause,
     }
 }
 
@@ -145,6 +145,6 @@ fn is_message(event: Option<&str>) -> bool {
     matches!(event, None | Some("" | "message"))
 }
 
-fn refusal(sent: Result<(), RequestError>) -> Option<CloseCause> {
+fn close_cause(sent: Result<(), RequestError>) -> Option<CloseCause> {
     sent.err().map(CloseCause::Refused)
 }

@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::close::{CloseCause, CloseReason};
 use super::error::ConnectError;
-use super::line::{self, LineLink, Opened, Opener, Reading};
+use super::line::{self, LineConnector, LineTransport, ReaderTask, UnnegotiatedLine};
 use super::references;
 use super::{ConnectSpec, Connection, Inbound};
-use crate::child::log::{LogFile, Tail, read_lines};
-use crate::child::{self, Child, ChildSpec, Exit, Started};
-use crate::environment::mirrors::{self, Wish};
+use crate::child::stderr_log::{LogFile, LogTail, read_lines};
+use crate::child::{self, Child, ChildExit, ChildSpec, StartedChild};
+use crate::environment::mirrors::{self, MirrorRequest};
 
 /// Time limit for the login shell, the keychain and the search for the fastest mirror together. The
 /// server's own limit begins after that.
@@ -44,52 +44,52 @@ pub(super) async fn connect(
             Err(_) => return Err(ConnectError::TimedOut { after: PREPARING }),
         },
     };
-    line::connect(spec, &Processes { spec, prepared, inbound }, cancel).await
+    line::connect(spec, &ProcessOpener { spec, prepared, inbound }, cancel).await
 }
 
 /// Starts processes of one server.
-struct Processes<'a> {
+struct ProcessOpener<'a> {
     spec: &'a ConnectSpec,
-    prepared: Prepared,
+    prepared: PreparedProcess,
     inbound: mpsc::Sender<Inbound>,
 }
 
-impl Opener for Processes<'_> {
-    fn open(&self) -> BoxFuture<'_, Result<Opened, ConnectError>> {
+impl LineConnector for ProcessOpener<'_> {
+    fn open(&self) -> BoxFuture<'_, Result<UnnegotiatedLine, ConnectError>> {
         Box::pin(open(self.spec, &self.prepared, self.inbound.clone()))
     }
 }
 
-struct Prepared {
+struct PreparedProcess {
     child: ChildSpec,
 }
 
-async fn prepare(spec: &ConnectSpec) -> Result<Prepared, ConnectError> {
+async fn prepare(spec: &ConnectSpec) -> Result<PreparedProcess, ConnectError> {
     let Transport::Stdio { command, args, env, cwd, streams } = &spec.config.transport else {
         return Err(ConnectError::Unsupported { kind: spec.config.transport.kind() });
     };
-    let surroundings = spec.deps.environment.get().await;
+    let process_env = spec.deps.environment.get().await;
     let fields = env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let own = references::resolve(spec, "env", fields).await?;
     let own_path = own.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.reveal());
-    let folder = surroundings.folder(cwd.as_deref())?;
-    let program = surroundings.find(command, &folder, own_path)?;
+    let folder = process_env.folder(cwd.as_deref())?;
+    let program = process_env.find(command, &folder, own_path)?;
     let mut sources = Vec::new();
-    if let Some(kind) = mirrors::needs(command, args) {
+    if let Some(kind) = mirrors::package_manager_for(command, args) {
         let given = |name: &str| {
             let own = own.iter().find(|(field, _)| field == name);
-            own.map(|(_, value)| value.reveal().to_owned()).or_else(|| surroundings.get(name))
+            own.map(|(_, value)| value.reveal().to_owned()).or_else(|| process_env.get(name))
         };
-        let wish = Wish { kind, user: &given, folder: &folder, now: spec.deps.clock.now() };
-        sources = spec.deps.mirrors.env(wish).await;
+        let request = MirrorRequest { kind, user: &given, folder: &folder, now: spec.deps.clock.now() };
+        sources = spec.deps.mirrors.env(request).await;
     }
     let own_values = own.iter().map(|(name, value)| (name.as_str(), value.reveal()));
     let more = sources.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Ok(Prepared {
+    Ok(PreparedProcess {
         child: ChildSpec {
             program,
             args: args.clone(),
-            env: surroundings.with(more.chain(own_values)),
+            env: process_env.with_variables(more.chain(own_values)),
             cwd: folder,
             marker: String::new(),
             streams: *streams,
@@ -99,9 +99,9 @@ async fn prepare(spec: &ConnectSpec) -> Result<Prepared, ConnectError> {
 
 async fn open(
     spec: &ConnectSpec,
-    prepared: &Prepared,
+    prepared: &PreparedProcess,
     inbound: mpsc::Sender<Inbound>,
-) -> Result<Opened, ConnectError> {
+) -> Result<UnnegotiatedLine, ConnectError> {
     let deps = &spec.deps;
     let child = &prepared.child;
     let child = ChildSpec {
@@ -112,18 +112,18 @@ async fn open(
         marker: deps.run.marker(&spec.config.id),
         streams: child.streams,
     };
-    let Started { child, stdin, stdout, stderr } =
+    let StartedChild { child, stdin, stdout, stderr } =
         child::start(&child, &deps.run).await.map_err(|error| {
             let command = prepared.child.program.display().to_string();
             ConnectError::CannotStart { command, why: error.to_string() }
         })?;
-    let (opened, reading) = line::lay(spec, inbound, (stdout, stdin));
-    let link = Arc::clone(&opened.link);
-    let tail = Arc::new(Tail::default());
+    let (opened, reading) = line::start_line(spec, inbound, (stdout, stdin));
+    let transport = Arc::clone(&opened.transport);
+    let tail = Arc::new(LogTail::default());
     let file = LogFile::new(&deps.data_dir, &spec.config.id);
     let stderr = {
         let tail = Arc::clone(&tail);
-        let router = Arc::clone(&link.router);
+        let router = Arc::clone(&transport.router);
         let redactor = spec.redactor.clone();
         let clean = move |text| redactor.text(text);
         deps.tasks.spawn(read_lines(stderr, file, clean, move |line| {
@@ -132,45 +132,45 @@ async fn open(
             text
         }))
     };
-    let keeper = Keeper { child, reading, stderr, tail, link };
-    deps.tasks.spawn(keeper.keep());
+    let supervisor = ProcessSupervisor { child, reading, stderr, tail, transport };
+    deps.tasks.spawn(supervisor.supervise());
     Ok(opened)
 }
 
 /// Supervises a process from start to exit.
-struct Keeper {
+struct ProcessSupervisor {
     child: Child,
-    reading: Reading,
+    reading: ReaderTask,
     stderr: JoinHandle<()>,
-    tail: Arc<Tail>,
-    link: Arc<LineLink>,
+    tail: Arc<LogTail>,
+    transport: Arc<LineTransport>,
 }
 
-impl Keeper {
-    async fn keep(mut self) {
+impl ProcessSupervisor {
+    async fn supervise(mut self) {
         let cause = self.first_cause().await;
         let mut last_lines = Arc::from([]);
-        if cause != CloseCause::Asked {
+        if cause != CloseCause::Requested {
             // The last lines of standard error may still be in the pipe.
             if tokio::time::timeout(DRAIN, &mut self.stderr).await.is_err() {
                 tracing::debug!("something still holds the standard error of a server");
             }
-            last_lines = self.tail.last_words();
+            last_lines = self.tail.last_lines();
         }
-        self.link.closing.tell(CloseReason { cause, last_lines });
-        self.link.router.end();
+        self.transport.closing.set_reason(CloseReason { cause, last_lines });
+        self.transport.router.end();
         self.reading.stop.cancel();
-        self.link.sender.close().await;
+        self.transport.sender.close().await;
         let exit = self.child.stop().await;
         tracing::debug!(?exit, "a server's process is gone");
         self.stderr.abort();
-        self.link.closing.done();
+        self.transport.closing.mark_closed();
     }
 
     async fn first_cause(&mut self) -> CloseCause {
         tokio::select! {
             biased;
-            () = self.link.closing.asked() => CloseCause::Asked,
+            () = self.transport.closing.asked() => CloseCause::Requested,
             exit = self.child.wait() => {
                 // Responses that were written before the exit still count.
                 if !self.reading.task.is_finished() && tokio::time::timeout(DRAIN, &mut self.reading.task).await.is_err() {
@@ -192,11 +192,11 @@ impl Keeper {
     }
 }
 
-impl From<Exit> for CloseCause {
-    fn from(exit: Exit) -> Self {
+impl From<ChildExit> for CloseCause {
+    fn from(exit: ChildExit) -> Self {
         match exit {
-            Exit::Code(code) => Self::Exited(code),
-            Exit::Signal(signal) => Self::Signalled(signal),
+            ChildExit::Code(code) => Self::Exited(code),
+            ChildExit::Signal(signal) => Self::Signalled(signal),
         }
     }
 }

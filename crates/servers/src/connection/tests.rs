@@ -12,20 +12,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_auth::{NoSignIn, TokenSource};
-use gatehouse_model::server::{Limits, Look, Origin};
+use gatehouse_model::server::{ServerAppearance, ServerLimits, ServerOrigin};
 use gatehouse_model::{Generation, Secret, ServerConfig, ServerId, SystemClock, Transport};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::outgoing::Progress;
+use crate::rpc::Progress;
 
 /// Time limit of every wait in the tests.
 const LONG: Duration = Duration::from_secs(30);
 
 /// Fixture: a temporary folder and the dependencies of connections.
-struct Place {
+struct ConnectionHarness {
     folder: tempfile::TempDir,
     deps: Arc<ConnectDeps>,
 }
@@ -40,7 +40,7 @@ pub(super) fn deps() -> Arc<ConnectDeps> {
     deps_in(Path::new("/nonexistent"), Arc::new(NoSignIn))
 }
 
-impl Place {
+impl ConnectionHarness {
     fn new() -> Self {
         Self::with_tokens(Arc::new(NoSignIn))
     }
@@ -62,9 +62,9 @@ impl Place {
             transport,
             enabled: true,
             autostart: true,
-            look: Look::default(),
-            limits: Limits::default(),
-            origin: Origin::User,
+            look: ServerAppearance::default(),
+            limits: ServerLimits::default(),
+            origin: ServerOrigin::User,
         };
         ConnectSpec {
             config: Arc::new(config),
@@ -83,12 +83,12 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-fn call(name: &str, arguments: &str) -> OutgoingParams {
-    OutgoingParams::none().with_text("name", name).with("arguments", raw(arguments))
+fn call(name: &str, arguments: &str) -> RequestParams {
+    RequestParams::none().with_text("name", name).with("arguments", raw(arguments))
 }
 
 fn limit() -> CallLimit {
-    CallLimit::within(LONG)
+    CallLimit::total(LONG)
 }
 
 /// Waits until a file contains a text.

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 const MARK: &str = "__GATEHOUSE_ENVIRONMENT__";
 
 /// The shell's variables; empty if it fails.
-pub(super) async fn ask() -> BTreeMap<String, OsString> {
+pub(super) async fn read_environment() -> BTreeMap<String, OsString> {
     #[cfg(unix)]
     if let Some(shell) = std::env::var_os("SHELL").filter(|shell| std::path::Path::new(shell).is_absolute()) {
         match tokio::time::timeout(LIMIT, unix::run(&shell)).await {
@@ -51,9 +51,9 @@ mod unix {
     use super::MARK;
     use crate::child::streams;
 
-    struct Killed(Box<dyn ChildWrapper>);
+    struct ShellProcess(Box<dyn ChildWrapper>);
 
-    impl Drop for Killed {
+    impl Drop for ShellProcess {
         fn drop(&mut self) {
             if let Err(error) = self.0.start_kill() {
                 tracing::trace!(%error, "the shell has ended already");
@@ -77,7 +77,7 @@ mod unix {
         // A session of its own, because an interactive shell would otherwise take over Gatehouse's
         // terminal.
         command.wrap(ProcessSession);
-        let mut shell = Killed(command.spawn()?);
+        let mut shell = ShellProcess(command.spawn()?);
         // The command holds the shell's end of the stream; while it lives, the stream never ends.
         drop(command);
         let mut stdout = stdout.reader(shell.0.stdout().take())?;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_between_the_marks_counts() {
+    fn parses_only_between_marks() {
         let printed =
             format!("Welcome!\nPATH=/wrong\n{MARK}\nPATH=/a:/b\nX=1=2\nnothing\n{MARK}\nPATH=/late\n");
         let found = parse(printed.as_bytes());
@@ -112,7 +112,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_shell_is_asked() {
+    async fn reads_environment_of_login_shell() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let shell = folder.path().join("shell");

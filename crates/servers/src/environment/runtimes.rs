@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_usual_runtime_has_its_advice() {
+    fn advises_on_known_runtimes() {
         let table = [
             ("node", "Node.js"),
             ("npx.cmd", "Node.js"),

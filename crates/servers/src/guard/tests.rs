@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(30);
 #[test]
 fn guard_part() {
     if let Ok(run) = std::env::var(GUARD) {
-        guard(&run);
+        run_guard(&run);
     }
 }
 
@@ -79,7 +79,7 @@ fn alive(pid: &str) -> bool {
 }
 
 #[test]
-fn a_killed_gatehouse_leaves_nothing_behind() {
+fn killed_gatehouse_leaves_no_children() {
     let folder = tempfile::tempdir().unwrap();
     let mut parent = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "guard::tests::parent_part", "--nocapture"])
@@ -100,7 +100,7 @@ fn a_killed_gatehouse_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn the_guard_ends_with_a_clean_shutdown_and_is_replaced_when_it_dies() {
+async fn guard_ends_on_shutdown_and_is_restarted_when_it_dies() {
     let folder = tempfile::tempdir().unwrap();
     let run = ChildRun::new(Some(guard_program(folder.path())));
     run.ensure_guard().await;

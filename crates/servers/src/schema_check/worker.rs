@@ -8,14 +8,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use jsonschema::PatternOptions;
 use serde_json::Value;
 
-use super::{Head, SchemaFault, TIME};
+use super::{CheckHeader, SchemaError, TIME};
 
 /// Number of compiled validators that are cached.
-const KEPT: usize = 32;
+const MAX_VALIDATORS: usize = 32;
 
 /// Backtracking steps for one match of a `pattern` with look-around or back references; all other
 /// patterns match in linear time.
-const STEPS: usize = 100_000;
+const MAX_BACKTRACK_STEPS: usize = 100_000;
 
 /// Size of one compiled `pattern`, in bytes.
 const PATTERN_SIZE: usize = 1024 * 1024;
@@ -25,10 +25,10 @@ const PATTERN_SIZE: usize = 1024 * 1024;
 const MEMORY: u64 = 512 * 1024 * 1024;
 
 /// Longest error message, in characters.
-const LONGEST: usize = 300;
+const MAX_REASON_CHARS: usize = 300;
 
 /// One validation as it was received.
-pub(super) struct Task<'a> {
+pub(super) struct CheckTask<'a> {
     pub(super) schema: &'a str,
     pub(super) value: Option<&'a str>,
     pub(super) formats: bool,
@@ -36,23 +36,23 @@ pub(super) struct Task<'a> {
 
 /// Cached validators by schema and `formats`.
 #[derive(Default)]
-pub(super) struct Validators(HashMap<(Box<str>, bool), jsonschema::Validator>);
+pub(super) struct ValidatorCache(HashMap<(Box<str>, bool), jsonschema::Validator>);
 
-impl Validators {
-    pub(super) fn check(&mut self, task: &Task<'_>) -> Result<(), SchemaFault> {
+impl ValidatorCache {
+    pub(super) fn check(&mut self, task: &CheckTask<'_>) -> Result<(), SchemaError> {
         let key = (task.schema.into(), task.formats);
         if !self.0.contains_key(&key) {
             let validator =
-                compile(task.schema, task.formats).map_err(|why| SchemaFault::Unusable(cut(&why)))?;
-            if self.0.len() >= KEPT {
+                compile(task.schema, task.formats).map_err(|why| SchemaError::Unusable(cut(&why)))?;
+            if self.0.len() >= MAX_VALIDATORS {
                 self.0.clear();
             }
             self.0.insert(key.clone(), validator);
         }
         let Some((validator, value)) = self.0.get(&key).zip(task.value) else { return Ok(()) };
         let value: Value = serde_json::from_str(value)
-            .map_err(|why| SchemaFault::Unchecked(cut(&format!("the value cannot be read: {why}"))))?;
-        validator.validate(&value).map_err(|why| SchemaFault::Misfit {
+            .map_err(|why| SchemaError::Unchecked(cut(&format!("the value cannot be read: {why}"))))?;
+        validator.validate(&value).map_err(|why| SchemaError::Misfit {
             why: cut(&why.to_string()),
             at: cut(why.instance_path().as_str()),
         })
@@ -62,7 +62,7 @@ impl Validators {
 fn compile(schema: &str, formats: bool) -> Result<jsonschema::Validator, String> {
     let schema: Value = serde_json::from_str(schema).map_err(|why| why.to_string())?;
     let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(STEPS)
+        .backtrack_limit(MAX_BACKTRACK_STEPS)
         .size_limit(PATTERN_SIZE)
         .dfa_size_limit(PATTERN_SIZE);
     let options = jsonschema::options().with_pattern_options(patterns);
@@ -71,7 +71,7 @@ fn compile(schema: &str, formats: bool) -> Result<jsonschema::Validator, String>
 }
 
 fn cut(text: &str) -> String {
-    text.chars().take(LONGEST).collect()
+    text.chars().take(MAX_REASON_CHARS).collect()
 }
 
 /// Serves until standard input ends.
@@ -81,10 +81,10 @@ pub(crate) fn serve() {
     let watchdog = Watchdog::start();
     let mut input = BufReader::new(io::stdin().lock());
     let mut output = io::stdout().lock();
-    let mut validators = Validators::default();
+    let mut validators = ValidatorCache::default();
     while let Ok(Some((head, text))) = read(&mut input) {
         let Some((schema, value)) = text.split_at_checked(head.schema) else { return };
-        let task = Task { schema, value: head.value.map(|_| value), formats: head.formats };
+        let task = CheckTask { schema, value: head.value.map(|_| value), formats: head.formats };
         watchdog.begin();
         let outcome = validators.check(&task);
         watchdog.end();
@@ -97,12 +97,12 @@ pub(crate) fn serve() {
 }
 
 /// Reads the next validation, with schema and value as one text; `None` at the end.
-fn read(input: &mut impl BufRead) -> io::Result<Option<(Head, String)>> {
+fn read(input: &mut impl BufRead) -> io::Result<Option<(CheckHeader, String)>> {
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
         return Ok(None);
     }
-    let head: Head = serde_json::from_str(&line)?;
+    let head: CheckHeader = serde_json::from_str(&line)?;
     let mut bytes = vec![0; head.schema.saturating_add(head.value.unwrap_or(0))];
     input.read_exact(&mut bytes)?;
     Ok(Some((head, String::from_utf8(bytes).map_err(io::Error::other)?)))
@@ -110,9 +110,9 @@ fn read(input: &mut impl BufRead) -> io::Result<Option<(Head, String)>> {
 
 /// Exits the process when a validation takes too long, because the validation itself cannot be
 /// interrupted.
-struct Watchdog(SyncSender<Signal>);
+struct Watchdog(SyncSender<WatchdogSignal>);
 
-enum Signal {
+enum WatchdogSignal {
     Begin,
     End,
 }
@@ -125,14 +125,14 @@ impl Watchdog {
     }
 
     fn begin(&self) {
-        self.signal(Signal::Begin);
+        self.signal(WatchdogSignal::Begin);
     }
 
     fn end(&self) {
-        self.signal(Signal::End);
+        self.signal(WatchdogSignal::End);
     }
 
-    fn signal(&self, signal: Signal) {
+    fn signal(&self, signal: WatchdogSignal) {
         if self.0.send(signal).is_err() {
             // No validation may run without the watchdog.
             std::process::exit(1);
@@ -140,7 +140,7 @@ impl Watchdog {
     }
 }
 
-fn watch(heard: &Receiver<Signal>) {
+fn watch(heard: &Receiver<WatchdogSignal>) {
     while heard.recv().is_ok() {
         if matches!(heard.recv_timeout(TIME), Err(RecvTimeoutError::Timeout)) {
             std::process::exit(1);

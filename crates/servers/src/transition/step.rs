@@ -6,8 +6,11 @@ use std::time::Duration;
 use gatehouse_model::status::{FailureKind, ServerInfo};
 use gatehouse_model::{StatusCause, Timestamp};
 
-use super::{Edit, Effect, Epoch, Failure, Input, Moment, Phase, Pulse, State};
-use crate::retry::{RETRIES, wait_after, worth_retrying};
+use super::{
+    ConfigEdit, ConnectFailure, Epoch, HealthReport, Phase, ServerEffect, ServerInput, ServerState,
+    TransitionContext,
+};
+use crate::retry::{MAX_RETRIES, backoff_after, is_retryable};
 
 /// A connection that ends by itself sooner than this counts as flapping, which slows down its
 /// reconnects.
@@ -17,41 +20,43 @@ const SHORT_LIFE: Duration = Duration::from_secs(10);
 const SESSION_LASTS: Duration = Duration::from_secs(60);
 
 /// A transition in progress.
-pub(super) struct Step {
-    pub(super) state: State,
-    pub(super) moment: Moment,
-    pub(super) effects: Vec<Effect>,
+pub(super) struct TransitionStep {
+    pub(super) state: ServerState,
+    pub(super) context: TransitionContext,
+    pub(super) effects: Vec<ServerEffect>,
 }
 
-impl Step {
-    pub(super) fn take(&mut self, input: Input) {
+impl TransitionStep {
+    pub(super) fn take(&mut self, input: ServerInput) {
         match input {
-            Input::Switched { on, start } => self.switched(on, start),
-            Input::Start { cause } => self.start(cause),
-            Input::Stop => self.stop(),
-            Input::Reconnect => self.reconnect(),
-            Input::Edited(Edit::Cosmetic) => {}
-            Input::Edited(Edit::Another) => self.another(),
-            Input::Edited(Edit::SwitchedOff) => self.switched_off(),
-            Input::Edited(Edit::SwitchedOn { start }) => self.switched_on(start),
-            Input::Wanted => self.wanted(),
-            Input::RetryDue => self.retry_due(),
-            Input::Ready { epoch, protocol, server } => self.ready(epoch, protocol, server),
-            Input::AttemptFailed { epoch, failure } => self.attempt_failed(epoch, failure),
-            Input::Closed { epoch, kind, reason } => self.closed(epoch, kind, reason),
-            Input::SessionLost { epoch } => self.session_lost(epoch),
-            Input::Pulse { epoch, pulse } => self.pulse(epoch, pulse),
-            Input::Challenged { epoch, issuer } => self.challenged(epoch, issuer),
-            Input::Unregistered { reason } => self.unregistered(reason),
-            Input::Shutdown => self.shutdown(),
+            ServerInput::Switched { on, start } => self.switched(on, start),
+            ServerInput::Start { cause } => self.start(cause),
+            ServerInput::Stop => self.stop(),
+            ServerInput::Reconnect => self.reconnect(),
+            ServerInput::Edited(ConfigEdit::Cosmetic) => {}
+            ServerInput::Edited(ConfigEdit::ConnectionChanged) => self.connection_changed(),
+            ServerInput::Edited(ConfigEdit::SwitchedOff) => self.switched_off(),
+            ServerInput::Edited(ConfigEdit::SwitchedOn { start }) => self.switched_on(start),
+            ServerInput::Wanted => self.wanted(),
+            ServerInput::RetryDue => self.retry_due(),
+            ServerInput::Ready { epoch, protocol, server } => self.ready(epoch, protocol, server),
+            ServerInput::AttemptFailed { epoch, failure } => self.attempt_failed(epoch, failure),
+            ServerInput::Closed { epoch, kind, reason } => self.closed(epoch, kind, reason),
+            ServerInput::SessionLost { epoch } => self.session_lost(epoch),
+            ServerInput::HealthReport { epoch, health } => self.health(epoch, health),
+            ServerInput::Challenged { epoch, issuer } => self.challenged(epoch, issuer),
+            ServerInput::Unregistered { reason } => self.unregistered(reason),
+            ServerInput::Shutdown => self.shutdown(),
         }
     }
 
     fn switched(&mut self, on: bool, start: bool) {
         self.state.on = on;
         match self.state.phase {
-            Phase::Stopped if on && start && !self.state.held => self.open_row(StatusCause::User),
-            Phase::Stopped if !on => self.effects.push(Effect::Settle),
+            Phase::Stopped if on && start && !self.state.is_held => {
+                self.open_first_attempt(StatusCause::User)
+            }
+            Phase::Stopped if !on => self.effects.push(ServerEffect::Settle),
             Phase::Disabled | Phase::Stopped => {}
             Phase::Connecting { .. }
             | Phase::Connected { .. }
@@ -59,8 +64,8 @@ impl Step {
             | Phase::NeedsClientRegistration { .. }
             | Phase::Failed { .. } => {
                 if !on {
-                    self.leave();
-                    self.rest(Phase::Stopped, StatusCause::User);
+                    self.leave_phase();
+                    self.enter_phase(Phase::Stopped, StatusCause::User);
                 }
             }
         }
@@ -69,13 +74,13 @@ impl Step {
     fn start(&mut self, cause: StatusCause) {
         match self.state.phase {
             Phase::Disabled => {
-                self.effects.push(Effect::Enable);
-                self.open_row(cause);
+                self.effects.push(ServerEffect::Enable);
+                self.open_first_attempt(cause);
             }
             Phase::Stopped
             | Phase::NeedsAuth { .. }
             | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => self.open_row(cause),
+            | Phase::Failed { .. } => self.open_first_attempt(cause),
             Phase::Connecting { .. } | Phase::Connected { .. } => {}
         }
     }
@@ -83,15 +88,15 @@ impl Step {
     fn stop(&mut self) {
         match self.state.phase {
             Phase::Disabled => {}
-            Phase::Stopped => self.state.held = true,
+            Phase::Stopped => self.state.is_held = true,
             Phase::Connecting { .. }
             | Phase::Connected { .. }
             | Phase::NeedsAuth { .. }
             | Phase::NeedsClientRegistration { .. }
             | Phase::Failed { .. } => {
-                self.state.held = true;
-                self.leave();
-                self.rest(Phase::Stopped, StatusCause::User);
+                self.state.is_held = true;
+                self.leave_phase();
+                self.enter_phase(Phase::Stopped, StatusCause::User);
             }
         }
     }
@@ -104,23 +109,23 @@ impl Step {
             | Phase::Connected { .. }
             | Phase::NeedsAuth { .. }
             | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => self.open_row(StatusCause::User),
+            | Phase::Failed { .. } => self.open_first_attempt(StatusCause::User),
         }
     }
 
-    fn another(&mut self) {
+    fn connection_changed(&mut self) {
         match self.state.phase {
             Phase::Disabled | Phase::Stopped => {}
             Phase::Connecting { .. }
             | Phase::Connected { .. }
             | Phase::NeedsAuth { .. }
             | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => self.open_row(StatusCause::Edited),
+            | Phase::Failed { .. } => self.open_first_attempt(StatusCause::Edited),
         }
     }
 
     fn switched_off(&mut self) {
-        self.state.held = false;
+        self.state.is_held = false;
         match self.state.phase {
             Phase::Disabled => {}
             Phase::Stopped
@@ -129,16 +134,16 @@ impl Step {
             | Phase::NeedsAuth { .. }
             | Phase::NeedsClientRegistration { .. }
             | Phase::Failed { .. } => {
-                self.leave();
-                self.rest(Phase::Disabled, StatusCause::Edited);
+                self.leave_phase();
+                self.enter_phase(Phase::Disabled, StatusCause::Edited);
             }
         }
     }
 
     fn switched_on(&mut self, start: bool) {
         match self.state.phase {
-            Phase::Disabled if start => self.open_row(StatusCause::Edited),
-            Phase::Disabled => self.rest(Phase::Stopped, StatusCause::Edited),
+            Phase::Disabled if start => self.open_first_attempt(StatusCause::Edited),
+            Phase::Disabled => self.enter_phase(Phase::Stopped, StatusCause::Edited),
             Phase::Stopped
             | Phase::Connecting { .. }
             | Phase::Connected { .. }
@@ -152,14 +157,14 @@ impl Step {
     /// that the user stopped is not tried.
     fn wanted(&mut self) {
         match self.state.phase {
-            Phase::Stopped if self.state.held => self.effects.push(Effect::Settle),
+            Phase::Stopped if self.state.is_held => self.effects.push(ServerEffect::Settle),
             Phase::Stopped => self.open(1, StatusCause::Call),
             Phase::Failed { attempts, .. } => self.open(attempts.saturating_add(1), StatusCause::Call),
             Phase::Connecting { .. } => {}
             Phase::Disabled
             | Phase::Connected { .. }
             | Phase::NeedsAuth { .. }
-            | Phase::NeedsClientRegistration { .. } => self.effects.push(Effect::Settle),
+            | Phase::NeedsClientRegistration { .. } => self.effects.push(ServerEffect::Settle),
         }
     }
 
@@ -181,8 +186,8 @@ impl Step {
     fn ready(&mut self, epoch: Epoch, protocol: String, server: ServerInfo) {
         match self.state.phase {
             Phase::Connecting { .. } if epoch == self.state.epoch => {
-                self.state.phase = Phase::Connected { since: self.moment.now, protocol, server, missed: 0 };
-                self.effects.extend([Effect::Announce(StatusCause::Handshake), Effect::Settle]);
+                self.state.phase = Phase::Connected { since: self.context.now, protocol, server, missed: 0 };
+                self.effects.extend([ServerEffect::Announce(StatusCause::Handshake), ServerEffect::Settle]);
             }
             Phase::Connecting { .. }
             | Phase::Disabled
@@ -194,24 +199,24 @@ impl Step {
         }
     }
 
-    fn attempt_failed(&mut self, epoch: Epoch, failure: Failure) {
+    fn attempt_failed(&mut self, epoch: Epoch, failure: ConnectFailure) {
         match self.state.phase {
             Phase::Connecting { attempt } if epoch == self.state.epoch => {
-                self.effects.push(Effect::Retire(epoch));
+                self.effects.push(ServerEffect::Retire(epoch));
                 match failure {
-                    Failure::NeedsAuth { issuer } => {
-                        self.rest(Phase::NeedsAuth { issuer }, StatusCause::Challenge);
+                    ConnectFailure::NeedsAuth { issuer } => {
+                        self.enter_phase(Phase::NeedsAuth { issuer }, StatusCause::Challenge);
                     }
-                    Failure::Error { kind: FailureKind::Authorization, message: _ } => {
-                        self.rest(Phase::NeedsAuth { issuer: None }, StatusCause::Challenge);
+                    ConnectFailure::Error { kind: FailureKind::Authorization, message: _ } => {
+                        self.enter_phase(Phase::NeedsAuth { issuer: None }, StatusCause::Challenge);
                     }
-                    Failure::NeedsClientRegistration { reason } => {
-                        self.rest(Phase::NeedsClientRegistration { reason }, StatusCause::Challenge);
+                    ConnectFailure::NeedsClientRegistration { reason } => {
+                        self.enter_phase(Phase::NeedsClientRegistration { reason }, StatusCause::Challenge);
                     }
-                    Failure::Error { kind, message } => {
-                        let again = worth_retrying(kind) && attempt <= RETRIES;
+                    ConnectFailure::Error { kind, message } => {
+                        let should_retry = is_retryable(kind) && attempt <= MAX_RETRIES;
                         self.fail(
-                            Fall { kind, message, attempts: attempt, again },
+                            FailedConnection { kind, message, attempts: attempt, should_retry },
                             StatusCause::AttemptFailed,
                         );
                     }
@@ -230,8 +235,13 @@ impl Step {
     fn closed(&mut self, epoch: Epoch, kind: FailureKind, reason: String) {
         match self.state.phase {
             Phase::Connected { since, .. } if epoch == self.state.epoch => {
-                let fall = Fall { kind, message: reason.clone(), attempts: 1, again: worth_retrying(kind) };
-                self.lost(since, fall, StatusCause::UnexpectedClose { reason });
+                let failed = FailedConnection {
+                    kind,
+                    message: reason.clone(),
+                    attempts: 1,
+                    should_retry: is_retryable(kind),
+                };
+                self.connection_lost(since, failed, StatusCause::UnexpectedClose { reason });
             }
             Phase::Connected { .. }
             | Phase::Disabled
@@ -248,16 +258,19 @@ impl Step {
     fn session_lost(&mut self, epoch: Epoch) {
         match self.state.phase {
             Phase::Connected { .. } if epoch == self.state.epoch => {
-                let now = self.moment.now;
+                let now = self.context.now;
                 let before = self.state.session_lost.replace(now);
                 if before.is_some_and(|before| before.plus(SESSION_LASTS) > now) {
-                    self.leave();
+                    self.leave_phase();
                     let message =
                         "The server lost its session again right after it was opened anew. Restart the \
                                    server, then reconnect."
                             .to_owned();
                     let kind = FailureKind::Protocol;
-                    self.fail(Fall { kind, message, attempts: 1, again: false }, StatusCause::SessionLost);
+                    self.fail(
+                        FailedConnection { kind, message, attempts: 1, should_retry: false },
+                        StatusCause::SessionLost,
+                    );
                 } else {
                     self.open(1, StatusCause::SessionLost);
                 }
@@ -272,13 +285,13 @@ impl Step {
         }
     }
 
-    fn pulse(&mut self, epoch: Epoch, pulse: Pulse) {
+    fn health(&mut self, epoch: Epoch, health: HealthReport) {
         let current = epoch == self.state.epoch;
         match &mut self.state.phase {
-            Phase::Connected { since, missed, .. } if current => match pulse {
-                Pulse::Answered => *missed = 0,
-                Pulse::Busy => {}
-                Pulse::Missed { allowed } => {
+            Phase::Connected { since, missed, .. } if current => match health {
+                HealthReport::Answered => *missed = 0,
+                HealthReport::Busy => {}
+                HealthReport::Missed { allowed } => {
                     *missed = missed.saturating_add(1);
                     if *missed >= allowed.max(1) {
                         let (since, missed) = (*since, *missed);
@@ -287,8 +300,8 @@ impl Step {
                             many => format!("The server did not answer {many} health checks in a row."),
                         };
                         let kind = FailureKind::TemporaryNetwork;
-                        let fall = Fall { kind, message, attempts: 1, again: true };
-                        self.lost(since, fall, StatusCause::Unresponsive);
+                        let failed = FailedConnection { kind, message, attempts: 1, should_retry: true };
+                        self.connection_lost(since, failed, StatusCause::Unresponsive);
                     }
                 }
             },
@@ -305,8 +318,8 @@ impl Step {
     fn challenged(&mut self, epoch: Epoch, issuer: Option<String>) {
         match self.state.phase {
             Phase::Connected { .. } if epoch == self.state.epoch => {
-                self.leave();
-                self.rest(Phase::NeedsAuth { issuer }, StatusCause::Challenge);
+                self.leave_phase();
+                self.enter_phase(Phase::NeedsAuth { issuer }, StatusCause::Challenge);
             }
             Phase::Connected { .. }
             | Phase::Disabled
@@ -321,7 +334,7 @@ impl Step {
     fn unregistered(&mut self, reason: String) {
         match self.state.phase {
             Phase::NeedsAuth { .. } | Phase::NeedsClientRegistration { .. } => {
-                self.rest(Phase::NeedsClientRegistration { reason }, StatusCause::User);
+                self.enter_phase(Phase::NeedsClientRegistration { reason }, StatusCause::User);
             }
             Phase::Connected { .. }
             | Phase::Disabled
@@ -333,21 +346,21 @@ impl Step {
 
     fn shutdown(&mut self) {
         match self.state.phase {
-            Phase::Disabled | Phase::Stopped => self.effects.push(Effect::Settle),
+            Phase::Disabled | Phase::Stopped => self.effects.push(ServerEffect::Settle),
             Phase::Connecting { .. }
             | Phase::Connected { .. }
             | Phase::NeedsAuth { .. }
             | Phase::NeedsClientRegistration { .. }
             | Phase::Failed { .. } => {
-                self.leave();
-                self.rest(Phase::Stopped, StatusCause::Shutdown);
+                self.leave_phase();
+                self.enter_phase(Phase::Stopped, StatusCause::Shutdown);
             }
         }
     }
 
     /// Begins a series of attempts with the first.
-    fn open_row(&mut self, cause: StatusCause) {
-        self.state.held = false;
+    fn open_first_attempt(&mut self, cause: StatusCause) {
+        self.state.is_held = false;
         self.state.flaps = 0;
         self.state.session_lost = None;
         self.open(1, cause);
@@ -357,32 +370,32 @@ impl Step {
         if !self.state.on {
             // While MCP is off, no attempt begins; the server is at most stopped.
             match self.state.phase {
-                Phase::Stopped => self.effects.push(Effect::Settle),
+                Phase::Stopped => self.effects.push(ServerEffect::Settle),
                 Phase::Disabled
                 | Phase::Connecting { .. }
                 | Phase::Connected { .. }
                 | Phase::NeedsAuth { .. }
                 | Phase::NeedsClientRegistration { .. }
                 | Phase::Failed { .. } => {
-                    self.leave();
-                    self.rest(Phase::Stopped, cause);
+                    self.leave_phase();
+                    self.enter_phase(Phase::Stopped, cause);
                 }
             }
             return;
         }
-        self.leave();
+        self.leave_phase();
         self.state.epoch = Epoch(self.state.epoch.0.saturating_add(1));
         self.state.phase = Phase::Connecting { attempt };
-        self.effects.extend([Effect::Announce(cause), Effect::Open(self.state.epoch)]);
+        self.effects.extend([ServerEffect::Announce(cause), ServerEffect::Open(self.state.epoch)]);
     }
 
     /// Gives up the attempt, connection or planned retry of the current phase.
-    fn leave(&mut self) {
+    fn leave_phase(&mut self) {
         match self.state.phase {
             Phase::Connecting { .. } | Phase::Connected { .. } => {
-                self.effects.push(Effect::Retire(self.state.epoch));
+                self.effects.push(ServerEffect::Retire(self.state.epoch));
             }
-            Phase::Failed { next_retry: Some(_), .. } => self.effects.push(Effect::ForgetRetry),
+            Phase::Failed { next_retry: Some(_), .. } => self.effects.push(ServerEffect::ForgetRetry),
             Phase::Failed { next_retry: None, .. }
             | Phase::Disabled
             | Phase::Stopped
@@ -392,39 +405,41 @@ impl Step {
     }
 
     /// Enters a phase in which nothing is in progress.
-    fn rest(&mut self, phase: Phase, cause: StatusCause) {
+    fn enter_phase(&mut self, phase: Phase, cause: StatusCause) {
         self.state.phase = phase;
-        self.effects.extend([Effect::Announce(cause), Effect::Settle]);
+        self.effects.extend([ServerEffect::Announce(cause), ServerEffect::Settle]);
     }
 
     /// A connection broke: the first failure of a new series.
-    fn lost(&mut self, since: Timestamp, fall: Fall, cause: StatusCause) {
-        let short = since.plus(SHORT_LIFE) > self.moment.now;
+    fn connection_lost(&mut self, since: Timestamp, failed: FailedConnection, cause: StatusCause) {
+        let short = since.plus(SHORT_LIFE) > self.context.now;
         self.state.flaps = if short { self.state.flaps.saturating_add(1) } else { 0 };
-        self.leave();
-        self.fail(fall, cause);
+        self.leave_phase();
+        self.fail(failed, cause);
     }
 
-    fn fail(&mut self, fall: Fall, cause: StatusCause) {
-        let wait = fall.again.then(|| wait_after(fall.attempts.max(self.state.flaps), self.moment.jitter));
+    fn fail(&mut self, failed: FailedConnection, cause: StatusCause) {
+        let wait = failed
+            .should_retry
+            .then(|| backoff_after(failed.attempts.max(self.state.flaps), self.context.jitter));
         self.state.phase = Phase::Failed {
-            error: fall.kind,
-            message: fall.message,
-            attempts: fall.attempts,
-            next_retry: wait.map(|wait| self.moment.now.plus(wait)),
+            error: failed.kind,
+            message: failed.message,
+            attempts: failed.attempts,
+            next_retry: wait.map(|wait| self.context.now.plus(wait)),
         };
-        self.effects.push(Effect::Announce(cause));
+        self.effects.push(ServerEffect::Announce(cause));
         if let Some(wait) = wait {
-            self.effects.push(Effect::RetryAfter(wait));
+            self.effects.push(ServerEffect::RetryAfter(wait));
         }
-        self.effects.push(Effect::Settle);
+        self.effects.push(ServerEffect::Settle);
     }
 }
 
 /// Parameters of a change to [`Phase::Failed`].
-struct Fall {
+struct FailedConnection {
     kind: FailureKind,
     message: String,
     attempts: u32,
-    again: bool,
+    should_retry: bool,
 }

@@ -1,7 +1,7 @@
 //! Table tests of the lifecycle: phase, input, next phase, effects.
 
 use super::*;
-use Effect::{Announce, Enable, ForgetRetry, Open, Retire, RetryAfter, Settle};
+use ServerEffect::{Announce, Enable, ForgetRetry, Open, Retire, RetryAfter, Settle};
 
 const NOW: Timestamp = Timestamp(1_000_000);
 const E1: Epoch = Epoch(1);
@@ -9,8 +9,8 @@ const E2: Epoch = Epoch(2);
 const STALE: Epoch = Epoch(0);
 
 /// A state in which the newest attempt is the first one.
-fn at(phase: Phase) -> State {
-    State { epoch: E1, flaps: 0, on: true, held: false, session_lost: None, phase }
+fn at(phase: Phase) -> ServerState {
+    ServerState { epoch: E1, flaps: 0, on: true, is_held: false, session_lost: None, phase }
 }
 
 fn connecting(attempt: u32) -> Phase {
@@ -50,8 +50,8 @@ fn given_up() -> Phase {
     failed(FailureKind::Configuration, 1, None)
 }
 
-fn error(kind: FailureKind) -> Failure {
-    Failure::Error { kind, message: "why".to_owned() }
+fn error(kind: FailureKind) -> ConnectFailure {
+    ConnectFailure::Error { kind, message: "why".to_owned() }
 }
 
 fn all_phases() -> [Phase; 8] {
@@ -67,40 +67,47 @@ fn all_phases() -> [Phase; 8] {
     ]
 }
 
-fn run(phase: &Phase, input: Input) -> (State, Vec<Effect>) {
-    transition(at(phase.clone()), input, Moment { now: NOW, jitter: Jitter::NONE })
+fn run(phase: &Phase, input: ServerInput) -> (ServerState, Vec<ServerEffect>) {
+    transition(at(phase.clone()), input, TransitionContext { now: NOW, jitter: Jitter::NONE })
 }
 
 #[track_caller]
-fn check(phase: &Phase, input: &Input, expected: &State, effects: &[Effect]) {
+fn check(phase: &Phase, input: &ServerInput, expected: &ServerState, effects: &[ServerEffect]) {
     let (state, did) = run(phase, input.clone());
     assert_eq!(&state, expected, "{phase:?} + {input:?}");
     assert_eq!(did, effects, "{phase:?} + {input:?}");
 }
 
 /// The state after the user stopped the server.
-fn held() -> State {
-    State { held: true, ..at(Phase::Stopped) }
+fn held() -> ServerState {
+    ServerState { is_held: true, ..at(Phase::Stopped) }
 }
 
 /// Asserts that the input has no effect.
 #[track_caller]
-fn ignored(phase: &Phase, input: &Input) {
+fn ignored(phase: &Phase, input: &ServerInput) {
     check(phase, input, &at(phase.clone()), &[]);
 }
 
-fn opened(attempt: u32) -> State {
-    State { epoch: E2, flaps: 0, on: true, held: false, session_lost: None, phase: connecting(attempt) }
+fn opened(attempt: u32) -> ServerState {
+    ServerState {
+        epoch: E2,
+        flaps: 0,
+        on: true,
+        is_held: false,
+        session_lost: None,
+        phase: connecting(attempt),
+    }
 }
 
-fn secs(secs: u64) -> Effect {
+fn secs(secs: u64) -> ServerEffect {
     RetryAfter(Duration::from_secs(secs))
 }
 
 #[test]
-fn start() {
+fn starts_from_every_phase() {
     let user = StatusCause::User;
-    let input = Input::Start { cause: user.clone() };
+    let input = ServerInput::Start { cause: user.clone() };
     let begin = || vec![Announce(StatusCause::User), Open(E2)];
     check(&Phase::Disabled, &input, &opened(1), &[vec![Enable], begin()].concat());
     for phase in [Phase::Stopped, needs_auth(), needs_registration(), given_up()] {
@@ -109,58 +116,58 @@ fn start() {
     check(&retrying(), &input, &opened(1), &[vec![ForgetRetry], begin()].concat());
     ignored(&connecting(3), &input);
     ignored(&connected(), &input);
-    let launch = Input::Start { cause: StatusCause::Launch };
+    let launch = ServerInput::Start { cause: StatusCause::Launch };
     check(&Phase::Stopped, &launch, &opened(1), &[Announce(StatusCause::Launch), Open(E2)]);
 }
 
 #[test]
-fn stop() {
+fn stops_from_every_phase() {
     let rest = || vec![Announce(StatusCause::User), Settle];
     for phase in [connecting(1), connected()] {
-        check(&phase, &Input::Stop, &held(), &[vec![Retire(E1)], rest()].concat());
+        check(&phase, &ServerInput::Stop, &held(), &[vec![Retire(E1)], rest()].concat());
     }
     for phase in [needs_auth(), needs_registration(), given_up()] {
-        check(&phase, &Input::Stop, &held(), &rest());
+        check(&phase, &ServerInput::Stop, &held(), &rest());
     }
-    check(&retrying(), &Input::Stop, &held(), &[vec![ForgetRetry], rest()].concat());
-    check(&Phase::Stopped, &Input::Stop, &held(), &[]);
-    ignored(&Phase::Disabled, &Input::Stop);
+    check(&retrying(), &ServerInput::Stop, &held(), &[vec![ForgetRetry], rest()].concat());
+    check(&Phase::Stopped, &ServerInput::Stop, &held(), &[]);
+    ignored(&Phase::Disabled, &ServerInput::Stop);
 }
 
 /// A server that the user stopped stays stopped until it is started explicitly.
 #[test]
-fn stopped_by_somebody() {
-    let moment = || Moment { now: NOW, jitter: Jitter::NONE };
-    let after = |input| transition(held(), input, moment());
-    assert_eq!(after(Input::Wanted), (held(), vec![Settle]));
-    assert_eq!(after(Input::Switched { on: true, start: true }), (held(), vec![]));
-    assert_eq!(after(Input::Edited(Edit::Another)), (held(), vec![]));
+fn stays_stopped_until_started() {
+    let context = || TransitionContext { now: NOW, jitter: Jitter::NONE };
+    let after = |input| transition(held(), input, context());
+    assert_eq!(after(ServerInput::Wanted), (held(), vec![Settle]));
+    assert_eq!(after(ServerInput::Switched { on: true, start: true }), (held(), vec![]));
+    assert_eq!(after(ServerInput::Edited(ConfigEdit::ConnectionChanged)), (held(), vec![]));
     let begin = || vec![Announce(StatusCause::User), Open(E2)];
-    assert_eq!(after(Input::Start { cause: StatusCause::User }), (opened(1), begin()));
-    assert_eq!(after(Input::Reconnect), (opened(1), begin()));
-    let (off, _) = after(Input::Edited(Edit::SwitchedOff));
+    assert_eq!(after(ServerInput::Start { cause: StatusCause::User }), (opened(1), begin()));
+    assert_eq!(after(ServerInput::Reconnect), (opened(1), begin()));
+    let (off, _) = after(ServerInput::Edited(ConfigEdit::SwitchedOff));
     assert_eq!(off, at(Phase::Disabled));
 }
 
 #[test]
-fn reconnect() {
+fn reconnects_from_every_phase() {
     let begin = || vec![Announce(StatusCause::User), Open(E2)];
     for phase in [connecting(2), connected()] {
-        check(&phase, &Input::Reconnect, &opened(1), &[vec![Retire(E1)], begin()].concat());
+        check(&phase, &ServerInput::Reconnect, &opened(1), &[vec![Retire(E1)], begin()].concat());
     }
     for phase in [Phase::Stopped, needs_auth(), needs_registration(), given_up()] {
-        check(&phase, &Input::Reconnect, &opened(1), &begin());
+        check(&phase, &ServerInput::Reconnect, &opened(1), &begin());
     }
-    check(&retrying(), &Input::Reconnect, &opened(1), &[vec![ForgetRetry], begin()].concat());
-    ignored(&Phase::Disabled, &Input::Reconnect);
+    check(&retrying(), &ServerInput::Reconnect, &opened(1), &[vec![ForgetRetry], begin()].concat());
+    ignored(&Phase::Disabled, &ServerInput::Reconnect);
 }
 
 #[test]
-fn edits() {
+fn applies_edits() {
     for phase in all_phases() {
-        ignored(&phase, &Input::Edited(Edit::Cosmetic));
+        ignored(&phase, &ServerInput::Edited(ConfigEdit::Cosmetic));
     }
-    let another = Input::Edited(Edit::Another);
+    let another = ServerInput::Edited(ConfigEdit::ConnectionChanged);
     let begin = || vec![Announce(StatusCause::Edited), Open(E2)];
     for phase in [connecting(2), connected()] {
         check(&phase, &another, &opened(1), &[vec![Retire(E1)], begin()].concat());
@@ -172,7 +179,7 @@ fn edits() {
     ignored(&Phase::Stopped, &another);
     ignored(&Phase::Disabled, &another);
 
-    let off = Input::Edited(Edit::SwitchedOff);
+    let off = ServerInput::Edited(ConfigEdit::SwitchedOff);
     let rest = || vec![Announce(StatusCause::Edited), Settle];
     for phase in [connecting(2), connected()] {
         check(&phase, &off, &at(Phase::Disabled), &[vec![Retire(E1)], rest()].concat());
@@ -183,26 +190,36 @@ fn edits() {
     check(&retrying(), &off, &at(Phase::Disabled), &[vec![ForgetRetry], rest()].concat());
     ignored(&Phase::Disabled, &off);
 
-    check(&Phase::Disabled, &Input::Edited(Edit::SwitchedOn { start: true }), &opened(1), &begin());
-    check(&Phase::Disabled, &Input::Edited(Edit::SwitchedOn { start: false }), &at(Phase::Stopped), &rest());
+    check(
+        &Phase::Disabled,
+        &ServerInput::Edited(ConfigEdit::SwitchedOn { start: true }),
+        &opened(1),
+        &begin(),
+    );
+    check(
+        &Phase::Disabled,
+        &ServerInput::Edited(ConfigEdit::SwitchedOn { start: false }),
+        &at(Phase::Stopped),
+        &rest(),
+    );
     for phase in all_phases().into_iter().filter(|phase| *phase != Phase::Disabled) {
-        ignored(&phase, &Input::Edited(Edit::SwitchedOn { start: true }));
+        ignored(&phase, &ServerInput::Edited(ConfigEdit::SwitchedOn { start: true }));
     }
 }
 
 #[test]
-fn a_call_starts_one_attempt_and_no_row() {
+fn call_starts_single_attempt() {
     let call = || Announce(StatusCause::Call);
-    check(&Phase::Stopped, &Input::Wanted, &opened(1), &[call(), Open(E2)]);
-    check(&retrying(), &Input::Wanted, &opened(3), &[ForgetRetry, call(), Open(E2)]);
-    check(&given_up(), &Input::Wanted, &opened(2), &[call(), Open(E2)]);
-    ignored(&connecting(1), &Input::Wanted);
+    check(&Phase::Stopped, &ServerInput::Wanted, &opened(1), &[call(), Open(E2)]);
+    check(&retrying(), &ServerInput::Wanted, &opened(3), &[ForgetRetry, call(), Open(E2)]);
+    check(&given_up(), &ServerInput::Wanted, &opened(2), &[call(), Open(E2)]);
+    ignored(&connecting(1), &ServerInput::Wanted);
     for phase in [Phase::Disabled, connected(), needs_auth(), needs_registration()] {
-        check(&phase, &Input::Wanted, &at(phase.clone()), &[Settle]);
+        check(&phase, &ServerInput::Wanted, &at(phase.clone()), &[Settle]);
     }
     let exhausted = failed(FailureKind::TemporaryNetwork, 6, None);
-    check(&exhausted, &Input::Wanted, &opened(7), &[call(), Open(E2)]);
-    let again = Input::AttemptFailed { epoch: E1, failure: error(FailureKind::TemporaryNetwork) };
+    check(&exhausted, &ServerInput::Wanted, &opened(7), &[call(), Open(E2)]);
+    let again = ServerInput::AttemptFailed { epoch: E1, failure: error(FailureKind::TemporaryNetwork) };
     check(
         &connecting(7),
         &again,
@@ -212,17 +229,25 @@ fn a_call_starts_one_attempt_and_no_row() {
 }
 
 #[test]
-fn retry_due() {
-    check(&retrying(), &Input::RetryDue, &opened(3), &[ForgetRetry, Announce(StatusCause::Retry), Open(E2)]);
+fn retries_only_when_scheduled() {
+    check(
+        &retrying(),
+        &ServerInput::RetryDue,
+        &opened(3),
+        &[ForgetRetry, Announce(StatusCause::Retry), Open(E2)],
+    );
     for phase in all_phases().into_iter().filter(|phase| *phase != retrying()) {
-        ignored(&phase, &Input::RetryDue);
+        ignored(&phase, &ServerInput::RetryDue);
     }
 }
 
 #[test]
-fn ready() {
-    let ready =
-        |epoch| Input::Ready { epoch, protocol: "2025-11-25".to_owned(), server: ServerInfo::default() };
+fn becomes_connected_only_from_current_attempt() {
+    let ready = |epoch| ServerInput::Ready {
+        epoch,
+        protocol: "2025-11-25".to_owned(),
+        server: ServerInfo::default(),
+    };
     check(
         &connecting(4),
         &ready(E1),
@@ -236,9 +261,9 @@ fn ready() {
 }
 
 #[test]
-fn failed_attempts() {
+fn classifies_failed_attempts() {
     use FailureKind::{Authorization, Configuration, PermanentNetwork, Protocol, TemporaryNetwork, Unknown};
-    let fails = |kind| Input::AttemptFailed { epoch: E1, failure: error(kind) };
+    let fails = |kind| ServerInput::AttemptFailed { epoch: E1, failure: error(kind) };
     let gives_up = [Retire(E1), Announce(StatusCause::AttemptFailed), Settle];
     for kind in [PermanentNetwork, Configuration, Protocol] {
         check(&connecting(1), &fails(kind), &at(failed(kind, 1, None)), &gives_up);
@@ -257,21 +282,21 @@ fn failed_attempts() {
     let challenged = [Retire(E1), Announce(StatusCause::Challenge), Settle];
     check(&connecting(1), &fails(Authorization), &at(Phase::NeedsAuth { issuer: None }), &challenged);
     let table = [
-        (Failure::NeedsAuth { issuer: Some("https://issuer".to_owned()) }, needs_auth()),
-        (Failure::NeedsClientRegistration { reason: "none".to_owned() }, needs_registration()),
+        (ConnectFailure::NeedsAuth { issuer: Some("https://issuer".to_owned()) }, needs_auth()),
+        (ConnectFailure::NeedsClientRegistration { reason: "none".to_owned() }, needs_registration()),
     ];
     for (failure, phase) in table {
-        check(&connecting(2), &Input::AttemptFailed { epoch: E1, failure }, &at(phase), &challenged);
+        check(&connecting(2), &ServerInput::AttemptFailed { epoch: E1, failure }, &at(phase), &challenged);
     }
-    ignored(&connecting(1), &Input::AttemptFailed { epoch: STALE, failure: error(Protocol) });
+    ignored(&connecting(1), &ServerInput::AttemptFailed { epoch: STALE, failure: error(Protocol) });
     for phase in all_phases().into_iter().filter(|phase| *phase != connecting(1)) {
         ignored(&phase, &fails(TemporaryNetwork));
     }
 }
 
 #[test]
-fn unexpected_ends() {
-    let closed = |epoch, kind| Input::Closed { epoch, kind, reason: "why".to_owned() };
+fn reconnects_after_unexpected_close() {
+    let closed = |epoch, kind| ServerInput::Closed { epoch, kind, reason: "why".to_owned() };
     let cause = || Announce(StatusCause::UnexpectedClose { reason: "why".to_owned() });
     check(
         &connected(),
@@ -292,30 +317,32 @@ fn unexpected_ends() {
 }
 
 #[test]
-fn a_server_that_keeps_falling_right_after_it_came_up_is_tried_ever_more_slowly() {
+fn flapping_server_backs_off() {
     let mut state = at(connected_since(NOW, 0));
     for wait in [1, 2, 4, 8, 16, 30, 30] {
         state.phase = connected_since(NOW, 0);
-        let end = Input::Closed { epoch: E1, kind: FailureKind::TemporaryNetwork, reason: "why".to_owned() };
-        let (next, effects) = transition(state, end, Moment { now: NOW, jitter: Jitter::NONE });
+        let end =
+            ServerInput::Closed { epoch: E1, kind: FailureKind::TemporaryNetwork, reason: "why".to_owned() };
+        let (next, effects) = transition(state, end, TransitionContext { now: NOW, jitter: Jitter::NONE });
         assert!(effects.contains(&secs(wait)), "{effects:?}");
         state = next;
     }
     state.phase = connected();
-    let end = Input::Closed { epoch: E1, kind: FailureKind::TemporaryNetwork, reason: "why".to_owned() };
-    let (state, effects) = transition(state, end, Moment { now: NOW, jitter: Jitter::NONE });
+    let end =
+        ServerInput::Closed { epoch: E1, kind: FailureKind::TemporaryNetwork, reason: "why".to_owned() };
+    let (state, effects) = transition(state, end, TransitionContext { now: NOW, jitter: Jitter::NONE });
     assert!(effects.contains(&secs(1)), "a longer life makes good: {effects:?}");
     assert_eq!(state.flaps, 0);
 }
 
 #[test]
-fn health() {
-    let pulse = |epoch, pulse| Input::Pulse { epoch, pulse };
-    let missed = Pulse::Missed { allowed: 3 };
-    check(&connected_since(Timestamp(0), 2), &pulse(E1, Pulse::Answered), &at(connected()), &[]);
-    ignored(&connected_since(Timestamp(0), 2), &pulse(E1, Pulse::Busy));
-    check(&connected(), &pulse(E1, missed), &at(connected_since(Timestamp(0), 1)), &[]);
-    let (state, effects) = run(&connected_since(Timestamp(0), 2), pulse(E1, missed));
+fn gives_up_after_missed_health_checks() {
+    let health = |epoch, health| ServerInput::HealthReport { epoch, health };
+    let missed = HealthReport::Missed { allowed: 3 };
+    check(&connected_since(Timestamp(0), 2), &health(E1, HealthReport::Answered), &at(connected()), &[]);
+    ignored(&connected_since(Timestamp(0), 2), &health(E1, HealthReport::Busy));
+    check(&connected(), &health(E1, missed), &at(connected_since(Timestamp(0), 1)), &[]);
+    let (state, effects) = run(&connected_since(Timestamp(0), 2), health(E1, missed));
     assert_eq!(effects, [Retire(E1), Announce(StatusCause::Unresponsive), secs(1), Settle]);
     assert_eq!(
         state.status(),
@@ -326,15 +353,15 @@ fn health() {
             next_retry: Some(NOW.plus(Duration::from_secs(1))),
         }
     );
-    ignored(&connected_since(Timestamp(0), 2), &pulse(STALE, missed));
+    ignored(&connected_since(Timestamp(0), 2), &health(STALE, missed));
     for phase in all_phases().into_iter().filter(|phase| *phase != connected()) {
-        ignored(&phase, &pulse(E1, missed));
+        ignored(&phase, &health(E1, missed));
     }
 }
 
 #[test]
-fn challenges() {
-    let challenge = |epoch| Input::Challenged { epoch, issuer: Some("https://issuer".to_owned()) };
+fn challenge_leads_to_sign_in() {
+    let challenge = |epoch| ServerInput::Challenged { epoch, issuer: Some("https://issuer".to_owned()) };
     check(
         &connected(),
         &challenge(E1),
@@ -348,39 +375,39 @@ fn challenges() {
 }
 
 #[test]
-fn shutdown() {
+fn shuts_down_from_every_phase() {
     let rest = || vec![Announce(StatusCause::Shutdown), Settle];
     for phase in [connecting(1), connected()] {
-        check(&phase, &Input::Shutdown, &at(Phase::Stopped), &[vec![Retire(E1)], rest()].concat());
+        check(&phase, &ServerInput::Shutdown, &at(Phase::Stopped), &[vec![Retire(E1)], rest()].concat());
     }
     for phase in [needs_auth(), needs_registration(), given_up()] {
-        check(&phase, &Input::Shutdown, &at(Phase::Stopped), &rest());
+        check(&phase, &ServerInput::Shutdown, &at(Phase::Stopped), &rest());
     }
-    check(&retrying(), &Input::Shutdown, &at(Phase::Stopped), &[vec![ForgetRetry], rest()].concat());
+    check(&retrying(), &ServerInput::Shutdown, &at(Phase::Stopped), &[vec![ForgetRetry], rest()].concat());
     for phase in [Phase::Disabled, Phase::Stopped] {
-        check(&phase, &Input::Shutdown, &at(phase.clone()), &[Settle]);
+        check(&phase, &ServerInput::Shutdown, &at(phase.clone()), &[Settle]);
     }
 }
 
 /// For any sequence of inputs: no epoch is opened twice, what is left is retired first, and no call
 /// waits for an attempt that is never settled.
 #[test]
-fn long_lives_keep_the_rules() {
+fn random_inputs_keep_invariants() {
     let inputs = |epoch: Epoch| {
         [
-            Input::Start { cause: StatusCause::User },
-            Input::Stop,
-            Input::Reconnect,
-            Input::Edited(Edit::Another),
-            Input::Edited(Edit::SwitchedOff),
-            Input::Edited(Edit::SwitchedOn { start: true }),
-            Input::Wanted,
-            Input::RetryDue,
-            Input::Ready { epoch, protocol: String::new(), server: ServerInfo::default() },
-            Input::AttemptFailed { epoch, failure: error(FailureKind::Unknown) },
-            Input::Closed { epoch, kind: FailureKind::TemporaryNetwork, reason: String::new() },
-            Input::Pulse { epoch, pulse: Pulse::Missed { allowed: 1 } },
-            Input::Challenged { epoch, issuer: None },
+            ServerInput::Start { cause: StatusCause::User },
+            ServerInput::Stop,
+            ServerInput::Reconnect,
+            ServerInput::Edited(ConfigEdit::ConnectionChanged),
+            ServerInput::Edited(ConfigEdit::SwitchedOff),
+            ServerInput::Edited(ConfigEdit::SwitchedOn { start: true }),
+            ServerInput::Wanted,
+            ServerInput::RetryDue,
+            ServerInput::Ready { epoch, protocol: String::new(), server: ServerInfo::default() },
+            ServerInput::AttemptFailed { epoch, failure: error(FailureKind::Unknown) },
+            ServerInput::Closed { epoch, kind: FailureKind::TemporaryNetwork, reason: String::new() },
+            ServerInput::HealthReport { epoch, health: HealthReport::Missed { allowed: 1 } },
+            ServerInput::Challenged { epoch, issuer: None },
         ]
     };
     let mut dice: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -390,13 +417,14 @@ fn long_lives_keep_the_rules() {
         dice ^= dice << 17;
         usize::try_from(dice % u64::try_from(sides).unwrap()).unwrap()
     };
-    let mut state = State::new(true);
+    let mut state = ServerState::new(true);
     let mut open: Option<Epoch> = None;
     let mut last = Epoch(0);
     for _ in 0..200_000 {
         let epoch = Epoch(state.epoch.0.saturating_sub(u64::try_from(roll(3)).unwrap() / 2));
         let input = inputs(epoch)[roll(13)].clone();
-        let (next, effects) = transition(state, input.clone(), Moment { now: NOW, jitter: Jitter::NONE });
+        let (next, effects) =
+            transition(state, input.clone(), TransitionContext { now: NOW, jitter: Jitter::NONE });
         for effect in &effects {
             match effect {
                 Open(epoch) => {
@@ -411,7 +439,7 @@ fn long_lives_keep_the_rules() {
         let busy = matches!(next.phase, Phase::Connecting { .. } | Phase::Connected { .. });
         assert_eq!(open.is_some(), busy, "{input:?}");
         let waits = matches!(next.phase, Phase::Connecting { .. });
-        if input == Input::Wanted {
+        if input == ServerInput::Wanted {
             assert!(waits || effects.contains(&Settle));
         }
         state = next;
@@ -419,9 +447,9 @@ fn long_lives_keep_the_rules() {
 }
 
 #[test]
-fn switched_off_everything_rests_and_stays_at_rest() {
-    let off = Input::Switched { on: false, start: true };
-    let resting = |phase| State { on: false, ..at(phase) };
+fn disabled_mcp_starts_nothing() {
+    let off = ServerInput::Switched { on: false, start: true };
+    let resting = |phase| ServerState { on: false, ..at(phase) };
     let rest = || vec![Announce(StatusCause::User), Settle];
     for phase in [connecting(1), connected()] {
         check(&phase, &off, &resting(Phase::Stopped), &[vec![Retire(E1)], rest()].concat());
@@ -433,36 +461,36 @@ fn switched_off_everything_rests_and_stays_at_rest() {
     check(&Phase::Stopped, &off, &resting(Phase::Stopped), &[Settle]);
     check(&Phase::Disabled, &off, &resting(Phase::Disabled), &[]);
 
-    let moment = || Moment { now: NOW, jitter: Jitter::NONE };
+    let context = || TransitionContext { now: NOW, jitter: Jitter::NONE };
     for input in [
-        Input::Start { cause: StatusCause::Launch },
-        Input::Start { cause: StatusCause::User },
-        Input::Reconnect,
-        Input::Edited(Edit::Another),
-        Input::Edited(Edit::SwitchedOn { start: true }),
-        Input::Wanted,
-        Input::RetryDue,
+        ServerInput::Start { cause: StatusCause::Launch },
+        ServerInput::Start { cause: StatusCause::User },
+        ServerInput::Reconnect,
+        ServerInput::Edited(ConfigEdit::ConnectionChanged),
+        ServerInput::Edited(ConfigEdit::SwitchedOn { start: true }),
+        ServerInput::Wanted,
+        ServerInput::RetryDue,
     ] {
         for phase in [Phase::Stopped, Phase::Disabled] {
-            let (state, did) = transition(resting(phase.clone()), input.clone(), moment());
+            let (state, did) = transition(resting(phase.clone()), input.clone(), context());
             assert!(!did.iter().any(|effect| matches!(effect, Open(_))), "{phase:?} + {input:?}");
             assert!(matches!(state.phase, Phase::Stopped | Phase::Disabled), "{phase:?} + {input:?}");
             assert!(!state.on);
         }
     }
-    let (_, did) = transition(resting(Phase::Stopped), Input::Wanted, moment());
+    let (_, did) = transition(resting(Phase::Stopped), ServerInput::Wanted, context());
     assert_eq!(did, [Settle], "a call is told at once");
 }
 
 #[test]
-fn switched_on_what_starts_by_itself_starts() {
-    let from = |phase| State { on: false, ..at(phase) };
+fn enabling_mcp_starts_autostart_servers() {
+    let from = |phase| ServerState { on: false, ..at(phase) };
     let switch = |phase, start| {
-        let moment = Moment { now: NOW, jitter: Jitter::NONE };
-        transition(from(phase), Input::Switched { on: true, start }, moment)
+        let context = TransitionContext { now: NOW, jitter: Jitter::NONE };
+        transition(from(phase), ServerInput::Switched { on: true, start }, context)
     };
     assert_eq!(switch(Phase::Stopped, true), (opened(1), vec![Announce(StatusCause::User), Open(E2)]));
     assert_eq!(switch(Phase::Stopped, false), (at(Phase::Stopped), vec![]));
     assert_eq!(switch(Phase::Disabled, false), (at(Phase::Disabled), vec![]));
-    ignored(&connected(), &Input::Switched { on: true, start: true });
+    ignored(&connected(), &ServerInput::Switched { on: true, start: true });
 }

@@ -23,7 +23,7 @@ impl Activity {
 }
 
 /// Records the program of a permitted call.
-pub(super) fn note(connection: &Connection, record: &CallRecord) -> Result<(), StoreError> {
+pub(super) fn record_call(connection: &Connection, record: &CallRecord) -> Result<(), StoreError> {
     let Some(program) = &record.program else { return Ok(()) };
     if record.verdict.decision == Decision::Allow {
         connection

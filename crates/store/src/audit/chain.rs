@@ -7,11 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use sha2::{Digest, Sha256};
 
 use crate::error::StoreError;
-use crate::sealed::keyed;
+use crate::sealed::hmac_with_key;
 
 /// The head: first and last entry of the chain.
 #[derive(Clone)]
-pub(super) struct Head {
+pub(super) struct ChainHead {
     pub(super) base_seq: u64,
     pub(super) base_hash: [u8; 32],
     pub(super) seq: u64,
@@ -19,11 +19,11 @@ pub(super) struct Head {
     pub(super) mac: Option<Vec<u8>>,
 }
 
-impl Head {
+impl ChainHead {
     pub(super) const EMPTY: Self = Self { base_seq: 0, base_hash: [0; 32], seq: 0, hash: [0; 32], mac: None };
 
     fn seal(&self, key: &[u8; 32]) -> hmac::Hmac<Sha256> {
-        let mut mac = keyed(key);
+        let mut mac = hmac_with_key(key);
         mac.update(b"gatehouse audit head 1");
         mac.update(&self.base_seq.to_be_bytes());
         mac.update(&self.base_hash);
@@ -36,13 +36,13 @@ impl Head {
         self.mac.as_ref().is_some_and(|mac| self.seal(key).verify_slice(mac).is_ok())
     }
 
-    pub(super) fn sealed(&self, key: &[u8; 32]) -> Vec<u8> {
+    pub(super) fn compute_mac(&self, key: &[u8; 32]) -> Vec<u8> {
         self.seal(key).finalize().into_bytes().to_vec()
     }
 }
 
 /// A stored entry.
-pub(super) struct Stored {
+pub(super) struct StoredEntry {
     pub(super) seq: u64,
     pub(super) at: i64,
     pub(super) event: String,
@@ -50,8 +50,8 @@ pub(super) struct Stored {
     pub(super) mac: Option<Vec<u8>>,
 }
 
-impl Stored {
-    pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+impl StoredEntry {
+    pub(super) fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
         // A value of another type wasn't written by us. It is read as empty, so its hash won't match.
         let bytes = |column| {
             row.get_ref(column).map(|value| value.as_bytes().map(<[u8]>::to_vec).unwrap_or_default())
@@ -66,7 +66,7 @@ impl Stored {
         })
     }
 
-    pub(super) fn entry(self) -> Result<AuditEntry, StoreError> {
+    pub(super) fn into_entry(self) -> Result<AuditEntry, StoreError> {
         Ok(AuditEntry {
             seq: self.seq,
             at: Timestamp(self.at),
@@ -81,16 +81,16 @@ const COLUMNS: &str = "seq, at, event, hash, mac";
 const ENTRY_LABEL: &[u8] = b"gatehouse audit entry 1";
 
 pub(super) fn entry_mac(key: &[u8; 32], hash: &[u8; 32]) -> [u8; 32] {
-    keyed(key).chain_update(ENTRY_LABEL).chain_update(hash).finalize().into_bytes().into()
+    hmac_with_key(key).chain_update(ENTRY_LABEL).chain_update(hash).finalize().into_bytes().into()
 }
 
 /// Whether `mac` is the MAC of an entry with this hash.
 pub(super) fn is_entry_sealed(key: &[u8; 32], hash: &[u8; 32], mac: &[u8]) -> bool {
-    keyed(key).chain_update(ENTRY_LABEL).chain_update(hash).verify_slice(mac).is_ok()
+    hmac_with_key(key).chain_update(ENTRY_LABEL).chain_update(hash).verify_slice(mac).is_ok()
 }
 
 /// Hash of an entry: over the previous hash, its sequence number, its time and its text.
-pub(super) fn chain(before: &[u8; 32], seq: u64, at: i64, event: &str) -> [u8; 32] {
+pub(super) fn chain_hash(before: &[u8; 32], seq: u64, at: i64, event: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"gatehouse audit 1");
     hash.update(before);
@@ -101,17 +101,17 @@ pub(super) fn chain(before: &[u8; 32], seq: u64, at: i64, event: &str) -> [u8; 3
 }
 
 /// Passes stored entries in order to a callback until it returns `false`.
-pub(super) fn each(
+pub(super) fn for_each_entry(
     ledger: &Connection,
     after: u64,
     limit: Option<u32>,
-    mut take: impl FnMut(Stored) -> Result<bool, StoreError>,
+    mut take: impl FnMut(StoredEntry) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
     let mut query = ledger
         .prepare_cached(&format!("SELECT {COLUMNS} FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2"))?;
     let mut rows = query.query(params![integer(after), limit.map_or(-1, i64::from)])?;
     while let Some(row) = rows.next()? {
-        if !take(Stored::read(row)?)? {
+        if !take(StoredEntry::from_row(row)?)? {
             break;
         }
     }
@@ -119,19 +119,24 @@ pub(super) fn each(
 }
 
 /// Stored entries before the given one (or before the end), newest first.
-pub(super) fn newest_first(
+pub(super) fn read_newest_first(
     ledger: &Connection,
     before: Option<u64>,
     limit: u32,
-) -> Result<Vec<Stored>, StoreError> {
+) -> Result<Vec<StoredEntry>, StoreError> {
     let mut query = ledger
         .prepare_cached(&format!("SELECT {COLUMNS} FROM audit WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2"))?;
-    let rows = query.query_map(params![before.map_or(i64::MAX, integer), i64::from(limit)], Stored::read)?;
+    let rows = query
+        .query_map(params![before.map_or(i64::MAX, integer), i64::from(limit)], StoredEntry::from_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Adds MACs to the entries of this process that have none.
-pub(super) fn seal_own(transaction: &Transaction<'_>, key: &[u8; 32], from: u64) -> Result<(), StoreError> {
+pub(super) fn seal_entries_from(
+    transaction: &Transaction<'_>,
+    key: &[u8; 32],
+    from: u64,
+) -> Result<(), StoreError> {
     let waiting: Vec<(u64, Vec<u8>)> = transaction
         .prepare_cached("SELECT seq, hash FROM audit WHERE seq >= ?1 AND mac IS NULL")?
         .query_map([integer(from)], |row| Ok((number(row, 0)?, row.get(1)?)))?
@@ -143,15 +148,15 @@ pub(super) fn seal_own(transaction: &Transaction<'_>, key: &[u8; 32], from: u64)
     Ok(())
 }
 
-pub(super) fn read_head(ledger: &Connection) -> Result<Head, StoreError> {
+pub(super) fn read_head(ledger: &Connection) -> Result<ChainHead, StoreError> {
     let head = ledger
         .query_row("SELECT base_seq, base_hash, seq, hash, mac FROM audit_head WHERE id = 1", [], |row| {
             let hashes: (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(3)?);
             Ok((number(row, 0)?, hashes, number(row, 2)?, row.get(4)?))
         })
         .optional()?;
-    let Some((base_seq, (base_hash, hash), seq, mac)) = head else { return Ok(Head::EMPTY) };
-    Ok(Head { base_seq, base_hash: digest(&base_hash)?, seq, hash: digest(&hash)?, mac })
+    let Some((base_seq, (base_hash, hash), seq, mac)) = head else { return Ok(ChainHead::EMPTY) };
+    Ok(ChainHead { base_seq, base_hash: digest(&base_hash)?, seq, hash: digest(&hash)?, mac })
 }
 
 /// The highest sequence number of all entries, whatever the head says.
@@ -159,7 +164,7 @@ pub(super) fn last_seq(ledger: &Connection) -> Result<u64, StoreError> {
     Ok(ledger.query_row("SELECT COALESCE(MAX(seq), 0) FROM audit", [], |row| number(row, 0))?)
 }
 
-pub(super) fn write_head(transaction: &Transaction<'_>, head: &Head) -> Result<(), StoreError> {
+pub(super) fn write_head(transaction: &Transaction<'_>, head: &ChainHead) -> Result<(), StoreError> {
     transaction
         .prepare_cached(
             "INSERT OR REPLACE INTO audit_head (id, base_seq, base_hash, seq, hash, mac) VALUES (1, ?1, ?2, ?3, ?4, ?5)",

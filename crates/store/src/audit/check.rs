@@ -4,8 +4,10 @@ use gatehouse_model::Timestamp;
 use gatehouse_model::record::AuditVerdict;
 use rusqlite::{OptionalExtension, params};
 
-use super::chain::{self, Stored, digest, each, integer, is_entry_sealed, number, read_head, write_head};
-use super::{Audit, Key, Mark, seal_waiting};
+use super::chain::{
+    self, StoredEntry, digest, for_each_entry, integer, is_entry_sealed, number, read_head, write_head,
+};
+use super::{Audit, AuditCheckpoint, AuditKey, seal_pending};
 use crate::error::StoreError;
 
 impl Audit {
@@ -19,10 +21,10 @@ impl Audit {
         let mut ledger = self.ledger.lock();
         if state.unsealed.is_some() {
             let transaction = ledger.transaction()?;
-            seal_waiting(&transaction, &state, &key)?;
+            seal_pending(&transaction, &state, &key)?;
             let mut head = read_head(&transaction)?;
             if state.last == Some((head.seq, head.hash)) {
-                head.mac = Some(head.sealed(&key));
+                head.mac = Some(head.compute_mac(&key));
                 write_head(&transaction, &head)?;
             }
             transaction.commit()?;
@@ -32,9 +34,9 @@ impl Audit {
         let head = read_head(&ledger)?;
         let mut last = (head.base_seq, head.base_hash);
         let mut broken = None;
-        each(&ledger, 0, None, |stored| {
+        for_each_entry(&ledger, 0, None, |stored| {
             let wanted = last.0 + 1;
-            let hash = chain::chain(&last.1, wanted, stored.at, &stored.event);
+            let hash = chain::chain_hash(&last.1, wanted, stored.at, &stored.event);
             let reason = if wanted > head.seq {
                 Some("the entry comes after the head of the chain")
             } else if stored.seq != wanted {
@@ -44,25 +46,25 @@ impl Audit {
             } else if wanted <= chain_only_to {
                 None
             } else {
-                unsealed(&stored, &hash, &key)
+                seal_defect(&stored, &hash, &key)
             };
             last = (wanted, hash);
             broken = reason.map(|reason| (wanted, reason));
             Ok(broken.is_none())
         })?;
         let seal_is_due = chain_only_to == 0 || head.seq.max(head.base_seq) > chain_only_to;
-        let lost = state.lost(&ledger, &head)?;
+        let first_missing = state.first_missing(&ledger, &head)?;
         drop(ledger);
-        if lost.is_some() && state.mark.lost.is_none() {
-            let mark = Mark { lost, ..state.mark.clone() };
-            self.keep_mark(&mut state, &key, mark);
+        if first_missing.is_some() && state.checkpoint.first_missing.is_none() {
+            let checkpoint = AuditCheckpoint { first_missing, ..state.checkpoint.clone() };
+            self.save_checkpoint(&mut state, &key, checkpoint);
         }
         let broken = broken.or_else(|| {
             if last.0 < head.seq {
                 Some((last.0 + 1, "the entry is missing: the end of the audit was cut off"))
-            } else if let Some(lost) = lost {
+            } else if let Some(first_missing) = first_missing {
                 Some((
-                    lost,
+                    first_missing,
                     "the entry is missing: the end of the audit was cut off and an old head put back",
                 ))
             } else if last.1 != head.hash {
@@ -104,19 +106,19 @@ impl Audit {
         let Some((seq, hash)) = last else { return Ok(0) };
         head.base_seq = seq;
         head.base_hash = digest(&hash)?;
-        head.mac = Some(head.sealed(&key));
+        head.mac = Some(head.compute_mac(&key));
         write_head(&transaction, &head)?;
         let gone = transaction.execute("DELETE FROM audit WHERE seq <= ?1", [integer(seq)])?;
         transaction.commit()?;
         drop(ledger);
-        let mark = Mark { reached: Some((head.seq, head.hash)), ..state.mark.clone() };
-        self.keep_mark(&mut state, &key, mark);
+        let checkpoint = AuditCheckpoint { reached: Some((head.seq, head.hash)), ..state.checkpoint.clone() };
+        self.save_checkpoint(&mut state, &key, checkpoint);
         Ok(gone as u64)
     }
 }
 
 /// What is wrong with the MAC of an entry, if anything.
-fn unsealed(stored: &Stored, hash: &[u8; 32], key: &Key) -> Option<&'static str> {
+fn seal_defect(stored: &StoredEntry, hash: &[u8; 32], key: &AuditKey) -> Option<&'static str> {
     match &stored.mac {
         None => Some(
             "the entry carries no seal; it was written while the store for secrets was locked, or not by Gatehouse",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use gatehouse_model::AuditEvent;
 
 use super::Audit;
-use super::chain::each;
+use super::chain::for_each_entry;
 use crate::error::StoreError;
 
 pub use gatehouse_model::command::ExportFormat as AuditFormat;
@@ -25,8 +25,8 @@ impl Audit {
         if format == AuditFormat::Csv {
             text.push_str("seq,at,time,kind,details,hash\r\n");
         }
-        each(&self.ledger.lock(), 0, None, |stored| {
-            let (mut event, mut entry) = (stored.event.clone(), stored.entry()?);
+        for_each_entry(&self.ledger.lock(), 0, None, |stored| {
+            let (mut event, mut entry) = (stored.event.clone(), stored.into_entry()?);
             if let Some(redact) = redact {
                 redact(&mut entry.event);
                 event = serde_json::to_string(&entry.event)?;
@@ -72,7 +72,7 @@ mod tests {
     use super::field;
 
     #[test]
-    fn quotes_and_line_ends_stay_inside_the_field() {
+    fn csv_field_quotes_quotes_and_line_ends() {
         assert_eq!(field("a \"b\"\r\nc,d"), "\"a \"\"b\"\"\r\nc,d\"");
     }
 }

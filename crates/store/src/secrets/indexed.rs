@@ -14,9 +14,9 @@ use gatehouse_model::Secret;
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
-use super::{SecretKey, SecretKind, SecretStore};
+use super::{SecretKey, SecretStore, SecretStoreKind};
 use crate::error::{SecretError, StoreError};
-use crate::sealed::{RowKey, SealPlace};
+use crate::sealed::{RowKey, SealContext};
 
 /// Secrets that one sweep deletes at most: a start does not wait longer for a slow keychain.
 const AT_ONCE: usize = 1_000;
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 1_000;
 const TABLE: &str = "kept_secrets";
 
 pub(crate) struct Indexed {
-    seals: SealPlace,
+    seals: SealContext,
     /// Owner and kind of store. Each has servers of its own.
     place: String,
     /// One change of the list together with its secret at a time, so that none is kept whose name a deletion of
@@ -33,8 +33,8 @@ pub(crate) struct Indexed {
 }
 
 impl Indexed {
-    pub(crate) fn new(seals: SealPlace) -> Self {
-        let place = format!("{}/{}", seals.owner.word(), seals.secrets.kind().word());
+    pub(crate) fn new(seals: SealContext) -> Self {
+        let place = format!("{}/{}", seals.owner.as_str(), seals.secrets.kind().as_str());
         Self { seals, place, turn: Mutex::new(()) }
     }
 
@@ -75,7 +75,7 @@ impl Indexed {
                 // What has another shape was not written by us; no MAC fits it.
                 let mac = row.get_ref(1)?.as_bytes().unwrap_or_default();
                 match row.get_ref(0)?.as_str() {
-                    Ok(name) if row_key.fits(&[self.place.as_str(), name], mac) => {
+                    Ok(name) if row_key.is_mac_valid(&[self.place.as_str(), name], mac) => {
                         names.push(SecretKey::of_account(name.to_owned()));
                     }
                     _ => foreign += 1,
@@ -152,7 +152,7 @@ impl SecretStore for Indexed {
         Ok(())
     }
 
-    fn kind(&self) -> SecretKind {
+    fn kind(&self) -> SecretStoreKind {
         self.seals.secrets.kind()
     }
 
@@ -167,17 +167,17 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::database::LEDGER_STEPS;
+    use crate::database::LEDGER_MIGRATIONS;
     use crate::store::Owner;
 
     #[test]
     fn a_sweep_has_an_end_and_the_next_one_goes_on() {
         let ledger = Connection::open_in_memory().unwrap();
-        for step in LEDGER_STEPS {
+        for step in LEDGER_MIGRATIONS {
             ledger.execute_batch(step).unwrap();
         }
         let ledger = Arc::new(Mutex::new(ledger));
-        let seals = SealPlace::new(Path::new("folder"), Owner::Window, ledger, crate::secrets::memory());
+        let seals = SealContext::new(Path::new("folder"), Owner::Window, ledger, crate::secrets::memory());
         let indexed = Indexed::new(seals);
         for number in 0..AT_ONCE + 5 {
             let key = SecretKey::new(crate::secrets::SERVER, "a", &format!("env/{number}"));

@@ -7,7 +7,7 @@ use gatehouse_model::Secret;
 use keyring_core::api::CredentialStoreApi;
 use keyring_core::{Entry, Error};
 
-use super::{SecretKey, SecretKind, SecretStore};
+use super::{SecretKey, SecretStore, SecretStoreKind};
 use crate::error::SecretError;
 
 const SERVICE: &str = "gatehouse";
@@ -52,8 +52,8 @@ impl SecretStore for Keychain {
         }
     }
 
-    fn kind(&self) -> SecretKind {
-        SecretKind::Keychain
+    fn kind(&self) -> SecretStoreKind {
+        SecretStoreKind::Keychain
     }
 }
 

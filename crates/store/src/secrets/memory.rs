@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gatehouse_model::Secret;
 use parking_lot::Mutex;
 
-use super::{SecretKey, SecretKind, SecretStore};
+use super::{SecretKey, SecretStore, SecretStoreKind};
 use crate::error::SecretError;
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl SecretStore for Memory {
         Ok(())
     }
 
-    fn kind(&self) -> SecretKind {
-        SecretKind::Memory
+    fn kind(&self) -> SecretStoreKind {
+        SecretStoreKind::Memory
     }
 }

@@ -17,10 +17,10 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{SecretKey, SecretKind, SecretStore};
+use super::{SecretKey, SecretStore, SecretStoreKind};
+use crate::data_folder;
 use crate::error::SecretError;
-use crate::folder;
-use crate::store::random;
+use crate::store::random_bytes;
 
 const FILE: &str = "vault.bin";
 const MAGIC: &[u8; 15] = b"gatehouse vault";
@@ -32,13 +32,13 @@ const NONCE: usize = 24;
 const HEADER: usize = 15 + 1 + 12 + SALT + CHECK;
 
 /// 64 MiB, three passes, one lane.
-const COST: Cost = Cost { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
+const KDF_COST: KdfCost = KdfCost { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
 
 /// Minimum number of characters of a new passphrase. Its strength isn't checked otherwise.
 const LEAST: usize = 8;
 
 #[derive(Clone, Copy)]
-struct Cost {
+struct KdfCost {
     memory_kib: u32,
     passes: u32,
     lanes: u32,
@@ -46,26 +46,26 @@ struct Cost {
 
 pub(super) struct Vault {
     path: PathBuf,
-    inner: Mutex<Inner>,
+    state: Mutex<UnlockedVault>,
 }
 
 /// The seal and the content, which must change together.
-struct Inner {
-    seal: Seal,
-    content: Content,
+struct UnlockedVault {
+    encryption: VaultEncryption,
+    content: VaultContent,
 }
 
 /// The key derived from a passphrase, and the file header with the parameters of the derivation.
-struct Seal {
+struct VaultEncryption {
     cipher: XChaCha20Poly1305,
     header: [u8; HEADER],
 }
 
 /// All secrets by account name, zeroized on drop.
 #[derive(Default)]
-struct Content(BTreeMap<String, String>);
+struct VaultContent(BTreeMap<String, String>);
 
-impl Drop for Content {
+impl Drop for VaultContent {
     fn drop(&mut self) {
         for secret in self.0.values_mut() {
             secret.zeroize();
@@ -74,7 +74,7 @@ impl Drop for Content {
 }
 
 /// Rejects a new passphrase that is too short.
-pub(super) fn check_new(passphrase: &Secret) -> Result<(), SecretError> {
+pub(super) fn validate_new_passphrase(passphrase: &Secret) -> Result<(), SecretError> {
     if passphrase.reveal().chars().count() >= LEAST {
         return Ok(());
     }
@@ -87,7 +87,7 @@ pub(super) fn file(dir: &Path) -> PathBuf {
 }
 
 /// Whether a folder has a vault, as far as this can be determined without its passphrase.
-pub(super) fn is_there(dir: &Path) -> Result<bool, SecretError> {
+pub(super) fn vault_exists(dir: &Path) -> Result<bool, SecretError> {
     match std::fs::read(file(dir)) {
         Ok(bytes) => read_header(&bytes).map(|_| true),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
@@ -105,7 +105,7 @@ impl Vault {
 
     /// Opens the vault of a folder; `None` if there is none.
     pub(super) fn unlock(dir: &Path, passphrase: &Secret) -> Result<Option<Self>, SecretError> {
-        let path = folder::prepare(dir).map_err(refused)?.join(FILE);
+        let path = data_folder::prepare(dir).map_err(refused)?.join(FILE);
         match std::fs::read(&path) {
             Ok(bytes) => Self::read(path, &bytes, passphrase).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -114,10 +114,10 @@ impl Vault {
     }
 
     pub(super) fn create(dir: &Path, passphrase: &Secret) -> Result<Self, SecretError> {
-        let path = folder::prepare(dir).map_err(refused)?.join(FILE);
-        let (seal, content) = (Seal::new(passphrase)?, Content::default());
-        seal.write(&path, &content)?;
-        Ok(Self { path, inner: Mutex::new(Inner { seal, content }) })
+        let path = data_folder::prepare(dir).map_err(refused)?.join(FILE);
+        let (encryption, content) = (VaultEncryption::new(passphrase)?, VaultContent::default());
+        encryption.write(&path, &content)?;
+        Ok(Self { path, state: Mutex::new(UnlockedVault { encryption, content }) })
     }
 
     fn read(path: PathBuf, bytes: &[u8], passphrase: &Secret) -> Result<Self, SecretError> {
@@ -136,28 +136,29 @@ impl Vault {
         let plain = Zeroizing::new(plain);
         let content =
             serde_json::from_slice(&plain).map_err(|_| damaged("its content is not what was written"))?;
-        folder::tighten(&path).map_err(refused)?;
-        let inner = Inner { seal: Seal { cipher, header }, content: Content(content) };
-        Ok(Self { path, inner: Mutex::new(inner) })
+        data_folder::restrict_to_owner(&path).map_err(refused)?;
+        let state =
+            UnlockedVault { encryption: VaultEncryption { cipher, header }, content: VaultContent(content) };
+        Ok(Self { path, state: Mutex::new(state) })
     }
 }
 
 /// A header that was validated.
-struct Header([u8; HEADER]);
+struct VaultHeader([u8; HEADER]);
 
-impl Header {
+impl VaultHeader {
     /// The part after magic bytes and version.
     fn parts(&self) -> &[u8] {
         &self.0[MAGIC.len() + 1..]
     }
 
-    fn cost(&self) -> Cost {
+    fn cost(&self) -> KdfCost {
         let number = |index: usize| {
             let mut four = [0; 4];
             four.copy_from_slice(&self.parts()[index * 4..index * 4 + 4]);
             u32::from_be_bytes(four)
         };
-        Cost { memory_kib: number(0), passes: number(1), lanes: number(2) }
+        KdfCost { memory_kib: number(0), passes: number(1), lanes: number(2) }
     }
 
     fn salt(&self) -> &[u8] {
@@ -170,9 +171,9 @@ impl Header {
 }
 
 /// Validates the header of a file, and returns it with the rest.
-fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), SecretError> {
+fn read_header(bytes: &[u8]) -> Result<(VaultHeader, &[u8]), SecretError> {
     let (start, rest) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
-    let header = Header(start.try_into().map_err(|_| damaged("it is too short"))?);
+    let header = VaultHeader(start.try_into().map_err(|_| damaged("it is too short"))?);
     if !header.0.starts_with(MAGIC) {
         return Err(damaged("it does not begin like a vault"));
     }
@@ -189,15 +190,15 @@ fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), SecretError> {
     Ok((header, rest))
 }
 
-impl Seal {
+impl VaultEncryption {
     /// A new seal for this passphrase, with a new salt.
     fn new(passphrase: &Secret) -> Result<Self, SecretError> {
-        let salt: [u8; SALT] = random().map_err(refused)?;
-        let (key, check) = derive(passphrase, &salt, COST)?;
+        let salt: [u8; SALT] = random_bytes().map_err(refused)?;
+        let (key, check) = derive(passphrase, &salt, KDF_COST)?;
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(MAGIC);
         header.push(VERSION);
-        for number in [COST.memory_kib, COST.passes, COST.lanes] {
+        for number in [KDF_COST.memory_kib, KDF_COST.passes, KDF_COST.lanes] {
             header.extend_from_slice(&number.to_be_bytes());
         }
         header.extend_from_slice(&salt);
@@ -206,9 +207,9 @@ impl Seal {
         Ok(Self { cipher: XChaCha20Poly1305::new(&Key::from(*key)), header })
     }
 
-    fn write(&self, path: &Path, content: &Content) -> Result<(), SecretError> {
+    fn write(&self, path: &Path, content: &VaultContent) -> Result<(), SecretError> {
         let plain = Zeroizing::new(serde_json::to_vec(&content.0).map_err(refused)?);
-        let nonce: [u8; NONCE] = random().map_err(refused)?;
+        let nonce: [u8; NONCE] = random_bytes().map_err(refused)?;
         let sealed = self
             .cipher
             .encrypt(&XNonce::from(nonce), Payload { msg: &plain, aad: &self.header })
@@ -217,19 +218,19 @@ impl Seal {
         file.extend_from_slice(&self.header);
         file.extend_from_slice(&nonce);
         file.extend_from_slice(&sealed);
-        folder::replace(path, &file).map_err(refused)
+        data_folder::replace(path, &file).map_err(refused)
     }
 }
 
 impl SecretStore for Vault {
     fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError> {
-        Ok(self.inner.lock().content.0.get(key.account()).map(Secret::new))
+        Ok(self.state.lock().content.0.get(key.account()).map(Secret::new))
     }
 
     fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError> {
-        let Inner { seal, content } = &mut *self.inner.lock();
+        let UnlockedVault { encryption, content } = &mut *self.state.lock();
         let before = content.0.insert(key.account().to_owned(), secret.reveal().to_owned());
-        seal.write(&self.path, content).inspect_err(|_| {
+        encryption.write(&self.path, content).inspect_err(|_| {
             match before {
                 Some(before) => content.0.insert(key.account().to_owned(), before),
                 None => content.0.remove(key.account()),
@@ -238,29 +239,29 @@ impl SecretStore for Vault {
     }
 
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError> {
-        let Inner { seal, content } = &mut *self.inner.lock();
+        let UnlockedVault { encryption, content } = &mut *self.state.lock();
         let Some(before) = content.0.remove(key.account()) else { return Ok(()) };
-        seal.write(&self.path, content).inspect_err(|_| {
+        encryption.write(&self.path, content).inspect_err(|_| {
             content.0.insert(key.account().to_owned(), before);
         })
     }
 
-    fn kind(&self) -> SecretKind {
-        SecretKind::Vault
+    fn kind(&self) -> SecretStoreKind {
+        SecretStoreKind::Vault
     }
 
     fn change_passphrase(&self, old: &Secret, new: &Secret) -> Result<(), SecretError> {
-        check_new(new)?;
+        validate_new_passphrase(new)?;
         // Locked for the whole change, so that nothing is written with the old key after the file has the new
         // one.
-        let mut inner = self.inner.lock();
-        let header = Header(inner.seal.header);
+        let mut state = self.state.lock();
+        let header = VaultHeader(state.encryption.header);
         if derive(old, header.salt(), header.cost())?.1 != header.check() {
             return Err(SecretError::WrongPassphrase);
         }
-        let seal = Seal::new(new)?;
-        seal.write(&self.path, &inner.content)?;
-        inner.seal = seal;
+        let encryption = VaultEncryption::new(new)?;
+        encryption.write(&self.path, &state.content)?;
+        state.encryption = encryption;
         Ok(())
     }
 }
@@ -270,7 +271,7 @@ impl SecretStore for Vault {
 fn derive(
     passphrase: &Secret,
     salt: &[u8],
-    cost: Cost,
+    cost: KdfCost,
 ) -> Result<(Zeroizing<[u8; 32]>, [u8; CHECK]), SecretError> {
     let params = Params::new(cost.memory_kib, cost.passes, cost.lanes, Some(64))
         .map_err(|_| damaged("its cost parameters are out of bounds"))?;

@@ -12,7 +12,7 @@ use super::entry;
 
 /// The differences that need the user's confirmation: everything except description, icon, group, and
 /// Gatehouse's own member.
-pub(super) fn between(before: Option<&ServerConfig>, after: Option<&ServerConfig>) -> Vec<FieldChange> {
+pub(super) fn diff_fields(before: Option<&ServerConfig>, after: Option<&ServerConfig>) -> Vec<FieldChange> {
     let (old, new) = (fields(before), fields(after));
     let mut pointers: Vec<&String> = old.keys().chain(new.keys()).collect();
     pointers.sort_unstable();
@@ -21,7 +21,7 @@ pub(super) fn between(before: Option<&ServerConfig>, after: Option<&ServerConfig
         .into_iter()
         .filter(|pointer| old.get(*pointer) != new.get(*pointer))
         .map(|pointer| {
-            let text = |value: &Value| shown(pointer, value).to_string();
+            let text = |value: &Value| mask_secrets(pointer, value).to_string();
             let (before, mut after) = (old.get(pointer).map(text), new.get(pointer).map(text));
             if before.is_some() && before == after {
                 after = after.map(|text| format!("{text} (another value)"));
@@ -64,9 +64,9 @@ fn fields(server: Option<&ServerConfig>) -> BTreeMap<String, Value> {
 }
 
 /// A value with its secrets masked.
-fn shown(pointer: &str, value: &Value) -> Value {
+fn mask_secrets(pointer: &str, value: &Value) -> Value {
     match (pointer, value) {
-        ("/url", Value::String(url)) => Value::from(without_password(url)),
+        ("/url", Value::String(url)) => Value::from(redact_url_password(url)),
         ("/args", Value::Array(args)) => {
             let mut masked = Vec::with_capacity(args.len());
             let mut next_is_secret = false;
@@ -77,15 +77,16 @@ fn shown(pointer: &str, value: &Value) -> Value {
                     Some((name, _)) if is_flag && is_secret_name(name) => {
                         Value::from(format!("{name}={REDACTED}"))
                     }
-                    _ => Value::from(without_password(arg)),
+                    _ => Value::from(redact_url_password(arg)),
                 });
                 next_is_secret = is_flag && !arg.contains('=') && is_secret_name(arg);
             }
             Value::from(masked)
         }
         (_, Value::String(text)) => {
-            let is_env =
-                pointer.strip_prefix("/env/").is_some_and(|name| is_secret_name(name) && !could_run(text));
+            let is_env = pointer
+                .strip_prefix("/env/")
+                .is_some_and(|name| is_secret_name(name) && !may_be_executed(text));
             let is_header = pointer.strip_prefix("/headers/").is_some_and(is_secret_name);
             if (is_env || is_header) && !is_reference(text) { Value::from(REDACTED) } else { value.clone() }
         }
@@ -108,7 +109,7 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// Whether the value of a variable looks like a path or a command line. The server may execute it, so it is
 /// never masked.
-fn could_run(text: &str) -> bool {
+fn may_be_executed(text: &str) -> bool {
     text.starts_with(['/', '~', '.', '$', '-']) || text.contains(char::is_whitespace)
 }
 
@@ -117,7 +118,7 @@ fn is_reference(text: &str) -> bool {
 }
 
 /// A URL without its userinfo password.
-fn without_password(url: &str) -> String {
+fn redact_url_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let Some(at) = rest[..authority_end].rfind('@') else { return url.to_owned() };
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_masked_and_what_could_run_is_not() {
+    fn masks_secrets_but_not_executable_values() {
         for (pointer, value, wanted) in [
             ("/env/API_KEY", json!("sk-123"), json!(REDACTED)),
             ("/env/API_KEY", json!("${secret:API_KEY}"), json!("${secret:API_KEY}")),
@@ -158,7 +159,7 @@ mod tests {
                 json!(["-y", format!("--api-key={REDACTED}"), "--token", REDACTED, "x=3", "--token", "--v"]),
             ),
         ] {
-            assert_eq!(shown(pointer, &value), wanted, "{pointer} {value}");
+            assert_eq!(mask_secrets(pointer, &value), wanted, "{pointer} {value}");
         }
     }
 }

@@ -3,21 +3,21 @@
 
 use std::collections::HashSet;
 
-use gatehouse_model::{ErrorCode, Problem, ServerConfig};
+use gatehouse_model::{ErrorCode, ServerConfig, UserError};
 
-use super::merge::{Merged, Slot};
-use super::name::folded;
+use super::merge::{MergedEntry, MergedServers};
+use super::name::fold_case;
 use super::{FILE, HandEdit, entry};
 use crate::error::StoreError;
 
 /// The entries of the file for a new list of servers. `settled` is the hand edit that the user decided on:
 /// its entry is written as in the list, or removed.
 pub(super) fn compose(
-    merged: &Merged,
+    merged: &MergedServers,
     servers: &[ServerConfig],
     settled: Option<&HandEdit>,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    let waits = |slot: &Slot| match (slot.edit, settled) {
+    let is_pending = |slot: &MergedEntry| match (slot.edit, settled) {
         (Some(edit), Some(settled)) => merged.edits[edit] != *settled,
         (Some(_), None) => true,
         (None, _) => false,
@@ -40,11 +40,12 @@ pub(super) fn compose(
             Some(index) => {
                 let slot = &merged.slots[index];
                 kept.insert(index);
-                let stays = untouched && (slot.entry.is_none() || waits(slot) || says(slot, server));
-                entries.push(if stays { as_it_is(slot) } else { written(server)? });
+                let stays =
+                    untouched && (slot.entry.is_none() || is_pending(slot) || matches_server(slot, server));
+                entries.push(if stays { unchanged_entry(slot) } else { render_entry(server)? });
             }
-            None if untouched && removal_waits(merged, server, settled) => {}
-            None => entries.push(written(server)?),
+            None if untouched && is_removal_pending(merged, server, settled) => {}
+            None => entries.push(render_entry(server)?),
         }
     }
     for (index, slot) in merged.slots.iter().enumerate() {
@@ -52,9 +53,9 @@ pub(super) fn compose(
         if is_ours {
             continue;
         }
-        let entry = match (slot.edit.is_some() && !waits(slot), accepted) {
-            (false, _) => as_it_is(slot),
-            (true, Some(accepted)) => written(accepted)?,
+        let entry = match (slot.edit.is_some() && !is_pending(slot), accepted) {
+            (false, _) => unchanged_entry(slot),
+            (true, Some(accepted)) => render_entry(accepted)?,
             (true, None) => continue,
         };
         // Keep its position after the entry that it follows now.
@@ -65,12 +66,12 @@ pub(super) fn compose(
         let at = before.map_or(if index == 0 { 0 } else { entries.len() }, |before| before + 1);
         entries.insert(at, entry);
     }
-    refuse_new_duplicates(merged, &entries)?;
+    reject_new_duplicates(merged, &entries)?;
     Ok(entries)
 }
 
 /// Whether this server was removed from the file by hand and that edit isn't confirmed yet.
-fn removal_waits(merged: &Merged, server: &ServerConfig, settled: Option<&HandEdit>) -> bool {
+fn is_removal_pending(merged: &MergedServers, server: &ServerConfig, settled: Option<&HandEdit>) -> bool {
     merged.edits.iter().any(|edit| {
         edit.after.is_none()
             && edit.before.as_ref().is_some_and(|before| before.id == server.id)
@@ -79,37 +80,42 @@ fn removal_waits(merged: &Merged, server: &ServerConfig, settled: Option<&HandEd
 }
 
 /// Whether an entry represents a server completely, including Gatehouse's own member.
-fn says(slot: &Slot, server: &ServerConfig) -> bool {
-    let mark = slot.entry.as_ref().and_then(|entry| entry.mark.as_ref());
+fn matches_server(slot: &MergedEntry, server: &ServerConfig) -> bool {
+    let gatehouse_member = slot.entry.as_ref().and_then(|entry| entry.gatehouse_member.as_ref());
     slot.name == server.name
         && slot.edit.is_none()
-        && mark.is_some_and(|mark| {
-            mark.id == server.id && mark.generation == server.generation && mark.origin == server.origin
+        && gatehouse_member.is_some_and(|gatehouse_member| {
+            gatehouse_member.id == server.id
+                && gatehouse_member.generation == server.generation
+                && gatehouse_member.origin == server.origin
         })
 }
 
-fn as_it_is(slot: &Slot) -> (String, String) {
+fn unchanged_entry(slot: &MergedEntry) -> (String, String) {
     (slot.name.clone(), slot.raw.get().to_owned())
 }
 
-fn written(server: &ServerConfig) -> Result<(String, String), StoreError> {
+fn render_entry(server: &ServerConfig) -> Result<(String, String), StoreError> {
     let text = serde_json::to_string_pretty(&entry::write(server)?)?;
     Ok((server.name.clone(), text.replace('\n', "\n    ")))
 }
 
 /// Rejects new duplicate names. Duplicates that the file already contains are tolerated.
-fn refuse_new_duplicates(merged: &Merged, entries: &[(String, String)]) -> Result<(), StoreError> {
+fn reject_new_duplicates(merged: &MergedServers, entries: &[(String, String)]) -> Result<(), StoreError> {
     let count = |names: &mut dyn Iterator<Item = &String>, name: &str| {
-        names.filter(|n| folded(n) == folded(name)).count()
+        names.filter(|n| fold_case(n) == fold_case(name)).count()
     };
     for (name, _) in entries {
         let now = count(&mut entries.iter().map(|(name, _)| name), name);
         let before = count(&mut merged.slots.iter().map(|slot| &slot.name), name);
         if now > 1 && now > before {
             return Err(StoreError::Config(
-                Problem::new(ErrorCode::NameTaken, format!("There is an entry “{name}” in {FILE} already."))
-                    .why("It is faulty or waits to be confirmed.")
-                    .todo("Settle that entry first, or use another name."),
+                UserError::new(
+                    ErrorCode::NameTaken,
+                    format!("There is an entry “{name}” in {FILE} already."),
+                )
+                .with_cause("It is faulty or waits to be confirmed.")
+                .with_hint("Settle that entry first, or use another name."),
             ));
         }
     }

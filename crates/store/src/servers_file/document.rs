@@ -23,7 +23,7 @@ pub(super) struct RawEntry {
 
 /// The parsed file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Document {
+pub(super) struct ServersDocument {
     /// Version of the file; 0 if it has none.
     pub(super) version: u64,
     pub(super) entries: Vec<RawEntry>,
@@ -33,7 +33,7 @@ pub(super) struct Document {
 
 /// Why the file can't be used at all.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unusable {
+pub(super) enum InvalidDocument {
     /// Invalid JSON or structure, at this place.
     Broken { line: usize, column: usize, reason: String },
     /// Written by a newer version.
@@ -41,15 +41,15 @@ pub(super) enum Unusable {
 }
 
 /// Parses the text.
-pub(super) fn read(text: &str) -> Result<Document, Unusable> {
+pub(super) fn read(text: &str) -> Result<ServersDocument, InvalidDocument> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let WrittenMembers(members) = serde_json::from_str(text).map_err(|e| syntax(&e))?;
-    let mut document = Document::default();
+    let WrittenMembers(members) = serde_json::from_str(text).map_err(|e| syntax_error(&e))?;
+    let mut document = ServersDocument::default();
     let (mut version, mut entries) = (None, None);
     for (name, raw) in members {
         let at = |reason: &str| {
             let (line, column) = place(text, raw);
-            Unusable::Broken { line, column, reason: reason.to_owned() }
+            InvalidDocument::Broken { line, column, reason: reason.to_owned() }
         };
         match &*name {
             "version" if version.is_some() => return Err(at("“version” is there twice")),
@@ -74,7 +74,7 @@ pub(super) fn read(text: &str) -> Result<Document, Unusable> {
     }
     document.version = version.unwrap_or(0);
     if document.version > VERSION {
-        return Err(Unusable::Newer { version: document.version });
+        return Err(InvalidDocument::Newer { version: document.version });
     }
     document.entries = entries.unwrap_or_default();
     Ok(document)
@@ -104,10 +104,10 @@ pub(super) fn write(
     Ok(text)
 }
 
-fn syntax(error: &serde_json::Error) -> Unusable {
+fn syntax_error(error: &serde_json::Error) -> InvalidDocument {
     let text = error.to_string();
     let reason = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]).to_owned();
-    Unusable::Broken { line: error.line(), column: error.column(), reason }
+    InvalidDocument::Broken { line: error.line(), column: error.column(), reason }
 }
 
 /// Line and column, from 1, of a value that was parsed from this text and borrows from it.
@@ -122,9 +122,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_used_says_where() {
+    fn invalid_documents_report_line_and_column() {
         let broken =
-            |line, column, reason: &str| Unusable::Broken { line, column, reason: reason.to_owned() };
+            |line, column, reason: &str| InvalidDocument::Broken { line, column, reason: reason.to_owned() };
         for (text, wanted) in [
             ("{\n  \"version\": 1,\n}", broken(3, 1, "trailing comma")),
             ("", broken(1, 0, "EOF while parsing a value")),
@@ -132,14 +132,14 @@ mod tests {
             ("{\"version\": \"1\"}", broken(1, 13, "“version” is not a whole number")),
             ("{\"version\":1,\n \"mcpServers\": []}", broken(2, 16, "“mcpServers” is not an object")),
             ("{\"mcpServers\":{},\"mcpServers\":{}}", broken(1, 31, "“mcpServers” is there twice")),
-            ("{\"version\":2}", Unusable::Newer { version: 2 }),
+            ("{\"version\":2}", InvalidDocument::Newer { version: 2 }),
         ] {
             assert_eq!(read(text).unwrap_err(), wanted, "{text}");
         }
     }
 
     #[test]
-    fn members_keep_order_text_and_place() {
+    fn preserves_member_order_and_text() {
         let document =
             read("\u{feff}{\"x\":  [1 ],\n\"mcpServers\":{\"b\":{ },\n \"a\":{\"k\":1.0}}}").unwrap();
         let entries: Vec<_> =
@@ -184,19 +184,19 @@ mod tests {
         fuzz("servers_json", &mutated(file, json::TOKENS), |text| {
             let document = match read(&text) {
                 Ok(document) => document,
-                Err(Unusable::Broken { line, .. }) => {
+                Err(InvalidDocument::Broken { line, .. }) => {
                     prop_assert!(line <= text.matches('\n').count() + 1);
                     return Ok(());
                 }
-                Err(Unusable::Newer { version }) => {
+                Err(InvalidDocument::Newer { version }) => {
                     prop_assert!(version > VERSION);
                     return Ok(());
                 }
             };
-            let named = |document: &Document| {
+            let named = |document: &ServersDocument| {
                 document.entries.iter().map(|e| (e.name.clone(), e.raw.get().to_owned())).collect::<Vec<_>>()
             };
-            let others = |document: &Document| {
+            let others = |document: &ServersDocument| {
                 document
                     .rest
                     .iter()
@@ -208,10 +208,10 @@ mod tests {
             let again = read(&written).map_err(|e| TestCaseError::fail(format!("{e:?}: {written}")))?;
             prop_assert_eq!(named(&again), named(&document));
             prop_assert_eq!(others(&again), others(&document));
-            let present = migrate::to_present(document.clone());
+            let present = migrate::migrate_to_current(document.clone());
             prop_assert_eq!(present.version, VERSION);
             prop_assert_eq!(present.entries.len(), document.entries.len());
-            prop_assert_eq!(named(&migrate::to_present(present.clone())), named(&present));
+            prop_assert_eq!(named(&migrate::migrate_to_current(present.clone())), named(&present));
             for one in &present.entries {
                 if entry::read(&one.raw).is_ok() {
                     prop_assert!(read_strictly(one.raw.get()).is_ok(), "{}", one.raw);

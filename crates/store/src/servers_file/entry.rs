@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use gatehouse_mcp_wire::json::{self, JsonDefect};
 use gatehouse_mcp_wire::raw::{Members, WrittenMembers};
-use gatehouse_model::server::{Builtin, Limits, Look, Origin, Remote, StdioStreams, TimeLimit};
+use gatehouse_model::server::{
+    Builtin, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
+};
 use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
 use serde::de::DeserializeOwned;
@@ -12,34 +14,34 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::spelling::likely;
+use super::spelling::suggest;
 
 /// A parsed entry.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     pub(super) transport: Transport,
     pub(super) enabled: bool,
     pub(super) autostart: bool,
-    pub(super) look: Look,
-    pub(super) limits: Limits,
-    pub(super) mark: Option<Mark>,
+    pub(super) look: ServerAppearance,
+    pub(super) limits: ServerLimits,
+    pub(super) gatehouse_member: Option<GatehouseMember>,
 }
 
 /// Gatehouse's own member `gatehouse`, which says which server this entry is. Trusted only as far as the
 /// sealed copy agrees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Mark {
+pub(super) struct GatehouseMember {
     pub(super) id: ServerId,
     #[serde(default)]
     pub(super) generation: Generation,
     #[serde(default)]
-    pub(super) origin: Origin,
+    pub(super) origin: ServerOrigin,
 }
 
 /// What is wrong with an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct EntryError {
     pub(super) why: String,
     pub(super) todo: Option<String>,
 }
@@ -58,7 +60,7 @@ const LIMITS: [&str; 8] = [
 ];
 const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
 
-fn own_fields(kind: &str) -> &'static [&'static str] {
+fn transport_fields(kind: &str) -> &'static [&'static str] {
     match kind {
         "stdio" => &["command", "args", "env", "cwd", "streams"],
         "builtin" => &["builtin"],
@@ -67,7 +69,7 @@ fn own_fields(kind: &str) -> &'static [&'static str] {
 }
 
 /// Parses an entry.
-pub(super) fn read(raw: &RawValue) -> Result<Entry, Fault> {
+pub(super) fn read(raw: &RawValue) -> Result<ServerEntry, EntryError> {
     // Duplicates are rejected at any depth: a person who reads the file might see another value than the one
     // that is used.
     json::read(raw.get()).map_err(|defect| match defect {
@@ -80,25 +82,25 @@ pub(super) fn read(raw: &RawValue) -> Result<Entry, Fault> {
     let members = Members::of(raw).map_err(|_| fault("It is not an object.".to_owned()))?;
     let fields: BTreeMap<&str, &RawValue> = members.iter().collect();
     let kind = kind(&fields)?;
-    let own = own_fields(&kind);
+    let own = transport_fields(&kind);
     for name in fields.keys() {
         if !COMMON.contains(name) && !own.contains(name) {
-            return Err(unknown(name, &kind));
+            return Err(unknown_field(name, &kind));
         }
     }
-    let mut take = Fields(fields);
+    let mut take = EntryFields(fields);
     let transport = transport(&kind, &mut take)?;
-    let entry = Entry {
+    let entry = ServerEntry {
         transport,
         enabled: take.field("enabled", "true or false")?.unwrap_or(true),
         autostart: take.field("autostart", "true or false")?.unwrap_or(true),
-        look: Look {
+        look: ServerAppearance {
             description: take.field("description", "text")?,
             icon: take.field("icon", "text")?,
             group: take.field("group", "text")?,
         },
         limits: limits(&mut take)?,
-        mark: take
+        gatehouse_member: take
             .field("gatehouse", "as Gatehouse wrote it: an object with “id”, “generation” and “origin”")?,
     };
     Ok(entry)
@@ -107,8 +109,10 @@ pub(super) fn read(raw: &RawValue) -> Result<Entry, Fault> {
 /// The id in an entry, even if the entry is invalid.
 pub(super) fn claimed_id(raw: &RawValue) -> Option<ServerId> {
     let WrittenMembers(members) = serde_json::from_str(raw.get()).ok()?;
-    let (_, mark) = members.iter().find(|(name, _)| name == "gatehouse")?;
-    serde_json::from_str::<Mark>(mark.get()).ok().map(|mark| mark.id)
+    let (_, gatehouse_member) = members.iter().find(|(name, _)| name == "gatehouse")?;
+    serde_json::from_str::<GatehouseMember>(gatehouse_member.get())
+        .ok()
+        .map(|gatehouse_member| gatehouse_member.id)
 }
 
 /// Formats a server as an entry, without fields that have their default value.
@@ -117,10 +121,10 @@ pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
     match &server.transport {
         Transport::Stdio { command, args, env, cwd, streams } => {
             entry.insert("command".to_owned(), json!(command));
-            put_unless(&mut entry, "args", args, args.is_empty())?;
-            put_unless(&mut entry, "env", env, env.is_empty())?;
-            put_unless(&mut entry, "cwd", cwd, cwd.is_none())?;
-            put_unless(&mut entry, "streams", streams, *streams == StdioStreams::default())?;
+            insert_unless_default(&mut entry, "args", args, args.is_empty())?;
+            insert_unless_default(&mut entry, "env", env, env.is_empty())?;
+            insert_unless_default(&mut entry, "cwd", cwd, cwd.is_none())?;
+            insert_unless_default(&mut entry, "streams", streams, *streams == StdioStreams::default())?;
         }
         Transport::Auto(remote)
         | Transport::Http(remote)
@@ -131,65 +135,66 @@ pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
                 entry.insert("type".to_owned(), json!(server.transport.kind()));
             }
             entry.insert("url".to_owned(), json!(url));
-            put_unless(&mut entry, "headers", headers, headers.is_empty())?;
-            put_unless(&mut entry, "headersFrom", headers_from, headers_from.is_none())?;
-            put_unless(&mut entry, "signIn", sign_in, *sign_in == SignInSettings::default())?;
+            insert_unless_default(&mut entry, "headers", headers, headers.is_empty())?;
+            insert_unless_default(&mut entry, "headersFrom", headers_from, headers_from.is_none())?;
+            insert_unless_default(&mut entry, "signIn", sign_in, *sign_in == SignInSettings::default())?;
         }
         Transport::Builtin { builtin } => {
             entry.insert("type".to_owned(), json!("builtin"));
-            put_unless(&mut entry, "builtin", builtin, false)?;
+            insert_unless_default(&mut entry, "builtin", builtin, false)?;
         }
     }
-    put_unless(&mut entry, "enabled", &server.enabled, server.enabled)?;
-    put_unless(&mut entry, "autostart", &server.autostart, server.autostart)?;
-    let Look { description, icon, group } = &server.look;
+    insert_unless_default(&mut entry, "enabled", &server.enabled, server.enabled)?;
+    insert_unless_default(&mut entry, "autostart", &server.autostart, server.autostart)?;
+    let ServerAppearance { description, icon, group } = &server.look;
     for (name, text) in [("description", description), ("icon", icon), ("group", group)] {
-        put_unless(&mut entry, name, text, text.is_none())?;
+        insert_unless_default(&mut entry, name, text, text.is_none())?;
     }
-    put_unless(&mut entry, "limits", &server.limits, server.limits == Limits::default())?;
-    let mark = Mark { id: server.id.clone(), generation: server.generation, origin: server.origin };
-    put_unless(&mut entry, "gatehouse", &mark, false)?;
+    insert_unless_default(&mut entry, "limits", &server.limits, server.limits == ServerLimits::default())?;
+    let gatehouse_member =
+        GatehouseMember { id: server.id.clone(), generation: server.generation, origin: server.origin };
+    insert_unless_default(&mut entry, "gatehouse", &gatehouse_member, false)?;
     Ok(Value::Object(entry))
 }
 
-fn put_unless(
+fn insert_unless_default(
     entry: &mut Map<String, Value>,
     name: &str,
     value: &impl Serialize,
-    usual: bool,
+    is_default: bool,
 ) -> serde_json::Result<()> {
-    if !usual {
+    if !is_default {
         entry.insert(name.to_owned(), serde_json::to_value(value)?);
     }
     Ok(())
 }
 
 /// The fields of an entry that haven't been taken yet.
-struct Fields<'a>(BTreeMap<&'a str, &'a RawValue>);
+struct EntryFields<'a>(BTreeMap<&'a str, &'a RawValue>);
 
-impl Fields<'_> {
-    fn field<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> Result<Option<T>, Fault> {
+impl EntryFields<'_> {
+    fn field<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> Result<Option<T>, EntryError> {
         let Some(raw) = self.0.remove(name) else { return Ok(None) };
         serde_json::from_str(raw.get())
             .map(Some)
             .map_err(|_| fault(format!("The field “{name}” must be {wanted}.")))
     }
 
-    fn needed<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> Result<T, Fault> {
+    fn required_field<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> Result<T, EntryError> {
         self.field(name, wanted)?.ok_or_else(|| fault(format!("The field “{name}” is missing.")))
     }
 }
 
-fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, Fault> {
+fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, EntryError> {
     if let Some(raw) = fields.get("type") {
         let kind: String = serde_json::from_str(raw.get())
             .map_err(|_| fault("The field “type” must be text.".to_owned()))?;
         if TYPES.contains(&kind.as_str()) {
             return Ok(kind);
         }
-        return Err(Fault {
+        return Err(EntryError {
             why: format!("The type “{kind}” is not known."),
-            todo: Some(likely(&kind, TYPES).map_or_else(
+            todo: Some(suggest(&kind, TYPES).map_or_else(
                 || format!("Use one of {}.", TYPES.join(", ")),
                 |right| format!("Did you mean “{right}”?"),
             )),
@@ -204,11 +209,11 @@ fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, Fault> {
             // A misspelt “command” or “url” is more likely than a missing one.
             let misspelt = fields.keys().find(|name| !COMMON.contains(name) && !is_field_of_any(name));
             Err(misspelt.map_or_else(
-                || Fault {
+                || EntryError {
                     why: "It says neither “command” nor “url”.".to_owned(),
                     todo: Some("Add the command that starts the server, or its address.".to_owned()),
                 },
-                |name| unknown(name, "stdio"),
+                |name| unknown_field(name, "stdio"),
             ))
         }
         _ => Err(fault("It says more than one of “command”, “url” and “builtin”.".to_owned())),
@@ -216,14 +221,14 @@ fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, Fault> {
 }
 
 fn is_field_of_any(name: &str) -> bool {
-    TYPES.iter().any(|kind| own_fields(kind).contains(&name))
+    TYPES.iter().any(|kind| transport_fields(kind).contains(&name))
 }
 
-fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
+fn transport(kind: &str, take: &mut EntryFields<'_>) -> Result<Transport, EntryError> {
     take.0.remove("type");
     let texts = "an object of texts";
     if kind == "stdio" {
-        let command: String = take.needed("command", "text")?;
+        let command: String = take.required_field("command", "text")?;
         if command.trim().is_empty() || command.contains('\0') {
             return Err(fault("The field “command” names no program.".to_owned()));
         }
@@ -243,7 +248,7 @@ fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
                 return Err(fault(format!("The field “builtin.{name}” is not known.")));
             }
         }
-        let builtin: Builtin = take.needed("builtin", wanted)?;
+        let builtin: Builtin = take.required_field("builtin", wanted)?;
         if let Builtin::Files { folder } = &builtin
             && !std::path::Path::new(folder).is_absolute()
         {
@@ -251,7 +256,7 @@ fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
         }
         return Ok(Transport::Builtin { builtin });
     }
-    let url: String = take.needed("url", "text")?;
+    let url: String = take.required_field("url", "text")?;
     let schemes: &[&str] = if kind == "ws" { &["ws://", "wss://"] } else { &["http://", "https://"] };
     let lower = url.to_ascii_lowercase();
     if !schemes.iter().any(|scheme| lower.len() > scheme.len() && lower.starts_with(scheme)) {
@@ -268,24 +273,24 @@ fn transport(kind: &str, take: &mut Fields<'_>) -> Result<Transport, Fault> {
     })
 }
 
-fn sign_in(take: &mut Fields<'_>) -> Result<SignInSettings, Fault> {
+fn sign_in(take: &mut EntryFields<'_>) -> Result<SignInSettings, EntryError> {
     let Some(raw) = take.0.remove("signIn") else { return Ok(SignInSettings::default()) };
     let settings: SignInSettings = serde_json::from_str(raw.get())
         .map_err(|error| fault(format!("The field “signIn” cannot be used: {error}.")))?;
-    if let Some(reason) = settings.fault() {
+    if let Some(reason) = settings.validation_error() {
         return Err(fault(format!("The field “signIn” cannot be used: {reason}")));
     }
     Ok(settings)
 }
 
-fn limits(take: &mut Fields<'_>) -> Result<Limits, Fault> {
-    let Some(raw) = take.0.remove("limits") else { return Ok(Limits::default()) };
+fn limits(take: &mut EntryFields<'_>) -> Result<ServerLimits, EntryError> {
+    let Some(raw) = take.0.remove("limits") else { return Ok(ServerLimits::default()) };
     let members = Members::of(raw).map_err(|_| fault("The field “limits” must be an object.".to_owned()))?;
     for (name, value) in members.iter() {
         if !LIMITS.contains(&name) {
-            return Err(Fault {
+            return Err(EntryError {
                 why: format!("The field “limits.{name}” is not known."),
-                todo: likely(name, LIMITS).map(|right| format!("Did you mean “limits.{right}”?")),
+                todo: suggest(name, LIMITS).map(|right| format!("Did you mean “limits.{right}”?")),
             });
         }
         let (legal, wanted) = match name {
@@ -309,7 +314,7 @@ fn are_folders(value: &RawValue) -> bool {
         .is_ok_and(|folders| folders.iter().all(|folder| folder.is_absolute()))
 }
 
-fn unknown(name: &str, kind: &str) -> Fault {
+fn unknown_field(name: &str, kind: &str) -> EntryError {
     if is_field_of_any(name) {
         return fault(format!("The field “{name}” does not belong to a server of type “{kind}”."));
     }
@@ -319,12 +324,12 @@ fn unknown(name: &str, kind: &str) -> Fault {
         "autoApprove" | "alwaysAllow" | "alwaysLoad" | "trust" => {
             Some("What runs without asking is set on the server's page, never in this file.".to_owned())
         }
-        other => likely(other, COMMON.into_iter().chain(own_fields(kind).iter().copied()))
+        other => suggest(other, COMMON.into_iter().chain(transport_fields(kind).iter().copied()))
             .map(|right| format!("Did you mean “{right}”?")),
     };
-    Fault { why: format!("The field “{name}” is not known."), todo }
+    EntryError { why: format!("The field “{name}” is not known."), todo }
 }
 
-fn fault(why: String) -> Fault {
-    Fault { why, todo: None }
+fn fault(why: String) -> EntryError {
+    EntryError { why, todo: None }
 }

@@ -4,61 +4,64 @@
 
 use std::collections::HashSet;
 
-use gatehouse_model::ask::{ConfigChangeAsk, ConfigChangeKind};
-use gatehouse_model::server::Origin;
-use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId};
+use gatehouse_model::approval::{ConfigChangeKind, ConfigChangeRequest};
+use gatehouse_model::server::ServerOrigin;
+use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, UserError};
 use serde_json::value::RawValue;
 
 use super::document::RawEntry;
-use super::entry::{self, Entry, Fault};
-use super::name::{check_server_name, folded};
+use super::entry::{self, EntryError, ServerEntry};
+use super::name::{check_server_name, fold_case};
 use super::{FILE, HandEdit, changes};
 
 /// One entry of the file, and what it corresponds to.
-pub(super) struct Slot {
+pub(super) struct MergedEntry {
     pub(super) name: String,
     pub(super) raw: Box<RawValue>,
     /// The parsed entry, unless it is invalid.
-    pub(super) entry: Option<Entry>,
-    /// Index of its server in [`Merged::servers`].
+    pub(super) entry: Option<ServerEntry>,
+    /// Index of its server in [`MergedServers::servers`].
     pub(super) server: Option<usize>,
-    /// Index of its hand edit in [`Merged::edits`], if it is one.
+    /// Index of its hand edit in [`MergedServers::edits`], if it is one.
     pub(super) edit: Option<usize>,
 }
 
 /// The file merged with its confirmed copy.
 #[derive(Default)]
-pub(super) struct Merged {
+pub(super) struct MergedServers {
     pub(super) servers: Vec<ServerConfig>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<UserError>,
     pub(super) edits: Vec<HandEdit>,
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<MergedEntry>,
 }
 
 /// Merges the entries of the file with the confirmed copy.
-pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merged {
-    let mut merged = Merged::default();
+pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> MergedServers {
+    let mut merged = MergedServers::default();
     let mut used = HashSet::new();
     for RawEntry { name, raw, line } in entries {
-        let read = if used.insert(folded(&name)) {
+        let read = if used.insert(fold_case(&name)) {
             check_server_name(&name)
-                .map_err(|problem| Fault { why: problem.why.unwrap_or(problem.what), todo: problem.todo })
+                .map_err(|problem| EntryError {
+                    why: problem.why.unwrap_or(problem.what),
+                    todo: problem.todo,
+                })
                 .and_then(|()| entry::read(&raw))
         } else {
-            Err(Fault { why: "The name is used twice (case does not count).".to_owned(), todo: None })
+            Err(EntryError { why: "The name is used twice (case does not count).".to_owned(), todo: None })
         };
         let entry = match read {
             Ok(entry) => Some(entry),
             Err(fault) => {
-                merged.problems.push(faulty(&name, line, fault));
+                merged.problems.push(entry_problem(&name, line, fault));
                 None
             }
         };
-        merged.slots.push(Slot { name, raw, entry, server: None, edit: None });
+        merged.slots.push(MergedEntry { name, raw, entry, server: None, edit: None });
     }
-    let owners = owners(&merged.slots, confirmed);
+    let owners = match_confirmed(&merged.slots, confirmed);
     for (index, owner) in owners.iter().enumerate() {
-        merged.settle(index, owner.map(|owner| &confirmed[owner]));
+        merged.classify(index, owner.map(|owner| &confirmed[owner]));
     }
     for (index, server) in confirmed.iter().enumerate() {
         if !owners.contains(&Some(index)) {
@@ -69,9 +72,9 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
     merged
 }
 
-impl Merged {
+impl MergedServers {
     /// Determines what one slot corresponds to.
-    fn settle(&mut self, index: usize, owner: Option<&ServerConfig>) {
+    fn classify(&mut self, index: usize, owner: Option<&ServerConfig>) {
         let slot = &mut self.slots[index];
         let running = self.servers.len();
         match (&slot.entry, owner) {
@@ -82,7 +85,7 @@ impl Merged {
             }
             (Some(entry), None) => {
                 let id = ServerId::new(format!("unconfirmed:{}", slot.name));
-                let after = config(&slot.name, entry, (id, Generation::default(), Origin::User));
+                let after = server_config(&slot.name, entry, (id, Generation::default(), ServerOrigin::User));
                 slot.edit = Some(self.edits.len());
                 self.edits.push(hand_edit(ConfigChangeKind::Added, None, Some(after)));
             }
@@ -90,11 +93,11 @@ impl Merged {
                 let runs = ServerConfig { look: entry.look.clone(), ..owner.clone() };
                 let same = entry.transport == owner.transport;
                 let generation = if same { owner.generation } else { owner.generation.next() };
-                let after = config(&slot.name, entry, (owner.id.clone(), generation, owner.origin));
+                let after = server_config(&slot.name, entry, (owner.id.clone(), generation, owner.origin));
                 slot.server = Some(running);
                 if after != runs {
                     slot.edit = Some(self.edits.len());
-                    let after = ServerConfig { origin: Origin::User, ..after };
+                    let after = ServerConfig { origin: ServerOrigin::User, ..after };
                     self.edits.push(hand_edit(ConfigChangeKind::Changed, Some(runs.clone()), Some(after)));
                 }
                 self.servers.push(runs);
@@ -103,10 +106,10 @@ impl Merged {
     }
 }
 
-fn config(
+fn server_config(
     name: &str,
-    entry: &Entry,
-    (id, generation, origin): (ServerId, Generation, Origin),
+    entry: &ServerEntry,
+    (id, generation, origin): (ServerId, Generation, ServerOrigin),
 ) -> ServerConfig {
     ServerConfig {
         id,
@@ -123,18 +126,20 @@ fn config(
 
 /// Which confirmed server each slot is: the one with its id and name; else, for an entry without a known id,
 /// the one with its name; else the one with its id (renamed by hand). Each server is assigned once.
-fn owners(slots: &[Slot], confirmed: &[ServerConfig]) -> Vec<Option<usize>> {
+fn match_confirmed(slots: &[MergedEntry], confirmed: &[ServerConfig]) -> Vec<Option<usize>> {
     let claims: Vec<Option<usize>> = slots
         .iter()
         .map(|slot| {
             let claimed = match &slot.entry {
-                Some(entry) => entry.mark.as_ref().map(|mark| mark.id.clone()),
+                Some(entry) => {
+                    entry.gatehouse_member.as_ref().map(|gatehouse_member| gatehouse_member.id.clone())
+                }
                 None => entry::claimed_id(&slot.raw),
             };
             claimed.and_then(|id| confirmed.iter().position(|server| server.id == id))
         })
         .collect();
-    let by_name = |slot: &Slot| confirmed.iter().position(|server| server.name == slot.name);
+    let by_name = |slot: &MergedEntry| confirmed.iter().position(|server| server.name == slot.name);
     let mut owners: Vec<Option<usize>> = vec![None; slots.len()];
     let mut taken = HashSet::new();
     let passes: [&dyn Fn(usize) -> Option<usize>; 3] = [
@@ -157,18 +162,18 @@ fn owners(slots: &[Slot], confirmed: &[ServerConfig]) -> Vec<Option<usize>> {
 
 fn hand_edit(kind: ConfigChangeKind, before: Option<ServerConfig>, after: Option<ServerConfig>) -> HandEdit {
     let server = before.as_ref().or(after.as_ref()).map(|server| server.name.clone()).unwrap_or_default();
-    let changes = changes::between(before.as_ref(), after.as_ref());
-    HandEdit { ask: ConfigChangeAsk { file: FILE.to_owned(), server, changes, kind }, before, after }
+    let changes = changes::diff_fields(before.as_ref(), after.as_ref());
+    HandEdit { ask: ConfigChangeRequest { file: FILE.to_owned(), server, changes, kind }, before, after }
 }
 
-fn faulty(name: &str, line: usize, fault: Fault) -> Problem {
-    let problem = Problem::new(
+fn entry_problem(name: &str, line: usize, fault: EntryError) -> UserError {
+    let problem = UserError::new(
         ErrorCode::BadConfig,
         format!("The server “{name}” in {FILE} (line {line}) cannot be used as it is written."),
     )
-    .why(fault.why);
+    .with_cause(fault.why);
     match fault.todo {
-        Some(todo) => problem.todo(todo),
+        Some(todo) => problem.with_hint(todo),
         None => problem,
     }
 }

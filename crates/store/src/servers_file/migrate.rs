@@ -6,16 +6,17 @@
 use gatehouse_mcp_wire::raw::WrittenMembers;
 use serde_json::value::RawValue;
 
-use super::document::{Document, VERSION};
+use super::document::{ServersDocument, VERSION};
 
-type Step = fn(Document) -> Document;
+type DocumentMigration = fn(ServersDocument) -> ServersDocument;
 
 /// The step at index n migrates from version n to n + 1.
-const STEPS: [Step; VERSION as usize] = [from_plain];
+const MIGRATIONS: [DocumentMigration; VERSION as usize] = [migrate_0_to_1];
 
 /// Migrates a document to the current version.
-pub(super) fn to_present(mut document: Document) -> Document {
-    while let Some(step) = usize::try_from(document.version).ok().and_then(|version| STEPS.get(version)) {
+pub(super) fn migrate_to_current(mut document: ServersDocument) -> ServersDocument {
+    while let Some(step) = usize::try_from(document.version).ok().and_then(|version| MIGRATIONS.get(version))
+    {
         document = step(document);
     }
     document
@@ -23,7 +24,7 @@ pub(super) fn to_present(mut document: Document) -> Document {
 
 /// 0 → 1: a plain `mcpServers` file, as used by other apps, gets a version; `disabled` becomes `enabled`, and
 /// other spellings of the type become ours.
-fn from_plain(mut document: Document) -> Document {
+fn migrate_0_to_1(mut document: ServersDocument) -> ServersDocument {
     for entry in &mut document.entries {
         if let Some(raw) = plain_entry(&entry.raw) {
             entry.raw = raw;
@@ -63,8 +64,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_0_becomes_version_1() {
-        let document = to_present(read(include_str!("../../fixtures/servers-0.json")).unwrap());
+    fn migrates_version_0_to_1() {
+        let document = migrate_to_current(read(include_str!("../../fixtures/servers-0.json")).unwrap());
         assert_eq!(document.version, 1);
         let entries: Vec<_> =
             document.entries.iter().map(|e| (e.name.clone(), e.raw.get().to_owned())).collect();
@@ -72,9 +73,9 @@ mod tests {
     }
 
     #[test]
-    fn the_present_version_stays_as_it_is() {
+    fn current_version_is_unchanged() {
         let text = include_str!("../../fixtures/servers-1.json");
-        let document = to_present(read(text).unwrap());
+        let document = migrate_to_current(read(text).unwrap());
         let entries: Vec<_> =
             document.entries.iter().map(|e| (e.name.clone(), e.raw.get().to_owned())).collect();
         assert_eq!(write(&entries, &document.rest).unwrap(), text);

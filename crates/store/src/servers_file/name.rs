@@ -2,19 +2,19 @@
 //! gateway's addresses.
 
 use gatehouse_common::invisible_chars::{is_invisible, one_line};
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 
-const LONGEST: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// Checks a server's name: 1 to 64 characters, no slash, control character or invisible character, and no
 /// white space at its ends.
 ///
 /// # Errors
 /// [`ErrorCode::BadRequest`], with what is wrong with it.
-pub fn check_server_name(name: &str) -> Result<(), Problem> {
+pub fn check_server_name(name: &str) -> Result<(), UserError> {
     let reason = if name.is_empty() {
         "It is empty."
-    } else if name.chars().count() > LONGEST {
+    } else if name.chars().count() > MAX_NAME_CHARS {
         "It has more than 64 characters."
     } else if name.trim() != name {
         "It begins or ends with white space."
@@ -25,14 +25,14 @@ pub fn check_server_name(name: &str) -> Result<(), Problem> {
     } else {
         return Ok(());
     };
-    let shown = one_line(name, LONGEST);
-    Err(Problem::new(ErrorCode::BadRequest, format!("A server cannot be called “{shown}”."))
-        .why(reason)
-        .todo("Use letters, digits, spaces, “-”, “_” or “.”."))
+    let shown = one_line(name, MAX_NAME_CHARS);
+    Err(UserError::new(ErrorCode::BadRequest, format!("A server cannot be called “{shown}”."))
+        .with_cause(reason)
+        .with_hint("Use letters, digits, spaces, “-”, “_” or “.”."))
 }
 
 /// Normalizes case: names that differ only in case count as equal.
-pub(super) fn folded(name: &str) -> String {
+pub(super) fn fold_case(name: &str) -> String {
     name.to_lowercase()
 }
 
@@ -41,7 +41,7 @@ mod tests {
     use super::check_server_name;
 
     #[test]
-    fn names() {
+    fn checks_server_names() {
         let long = "x".repeat(65);
         for (name, legal) in [
             ("files", true),

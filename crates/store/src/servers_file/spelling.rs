@@ -20,7 +20,7 @@ const ALIASES: [(&str, &str); 14] = [
 
 /// The known word that was likely meant: a known alias, or a word within an edit distance of 1 (up to 4
 /// letters) or 2.
-pub(super) fn likely(word: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+pub(super) fn suggest(word: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     let known: Vec<_> = known.into_iter().collect();
     if let Some((_, right)) = ALIASES.iter().find(|(alias, right)| *alias == word && known.contains(right)) {
         return Some(right);
@@ -57,10 +57,10 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::likely;
+    use super::suggest;
 
     #[test]
-    fn near_words() {
+    fn suggests_nearest_word() {
         let known = ["command", "args", "env", "url", "enabled"];
         for (word, right) in [
             ("comand", Some("command")),
@@ -72,7 +72,7 @@ mod tests {
             ("colour", None),
             ("", None),
         ] {
-            assert_eq!(likely(word, known), right, "{word}");
+            assert_eq!(suggest(word, known), right, "{word}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gatehouse_model::{ErrorCode, Problem};
+use gatehouse_model::{ErrorCode, UserError};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
@@ -17,36 +17,36 @@ use sha2::{Digest, Sha256};
 use crate::error::StoreError;
 
 /// A change is reported once the file hasn't changed for this long.
-const QUIET: Duration = Duration::from_millis(200);
+const DEBOUNCE: Duration = Duration::from_millis(200);
 
 /// Hash of the last known content; the inner `None` stands for a missing file.
 #[derive(Clone, Default)]
-pub(super) struct Seen(Arc<Mutex<Option<Option<[u8; 32]>>>>);
+pub(super) struct KnownContent(Arc<Mutex<Option<Option<[u8; 32]>>>>);
 
-impl Seen {
+impl KnownContent {
     /// Runs a write of our own, and records its content as known.
-    pub(super) fn writing<E>(
+    pub(super) fn record_own_write<E>(
         &self,
         content: Option<&[u8]>,
         write: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut seen = self.0.lock();
+        let mut known_content = self.0.lock();
         write()?;
-        *seen = Some(content.map(|content| Sha256::digest(content).into()));
+        *known_content = Some(content.map(|content| Sha256::digest(content).into()));
         Ok(())
     }
 
     /// Records content that was read, if none is known yet.
-    pub(super) fn first(&self, content: Option<&[u8]>) {
+    pub(super) fn set_if_unknown(&self, content: Option<&[u8]>) {
         self.0.lock().get_or_insert_with(|| content.map(|content| Sha256::digest(content).into()));
     }
 
     /// Whether the content on the disk isn't known yet. Records it as known.
-    fn is_news(&self, path: &Path) -> bool {
-        let mut seen = self.0.lock();
+    fn detect_change(&self, path: &Path) -> bool {
+        let mut known_content = self.0.lock();
         let now = Some(std::fs::read(path).ok().map(|content| Sha256::digest(content).into()));
-        let news = *seen != now;
-        *seen = now;
+        let news = *known_content != now;
+        *known_content = now;
         news
     }
 }
@@ -71,61 +71,66 @@ impl Drop for WatchGuard {
 
 pub(super) fn watch(
     path: PathBuf,
-    seen: Seen,
+    known_content: KnownContent,
     on_change: Box<dyn Fn() + Send + Sync>,
 ) -> Result<WatchGuard, StoreError> {
     let (Some(dir), Some(name)) =
         (path.parent().map(Path::to_owned), path.file_name().map(ToOwned::to_owned))
     else {
-        return Err(cannot("it has no folder"));
+        return Err(watch_error("it has no folder"));
     };
-    let (touched, touches) = sync_channel(1);
+    let (change_sender, changes) = sync_channel(1);
     // Also detects an edit between the first read and now.
-    touch(&touched);
+    notify_change(&change_sender);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let concerns = event.as_ref().map_or(true, |event| {
             !event.kind.is_access()
                 && event.paths.iter().any(|path| path.file_name() == Some(name.as_os_str()))
         });
         if concerns {
-            touch(&touched);
+            notify_change(&change_sender);
         }
     })
-    .map_err(|e| cannot(&e.to_string()))?;
-    watcher.watch(&dir, RecursiveMode::NonRecursive).map_err(|e| cannot(&e.to_string()))?;
+    .map_err(|e| watch_error(&e.to_string()))?;
+    watcher.watch(&dir, RecursiveMode::NonRecursive).map_err(|e| watch_error(&e.to_string()))?;
     let thread = std::thread::Builder::new()
         .name("servers-file".to_owned())
-        .spawn(move || run(&path, &seen, &touches, &*on_change))
+        .spawn(move || run(&path, &known_content, &changes, &*on_change))
         .map_err(StoreError::io("The watch over the settings file cannot be started"))?;
     Ok(WatchGuard { watcher: Some(watcher), thread: Some(thread) })
 }
 
-fn touch(touched: &SyncSender<()>) {
-    match touched.try_send(()) {
+fn notify_change(change_sender: &SyncSender<()>) {
+    match change_sender.try_send(()) {
         // A signal that is still queued also covers this one.
         Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
     }
 }
 
-fn run(path: &Path, seen: &Seen, touches: &Receiver<()>, on_change: &(dyn Fn() + Send + Sync)) {
-    while touches.recv().is_ok() {
+fn run(
+    path: &Path,
+    known_content: &KnownContent,
+    changes: &Receiver<()>,
+    on_change: &(dyn Fn() + Send + Sync),
+) {
+    while changes.recv().is_ok() {
         loop {
-            match touches.recv_timeout(QUIET) {
+            match changes.recv_timeout(DEBOUNCE) {
                 Ok(()) => {}
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        if seen.is_news(path) {
+        if known_content.detect_change(path) {
             on_change();
         }
     }
 }
 
-fn cannot(why: &str) -> StoreError {
+fn watch_error(why: &str) -> StoreError {
     StoreError::Config(
-        Problem::new(ErrorCode::Storage, "The settings file cannot be watched.")
-            .why(format!("{why}."))
-            .todo("Reload by hand after an edit."),
+        UserError::new(ErrorCode::Storage, "The settings file cannot be watched.")
+            .with_cause(format!("{why}."))
+            .with_hint("Reload by hand after an edit."),
     )
 }

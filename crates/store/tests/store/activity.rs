@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use gatehouse_model::ask::Subject;
+use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::{Decision, Rule, Verdict};
 use gatehouse_model::record::{CallFilter, CallOutcome};
 use gatehouse_model::{CallId, CallRecord, ClientId, ServerId, Timestamp};
 use gatehouse_store::{Owner, Retention, Store};
 
-use crate::place::{NOW, Place};
+use crate::fixture::{NOW, StoreFixture};
 
 pub(crate) fn record(index: i64) -> CallRecord {
     CallRecord {
@@ -42,9 +42,9 @@ fn found(store: &Store, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn records_come_back_whole_newest_first_and_filtered() {
-    let place = Place::new();
-    let store = place.open();
+fn lists_records_newest_first_and_filtered() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     // A long call is recorded after ones that came later.
     for index in [3, 1, 2, 5, 4, 0] {
         store.activity().record(record(index));
@@ -55,12 +55,12 @@ fn records_come_back_whole_newest_first_and_filtered() {
     for (filter, wanted) in [
         (all.clone(), vec![5, 4, 3, 2, 1, 0]),
         (CallFilter { limit: Some(2), ..all.clone() }, vec![5, 4]),
-        (CallFilter { limit: Some(2), older_than: Some(record(4).mark()), ..all.clone() }, vec![3, 2]),
+        (CallFilter { limit: Some(2), older_than: Some(record(4).cursor()), ..all.clone() }, vec![3, 2]),
         (CallFilter { client: Some("cli-0".into()), ..all.clone() }, vec![3, 0]),
         (CallFilter { server: Some("srv-1".into()), ..all.clone() }, vec![5, 3, 1]),
         (CallFilter { server: Some("srv-1".into()), client: Some("cli-0".into()), ..all.clone() }, vec![3]),
         (
-            CallFilter { text: Some("report".into()), older_than: Some(record(2).mark()), ..all.clone() },
+            CallFilter { text: Some("report".into()), older_than: Some(record(2).cursor()), ..all.clone() },
             vec![1, 0],
         ),
         (
@@ -80,9 +80,9 @@ fn records_come_back_whole_newest_first_and_filtered() {
 }
 
 #[test]
-fn words_are_found_in_tool_arguments_and_result() {
-    let place = Place::new();
-    let store = place.open();
+fn searches_tool_arguments_and_result() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     store.activity().record(CallRecord {
         result: Some("{\"text\":\"Das Ergebnis: 打开文件夹 ok\"}".into()),
         ..record(1)
@@ -112,28 +112,30 @@ fn words_are_found_in_tool_arguments_and_result() {
 }
 
 #[test]
-fn closing_and_dropping_lose_nothing() {
-    let place = Place::new();
-    let store = place.open();
+fn close_and_drop_flush_all_records() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     store.activity().record(record(1));
     store.close();
     store.activity().record(record(2));
     drop(store);
-    assert_eq!(ids(&place.open(), &CallFilter::default()), ["call-2", "call-1"]);
+    assert_eq!(ids(&fixture.open(), &CallFilter::default()), ["call-2", "call-1"]);
 }
 
 #[test]
-fn what_is_too_old_or_too_much_goes_from_the_search_too() {
-    let place = Place::new();
+fn retention_removes_records_from_search() {
+    let fixture = StoreFixture::new();
     let day = Duration::from_secs(24 * 3600);
-    let open = |age, calls| Store::open_with(place.options(Owner::Window), Retention { age, calls }).unwrap();
+    let open = |age, calls| {
+        Store::open_with_retention(fixture.options(Owner::Window), Retention { age, calls }).unwrap()
+    };
     let store = open(day, 100);
     for index in 0..10 {
         store.activity().record(record(index));
     }
     drop(store);
     // The first batch after a start looks for what is old.
-    place.clock.0.store(NOW + 5 + 24 * 3600 * 1000, Ordering::SeqCst);
+    fixture.clock.0.store(NOW + 5 + 24 * 3600 * 1000, Ordering::SeqCst);
     let store = open(day, 100);
     store.activity().record(record(10));
     store.activity().flush();
@@ -148,9 +150,9 @@ fn what_is_too_old_or_too_much_goes_from_the_search_too() {
 }
 
 #[test]
-fn a_hundred_thousand_records_are_all_there_and_found() {
-    let place = Place::new();
-    let store = place.open();
+fn finds_one_of_a_hundred_thousand_records() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     for index in 0..100_000 {
         store.activity().record(record(index));
         if index % 8_000 == 0 {
@@ -158,18 +160,18 @@ fn a_hundred_thousand_records_are_all_there_and_found() {
         }
     }
     store.activity().flush();
-    assert_eq!(store.activity().lost(), 0);
+    assert_eq!(store.activity().dropped_count(), 0);
     assert_eq!(found(&store, "report-77777"), ["call-77777"]);
     assert_eq!(found(&store, "report").len(), 100);
     let page =
-        CallFilter { older_than: Some(record(50_000).mark()), limit: Some(3), ..CallFilter::default() };
+        CallFilter { older_than: Some(record(50_000).cursor()), limit: Some(3), ..CallFilter::default() };
     assert_eq!(ids(&store, &page), ["call-49999", "call-49998", "call-49997"]);
 }
 
 #[test]
-fn pages_leave_out_no_call_of_the_same_moment() {
-    let place = Place::new();
-    let store = place.open();
+fn paging_includes_calls_with_equal_timestamps() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     for index in 0..10 {
         store.activity().record(CallRecord { at: Timestamp(NOW + index / 5), ..record(index) });
     }
@@ -180,20 +182,20 @@ fn pages_leave_out_no_call_of_the_same_moment() {
     loop {
         let page = store.activity().list(&filter).unwrap();
         let Some(last) = page.last() else { break };
-        filter.older_than = Some(last.mark());
+        filter.older_than = Some(last.cursor());
         read.extend(page.iter().map(|record| record.id.to_string()));
     }
     assert_eq!(read, whole);
     // A call that is not there any more: what is older than its moment.
-    let gone = CallRecord { at: Timestamp(NOW + 1), ..record(77) }.mark();
+    let gone = CallRecord { at: Timestamp(NOW + 1), ..record(77) }.cursor();
     assert_eq!(ids(&store, &CallFilter { older_than: Some(gone), ..CallFilter::default() }), whole[5..]);
 }
 
 #[test]
-fn what_was_let_through_is_known_longer_than_its_record() {
-    let place = Place::new();
+fn allowed_calls_outlive_their_records() {
+    let fixture = StoreFixture::new();
     let retention = Retention { age: Duration::from_secs(1), calls: 1 };
-    let store = Store::open_with(place.options(Owner::Window), retention).unwrap();
+    let store = Store::open_with_retention(fixture.options(Owner::Window), retention).unwrap();
     let allowed = |name: &str, subject| CallRecord {
         verdict: Verdict { decision: Decision::Allow, rule: Rule::DefaultAsk },
         subject,
@@ -218,15 +220,15 @@ fn what_was_let_through_is_known_longer_than_its_record() {
 }
 
 #[test]
-fn definitions_are_kept_once() {
-    let place = Place::new();
+fn stores_each_definition_once() {
+    let fixture = StoreFixture::new();
     let (one, two) = ("f-1".into(), "f-2".into());
-    let store = place.open();
+    let store = fixture.open();
     store.definitions().keep(&one, "{\"name\":\"a\"}").unwrap();
     store.definitions().keep(&one, "another").unwrap();
     store.definitions().keep_all([(&two, "b"), (&one, "c")]).unwrap();
     drop(store);
-    let store = place.open();
+    let store = fixture.open();
     assert_eq!(store.definitions().get(&one).unwrap().as_deref(), Some("{\"name\":\"a\"}"));
     assert_eq!(store.definitions().get(&two).unwrap().as_deref(), Some("b"));
     assert_eq!(store.definitions().get(&"f-3".into()).unwrap(), None);
@@ -248,9 +250,9 @@ fn rules_used(store: &Store) -> Vec<(String, i64)> {
 }
 
 #[test]
-fn it_is_known_when_a_rule_last_decided_as_far_as_calls_are_kept() {
-    let place = Place::new();
-    let store = place.open();
+fn reports_last_use_of_rules_within_retention() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     let deny = Rule::ExplicitDeny { grant: "d".into(), reason: None };
     for call in [
         decided(5, always("a")),
@@ -269,10 +271,10 @@ fn it_is_known_when_a_rule_last_decided_as_far_as_calls_are_kept() {
     drop(store);
 
     // A folder of before gets to know it from its records.
-    let database = rusqlite::Connection::open(place.path("activity.db")).unwrap();
+    let database = rusqlite::Connection::open(fixture.path("activity.db")).unwrap();
     database.execute_batch("DROP TABLE rule_used; DROP TABLE programs; PRAGMA user_version = 2").unwrap();
     drop(database);
-    let store = place.open();
+    let store = fixture.open();
     assert_eq!(rules_used(&store), all);
 
     store.activity().keep(Retention { age: Duration::MAX, calls: 3 });
@@ -282,9 +284,9 @@ fn it_is_known_when_a_rule_last_decided_as_far_as_calls_are_kept() {
 }
 
 #[test]
-fn the_programs_of_a_client_are_those_whose_calls_were_let_through() {
-    let place = Place::new();
-    let store = place.open();
+fn lists_only_programs_of_allowed_calls() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     let allow = Verdict { decision: Decision::Allow, rule: Rule::ByUser };
     let from = |index: i64, program: Option<&str>, verdict: &Verdict| CallRecord {
         client: "cli".into(),

@@ -6,7 +6,7 @@ use gatehouse_model::record::AuditVerdict;
 use gatehouse_model::{AuditEvent, ServerId, Timestamp};
 use gatehouse_store::{AuditFormat, Owner, Store, StoreOptions};
 
-use crate::place::{NOW, Place};
+use crate::fixture::{NOW, StoreFixture};
 
 fn event(name: &str) -> AuditEvent {
     AuditEvent::ServerChanged {
@@ -16,27 +16,27 @@ fn event(name: &str) -> AuditEvent {
     }
 }
 
-fn with_entries(count: u32) -> Place {
-    let place = Place::new();
-    let store = place.open();
+fn with_entries(count: u32) -> StoreFixture {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     for index in 1..=count {
-        place.clock.0.store(NOW + i64::from(index), Ordering::SeqCst);
+        fixture.clock.0.store(NOW + i64::from(index), Ordering::SeqCst);
         store.audit().append(event(&format!("server {index}"))).unwrap();
     }
-    place
+    fixture
 }
 
-fn broken_at(place: &Place) -> Option<u64> {
-    match place.open().audit().verify().unwrap() {
+fn broken_at(fixture: &StoreFixture) -> Option<u64> {
+    match fixture.open().audit().verify().unwrap() {
         AuditVerdict::Whole { .. } => None,
         AuditVerdict::Broken { seq, .. } => Some(seq),
     }
 }
 
 #[test]
-fn entries_come_back_in_their_order() {
-    let place = with_entries(5);
-    let store = place.open();
+fn lists_entries_in_order() {
+    let fixture = with_entries(5);
+    let store = fixture.open();
     let seqs = |after, limit| -> Vec<u64> {
         store.audit().list(after, limit).unwrap().iter().map(|entry| entry.seq).collect()
     };
@@ -49,12 +49,12 @@ fn entries_come_back_in_their_order() {
 }
 
 #[test]
-fn an_empty_audit_is_whole() {
-    assert_eq!(Place::new().open().audit().verify().unwrap(), AuditVerdict::Whole { entries: 0 });
+fn empty_audit_verifies() {
+    assert_eq!(StoreFixture::new().open().audit().verify().unwrap(), AuditVerdict::Whole { entries: 0 });
 }
 
 #[test]
-fn tampering_with_any_entry_is_found_there() {
+fn detects_tampering_at_the_entry() {
     for seq in 1..=4 {
         for edit in [
             "UPDATE audit SET event = replace(event, 'added', 'removed') WHERE seq = ",
@@ -65,15 +65,15 @@ fn tampering_with_any_entry_is_found_there() {
             "UPDATE audit SET event = x'ff', at = 'never' WHERE seq = ",
             "DELETE FROM audit WHERE seq = ",
         ] {
-            let place = with_entries(4);
-            place.tamper(&format!("{edit}{seq}"));
-            assert_eq!(broken_at(&place), Some(seq), "{edit}{seq}");
+            let fixture = with_entries(4);
+            fixture.tamper(&format!("{edit}{seq}"));
+            assert_eq!(broken_at(&fixture), Some(seq), "{edit}{seq}");
         }
     }
 }
 
 #[test]
-fn a_cut_tail_a_moved_head_and_a_forged_entry_are_found() {
+fn detects_cut_tail_moved_head_and_forged_entry() {
     for (edit, seq) in [
         ("DELETE FROM audit WHERE seq > 2", 3),
         ("DELETE FROM audit", 1),
@@ -92,21 +92,21 @@ fn a_cut_tail_a_moved_head_and_a_forged_entry_are_found() {
         ("INSERT INTO audit SELECT 5, at, event, hash, mac FROM audit WHERE seq = 4", 5),
         ("UPDATE audit SET seq = 9 WHERE seq = 2", 2),
     ] {
-        let place = with_entries(4);
-        place.tamper(edit);
-        assert_eq!(broken_at(&place), Some(seq), "{edit}");
+        let fixture = with_entries(4);
+        fixture.tamper(edit);
+        assert_eq!(broken_at(&fixture), Some(seq), "{edit}");
         // Going on does not mend it.
-        place.open().audit().append(event("later")).unwrap();
-        assert!(broken_at(&place).is_some_and(|found| found <= seq + 1), "{edit}");
+        fixture.open().audit().append(event("later")).unwrap();
+        assert!(broken_at(&fixture).is_some_and(|found| found <= seq + 1), "{edit}");
     }
 }
 
 #[test]
-fn what_is_changed_under_a_running_gatehouse_is_not_mended_either() {
-    let place = with_entries(2);
-    let store = place.open();
+fn append_does_not_repair_tampering_while_running() {
+    let fixture = with_entries(2);
+    let store = fixture.open();
     store.audit().append(event("three")).unwrap();
-    place.tamper(
+    fixture.tamper(
         "CREATE TABLE old AS SELECT * FROM audit_head;
          DELETE FROM audit WHERE seq = 3;
          UPDATE audit_head SET seq = 2, hash = (SELECT hash FROM audit WHERE seq = 2)",
@@ -116,70 +116,70 @@ fn what_is_changed_under_a_running_gatehouse_is_not_mended_either() {
 }
 
 #[test]
-fn a_locked_secret_store_hides_no_cut_tail() {
-    let place = with_entries(4);
-    place.tamper(
+fn detects_cut_tail_after_locked_secret_store() {
+    let fixture = with_entries(4);
+    fixture.tamper(
         "DELETE FROM audit WHERE seq > 2;
          UPDATE audit_head SET seq = 2, hash = (SELECT hash FROM audit WHERE seq = 2)",
     );
-    place.secrets.locked.store(true, Ordering::SeqCst);
-    let store = place.open();
+    fixture.secrets.locked.store(true, Ordering::SeqCst);
+    let store = fixture.open();
     store.audit().append(event("three again")).unwrap();
-    place.secrets.locked.store(false, Ordering::SeqCst);
+    fixture.secrets.locked.store(false, Ordering::SeqCst);
     store.audit().append(event("four again")).unwrap();
     assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Broken { seq: 3, .. }));
 }
 
 #[test]
-fn the_database_itself_refuses_to_change_or_drop_entries() {
-    let place = with_entries(3);
-    let ledger = rusqlite::Connection::open(place.path("ledger.db")).unwrap();
+fn triggers_reject_update_and_delete() {
+    let fixture = with_entries(3);
+    let ledger = rusqlite::Connection::open(fixture.path("ledger.db")).unwrap();
     for sql in ["UPDATE audit SET event = '{}' WHERE seq = 1", "DELETE FROM audit WHERE seq = 3"] {
         assert!(ledger.execute(sql, []).is_err(), "{sql}");
     }
 }
 
 #[test]
-fn while_the_secret_store_is_locked_entries_are_kept_and_sealed_later() {
-    let place = Place::new();
-    place.secrets.locked.store(true, Ordering::SeqCst);
-    let store = place.open();
+fn seals_entries_after_secret_store_is_unlocked() {
+    let fixture = StoreFixture::new();
+    fixture.secrets.locked.store(true, Ordering::SeqCst);
+    let store = fixture.open();
     store.audit().append(event("one")).unwrap();
     store.audit().append(event("two")).unwrap();
     assert!(store.audit().verify().is_err());
-    place.secrets.locked.store(false, Ordering::SeqCst);
+    fixture.secrets.locked.store(false, Ordering::SeqCst);
     store.audit().append(event("three")).unwrap();
     assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 3 });
 }
 
 #[test]
-fn unsealed_entries_of_another_process_stay_broken() {
-    let place = with_entries(1);
-    place.secrets.locked.store(true, Ordering::SeqCst);
-    place.open().audit().append(event("nobody knows who")).unwrap();
-    place.secrets.locked.store(false, Ordering::SeqCst);
-    place.open().audit().append(event("three")).unwrap();
-    assert_eq!(broken_at(&place), Some(2));
+fn does_not_seal_entries_of_another_process() {
+    let fixture = with_entries(1);
+    fixture.secrets.locked.store(true, Ordering::SeqCst);
+    fixture.open().audit().append(event("nobody knows who")).unwrap();
+    fixture.secrets.locked.store(false, Ordering::SeqCst);
+    fixture.open().audit().append(event("three")).unwrap();
+    assert_eq!(broken_at(&fixture), Some(2));
 }
 
 #[test]
-fn with_secrets_in_memory_the_chain_goes_on_over_restarts() {
-    let place = Place::new();
-    let with = || StoreOptions { secrets: gatehouse_store::memory(), ..place.options(Owner::Serve) };
+fn chain_survives_restarts_with_memory_secrets() {
+    let fixture = StoreFixture::new();
+    let with = || StoreOptions { secrets: gatehouse_store::memory(), ..fixture.options(Owner::Serve) };
     for name in ["one", "two", "three"] {
         let store = Store::open(with()).unwrap();
         store.audit().append(event(name)).unwrap();
         assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Whole { .. }), "{name}");
     }
-    place.tamper("UPDATE audit SET event = replace(event, 'added', 'removed') WHERE seq = 2");
+    fixture.tamper("UPDATE audit SET event = replace(event, 'added', 'removed') WHERE seq = 2");
     let verdict = Store::open(with()).unwrap().audit().verify().unwrap();
     assert!(matches!(verdict, AuditVerdict::Broken { seq: 2, .. }), "{verdict:?}");
 }
 
 #[test]
-fn retention_drops_the_oldest_and_the_chain_stays_whole() {
-    let place = with_entries(5);
-    let store = place.open();
+fn retention_keeps_chain_valid() {
+    let fixture = with_entries(5);
+    let store = fixture.open();
     assert_eq!(store.audit().forget_before(Timestamp(NOW + 4)).unwrap(), 3);
     assert_eq!(store.audit().forget_before(Timestamp(NOW + 4)).unwrap(), 0);
     assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 2 });
@@ -189,9 +189,9 @@ fn retention_drops_the_oldest_and_the_chain_stays_whole() {
     store.audit().append(event("seven")).unwrap();
     assert_eq!(store.audit().list(None, 9).unwrap()[0].seq, 7);
     drop(store);
-    assert_eq!(broken_at(&place), None);
-    place.tamper("UPDATE audit SET at = 0");
-    assert_eq!(broken_at(&place), Some(7));
+    assert_eq!(broken_at(&fixture), None);
+    fixture.tamper("UPDATE audit SET at = 0");
+    assert_eq!(broken_at(&fixture), Some(7));
 }
 
 fn without_names(event: &mut AuditEvent) {
@@ -201,9 +201,9 @@ fn without_names(event: &mut AuditEvent) {
 }
 
 #[test]
-fn exports() {
-    let place = Place::new();
-    let store = place.open();
+fn exports_csv_and_json_lines() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     store.audit().append(event("a, \"b\"\nc")).unwrap();
     store.audit().append(AuditEvent::Paused { paused: true }).unwrap();
     let hash = |index: usize| store.audit().list(None, 9).unwrap()[index].hash.clone();
@@ -238,107 +238,107 @@ fn started() -> AuditEvent {
 }
 
 #[test]
-fn a_tail_that_is_cut_together_with_its_head_is_missed() {
-    let place = with_entries(4);
-    place.tamper(KEEP);
-    let store = place.open();
+fn detects_tail_cut_with_restored_head() {
+    let fixture = with_entries(4);
+    fixture.tamper(KEEP);
+    let store = fixture.open();
     for index in 5..=8 {
         store.audit().append(event(&format!("server {index}"))).unwrap();
     }
     store.audit().append(started()).unwrap();
     drop(store);
-    place.tamper(PUT_BACK);
-    assert_eq!(broken_at(&place), Some(5));
-    let store = place.open();
+    fixture.tamper(PUT_BACK);
+    assert_eq!(broken_at(&fixture), Some(5));
+    let store = fixture.open();
     store.audit().append(started()).unwrap();
-    assert_eq!(store.audit().lost(), Some(5));
+    assert_eq!(store.audit().first_missing(), Some(5));
     for index in 0..30 {
         store.audit().append(event(&format!("later {index}"))).unwrap();
     }
     drop(store);
-    assert_eq!(broken_at(&place), Some(5), "going on mended it");
-    let store = place.open();
+    assert_eq!(broken_at(&fixture), Some(5), "going on mended it");
+    let store = fixture.open();
     store.audit().append(started()).unwrap();
-    assert_eq!(store.audit().lost(), Some(5), "a restart forgot it");
+    assert_eq!(store.audit().first_missing(), Some(5), "a restart forgot it");
     store.audit().acknowledge().unwrap();
     drop(store);
-    let store = place.open();
+    let store = fixture.open();
     store.audit().append(started()).unwrap();
-    assert_eq!(store.audit().lost(), None);
+    assert_eq!(store.audit().first_missing(), None);
     drop(store);
-    assert_eq!(broken_at(&place), Some(5), "the gap stays in the chain");
+    assert_eq!(broken_at(&fixture), Some(5), "the gap stays in the chain");
 }
 
 #[test]
-fn without_a_stop_at_most_the_entries_since_the_last_mark_can_be_cut() {
-    let place = with_entries(20);
-    place.tamper(KEEP);
-    let store = place.open();
+fn detects_cut_up_to_last_checkpoint_without_shutdown() {
+    let fixture = with_entries(20);
+    fixture.tamper(KEEP);
+    let store = fixture.open();
     for index in 0..9 {
         store.audit().append(event(&format!("more {index}"))).unwrap();
     }
     drop(store);
-    place.tamper(PUT_BACK);
-    assert_eq!(broken_at(&place), Some(21));
+    fixture.tamper(PUT_BACK);
+    assert_eq!(broken_at(&fixture), Some(21));
 }
 
 #[test]
-fn a_mark_that_lags_after_a_crash_is_no_cut() {
-    let place = with_entries(20);
-    let store = place.open();
-    place.secrets.locked.store(true, Ordering::SeqCst);
+fn lagging_checkpoint_is_not_reported() {
+    let fixture = with_entries(20);
+    let store = fixture.open();
+    fixture.secrets.locked.store(true, Ordering::SeqCst);
     for index in 0..20 {
         store.audit().append(event(&format!("more {index}"))).unwrap();
     }
-    place.secrets.locked.store(false, Ordering::SeqCst);
+    fixture.secrets.locked.store(false, Ordering::SeqCst);
     store.audit().append(event("unlocked")).unwrap();
     drop(store);
-    assert_eq!(broken_at(&place), None);
-    assert_eq!(place.open().audit().lost(), None);
+    assert_eq!(broken_at(&fixture), None);
+    assert_eq!(fixture.open().audit().first_missing(), None);
 }
 
 #[test]
-fn retention_past_the_mark_is_no_cut() {
-    let place = with_entries(20);
-    let store = place.open();
+fn retention_past_checkpoint_is_not_reported() {
+    let fixture = with_entries(20);
+    let store = fixture.open();
     assert_eq!(store.audit().forget_before(Timestamp(NOW + 19)).unwrap(), 18);
     drop(store);
-    assert_eq!(broken_at(&place), None);
-    let store = place.open();
+    assert_eq!(broken_at(&fixture), None);
+    let store = fixture.open();
     store.audit().append(started()).unwrap();
     assert_eq!(
-        (store.audit().lost(), store.audit().verify().unwrap()),
+        (store.audit().first_missing(), store.audit().verify().unwrap()),
         (None, AuditVerdict::Whole { entries: 3 })
     );
 }
 
 #[test]
-fn a_tail_that_was_cut_while_the_secret_store_was_locked_is_missed() {
-    let place = with_entries(9);
-    place.tamper(KEEP);
-    let store = place.open();
+fn detects_tail_cut_while_secret_store_was_locked() {
+    let fixture = with_entries(9);
+    fixture.tamper(KEEP);
+    let store = fixture.open();
     store.audit().append(event("ten")).unwrap();
     store.audit().append(started()).unwrap();
     drop(store);
-    place.tamper(PUT_BACK);
-    place.secrets.locked.store(true, Ordering::SeqCst);
-    let store = place.open();
+    fixture.tamper(PUT_BACK);
+    fixture.secrets.locked.store(true, Ordering::SeqCst);
+    let store = fixture.open();
     store.audit().append(event("ten again")).unwrap();
     store.audit().append(event("eleven again")).unwrap();
-    place.secrets.locked.store(false, Ordering::SeqCst);
+    fixture.secrets.locked.store(false, Ordering::SeqCst);
     store.audit().append(event("unlocked")).unwrap();
     assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Broken { seq: 10, .. }));
-    assert!(store.audit().lost().is_some());
+    assert!(store.audit().first_missing().is_some());
 }
 
 #[test]
-fn nothing_waits_for_a_secret_store_that_does_not_answer() {
-    let place = with_entries(1);
-    let store = place.open();
+fn append_and_close_do_not_wait_for_secret_store() {
+    let fixture = with_entries(1);
+    let store = fixture.open();
     store.audit().append(event("two")).unwrap();
     store.close();
-    let before = place.secrets.snapshot();
-    let prompt = place.secrets.prompt.lock();
+    let before = fixture.secrets.snapshot();
+    let prompt = fixture.secrets.prompt.lock();
     for index in 3..=40 {
         assert_eq!(store.audit().append(event(&format!("server {index}"))).unwrap().seq, index);
     }
@@ -346,63 +346,63 @@ fn nothing_waits_for_a_secret_store_that_does_not_answer() {
     let begun = std::time::Instant::now();
     store.close();
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "the stop waits without end");
-    assert!(place.secrets.snapshot() == before, "it answered");
+    assert!(fixture.secrets.snapshot() == before, "it answered");
     drop(prompt);
     store.close();
-    assert!(place.secrets.snapshot() != before, "the mark came when it was unlocked");
+    assert!(fixture.secrets.snapshot() != before, "the mark came when it was unlocked");
     drop(store);
-    assert_eq!(broken_at(&place), None);
+    assert_eq!(broken_at(&fixture), None);
 }
 
 #[test]
-fn a_stop_keeps_how_far_the_audit_came() {
-    let place = with_entries(4);
-    place.tamper(KEEP);
-    let store = place.open();
+fn close_saves_checkpoint() {
+    let fixture = with_entries(4);
+    fixture.tamper(KEEP);
+    let store = fixture.open();
     for index in 5..=7 {
         store.audit().append(event(&format!("server {index}"))).unwrap();
     }
     store.audit().append(AuditEvent::Lifecycle { what: "stopped".into() }).unwrap();
     store.close();
     // The process ends here without its destructors.
-    let kept = place.secrets.snapshot();
+    let kept = fixture.secrets.snapshot();
     drop(store);
-    place.secrets.restore(kept);
-    place.tamper(PUT_BACK);
-    assert_eq!(broken_at(&place), Some(5));
+    fixture.secrets.restore(kept);
+    fixture.tamper(PUT_BACK);
+    assert_eq!(broken_at(&fixture), Some(5));
 }
 
 #[test]
-fn a_mark_that_could_not_be_written_is_written_with_the_next_entry() {
-    let place = with_entries(1);
-    place.tamper(KEEP);
-    let store = place.open();
+fn retries_failed_checkpoint_with_next_entry() {
+    let fixture = with_entries(1);
+    fixture.tamper(KEEP);
+    let store = fixture.open();
     store.close();
-    place.secrets.read_only.store(true, Ordering::SeqCst);
+    fixture.secrets.read_only.store(true, Ordering::SeqCst);
     store.audit().append(event("two")).unwrap();
     store.close();
-    place.secrets.read_only.store(false, Ordering::SeqCst);
+    fixture.secrets.read_only.store(false, Ordering::SeqCst);
     store.audit().append(event("three")).unwrap();
     drop(store);
-    place.tamper(PUT_BACK);
-    assert_eq!(broken_at(&place), Some(2));
+    fixture.tamper(PUT_BACK);
+    assert_eq!(broken_at(&fixture), Some(2));
 }
 
 #[test]
-fn an_acknowledgement_that_is_refused_changes_nothing() {
-    let place = with_entries(4);
-    place.tamper(KEEP);
-    let store = place.open();
+fn failed_acknowledge_changes_nothing() {
+    let fixture = with_entries(4);
+    fixture.tamper(KEEP);
+    let store = fixture.open();
     store.audit().append(started()).unwrap();
     drop(store);
-    place.tamper(PUT_BACK);
-    let store = place.open();
+    fixture.tamper(PUT_BACK);
+    let store = fixture.open();
     store.audit().append(started()).unwrap();
     store.close();
-    place.secrets.read_only.store(true, Ordering::SeqCst);
+    fixture.secrets.read_only.store(true, Ordering::SeqCst);
     assert!(store.audit().acknowledge().is_err());
-    assert_eq!(store.audit().lost(), Some(5));
-    place.secrets.read_only.store(false, Ordering::SeqCst);
+    assert_eq!(store.audit().first_missing(), Some(5));
+    fixture.secrets.read_only.store(false, Ordering::SeqCst);
     store.audit().acknowledge().unwrap();
-    assert_eq!(store.audit().lost(), None);
+    assert_eq!(store.audit().first_missing(), None);
 }

@@ -6,10 +6,10 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use gatehouse_model::grant::Rights;
+use gatehouse_model::grant::StoredPermissions;
 use gatehouse_model::{Generation, Secret, ServerBinding, SystemClock};
 use gatehouse_store::{
-    Owner, SealError, SecretError, SecretKey, SecretKind, Store, StoreOptions, open_keychain,
+    Owner, SealError, SecretError, SecretKey, SecretStoreKind, Store, StoreOptions, open_keychain,
 };
 
 const INSIDE: &str = "GATEHOUSE_TEST_KEYCHAIN";
@@ -97,14 +97,14 @@ fn a_keychain_that_nobody_can_unlock_is_not_taken_for_one() {
 
 fn keeps_secrets_and_seals() {
     let keychain = open_keychain().unwrap();
-    assert_eq!(keychain.kind(), SecretKind::Keychain);
+    assert_eq!(keychain.kind(), SecretStoreKind::Keychain);
     let to = |generation| ServerBinding { server: "srv-1".into(), generation, identity: "i".into() };
-    let key = SecretKey::bound(&to(Generation(1)), "env/A|B%");
+    let key = SecretKey::for_server_field(&to(Generation(1)), "env/A|B%");
     assert_eq!(keychain.get(&key).unwrap(), None);
     keychain.set(&key, &Secret::new("first")).unwrap();
     keychain.set(&key, &Secret::new("zweites ✓")).unwrap();
     assert_eq!(keychain.get(&key).unwrap().unwrap().reveal(), "zweites ✓");
-    let other = SecretKey::bound(&to(Generation(2)), "env/A|B%");
+    let other = SecretKey::for_server_field(&to(Generation(2)), "env/A|B%");
     assert_eq!(keychain.get(&other).unwrap(), None);
     keychain.delete(&key).unwrap();
     keychain.delete(&key).unwrap();
@@ -118,12 +118,15 @@ fn keeps_secrets_and_seals() {
         clock: Arc::new(SystemClock),
     };
     let store = Store::open(options.clone()).unwrap();
-    assert_eq!(store.rights().load(), Ok(None));
-    store.rights().save(&Rights::default()).unwrap();
+    assert_eq!(store.permissions().load(), Ok(None));
+    store.permissions().save(&StoredPermissions::default()).unwrap();
     drop(store);
     // Another connection to the same keychain.
     let again = StoreOptions { secrets: open_keychain().unwrap(), ..options };
-    assert_eq!(Store::open(again.clone()).unwrap().rights().load(), Ok(Some(Rights::default())));
+    assert_eq!(
+        Store::open(again.clone()).unwrap().permissions().load(),
+        Ok(Some(StoredPermissions::default()))
+    );
     // And none of it under another path.
     let moved = tempfile::tempdir().unwrap();
     std::fs::copy(folder.path().join("ledger.db"), moved.path().join("ledger.db")).unwrap();
@@ -133,7 +136,7 @@ fn keeps_secrets_and_seals() {
         std::fs::set_permissions(moved.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
     }
     let copied = Store::open(StoreOptions { dir: moved.path().to_owned(), ..again }).unwrap();
-    assert!(matches!(copied.rights().load(), Err(SealError::MissingKey { .. })));
+    assert!(matches!(copied.permissions().load(), Err(SealError::MissingKey { .. })));
 }
 
 fn is_refused() {

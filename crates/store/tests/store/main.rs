@@ -3,9 +3,9 @@
 
 mod activity;
 mod audit;
+mod fixture;
 mod keychain;
 mod leftovers;
-mod place;
 mod sealed;
 mod servers;
 mod settings;

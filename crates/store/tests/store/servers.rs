@@ -2,15 +2,15 @@
 
 use std::sync::atomic::Ordering;
 
-use gatehouse_model::ask::ConfigChangeKind;
+use gatehouse_model::approval::ConfigChangeKind;
 use gatehouse_model::server::{
-    Builtin, HeaderProgram, Limits, Look, Origin, Remote, StdioStreams, TimeLimit,
+    Builtin, HeaderProgram, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
 };
-use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, TokenMethod};
-use gatehouse_model::{ErrorCode, Generation, Problem, ServerConfig, ServerId, Transport};
+use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, TokenEndpointAuthMethod};
+use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError};
 use gatehouse_store::{HandEdit, LoadedServers, Owner, StoreError};
 
-use crate::place::Place;
+use crate::fixture::StoreFixture;
 
 fn server(id: &str, name: &str, command: &str) -> ServerConfig {
     ServerConfig {
@@ -26,24 +26,24 @@ fn server(id: &str, name: &str, command: &str) -> ServerConfig {
         },
         enabled: true,
         autostart: true,
-        look: Look::default(),
-        limits: Limits::default(),
-        origin: Origin::User,
+        look: ServerAppearance::default(),
+        limits: ServerLimits::default(),
+        origin: ServerOrigin::User,
     }
 }
 
-fn text(place: &Place) -> String {
-    std::fs::read_to_string(place.path("servers.json")).unwrap()
+fn text(fixture: &StoreFixture) -> String {
+    std::fs::read_to_string(fixture.path("servers.json")).unwrap()
 }
 
-fn write(place: &Place, text: &str) {
-    std::fs::write(place.path("servers.json"), text).unwrap();
+fn write(fixture: &StoreFixture, text: &str) {
+    std::fs::write(fixture.path("servers.json"), text).unwrap();
 }
 
-fn edit(place: &Place, from: &str, to: &str) {
-    let before = text(place);
+fn edit(fixture: &StoreFixture, from: &str, to: &str) {
+    let before = text(fixture);
     assert!(before.contains(from), "{from} is not in {before}");
-    write(place, &before.replace(from, to));
+    write(fixture, &before.replace(from, to));
 }
 
 fn names(loaded: &LoadedServers) -> Vec<&str> {
@@ -54,24 +54,24 @@ fn edits(loaded: &LoadedServers) -> Vec<(ConfigChangeKind, &str)> {
     loaded.unconfirmed.iter().map(|edit| (edit.ask.kind, edit.ask.server.as_str())).collect()
 }
 
-fn with_two() -> Place {
-    let place = Place::new();
-    place.open().servers().save(&[server("srv-a", "a", "one"), server("srv-b", "b", "two")]).unwrap();
-    place
+fn with_two() -> StoreFixture {
+    let fixture = StoreFixture::new();
+    fixture.open().servers().save(&[server("srv-a", "a", "one"), server("srv-b", "b", "two")]).unwrap();
+    fixture
 }
 
-fn problem(error: StoreError) -> Problem {
+fn problem(error: StoreError) -> UserError {
     error.into()
 }
 
 #[test]
-fn a_first_start_is_empty() {
-    assert_eq!(Place::new().open().servers().load(), LoadedServers::default());
+fn first_load_is_empty() {
+    assert_eq!(StoreFixture::new().open().servers().load(), LoadedServers::default());
 }
 
 #[test]
-fn every_kind_of_server_comes_back_as_it_was() {
-    let place = Place::new();
+fn round_trips_every_transport() {
+    let fixture = StoreFixture::new();
     let headers = || [("X-Key".to_owned(), "${secret:KEY}".to_owned())].into();
     let url = || "https://mcp.example/mcp".to_owned();
     let full = Transport::Stdio {
@@ -81,8 +81,9 @@ fn every_kind_of_server_comes_back_as_it_was() {
         cwd: Some("/tmp".into()),
         streams: StdioStreams::Pipes,
     };
-    let limits = Limits { call_secs: TimeLimit::Unlimited, connect_secs: 5, ..Limits::default() };
-    let look = Look { description: Some("d".into()), icon: Some("i".into()), group: Some("g".into()) };
+    let limits = ServerLimits { call_secs: TimeLimit::Unlimited, connect_secs: 5, ..ServerLimits::default() };
+    let look =
+        ServerAppearance { description: Some("d".into()), icon: Some("i".into()), group: Some("g".into()) };
     let mut servers = Vec::new();
     for (index, transport) in [
         full,
@@ -95,7 +96,7 @@ fn every_kind_of_server_comes_back_as_it_was() {
                 client: Some(RegisteredClient {
                     id: "gatehouse".into(),
                     secret: Some("${secret:client}".into()),
-                    method: Some(TokenMethod::ClientSecretPost),
+                    method: Some(TokenEndpointAuthMethod::ClientSecretPost),
                 }),
                 scopes: vec!["files:read".into()],
                 redirect: Some("http://127.0.0.1:8976/callback".into()),
@@ -123,14 +124,14 @@ fn every_kind_of_server_comes_back_as_it_was() {
     servers[0].look = look;
     servers[1].enabled = false;
     servers[2].autostart = false;
-    servers[3].origin = Origin::Import;
-    place.open().servers().save(&servers).unwrap();
-    let loaded = place.open().servers().load();
+    servers[3].origin = ServerOrigin::Import;
+    fixture.open().servers().save(&servers).unwrap();
+    let loaded = fixture.open().servers().load();
     assert_eq!(loaded, LoadedServers { servers, ..LoadedServers::default() });
 }
 
 #[test]
-fn a_bad_entry_fails_alone_and_says_which_field() {
+fn invalid_entry_is_reported_and_isolated() {
     for (entry, why, todo) in [
         (r#"{"comand":"x"}"#, "The field “comand” is not known.", Some("Did you mean “command”?")),
         (
@@ -200,33 +201,33 @@ fn a_bad_entry_fails_alone_and_says_which_field() {
             None,
         ),
     ] {
-        let place = Place::new();
-        let store = place.open();
+        let fixture = StoreFixture::new();
+        let store = fixture.open();
         let file = format!(
             "{{\"version\":1,\"mcpServers\":{{\n\"bad\": {entry},\n\"good\":{{\"command\":\"x\"}}}}}}"
         );
-        write(&place, &file);
+        write(&fixture, &file);
         let loaded = store.servers().load();
-        let mut wanted = Problem::new(
+        let mut wanted = UserError::new(
             ErrorCode::BadConfig,
             "The server “bad” in servers.json (line 2) cannot be used as it is written.",
         )
-        .why(why);
+        .with_cause(why);
         wanted.todo = todo.map(str::to_owned);
         assert_eq!(loaded.problems, [wanted], "{entry}");
         assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "good")], "{entry}");
         // A save keeps the faulty entry to the letter.
         store.servers().save(&[server("srv-n", "new", "y")]).unwrap();
-        assert!(text(&place).contains(&format!("\"bad\": {entry},")), "{}", text(&place));
+        assert!(text(&fixture).contains(&format!("\"bad\": {entry},")), "{}", text(&fixture));
     }
 }
 
 #[test]
-fn names_are_checked_and_used_once() {
-    let place = Place::new();
-    let store = place.open();
+fn rejects_invalid_and_duplicate_names() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     write(
-        &place,
+        &fixture,
         r#"{"mcpServers":{"a":{"command":"1"},"A":{"command":"2"},"a":{"command":"3"},"x/y":{"command":"4"}}}"#,
     );
     let loaded = store.servers().load();
@@ -249,7 +250,7 @@ fn names_are_checked_and_used_once() {
 }
 
 #[test]
-fn a_broken_file_is_left_alone_and_the_last_confirmed_servers_run() {
+fn broken_file_is_untouched_and_confirmed_servers_stay() {
     for (file, what, code) in [
         ("{\n \"mcpServers\": {,}\n}", "servers.json is broken at line 2, column 17.", ErrorCode::BadConfig),
         ("", "servers.json is broken at line 1, column 0.", ErrorCode::BadConfig),
@@ -264,35 +265,35 @@ fn a_broken_file_is_left_alone_and_the_last_confirmed_servers_run() {
             ErrorCode::NewerVersion,
         ),
     ] {
-        let place = with_two();
-        let store = place.open();
-        write(&place, file);
+        let fixture = with_two();
+        let store = fixture.open();
+        write(&fixture, file);
         let loaded = store.servers().load();
         assert_eq!(names(&loaded), ["a", "b"], "{file}");
         assert_eq!(edits(&loaded), [], "{file}");
         assert_eq!((loaded.problems[0].what.as_str(), loaded.problems[0].code), (what, code));
         let refused = problem(store.servers().save(&loaded.servers[..1]).unwrap_err());
         assert_eq!((refused.what.as_str(), refused.code), (what, code));
-        assert_eq!(text(&place), file);
-        assert_eq!(names(&place_load(&place, store)), ["a", "b"]);
+        assert_eq!(text(&fixture), file);
+        assert_eq!(names(&place_load(&fixture, store)), ["a", "b"]);
     }
-    let place = with_two();
-    std::fs::write(place.path("servers.json"), b"{\n\"a\xff\"").unwrap();
-    let loaded = place.open().servers().load();
+    let fixture = with_two();
+    std::fs::write(fixture.path("servers.json"), b"{\n\"a\xff\"").unwrap();
+    let loaded = fixture.open().servers().load();
     assert_eq!(loaded.problems[0].what, "servers.json is broken at line 2, column 3.");
     assert_eq!(names(&loaded), ["a", "b"]);
 }
 
-fn place_load(place: &Place, store: gatehouse_store::Store) -> LoadedServers {
+fn place_load(fixture: &StoreFixture, store: gatehouse_store::Store) -> LoadedServers {
     drop(store);
-    place.open().servers().load()
+    fixture.open().servers().load()
 }
 
 #[test]
-fn a_file_that_is_gone_changes_nothing_and_comes_back() {
-    let place = with_two();
-    std::fs::remove_file(place.path("servers.json")).unwrap();
-    let store = place.open();
+fn recreates_missing_file_from_confirmed_servers() {
+    let fixture = with_two();
+    std::fs::remove_file(fixture.path("servers.json")).unwrap();
+    let store = fixture.open();
     let loaded = store.servers().load();
     assert_eq!(names(&loaded), ["a", "b"]);
     assert_eq!(loaded.problems[0].what, "servers.json is gone.");
@@ -301,9 +302,9 @@ fn a_file_that_is_gone_changes_nothing_and_comes_back() {
 }
 
 #[test]
-fn looks_and_order_take_effect_at_once_and_nothing_else_does() {
-    let place = with_two();
-    let store = place.open();
+fn only_appearance_and_order_apply_without_confirmation() {
+    let fixture = with_two();
+    let store = fixture.open();
     for (from, to, waits) in [
         (
             "\"command\": \"one\",",
@@ -320,31 +321,31 @@ fn looks_and_order_take_effect_at_once_and_nothing_else_does() {
         ("\"generation\": 1", "\"generation\": 9", false),
         ("\"origin\": \"user\"", "\"origin\": \"import\"", false),
     ] {
-        let before = text(&place);
-        edit(&place, from, to);
+        let before = text(&fixture);
+        edit(&fixture, from, to);
         let loaded = store.servers().load();
         let changed = |edit: &HandEdit| edit.ask.kind == ConfigChangeKind::Changed;
         assert_eq!(loaded.unconfirmed.iter().any(changed), waits, "{to}");
-        let runs = ServerConfig { look: Look::default(), ..loaded.servers[0].clone() };
+        let runs = ServerConfig { look: ServerAppearance::default(), ..loaded.servers[0].clone() };
         assert_eq!(runs, server("srv-a", "a", "one"), "{to}");
         if to.contains("description") {
             assert_eq!(loaded.servers[0].look.group.as_deref(), Some("g"));
         }
-        write(&place, &before);
+        write(&fixture, &before);
     }
     let swapped = r#"{"version":1,"mcpServers":{"b":{"command":"two"},"a":{"command":"one"}}}"#;
-    write(&place, swapped);
+    write(&fixture, swapped);
     let loaded = store.servers().load();
     assert_eq!((names(&loaded), edits(&loaded)), (vec!["b", "a"], vec![]));
 }
 
 #[test]
-fn an_edit_by_hand_runs_once_it_is_confirmed() {
-    let place = with_two();
-    let store = place.open();
-    edit(&place, "\"one\"", "\"evil\"");
+fn edit_applies_after_confirmation() {
+    let fixture = with_two();
+    let store = fixture.open();
+    edit(&fixture, "\"one\"", "\"evil\"");
     edit(
-        &place,
+        &fixture,
         "\"mcpServers\": {",
         "\"mcpServers\": {\n    \"new\": {\"command\": \"n\", \"env\": {\"API_KEY\": \"k\"}},",
     );
@@ -378,56 +379,56 @@ fn an_edit_by_hand_runs_once_it_is_confirmed() {
         (vec!["new", "a", "b"], vec![], &Vec::new())
     );
     assert!(loaded.servers[0].id.as_str().starts_with("srv-"), "it has an id of its own");
-    assert_eq!(place_load(&place, store), loaded);
+    assert_eq!(place_load(&fixture, store), loaded);
 }
 
 #[test]
-fn an_edit_that_is_refused_is_undone_in_the_file() {
-    let place = with_two();
-    let store = place.open();
-    let sound = text(&place);
+fn rejected_edit_is_reverted_in_file() {
+    let fixture = with_two();
+    let store = fixture.open();
+    let sound = text(&fixture);
     let before = store.servers().load();
     for (from, to) in [
         ("\"one\"", "\"evil\""),
         ("\"a\":", "\"renamed\":"),
         ("\"mcpServers\": {", "\"mcpServers\": {\n    \"new\": {\"command\": \"n\"},"),
     ] {
-        edit(&place, from, to);
+        edit(&fixture, from, to);
         let loaded = store.servers().load();
         assert_eq!(loaded.unconfirmed.len(), 1, "{to}");
         assert_eq!(store.servers().confirm(&loaded.unconfirmed[0], false).unwrap(), before, "{to}");
-        assert_eq!(text(&place), sound, "{to}");
+        assert_eq!(text(&fixture), sound, "{to}");
     }
     // Taken out by hand: it runs on, and comes back or goes for good.
-    write(&place, r#"{"version":1,"mcpServers":{"a":{"command":"one"}}}"#);
+    write(&fixture, r#"{"version":1,"mcpServers":{"a":{"command":"one"}}}"#);
     let loaded = store.servers().load();
     assert_eq!((names(&loaded), edits(&loaded)), (vec!["a", "b"], vec![(ConfigChangeKind::Removed, "b")]));
     assert_eq!(store.servers().confirm(&loaded.unconfirmed[0], false).unwrap(), before);
-    write(&place, r#"{"version":1,"mcpServers":{"a":{"command":"one"}}}"#);
+    write(&fixture, r#"{"version":1,"mcpServers":{"a":{"command":"one"}}}"#);
     let loaded = store.servers().load();
     let loaded = store.servers().confirm(&loaded.unconfirmed[0], true).unwrap();
     assert_eq!((names(&loaded), edits(&loaded)), (vec!["a"], vec![]));
 }
 
 #[test]
-fn a_confirmation_is_for_what_was_shown() {
-    let place = with_two();
-    let store = place.open();
-    edit(&place, "\"one\"", "\"harmless\"");
+fn rejects_confirmation_of_changed_edit() {
+    let fixture = with_two();
+    let store = fixture.open();
+    edit(&fixture, "\"one\"", "\"harmless\"");
     let shown = store.servers().load();
-    edit(&place, "\"harmless\"", "\"evil\"");
+    edit(&fixture, "\"harmless\"", "\"evil\"");
     let error = problem(store.servers().confirm(&shown.unconfirmed[0], true).unwrap_err());
     assert_eq!(error.code, ErrorCode::StaleAnswer);
     assert_eq!(store.servers().load().servers[0], server("srv-a", "a", "one"));
 }
 
 #[test]
-fn an_id_in_the_file_is_worth_nothing_unless_the_sealed_copy_knows_it() {
-    let place = with_two();
-    let store = place.open();
+fn ignores_ids_unknown_to_sealed_copy() {
+    let fixture = with_two();
+    let store = fixture.open();
     // A copy of an entry is a new server, and a foreign id is not taken over.
     edit(
-        &place,
+        &fixture,
         "\"mcpServers\": {",
         "\"mcpServers\": {
             \"copy\": {\"command\": \"evil\", \"gatehouse\": {\"id\": \"srv-a\"}},
@@ -445,11 +446,11 @@ fn an_id_in_the_file_is_worth_nothing_unless_the_sealed_copy_knows_it() {
 }
 
 #[test]
-fn a_save_touches_only_its_own_servers() {
-    let place = with_two();
-    let store = place.open();
+fn save_preserves_foreign_content() {
+    let fixture = with_two();
+    let store = fixture.open();
     write(
-        &place,
+        &fixture,
         r#"{
   "version": 1,
   "mcpServers": {
@@ -469,7 +470,7 @@ fn a_save_touches_only_its_own_servers() {
     servers.push(server("srv-c", "c", "three"));
     store.servers().save(&servers).unwrap();
     assert_eq!(
-        text(&place),
+        text(&fixture),
         r#"{
   "version": 1,
   "mcpServers": {
@@ -499,32 +500,32 @@ fn a_save_touches_only_its_own_servers() {
 }
 
 #[test]
-fn a_save_keeps_a_backup() {
-    let place = with_two();
-    let before = text(&place);
-    let store = place.open();
+fn save_writes_backup() {
+    let fixture = with_two();
+    let before = text(&fixture);
+    let store = fixture.open();
     store.servers().save(&[server("srv-a", "a", "one")]).unwrap();
-    assert_eq!(std::fs::read_to_string(place.path("servers.json.bak")).unwrap(), before);
-    assert!(!place.path("servers.json.new").exists());
-    let backup = place.path("servers.json.bak").metadata().unwrap().modified().unwrap();
+    assert_eq!(std::fs::read_to_string(fixture.path("servers.json.bak")).unwrap(), before);
+    assert!(!fixture.path("servers.json.new").exists());
+    let backup = fixture.path("servers.json.bak").metadata().unwrap().modified().unwrap();
     store.servers().save(&[server("srv-a", "a", "one")]).unwrap();
     assert_eq!(
-        place.path("servers.json.bak").metadata().unwrap().modified().unwrap(),
+        fixture.path("servers.json.bak").metadata().unwrap().modified().unwrap(),
         backup,
         "no change, no backup"
     );
 }
 
 #[test]
-fn a_server_whose_entry_is_faulty_runs_on_as_confirmed() {
-    let place = with_two();
-    let store = place.open();
-    edit(&place, "\"one\"", "1");
+fn invalid_entry_keeps_confirmed_server() {
+    let fixture = with_two();
+    let store = fixture.open();
+    edit(&fixture, "\"one\"", "1");
     let loaded = store.servers().load();
     assert_eq!((names(&loaded), edits(&loaded), loaded.problems.len()), (vec!["a", "b"], vec![], 1));
     assert_eq!(loaded.servers[0], server("srv-a", "a", "one"));
     store.servers().save(&loaded.servers).unwrap();
-    assert!(text(&place).contains("\"command\": 1"));
+    assert!(text(&fixture).contains("\"command\": 1"));
     // An edit of that very server puts it right.
     let mut servers = loaded.servers;
     servers[0].enabled = false;
@@ -533,9 +534,9 @@ fn a_server_whose_entry_is_faulty_runs_on_as_confirmed() {
 }
 
 #[test]
-fn another_connection_needs_another_generation() {
-    let place = with_two();
-    let store = place.open();
+fn rejects_transport_change_without_new_generation() {
+    let fixture = with_two();
+    let store = fixture.open();
     let mut changed = server("srv-a", "a", "another");
     assert!(store.servers().save(std::slice::from_ref(&changed)).is_err());
     changed.generation = Generation(0);
@@ -546,34 +547,34 @@ fn another_connection_needs_another_generation() {
 }
 
 #[test]
-fn a_file_of_another_app_is_taken_in_step_by_step() {
-    let place = Place::new();
-    let store = place.open();
+fn adopts_file_of_other_app_entry_by_entry() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
     let plain = include_str!("../../fixtures/servers-0.json");
-    write(&place, plain);
+    write(&fixture, plain);
     let loaded = store.servers().load();
     assert_eq!(names(&loaded), [] as [&str; 0]);
     let added = ConfigChangeKind::Added;
     assert_eq!(edits(&loaded), [(added, "files"), (added, "off"), (added, "remote")]);
     assert!(!loaded.unconfirmed[1].after.as_ref().unwrap().enabled);
     assert_eq!(loaded.problems.len(), 2);
-    assert_eq!(text(&place), plain, "reading writes nothing");
+    assert_eq!(text(&fixture), plain, "reading writes nothing");
     let loaded = store.servers().confirm(&loaded.unconfirmed[2], true).unwrap();
     assert_eq!((names(&loaded), loaded.unconfirmed.len(), loaded.problems.len()), (vec!["remote"], 2, 2));
-    assert!(text(&place).starts_with("{\n  \"version\": 1,"));
-    assert_eq!(std::fs::read_to_string(place.path("servers.json.bak")).unwrap(), plain);
+    assert!(text(&fixture).starts_with("{\n  \"version\": 1,"));
+    assert_eq!(std::fs::read_to_string(fixture.path("servers.json.bak")).unwrap(), plain);
 }
 
 #[test]
-fn without_a_sound_seal_nothing_runs_until_it_is_confirmed() {
+fn broken_seal_requires_confirmation() {
     let old = "UPDATE sealed SET mac = zeroblob(32) WHERE name = 'servers/window'";
     for lost in [old, "DELETE FROM sealed", ""] {
-        let place = with_two();
-        place.tamper(lost);
+        let fixture = with_two();
+        fixture.tamper(lost);
         if lost.is_empty() {
-            place.secrets.restore(std::collections::HashMap::new());
+            fixture.secrets.restore(std::collections::HashMap::new());
         }
-        let store = place.open();
+        let store = fixture.open();
         let loaded = store.servers().load();
         assert_eq!(names(&loaded), [] as [&str; 0], "{lost}");
         assert_eq!(
@@ -592,37 +593,37 @@ fn without_a_sound_seal_nothing_runs_until_it_is_confirmed() {
 }
 
 #[test]
-fn while_the_secret_store_is_locked_nothing_runs_and_nothing_is_written() {
-    let place = with_two();
-    let store = place.open();
-    let before = text(&place);
-    place.secrets.locked.store(true, Ordering::SeqCst);
+fn locked_secret_store_blocks_load_and_save() {
+    let fixture = with_two();
+    let store = fixture.open();
+    let before = text(&fixture);
+    fixture.secrets.locked.store(true, Ordering::SeqCst);
     let loaded = store.servers().load();
     assert_eq!((names(&loaded), edits(&loaded)), (vec![], vec![]));
     assert_eq!(loaded.problems[0].code, ErrorCode::SecretsUnavailable);
     assert!(store.servers().save(&[]).is_err());
-    place.secrets.locked.store(false, Ordering::SeqCst);
+    fixture.secrets.locked.store(false, Ordering::SeqCst);
     assert_eq!(names(&store.servers().load()), ["a", "b"]);
-    assert_eq!(text(&place), before);
+    assert_eq!(text(&fixture), before);
 }
 
 #[test]
-fn a_save_whose_seal_fails_leaves_the_file_as_it_was() {
-    let place = with_two();
-    let store = place.open();
-    let (before, loaded) = (text(&place), store.servers().load());
-    place.secrets.read_only.store(true, Ordering::SeqCst);
+fn failed_seal_rolls_back_file() {
+    let fixture = with_two();
+    let store = fixture.open();
+    let (before, loaded) = (text(&fixture), store.servers().load());
+    fixture.secrets.read_only.store(true, Ordering::SeqCst);
     assert!(store.servers().save(&[server("srv-a", "a", "one")]).is_err());
-    assert_eq!(text(&place), before);
-    place.secrets.read_only.store(false, Ordering::SeqCst);
+    assert_eq!(text(&fixture), before);
+    fixture.secrets.read_only.store(false, Ordering::SeqCst);
     assert_eq!(store.servers().load(), loaded);
 }
 
 #[test]
-fn what_serve_confirmed_is_not_confirmed_for_the_window() {
-    let place = Place::new();
-    place.open_as(Owner::Serve).unwrap().servers().save(&[server("srv-a", "a", "one")]).unwrap();
-    let loaded = place.open().servers().load();
+fn confirmation_of_serve_does_not_count_for_window() {
+    let fixture = StoreFixture::new();
+    fixture.open_as(Owner::Serve).unwrap().servers().save(&[server("srv-a", "a", "one")]).unwrap();
+    let loaded = fixture.open().servers().load();
     assert_eq!((names(&loaded), edits(&loaded)), (vec![], vec![(ConfigChangeKind::Added, "a")]));
-    assert_eq!(names(&place.open_as(Owner::Serve).unwrap().servers().load()), ["a"]);
+    assert_eq!(names(&fixture.open_as(Owner::Serve).unwrap().servers().load()), ["a"]);
 }

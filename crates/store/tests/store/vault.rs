@@ -2,12 +2,13 @@
 
 use gatehouse_model::{Generation, Secret, ServerBinding};
 use gatehouse_store::{
-    SecretError, SecretKey, SecretKind, SecretStore, has_vault, make_vault, memory, open_vault, unlock_vault,
+    SecretError, SecretKey, SecretStore, SecretStoreKind, has_vault, make_vault, memory, open_vault,
+    unlock_vault,
 };
 
 fn key(field: &str) -> SecretKey {
     let to = ServerBinding { server: "srv-1".into(), generation: Generation(1), identity: "i".into() };
-    SecretKey::bound(&to, field)
+    SecretKey::for_server_field(&to, field)
 }
 
 fn read(store: &dyn SecretStore, field: &str) -> Option<String> {
@@ -22,11 +23,11 @@ fn failure(dir: &std::path::Path, passphrase: &str) -> SecretError {
 }
 
 #[test]
-fn secrets_outlive_the_process_and_only_the_passphrase_opens() {
+fn secrets_persist_and_need_passphrase() {
     let folder = tempfile::tempdir().unwrap();
     let right = Secret::new("correct horse");
     let vault = open_vault(folder.path(), &right).unwrap();
-    assert_eq!(vault.kind(), SecretKind::Vault);
+    assert_eq!(vault.kind(), SecretStoreKind::Vault);
     assert_eq!(read(&*vault, "env/A"), None);
     vault.set(&key("env/A"), &Secret::new("first")).unwrap();
     vault.set(&key("env/A"), &Secret::new("hunter2 secret")).unwrap();
@@ -55,7 +56,7 @@ fn secrets_outlive_the_process_and_only_the_passphrase_opens() {
 }
 
 #[test]
-fn damage_is_said_and_left_alone() {
+fn reports_damage_without_writing() {
     let folder = tempfile::tempdir().unwrap();
     let vault = open_vault(folder.path(), &Secret::new("p")).unwrap();
     vault.set(&key("env/A"), &Secret::new("a")).unwrap();
@@ -102,7 +103,7 @@ fn damage_is_said_and_left_alone() {
 }
 
 #[test]
-fn making_and_unlocking_are_told_apart() {
+fn distinguishes_create_and_unlock() {
     let folder = tempfile::tempdir().unwrap();
     let right = Secret::new("correct horse");
     assert_eq!(has_vault(folder.path()), Ok(false));
@@ -131,7 +132,7 @@ fn making_and_unlocking_are_told_apart() {
 }
 
 #[test]
-fn another_passphrase_opens_everything_and_the_old_one_nothing() {
+fn change_passphrase_replaces_old_one() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (Secret::new("correct horse"), Secret::new("battery staple"));
     let vault = make_vault(folder.path(), &old).unwrap();
@@ -161,7 +162,7 @@ fn another_passphrase_opens_everything_and_the_old_one_nothing() {
 }
 
 #[test]
-fn a_change_that_cannot_be_written_leaves_the_old_passphrase() {
+fn failed_passphrase_change_keeps_old_one() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (Secret::new("correct horse"), Secret::new("battery staple"));
     let vault = make_vault(folder.path(), &old).unwrap();

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// Whether an address may be connected to.
-pub(super) type Rule = fn(IpAddr) -> bool;
+pub(super) type AddressRule = fn(IpAddr) -> bool;
 
 /// Resolves names.
 pub(super) trait Lookup: Send + Sync {
@@ -36,13 +36,13 @@ impl Lookup for SystemLookup {
     "Fetch does not connect to {}, which is not on the public internet. If it should, the user can allow private addresses in this server's settings.",
     self.place()
 )]
-pub(super) struct Refused {
+pub(super) struct AddressRefused {
     /// The name, unless the URL contained the address itself.
     pub(super) name: Option<String>,
     pub(super) address: IpAddr,
 }
 
-impl Refused {
+impl AddressRefused {
     fn place(&self) -> String {
         match &self.name {
             Some(name) => format!("{name} (its address is {})", self.address),
@@ -51,18 +51,18 @@ impl Refused {
     }
 
     /// Finds this error among the sources of an error of the HTTP client.
-    pub(super) fn within<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+    pub(super) fn find_in<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
         std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
     }
 }
 
 /// Resolves names for the HTTP client, leaving out the addresses that the rule rejects.
-pub(super) struct Checked {
-    pub(super) rule: Rule,
+pub(super) struct CheckedResolver {
+    pub(super) rule: AddressRule,
     pub(super) lookup: Arc<dyn Lookup>,
 }
 
-impl Resolve for Checked {
+impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let rule = self.rule;
         let name = name.as_str().to_owned();
@@ -73,7 +73,7 @@ impl Resolve for Checked {
                 found.into_iter().partition(|address| rule(*address));
             match refused.first() {
                 Some(address) if allowed.is_empty() => {
-                    Err(Refused { name: Some(name), address: *address }.into())
+                    Err(AddressRefused { name: Some(name), address: *address }.into())
                 }
                 _ => {
                     let addresses: Addrs =

@@ -7,7 +7,7 @@ use html5gum::{Token, Tokenizer};
 /// How many bytes of a page are searched for its `<meta>` encoding.
 const LOOKED_AT: usize = 4096;
 
-/// Decodes a page; `said` is the charset of its `Content-Type`.
+/// Decodes a page; `message` is the charset of its `Content-Type`.
 pub(super) fn decode(bytes: &[u8], said: Option<&str>, is_html: bool) -> String {
     let encoding = said
         .and_then(|label| Encoding::for_label(label.as_bytes()))
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_encoding_is_found_wherever_it_is_said() {
+    fn detects_encoding_from_every_source() {
         let table: [(&[u8], Option<&str>, &str); 10] = [
             ("Grüße".as_bytes(), None, "Grüße"),
             (b"Gr\xfc\xdfe", None, "Grüße"),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameter_is_read() {
+    fn parses_charset_parameter() {
         let table = [
             ("text/html; charset=utf-8", Some("utf-8")),
             ("text/html;boundary=x;Charset=\"GBK\"", Some("GBK")),

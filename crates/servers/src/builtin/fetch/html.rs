@@ -8,19 +8,19 @@ mod writer;
 use html5gum::{HtmlString, StartTag, Token, Tokenizer, naive_next_state};
 use url::Url;
 
-use writer::{Gap, Writer};
+use writer::{Gap, MarkdownWriter};
 
 /// Longest link and base URL that are used, in bytes.
-const LONGEST_LINK: usize = 2000;
+const MAX_LINK_BYTES: usize = 2000;
 /// Longest title, in characters.
-const LONGEST_TITLE: usize = 300;
+const MAX_TITLE_CHARS: usize = 300;
 /// Elements without readable content.
-const SKIPPED: &[&str] = &[
+const SKIPPED_ELEMENTS: &[&str] = &[
     "script", "style", "template", "svg", "math", "iframe", "audio", "video", "canvas", "object", "noframes",
     "noembed", "select", "datalist", "textarea",
 ];
 /// Elements that begin and end a line.
-const LINES: &[&str] = &[
+const BLOCK_ELEMENTS: &[&str] = &[
     "address",
     "article",
     "aside",
@@ -47,16 +47,20 @@ const LINES: &[&str] = &[
 ];
 
 /// A converted page.
-pub(super) struct Page {
+pub(super) struct HtmlPage {
     pub(super) title: Option<String>,
     pub(super) text: String,
 }
 
 /// Converts a page; `address` is the base of relative links.
-pub(super) fn read(source: &str, address: &Url) -> Page {
+pub(super) fn read(source: &str, address: &Url) -> HtmlPage {
     let mut tokens = Tokenizer::new(source);
-    let mut reader =
-        Reader { writer: Writer::default(), base: address.clone(), title: Title::None, skipped: None };
+    let mut reader = HtmlReader {
+        writer: MarkdownWriter::default(),
+        base: address.clone(),
+        title: Title::None,
+        skipped: None,
+    };
     while let Some(Ok(token)) = tokens.next() {
         match token {
             Token::StartTag(tag) => {
@@ -73,7 +77,7 @@ pub(super) fn read(source: &str, address: &Url) -> Page {
             Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
         if reader.writer.is_full() {
-            reader.writer.ask(Gap::Paragraph);
+            reader.writer.request_gap(Gap::Paragraph);
             reader.writer.put("[The rest of this very long page is left out.]");
             break;
         }
@@ -82,12 +86,12 @@ pub(super) fn read(source: &str, address: &Url) -> Page {
         Title::Open(title) | Title::Closed(title) => title,
         Title::None => String::new(),
     };
-    let title = shortened(&title, LONGEST_TITLE);
-    Page { title: (!title.is_empty()).then_some(title), text: reader.writer.finish() }
+    let title = shortened(&title, MAX_TITLE_CHARS);
+    HtmlPage { title: (!title.is_empty()).then_some(title), text: reader.writer.finish() }
 }
 
-struct Reader {
-    writer: Writer,
+struct HtmlReader {
+    writer: MarkdownWriter,
     /// The base URL of links.
     base: Url,
     title: Title,
@@ -101,14 +105,14 @@ enum Title {
     Closed(String),
 }
 
-impl Reader {
+impl HtmlReader {
     fn open(&mut self, tag: &StartTag<()>) {
         let name = &*String::from_utf8_lossy(&tag.name);
         if let Some((skipped, depth)) = &mut self.skipped {
             *depth += usize::from(skipped == name && !tag.self_closing);
             return;
         }
-        if SKIPPED.contains(&name) {
+        if SKIPPED_ELEMENTS.contains(&name) {
             // Only these two can be self-closing.
             if !(tag.self_closing && matches!(name, "svg" | "math")) {
                 self.skipped = Some((name.to_owned(), 1));
@@ -122,7 +126,7 @@ impl Reader {
             "title" => self.skipped = Some((name.to_owned(), 1)),
             "base" => {
                 if let Some(base) = attribute(tag, "href").and_then(|href| self.base.join(&href).ok())
-                    && base.as_str().len() <= LONGEST_LINK
+                    && base.as_str().len() <= MAX_LINK_BYTES
                 {
                     self.base = base;
                 }
@@ -135,20 +139,20 @@ impl Reader {
                 }
             }
             "img" => {
-                let words = attribute(tag, "alt").map(|alt| shortened(&alt, LONGEST_TITLE));
+                let words = attribute(tag, "alt").map(|alt| shortened(&alt, MAX_TITLE_CHARS));
                 if let Some(words) = words.filter(|words| !words.is_empty()) {
                     writer.put(&format!("[image: {words}]"));
                 }
             }
             "br" => writer.line_break(),
             "hr" => {
-                writer.ask(Gap::Paragraph);
+                writer.request_gap(Gap::Paragraph);
                 writer.put("---");
-                writer.ask(Gap::Paragraph);
+                writer.request_gap(Gap::Paragraph);
             }
-            "p" => writer.ask(Gap::Paragraph),
+            "p" => writer.request_gap(Gap::Paragraph),
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                writer.ask(Gap::Paragraph);
+                writer.request_gap(Gap::Paragraph);
                 writer.heading(name.get(1..).and_then(|level| level.parse().ok()).unwrap_or(1));
             }
             "ul" | "menu" => writer.open_list(None),
@@ -163,7 +167,7 @@ impl Reader {
             "table" => writer.end_table(),
             "tr" => writer.row(),
             "td" | "th" => writer.cell(),
-            _ if LINES.contains(&name) => writer.ask(Gap::Line),
+            _ if BLOCK_ELEMENTS.contains(&name) => writer.request_gap(Gap::Line),
             _ => {}
         }
     }
@@ -187,7 +191,7 @@ impl Reader {
             "a" => writer.close_link(),
             "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 writer.forget_heading();
-                writer.ask(Gap::Paragraph);
+                writer.request_gap(Gap::Paragraph);
             }
             "ul" | "menu" | "ol" => writer.close_list(),
             "li" => writer.end_item(),
@@ -196,7 +200,7 @@ impl Reader {
             "code" => writer.close_code(),
             "table" => writer.end_table(),
             "tr" => writer.end_row(),
-            _ if LINES.contains(&name) => writer.ask(Gap::Line),
+            _ if BLOCK_ELEMENTS.contains(&name) => writer.request_gap(Gap::Line),
             _ => {}
         }
     }
@@ -214,11 +218,12 @@ impl Reader {
     /// The target of a link, if it is worth showing.
     fn link(&self, href: &str) -> Option<String> {
         let href = href.trim();
-        if href.is_empty() || href.starts_with('#') || href.len() > LONGEST_LINK {
+        if href.is_empty() || href.starts_with('#') || href.len() > MAX_LINK_BYTES {
             return None;
         }
         let url = self.base.join(href).ok()?;
-        let shown = matches!(url.scheme(), "http" | "https" | "mailto") && url.as_str().len() <= LONGEST_LINK;
+        let shown =
+            matches!(url.scheme(), "http" | "https" | "mailto") && url.as_str().len() <= MAX_LINK_BYTES;
         shown.then(|| url.into())
     }
 }

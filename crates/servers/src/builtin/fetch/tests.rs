@@ -27,19 +27,19 @@ const INSIDE: IpAddr = if cfg!(target_os = "macos") {
 };
 
 /// A server that lives until it is dropped.
-struct Site {
+struct TestSite {
     at: SocketAddr,
     hits: Arc<AtomicUsize>,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Site {
+impl Drop for TestSite {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Site {
+impl TestSite {
     async fn open(address: IpAddr, routes: Router) -> Self {
         let listener = TcpListener::bind((address, 0)).await.unwrap();
         let at = listener.local_addr().unwrap();
@@ -65,9 +65,9 @@ impl Site {
 
 /// Scripted name resolution. Each answer is used once, the last one repeatedly.
 #[derive(Default)]
-struct Names(parking_lot::Mutex<HashMap<String, Vec<Vec<IpAddr>>>>, AtomicUsize);
+struct FakeLookup(parking_lot::Mutex<HashMap<String, Vec<Vec<IpAddr>>>>, AtomicUsize);
 
-impl Names {
+impl FakeLookup {
     fn of(names: &[(&str, &[&[IpAddr]])]) -> Arc<Self> {
         let names = names.iter().map(|(name, answers)| {
             ((*name).to_owned(), answers.iter().map(|answer| answer.to_vec()).collect())
@@ -76,7 +76,7 @@ impl Names {
     }
 }
 
-impl Lookup for Names {
+impl Lookup for FakeLookup {
     fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         self.1.fetch_add(1, Ordering::SeqCst);
         let mut names = self.0.lock();
@@ -92,11 +92,11 @@ fn home_or_public(address: IpAddr) -> bool {
     address == HOME || is_public(address)
 }
 
-fn guarded(names: Arc<Names>) -> Fetch {
-    Fetch { web: Web::new(home_or_public, names, Limits::default()) }
+fn guarded(names: Arc<FakeLookup>) -> Fetch {
+    Fetch { web: WebClient::new(home_or_public, names, FetchLimits::default()) }
 }
 
-async fn ask(fetch: &Fetch, arguments: Value) -> Result<Outcome, String> {
+async fn ask(fetch: &Fetch, arguments: Value) -> Result<ToolOutput, String> {
     let Value::Object(arguments) = arguments else { panic!("no object") };
     run("fetch", &arguments, fetch).await.map_err(|fault| fault.to_string())
 }
@@ -120,7 +120,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_tool_is_said_to_read_and_to_reach_outside() {
+fn tool_has_read_only_and_open_world_hints() {
     let tools = tools();
     let [tool] = &*tools else { panic!("one tool") };
     assert_eq!(tool["name"], "fetch");
@@ -130,9 +130,9 @@ fn the_tool_is_said_to_read_and_to_reach_outside() {
 }
 
 #[tokio::test]
-async fn pages_come_as_text() {
+async fn fetches_pages_as_text() {
     const PAGE: &str = "<title>T</title><h1>Head</h1><p>One <a href=/two>two</a>";
-    let site = Site::open(
+    let site = TestSite::open(
         HOME,
         Router::new()
             .route("/page", get(|| async { typed("text/html; charset=utf-8", PAGE) }))
@@ -184,8 +184,8 @@ async fn pages_come_as_text() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_user_goes_out() {
-    let site = Site::open(
+async fn sends_no_user_data() {
+    let site = TestSite::open(
         HOME,
         Router::new()
             .route("/a", get(|| async { ([(header::SET_COOKIE, "c=1")], Redirect::to("/b")) }))
@@ -207,8 +207,8 @@ async fn nothing_of_the_user_goes_out() {
 }
 
 #[tokio::test]
-async fn long_pages_come_in_parts() {
-    let site = Site::open(HOME, Router::new().route("/", get(|| async { "äöü".repeat(20_000) }))).await;
+async fn returns_long_pages_in_parts() {
+    let site = TestSite::open(HOME, Router::new().route("/", get(|| async { "äöü".repeat(20_000) }))).await;
     let fetch = Fetch::new(true);
     let first = data(&fetch, json!({ "url": site.url("/") })).await;
     assert_eq!(first["text"].as_str().unwrap().chars().count(), 20_000);
@@ -223,7 +223,7 @@ async fn long_pages_come_in_parts() {
 }
 
 #[tokio::test]
-async fn bad_questions_get_clear_answers() {
+async fn rejects_invalid_arguments() {
     let fetch = Fetch::new(true);
     let table = [
         (json!({}), "\"url\" is missing"),
@@ -243,12 +243,12 @@ async fn bad_questions_get_clear_answers() {
         let said = ask(&fetch, arguments).await.err().unwrap();
         assert!(said.contains(expected), "{said}");
     }
-    assert!(matches!(run("post", &Map::new(), &fetch).await, Err(ToolFault::NoSuchTool)));
+    assert!(matches!(run("post", &Map::new(), &fetch).await, Err(ToolError::NoSuchTool)));
 }
 
 #[tokio::test]
-async fn private_addresses_are_refused_however_they_are_written() {
-    let site = Site::open(HOME, Router::new().route("/", get(|| async { "secret" }))).await;
+async fn rejects_private_addresses_in_every_notation() {
+    let site = TestSite::open(HOME, Router::new().route("/", get(|| async { "secret" }))).await;
     let port = site.at.port();
     let fetch = Fetch::new(false);
     let hosts = "127.0.0.1 0x7f.1 2130706433 0177.0.0.1 127.1 127.0.0.1. 0 %31%32%37.0.0.1 １２７.0.0.1 \
@@ -266,13 +266,13 @@ async fn private_addresses_are_refused_however_they_are_written() {
 }
 
 #[tokio::test]
-async fn redirects_are_checked_like_first_addresses() {
-    let inside = Site::open(INSIDE, Router::new().route("/", get(|| async { "secret" }))).await;
+async fn checks_redirect_targets() {
+    let inside = TestSite::open(INSIDE, Router::new().route("/", get(|| async { "secret" }))).await;
     let (by_number, by_name) = (inside.url("/"), format!("http://inside.test:{}/", inside.at.port()));
     let steps = (1..=5).fold(Router::new(), |steps, step| {
         steps.route(&format!("/{step}"), get(async move || Redirect::to(&format!("/{}", step - 1))))
     });
-    let site = Site::open(
+    let site = TestSite::open(
         HOME,
         steps
             .route("/number", get(|| async move { Redirect::to(&by_number) }))
@@ -283,7 +283,7 @@ async fn redirects_are_checked_like_first_addresses() {
             .route("/0", get(|| async { "arrived" })),
     )
     .await;
-    let fetch = guarded(Names::of(&[("inside.test", &[&[INSIDE]])]));
+    let fetch = guarded(FakeLookup::of(&[("inside.test", &[&[INSIDE]])]));
     let table = [
         ("/number", format!("does not connect to {INSIDE}")),
         ("/name", format!("does not connect to inside.test (its address is {INSIDE})")),
@@ -297,8 +297,13 @@ async fn redirects_are_checked_like_first_addresses() {
     }
     assert_eq!(inside.hits(), 0);
     assert_eq!(data(&fetch, json!({ "url": site.url("/5") })).await["text"], "arrived");
-    let open =
-        Fetch { web: Web::new(|_| true, Names::of(&[("inside.test", &[&[INSIDE]])]), Limits::default()) };
+    let open = Fetch {
+        web: WebClient::new(
+            |_| true,
+            FakeLookup::of(&[("inside.test", &[&[INSIDE]])]),
+            FetchLimits::default(),
+        ),
+    };
     for path in ["/number", "/name"] {
         assert_eq!(data(&open, json!({ "url": site.url(path) })).await["text"], "secret");
     }
@@ -306,11 +311,11 @@ async fn redirects_are_checked_like_first_addresses() {
 }
 
 #[tokio::test]
-async fn a_name_is_looked_up_once_and_only_what_passed_is_connected_to() {
-    let site = Site::open(HOME, Router::new().route("/", get(|| async { "home" }))).await;
+async fn resolves_once_and_connects_to_checked_addresses() {
+    let site = TestSite::open(HOME, Router::new().route("/", get(|| async { "home" }))).await;
     let port = site.at.port();
     // A second look-up of the first name would return a forbidden address.
-    let names = Names::of(&[
+    let names = FakeLookup::of(&[
         ("rebinds.test", &[&[HOME], &[INSIDE]]),
         ("both.test", &[&[INSIDE, HOME]]),
         ("nowhere.test", &[&[]]),
@@ -332,14 +337,14 @@ async fn a_name_is_looked_up_once_and_only_what_passed_is_connected_to() {
 }
 
 #[tokio::test]
-async fn pages_have_a_largest_size_packed_or_not() {
-    let limit = Limits::default().bytes;
+async fn limits_page_size_before_and_after_decompression() {
+    let limit = FetchLimits::default().bytes;
     let bomb = packed(&vec![b'x'; limit * 8]);
     assert!(bomb.len() < limit / 50);
     let gzip =
         |bytes: Vec<u8>| ([(header::CONTENT_ENCODING, "gzip"), (header::CONTENT_TYPE, "text/plain")], bytes);
     let small = packed(b"unpacked");
-    let site = Site::open(
+    let site = TestSite::open(
         HOME,
         Router::new()
             .route("/fits", get(move || async move { "x".repeat(limit) }))
@@ -372,8 +377,8 @@ async fn pages_have_a_largest_size_packed_or_not() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_or_end_is_given_up() {
-    let site = Site::open(
+async fn times_out_silent_and_endless_responses() {
+    let site = TestSite::open(
         HOME,
         Router::new().route("/silent", get(std::future::pending::<String>)).route(
             "/endless",
@@ -384,8 +389,8 @@ async fn a_server_that_does_not_answer_or_end_is_given_up() {
         ),
     )
     .await;
-    let limits = Limits { whole: Duration::from_millis(250), ..Limits::default() };
-    let fetch = Fetch { web: Web::new(|_| true, Arc::new(SystemLookup), limits) };
+    let limits = FetchLimits { whole: Duration::from_millis(250), ..FetchLimits::default() };
+    let fetch = Fetch { web: WebClient::new(|_| true, Arc::new(SystemLookup), limits) };
     for path in ["/silent", "/endless"] {
         let said = refusal(&fetch, &site.url(path)).await;
         assert!(said.contains("did not come within 0.25 seconds"), "{path}: {said}");

@@ -9,16 +9,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_common::ip_address::literal;
+use gatehouse_common::ip_address::ip_literal;
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
-use super::address::{Checked, Lookup, Refused, Rule};
-use super::{ToolFault, charset};
-use crate::connection::foreign;
+use super::address::{AddressRefused, AddressRule, CheckedResolver, Lookup};
+use super::{ToolError, charset};
+use crate::connection::error_classification;
 
 /// Longest URL that is accepted, in bytes.
 const LONGEST_URL: usize = 8 * 1024;
@@ -41,7 +41,7 @@ const TEXT_TYPES: &[&str] = &[
 ];
 
 /// Limits of a fetch.
-pub(super) struct Limits {
+pub(super) struct FetchLimits {
     /// Size of a page after decompression, in bytes.
     pub(super) bytes: usize,
     /// Time from the first look-up to the last byte.
@@ -52,7 +52,7 @@ pub(super) struct Limits {
     pub(super) redirects: usize,
 }
 
-impl Default for Limits {
+impl Default for FetchLimits {
     fn default() -> Self {
         Self {
             bytes: 5 * 1024 * 1024,
@@ -64,24 +64,24 @@ impl Default for Limits {
 }
 
 /// Fetches pages.
-pub(super) struct Web {
+pub(super) struct WebClient {
     client: Result<Client, String>,
-    rule: Rule,
-    limits: Limits,
+    rule: AddressRule,
+    limits: FetchLimits,
 }
 
 /// A fetched page.
-pub(super) struct Answer {
+pub(super) struct FetchedPage {
     /// Its URL after redirects.
     pub(super) url: Url,
     pub(super) status: u16,
     /// The content type without parameters; empty if there is none.
     pub(super) content_type: String,
-    pub(super) body: Body,
+    pub(super) body: PageBody,
 }
 
 /// Content of a page.
-pub(super) enum Body {
+pub(super) enum PageBody {
     Html(String),
     Text(String),
     /// Not text; the content is dropped.
@@ -90,38 +90,38 @@ pub(super) enum Body {
     },
 }
 
-impl Web {
-    pub(super) fn new(rule: Rule, lookup: Arc<dyn Lookup>, limits: Limits) -> Self {
+impl WebClient {
+    pub(super) fn new(rule: AddressRule, lookup: Arc<dyn Lookup>, limits: FetchLimits) -> Self {
         let client = Client::builder()
             .user_agent(concat!("Gatehouse/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(limits.connect)
-            .dns_resolver(Arc::new(Checked { rule, lookup }))
+            .dns_resolver(Arc::new(CheckedResolver { rule, lookup }))
             .redirect(Policy::none())
             .referer(false)
             .no_proxy()
             // No connection is reused, so that each call resolves, checks and connects anew.
             .pool_max_idle_per_host(0)
             .build()
-            .map_err(|error| foreign::network_fault(&error).text);
+            .map_err(|error| error_classification::classify_network_error(&error).text);
         Self { client, rule, limits }
     }
 
     /// Fetches a page.
-    pub(super) async fn get(&self, address: &str) -> Result<Answer, ToolFault> {
+    pub(super) async fn get(&self, address: &str) -> Result<FetchedPage, ToolError> {
         let whole = self.limits.whole;
         tokio::time::timeout(whole, self.follow(address)).await.unwrap_or_else(|_| {
-            Err(ToolFault::said(format!(
+            Err(ToolError::message(format!(
                 "The page did not come within {} seconds. Try again later.",
                 whole.as_secs_f32()
             )))
         })
     }
 
-    async fn follow(&self, address: &str) -> Result<Answer, ToolFault> {
+    async fn follow(&self, address: &str) -> Result<FetchedPage, ToolError> {
         let client = self
             .client
             .as_ref()
-            .map_err(|why| ToolFault::said(format!("The HTTP client cannot be made: {why}.")))?;
+            .map_err(|why| ToolError::message(format!("The HTTP client cannot be made: {why}.")))?;
         let mut url = parse(address)?;
         for _ in 0..=self.limits.redirects {
             self.check(&url)?;
@@ -132,7 +132,7 @@ impl Web {
                 None => return self.read(url, response).await,
             }
         }
-        Err(ToolFault::said(format!(
+        Err(ToolError::message(format!(
             "The address leads on to another more than {} times, so it was given up.",
             self.limits.redirects
         )))
@@ -140,52 +140,53 @@ impl Web {
 
     /// Checks a URL, including its host if that is an IP address. The addresses of host names are
     /// checked when they are resolved.
-    fn check(&self, url: &Url) -> Result<(), ToolFault> {
+    fn check(&self, url: &Url) -> Result<(), ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(ToolFault::said(format!(
+            return Err(ToolError::message(format!(
                 "Fetch gets addresses that begin with https:// or http:// and no {}: ones.",
                 url.scheme()
             )));
         }
         if url.as_str().len() > LONGEST_URL {
-            return Err(ToolFault::said(format!("An address has at most {LONGEST_URL} bytes.")));
+            return Err(ToolError::message(format!("An address has at most {LONGEST_URL} bytes.")));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(ToolFault::said(
+            return Err(ToolError::message(
                 "Fetch takes no address with a user name or password in it. Leave them out.",
             ));
         }
         if !url.has_host() {
-            return Err(ToolFault::said("The address names no server."));
+            return Err(ToolError::message("The address names no server."));
         }
-        match literal(url) {
+        match ip_literal(url) {
             Some(address) if !(self.rule)(address) => {
-                Err(ToolFault::said(Refused { name: None, address }.to_string()))
+                Err(ToolError::message(AddressRefused { name: None, address }.to_string()))
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    async fn read(&self, url: Url, mut response: Response) -> Result<Answer, ToolFault> {
+    async fn read(&self, url: Url, mut response: Response) -> Result<FetchedPage, ToolError> {
         let status = response.status().as_u16();
         let said = header(response.headers(), &CONTENT_TYPE).unwrap_or_default();
         let content_type = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let form = Form::of(&content_type);
-        let answer = |body| Answer { url: url.clone(), status, content_type: content_type.clone(), body };
-        if form == Form::Other {
-            return Ok(answer(Body::NotText { size: response.content_length() }));
+        let form = PageFormat::of(&content_type);
+        let answer =
+            |body| FetchedPage { url: url.clone(), status, content_type: content_type.clone(), body };
+        if form == PageFormat::Other {
+            return Ok(answer(PageBody::NotText { size: response.content_length() }));
         }
         // The HTTP client removes this header when it decompresses a response, so one that is left
         // names an unsupported encoding.
         if let Some(packed) = header(response.headers(), &CONTENT_ENCODING)
             && !packed.eq_ignore_ascii_case("identity")
         {
-            return Err(ToolFault::said(format!("The server packed the page as \"{packed}\", unasked.")));
+            return Err(ToolError::message(format!("The server packed the page as \"{packed}\", unasked.")));
         }
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| failed(&url, &error))? {
             if bytes.len() + chunk.len() > self.limits.bytes {
-                return Err(ToolFault::said(format!(
+                return Err(ToolError::message(format!(
                     "The page is larger than {} KiB, which is the most that is read.",
                     self.limits.bytes / 1024
                 )));
@@ -193,25 +194,27 @@ impl Web {
             bytes.extend_from_slice(&chunk);
         }
         let charset = charset::parameter(&said);
-        let form = if form == Form::Unsaid { Form::by_look(&bytes) } else { form };
+        let form = if form == PageFormat::Unsaid { PageFormat::by_look(&bytes) } else { form };
         Ok(answer(match form {
-            Form::Html => Body::Html(charset::decode(&bytes, charset.as_deref(), true)),
-            Form::Text => Body::Text(charset::decode(&bytes, charset.as_deref(), false)),
-            Form::Unsaid | Form::Other => Body::NotText { size: u64::try_from(bytes.len()).ok() },
+            PageFormat::Html => PageBody::Html(charset::decode(&bytes, charset.as_deref(), true)),
+            PageFormat::Text => PageBody::Text(charset::decode(&bytes, charset.as_deref(), false)),
+            PageFormat::Unsaid | PageFormat::Other => {
+                PageBody::NotText { size: u64::try_from(bytes.len()).ok() }
+            }
         }))
     }
 }
 
 /// How the content of a page is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum PageFormat {
     Html,
     Text,
     Unsaid,
     Other,
 }
 
-impl Form {
+impl PageFormat {
     fn of(content_type: &str) -> Self {
         match content_type {
             "text/html" | "application/xhtml+xml" => Self::Html,
@@ -235,9 +238,9 @@ impl Form {
     }
 }
 
-fn parse(address: &str) -> Result<Url, ToolFault> {
+fn parse(address: &str) -> Result<Url, ToolError> {
     Url::parse(address.trim()).map_err(|error| {
-        ToolFault::said(format!(
+        ToolError::message(format!(
             "The address cannot be read: {error}. It has to begin with https:// or http://."
         ))
     })
@@ -259,24 +262,24 @@ fn location(response: &Response) -> Option<String> {
     }
 }
 
-fn redirected(from: &Url, target: &str) -> Result<Url, ToolFault> {
+fn redirected(from: &Url, target: &str) -> Result<Url, ToolError> {
     let url = from.join(target).map_err(|error| {
-        ToolFault::said(format!("{from} leads on to an address that cannot be read: {error}."))
+        ToolError::message(format!("{from} leads on to an address that cannot be read: {error}."))
     })?;
     if from.scheme() == "https" && url.scheme() == "http" {
-        return Err(ToolFault::said(format!(
+        return Err(ToolError::message(format!(
             "{from} leads on to {url}, which is not encrypted, so it was not followed. Ask for that address itself if it is meant."
         )));
     }
     Ok(url)
 }
 
-fn failed(url: &Url, error: &reqwest::Error) -> ToolFault {
-    if let Some(refused) = Refused::within(error) {
-        return ToolFault::said(refused.to_string());
+fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
+    if let Some(refused) = AddressRefused::find_in(error) {
+        return ToolError::message(refused.to_string());
     }
-    let why = foreign::network_fault(error).text;
-    ToolFault::said(if error.is_connect() {
+    let why = error_classification::classify_network_error(error).text;
+    ToolError::message(if error.is_connect() {
         format!("{url} cannot be reached: {why}. Fetch connects directly, without a proxy.")
     } else {
         format!("{url} could not be fetched: {why}.")
@@ -288,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn redirects_do_not_leave_encryption() {
+    fn rejects_redirect_from_https_to_http() {
         let table = [
             ("http://a.example/x/y", "z", Some("http://a.example/x/z")),
             ("http://a.example/", "https://b.example/", Some("https://b.example/")),
@@ -303,26 +306,26 @@ mod tests {
     }
 
     #[test]
-    fn forms_follow_from_types_and_looks() {
+    fn detects_page_format() {
         let table = [
-            ("text/html", Form::Html),
-            ("application/xhtml+xml", Form::Html),
-            ("text/markdown", Form::Text),
-            ("application/json", Form::Text),
-            ("application/ld+json", Form::Text),
-            ("application/rss+xml", Form::Text),
-            ("application/pdf", Form::Other),
-            ("image/png", Form::Other),
-            ("application/octet-stream", Form::Other),
-            ("", Form::Unsaid),
+            ("text/html", PageFormat::Html),
+            ("application/xhtml+xml", PageFormat::Html),
+            ("text/markdown", PageFormat::Text),
+            ("application/json", PageFormat::Text),
+            ("application/ld+json", PageFormat::Text),
+            ("application/rss+xml", PageFormat::Text),
+            ("application/pdf", PageFormat::Other),
+            ("image/png", PageFormat::Other),
+            ("application/octet-stream", PageFormat::Other),
+            ("", PageFormat::Unsaid),
         ];
         for (content_type, expected) in table {
-            assert_eq!(Form::of(content_type), expected, "{content_type}");
+            assert_eq!(PageFormat::of(content_type), expected, "{content_type}");
         }
-        assert_eq!(Form::by_look(b" <!DOCTYPE HTML><p>x"), Form::Html);
-        assert_eq!(Form::by_look(b"<html lang=en>"), Form::Html);
-        assert_eq!(Form::by_look("häh?".as_bytes()), Form::Text);
-        assert_eq!(Form::by_look(b"\x7fELF\0"), Form::Other);
-        assert_eq!(Form::by_look(b"\x89PNG"), Form::Other);
+        assert_eq!(PageFormat::by_look(b" <!DOCTYPE HTML><p>x"), PageFormat::Html);
+        assert_eq!(PageFormat::by_look(b"<html lang=en>"), PageFormat::Html);
+        assert_eq!(PageFormat::by_look("häh?".as_bytes()), PageFormat::Text);
+        assert_eq!(PageFormat::by_look(b"\x7fELF\0"), PageFormat::Other);
+        assert_eq!(PageFormat::by_look(b"\x89PNG"), PageFormat::Other);
     }
 }

@@ -15,56 +15,56 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use tokio_util::sync::CancellationToken;
 
-use super::endpoint::{Endpoint, Posted, PostedBody, SESSION};
+use super::endpoint::{Endpoint, PostResponse, PostResponseBody, SESSION};
 use super::events::Events;
-use crate::connection::calls::Origin;
 use crate::connection::envelope::{self, Incoming};
 use crate::connection::error::RequestError;
 use crate::connection::lifecycle::RawCapabilities;
-use crate::connection::router::{Question, Router};
+use crate::connection::pending_requests::MessageOrigin;
+use crate::connection::router::{IncomingRequest, MessageRouter};
 
 /// The HTTP client that rmcp's worker uses.
 #[derive(Clone)]
 pub(super) struct RmcpClient {
     pub(super) endpoint: Arc<Endpoint>,
     /// Receives notifications and the server's requests.
-    pub(super) router: Arc<Router>,
+    pub(super) router: Arc<MessageRouter>,
     /// Stores the capabilities as raw JSON.
     pub(super) capabilities: Arc<RawCapabilities>,
     /// Cancelled when the standing event stream is open, or is known not to be offered.
-    pub(super) listened: CancellationToken,
+    pub(super) stream_opened: CancellationToken,
 }
 
-type Fault = StreamableHttpError<RequestError>;
+type ClientError = StreamableHttpError<RequestError>;
 
 impl RmcpClient {
     /// Inspects a message on its way to rmcp. `false` if it was handled here.
-    fn tap(&self, bytes: &[u8]) -> bool {
+    fn intercept(&self, bytes: &[u8]) -> bool {
         match envelope::read(bytes) {
             Ok(Incoming::Notification { method, params }) => {
-                self.router.notification(&method, params, Origin::Unsaid);
+                self.router.notification(&method, params, MessageOrigin::Unspecified);
                 false
             }
             Ok(Incoming::Request { id, method, params }) => {
-                let question = Question { id, method: &method, params };
-                self.router.asked(question, Origin::Unsaid);
+                let question = IncomingRequest { id, method: &method, params };
+                self.router.asked(question, MessageOrigin::Unspecified);
                 false
             }
             Ok(Incoming::Response { id, outcome }) => {
-                if let Some(number) = id.and_then(envelope::own_number) {
-                    self.router.calls.answer(number, outcome);
+                if let Some(number) = id.and_then(envelope::parse_own_id) {
+                    self.router.pending_requests.answer(number, outcome);
                     return false;
                 }
                 if let Ok(result) = outcome {
-                    self.capabilities.look(result);
+                    self.capabilities.capture(result);
                 }
                 true
             }
-            Err(envelope::NotAMessage) => true,
+            Err(envelope::InvalidMessage) => true,
         }
     }
 
-    fn tapped(&self, events: Events) -> BoxStream<'static, Result<Sse, SseError>> {
+    fn intercept_events(&self, events: Events) -> BoxStream<'static, Result<Sse, SseError>> {
         let client = self.clone();
         events
             .map(move |event| {
@@ -73,7 +73,7 @@ impl RmcpClient {
                     // broken stream.
                     event.data = event
                         .data
-                        .filter(|data| client.tap(data.as_bytes()))
+                        .filter(|data| client.intercept(data.as_bytes()))
                         .map(|data| client.endpoint.redactor().text(data));
                     event
                 })
@@ -100,7 +100,7 @@ fn probe_id(message: &ClientJsonRpcMessage) -> Option<rmcp::model::RequestId> {
 }
 
 /// The rejection of a probe by an older server, as the response that rmcp understands.
-fn turned_down(id: rmcp::model::RequestId, error: ErrorData) -> StreamableHttpPostResponse {
+fn probe_rejection(id: rmcp::model::RequestId, error: ErrorData) -> StreamableHttpPostResponse {
     StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id)), None)
 }
 
@@ -114,39 +114,41 @@ impl StreamableHttpClient for RmcpClient {
         session_id: Option<Arc<str>>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Fault> {
+    ) -> Result<StreamableHttpPostResponse, ClientError> {
         let probe = probe_id(&message);
         let bytes = serde_json::to_vec(&message)?;
         let headers = headers(session_id.as_deref(), custom_headers);
         match (self.endpoint.post(bytes, headers, None).await, probe) {
-            (Ok(Posted { status, body: PostedBody::Json(body), session }), probe) => {
+            (Ok(PostResponse { status, body: PostResponseBody::Json(body), session }), probe) => {
                 if let Some(session) = &session {
                     self.endpoint.set_session(Some(session));
                 }
-                if !self.tap(&body) {
+                if !self.intercept(&body) {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 }
                 let body = self.endpoint.redactor().bytes(&body);
                 match (serde_json::from_slice::<ServerJsonRpcMessage>(&body)?, probe) {
                     // Servers that reject the probe don't always repeat its id.
                     (JsonRpcMessage::Error(error), Some(id)) if !status.is_success() => {
-                        Ok(turned_down(id, error.error))
+                        Ok(probe_rejection(id, error.error))
                     }
                     (message, _) => Ok(StreamableHttpPostResponse::Json(message, session)),
                 }
             }
-            (Ok(Posted { body: PostedBody::Events(events), session, .. }), _) => {
+            (Ok(PostResponse { body: PostResponseBody::Events(events), session, .. }), _) => {
                 if let Some(session) = &session {
                     self.endpoint.set_session(Some(session));
                 }
-                Ok(StreamableHttpPostResponse::Sse(self.tapped(events), session))
+                Ok(StreamableHttpPostResponse::Sse(self.intercept_events(events), session))
             }
-            (Ok(Posted { body: PostedBody::Accepted, .. }), _) => Ok(StreamableHttpPostResponse::Accepted),
+            (Ok(PostResponse { body: PostResponseBody::Accepted, .. }), _) => {
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
             (Err(RequestError::Status { status, body, .. }), Some(id))
                 if (400..500).contains(&status) && status != 429 =>
             {
                 let what = format!("the probe was turned down with HTTP {status}: {body}");
-                Ok(turned_down(id, ErrorData::invalid_request(what, None)))
+                Ok(probe_rejection(id, ErrorData::invalid_request(what, None)))
             }
             (Err(RequestError::SessionGone), _) => Err(StreamableHttpError::SessionExpired),
             (Err(error), _) => Err(StreamableHttpError::Client(error)),
@@ -159,7 +161,7 @@ impl StreamableHttpClient for RmcpClient {
         session_id: Arc<str>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ClientError> {
         self.endpoint
             .delete(headers(Some(&session_id), custom_headers))
             .await
@@ -173,12 +175,12 @@ impl StreamableHttpClient for RmcpClient {
         last_event_id: Option<String>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, ClientError> {
         let headers = headers(session_id.as_deref(), custom_headers);
         let opened = self.endpoint.get(last_event_id.as_deref(), headers).await;
-        self.listened.cancel();
+        self.stream_opened.cancel();
         match opened {
-            Ok(Some(events)) => Ok(self.tapped(events)),
+            Ok(Some(events)) => Ok(self.intercept_events(events)),
             Ok(None) => Err(StreamableHttpError::ServerDoesNotSupportSse),
             Err(RequestError::NeedsAuth { .. } | RequestError::Forbidden) => {
                 Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())))

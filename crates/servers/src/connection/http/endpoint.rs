@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gatehouse_auth::{AuthError, Next, Refusal, TokenSource, issuer_hint};
+use gatehouse_auth::{AuthError, AuthRecovery, AuthRejection, TokenSource, issuer_hint};
 use gatehouse_common::invisible_chars::one_line;
 use gatehouse_common::ip_address::is_loopback;
 use gatehouse_model::server::HeaderProgram;
@@ -23,9 +23,9 @@ use url::Url;
 use super::events::{self, Events};
 use super::program;
 use crate::bounds;
-use crate::connection::error::{ConnectError, NetworkFault, RequestError};
-use crate::connection::foreign;
-use crate::connection::limit::Heard;
+use crate::connection::error::{ConnectError, NetworkError, RequestError};
+use crate::connection::error_classification;
+use crate::connection::limit::RequestClock;
 use crate::connection::redact::Redactor;
 use crate::environment::UserEnvironment;
 
@@ -48,30 +48,30 @@ const RESERVED: &[&str] = &[
     "last-event-id",
 ];
 /// Longest body of an error response that is read, in bytes.
-const LONGEST_ERROR: usize = 64 * 1024;
+const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// How much of it is shown, in characters.
-const SHOWN: usize = 300;
+const MAX_SHOWN_CHARS: usize = 300;
 /// Time limit for establishing a TCP and TLS connection.
-const REACH: Duration = Duration::from_secs(15);
+const REACH_TIMEOUT: Duration = Duration::from_secs(15);
 /// How often a request is sent again with a new token.
-const TOKENS: usize = 3;
+const MAX_TOKEN_ATTEMPTS: usize = 3;
 /// How long a token is used before the token source is asked again.
-const TOKEN_KEPT: Duration = Duration::from_secs(5);
+const TOKEN_CACHE_TIME: Duration = Duration::from_secs(5);
 
 /// Sources of headers that are not in the server's settings.
-pub(crate) struct Sources {
+pub(crate) struct CredentialSources {
     /// Bearer tokens.
     pub(crate) tokens: Arc<dyn TokenSource>,
     /// The server that the tokens are for.
     pub(crate) server: Arc<ServerConfig>,
     /// A program that prints headers.
-    pub(crate) program: Option<HeaderSource>,
+    pub(crate) program: Option<HeaderProgramSource>,
     /// Learns the secrets that are sent.
     pub(crate) redactor: Redactor,
 }
 
 /// A program that prints headers, and its environment.
-pub(crate) struct HeaderSource {
+pub(crate) struct HeaderProgramSource {
     pub(crate) program: HeaderProgram,
     pub(crate) environment: UserEnvironment,
 }
@@ -81,27 +81,27 @@ pub(crate) struct Endpoint {
     client: reqwest::Client,
     url: Url,
     headers: HeaderMap,
-    sources: Sources,
-    printed: Mutex<HeaderMap>,
+    sources: CredentialSources,
+    program_headers: Mutex<HeaderMap>,
     token: Mutex<Option<(Instant, Option<Secret>)>>,
     session: Mutex<Option<HeaderValue>>,
     version: Mutex<Option<HeaderValue>>,
-    fault: Mutex<Option<RequestError>>,
+    last_error: Mutex<Option<RequestError>>,
 }
 
 /// The clock of the request that a message belongs to, if any.
-pub(super) type Clock<'a> = Option<&'a Arc<Heard>>;
+pub(super) type CallClock<'a> = Option<&'a Arc<RequestClock>>;
 
 /// Response to a POST.
-pub(super) struct Posted {
+pub(super) struct PostResponse {
     pub(super) status: StatusCode,
-    pub(super) body: PostedBody,
+    pub(super) body: PostResponseBody,
     /// Value of `Mcp-Session-Id`.
     pub(super) session: Option<String>,
 }
 
 /// Body of a response.
-pub(super) enum PostedBody {
+pub(super) enum PostResponseBody {
     /// None: the message was accepted.
     Accepted,
     /// One message.
@@ -115,10 +115,10 @@ impl Endpoint {
     pub(crate) fn new(
         url: &str,
         fields: &[(String, Secret)],
-        sources: Sources,
+        sources: CredentialSources,
     ) -> Result<Self, ConnectError> {
         let wrong = |what: String| ConnectError::BadConfig { what };
-        let url = web_address(url.trim());
+        let url = http_address(url.trim());
         let url = Url::parse(&url).map_err(|error| wrong(format!("The address cannot be read: {error}.")))?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(wrong("The address must begin with https:// or http://.".to_owned()));
@@ -128,11 +128,11 @@ impl Endpoint {
             url,
             headers: header_map(fields.iter().map(|(name, value)| (name.as_str(), value.reveal())))?,
             sources,
-            printed: Mutex::default(),
+            program_headers: Mutex::default(),
             token: Mutex::default(),
             session: Mutex::default(),
             version: Mutex::default(),
-            fault: Mutex::default(),
+            last_error: Mutex::default(),
         })
     }
 
@@ -153,13 +153,14 @@ impl Endpoint {
     /// Runs the header program, if there is one, and stores its headers. `false` if there is none.
     pub(crate) async fn refresh_headers(&self) -> Result<bool, ConnectError> {
         let Some(source) = &self.sources.program else { return Ok(false) };
-        let surroundings = source.environment.get().await;
-        let printed = program::run(&source.program, &surroundings).await?;
-        let headers = header_map(printed.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
-        for (_, value) in &printed {
+        let process_env = source.environment.get().await;
+        let program_headers = program::run(&source.program, &process_env).await?;
+        let headers =
+            header_map(program_headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+        for (_, value) in &program_headers {
             self.sources.redactor.add_header(value);
         }
-        *self.printed.lock() = headers;
+        *self.program_headers.lock() = headers;
         Ok(true)
     }
 
@@ -169,7 +170,7 @@ impl Endpoint {
     }
 
     /// The headers that every message carries after the handshake.
-    pub(crate) fn standing(&self) -> HeaderMap {
+    pub(crate) fn session_headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(version) = self.version.lock().clone() {
             headers.insert(VERSION, version);
@@ -186,15 +187,15 @@ impl Endpoint {
     }
 
     /// The last error: the cause of a failed handshake.
-    pub(super) fn take_fault(&self) -> Option<RequestError> {
-        self.fault.lock().take()
+    pub(super) fn take_last_error(&self) -> Option<RequestError> {
+        self.last_error.lock().take()
     }
 
-    fn failed(&self, error: RequestError) -> RequestError {
+    fn record_error(&self, error: RequestError) -> RequestError {
         if matches!(error, RequestError::NeedsAuth { .. }) {
             *self.token.lock() = None;
         }
-        *self.fault.lock() = Some(error.clone());
+        *self.last_error.lock() = Some(error.clone());
         error
     }
 
@@ -203,8 +204,8 @@ impl Endpoint {
         &self,
         message: Vec<u8>,
         more: HeaderMap,
-        clock: Clock<'_>,
-    ) -> Result<Posted, RequestError> {
+        clock: CallClock<'_>,
+    ) -> Result<PostResponse, RequestError> {
         let with_session = more.contains_key(SESSION);
         let request = self
             .request(Method::POST, more)
@@ -219,18 +220,20 @@ impl Endpoint {
         }
         let session = text(response.headers(), &SESSION);
         let body = match content_type(&response) {
-            Kind::Events => PostedBody::Events(events::of_response(response)),
-            _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => PostedBody::Accepted,
-            Kind::Json => PostedBody::Json(self.read(response, bounds::MESSAGE).await?),
-            Kind::None if response.content_length() == Some(0) => PostedBody::Accepted,
-            Kind::None | Kind::Other => {
-                return Err(self.failed(RequestError::Protocol(
+            ContentKind::Events => PostResponseBody::Events(events::from_response(response)),
+            _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => {
+                PostResponseBody::Accepted
+            }
+            ContentKind::Json => PostResponseBody::Json(self.read(response, bounds::MESSAGE).await?),
+            ContentKind::None if response.content_length() == Some(0) => PostResponseBody::Accepted,
+            ContentKind::None | ContentKind::Other => {
+                return Err(self.record_error(RequestError::Protocol(
                     "its answer is neither JSON nor a stream of events. Check that the address is that of an MCP server."
                         .to_owned(),
                 )));
             }
         };
-        Ok(Posted { status, body, session })
+        Ok(PostResponse { status, body, session })
     }
 
     /// Opens an event stream; `None` if the server offers none.
@@ -248,14 +251,16 @@ impl Endpoint {
             // 405 means that none is offered; some servers answer 404.
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND | StatusCode::NOT_IMPLEMENTED => Ok(None),
             status if !status.is_success() => match self.refused(response, false).await {
-                Ok(_) => Err(self.failed(RequestError::Status {
+                Ok(_) => Err(self.record_error(RequestError::Status {
                     status: status.as_u16(),
                     body: String::new(),
                     retry_after: None,
                 })),
                 Err(error) => Err(error),
             },
-            _ if matches!(content_type(&response), Kind::Events) => Ok(Some(events::of_response(response))),
+            _ if matches!(content_type(&response), ContentKind::Events) => {
+                Ok(Some(events::from_response(response)))
+            }
             _ => Ok(None),
         }
     }
@@ -279,7 +284,7 @@ impl Endpoint {
         more: HeaderMap,
     ) -> Result<RequestBuilder, RequestError> {
         let mut headers = self.headers.clone();
-        headers.extend(self.printed.lock().clone());
+        headers.extend(self.program_headers.lock().clone());
         if !headers.contains_key(AUTHORIZATION)
             && let Some(token) = self.bearer().await?
         {
@@ -303,7 +308,7 @@ impl Endpoint {
     async fn bearer(&self) -> Result<Option<Secret>, RequestError> {
         let kept = self.token.lock().clone();
         if let Some((since, token)) = kept
-            && since.elapsed() < TOKEN_KEPT
+            && since.elapsed() < TOKEN_CACHE_TIME
         {
             return Ok(token);
         }
@@ -312,16 +317,16 @@ impl Endpoint {
                 *self.token.lock() = Some((Instant::now(), token.clone()));
                 Ok(token)
             }
-            Err(error) => Err(self.no_token(&error)),
+            Err(error) => Err(self.token_error(&error)),
         }
     }
 
-    fn no_token(&self, error: &AuthError) -> RequestError {
+    fn token_error(&self, error: &AuthError) -> RequestError {
         tracing::warn!(server = %self.sources.server.id, %error, "there is no token");
-        self.failed(match error {
-            AuthError::Unreachable(why) => RequestError::Network(NetworkFault {
+        self.record_error(match error {
+            AuthError::Unreachable(why) => RequestError::Network(NetworkError {
                 text: format!("the sign-in could not be renewed: {why}"),
-                lasting: false,
+                is_permanent: false,
             }),
             _ => RequestError::NeedsAuth { issuer: None },
         })
@@ -330,11 +335,11 @@ impl Endpoint {
     /// Returns a new token to repeat the request with, if the response rejects the current one and
     /// the token source can obtain another. While the user is signing in, the request's clock is
     /// paused.
-    async fn another_token(
+    async fn recover_token(
         &self,
         response: &Response,
-        (sent, once_more): (impl FnOnce() -> Option<Secret>, bool),
-        clock: Clock<'_>,
+        (sent, is_retry): (impl FnOnce() -> Option<Secret>, bool),
+        clock: CallClock<'_>,
     ) -> Result<Option<Secret>, RequestError> {
         let status = response.status();
         let challenges: Vec<String> = response
@@ -345,33 +350,39 @@ impl Endpoint {
             .collect();
         let lacks_rights = status == StatusCode::FORBIDDEN
             && challenges.iter().any(|challenge| challenge.contains("insufficient_scope"));
-        let otherwise =
-            self.headers.contains_key(AUTHORIZATION) || self.printed.lock().contains_key(AUTHORIZATION);
+        let otherwise = self.headers.contains_key(AUTHORIZATION)
+            || self.program_headers.lock().contains_key(AUTHORIZATION);
         if otherwise || !(lacks_rights || status == StatusCode::UNAUTHORIZED) {
             return Ok(None);
         }
-        let refusal =
-            Refusal { status: status.as_u16(), challenges, sent: sent(), waits: clock.is_some(), once_more };
-        let held = clock.map(Heard::hold);
-        let next = self.sources.tokens.refused(&self.sources.server, refusal).await;
+        let refusal = AuthRejection {
+            status: status.as_u16(),
+            challenges,
+            sent: sent(),
+            can_wait: clock.is_some(),
+            is_retry,
+        };
+        let held = clock.map(RequestClock::pause);
+        let next = self.sources.tokens.recover(&self.sources.server, refusal).await;
         drop(held);
         let error = match next {
-            Ok(Next::Again(token)) => {
+            Ok(AuthRecovery::Retry(token)) => {
                 *self.token.lock() = Some((Instant::now(), Some(token.clone())));
                 return Ok(Some(token));
             }
-            Ok(Next::SignIn { issuer }) => RequestError::NeedsAuth { issuer },
-            Ok(Next::Register { reason }) => RequestError::Unregistered { reason },
-            Ok(Next::Refused { reason }) => RequestError::NoSignIn { reason },
-            Err(error) => return Err(self.no_token(&error)),
+            Ok(AuthRecovery::SignIn { issuer }) => RequestError::NeedsAuth { issuer },
+            Ok(AuthRecovery::Register { reason }) => RequestError::Unregistered { reason },
+            Ok(AuthRecovery::Refused { reason }) => RequestError::NoSignIn { reason },
+            Err(error) => return Err(self.token_error(&error)),
         };
-        Err(self.failed(error))
+        Err(self.record_error(error))
     }
 
-    async fn send(&self, request: RequestBuilder, clock: Clock<'_>) -> Result<Response, RequestError> {
+    async fn send(&self, request: RequestBuilder, clock: CallClock<'_>) -> Result<Response, RequestError> {
         let again = request.try_clone();
-        let unreachable =
-            |error: reqwest::Error| self.failed(RequestError::Network(foreign::network_fault(&error)));
+        let unreachable = |error: reqwest::Error| {
+            self.record_error(RequestError::Network(error_classification::classify_network_error(&error)))
+        };
         let mut response = request.send().await.map_err(unreachable)?;
         let Some(again) = again else { return Ok(response) };
         if response.status() == StatusCode::UNAUTHORIZED
@@ -381,7 +392,7 @@ impl Endpoint {
             // The headers that the program printed may have expired.
             match self.refresh_headers().await {
                 Ok(_) => {
-                    let headers = self.printed.lock().clone();
+                    let headers = self.program_headers.lock().clone();
                     response = request.headers(headers).send().await.map_err(unreachable)?;
                 }
                 Err(error) => {
@@ -390,13 +401,13 @@ impl Endpoint {
             }
         }
         let mut last = None;
-        for _ in 0..TOKENS {
+        for _ in 0..MAX_TOKEN_ATTEMPTS {
             let Some(request) = again.try_clone() else { break };
             // The token that this request carried, not the newest one: another request may have
             // renewed it meanwhile.
-            let once_more = last.is_some();
+            let is_retry = last.is_some();
             let sent = || last.take().or_else(|| bearer_of(&again));
-            let Some(token) = self.another_token(&response, (sent, once_more), clock).await? else { break };
+            let Some(token) = self.recover_token(&response, (sent, is_retry), clock).await? else { break };
             last = Some(token.clone());
             response = request.headers(self.authorization(&token)).send().await.map_err(unreachable)?;
         }
@@ -426,7 +437,7 @@ impl Endpoint {
         let status = response.status();
         if !status.is_success() {
             return match self.refused(response, false).await {
-                Ok(_) => Err(self.failed(RequestError::Status {
+                Ok(_) => Err(self.record_error(RequestError::Status {
                     status: status.as_u16(),
                     body: String::new(),
                     retry_after: None,
@@ -434,10 +445,10 @@ impl Endpoint {
                 Err(error) => Err(error),
             };
         }
-        if matches!(content_type(&response), Kind::Events) {
-            return Ok(events::of_response(response));
+        if matches!(content_type(&response), ContentKind::Events) {
+            return Ok(events::from_response(response));
         }
-        Err(self.failed(RequestError::Protocol(
+        Err(self.record_error(RequestError::Protocol(
             "its answer is no stream of events. Check that the address is that of an MCP server.".to_owned(),
         )))
     }
@@ -457,7 +468,7 @@ impl Endpoint {
         let status = response.status();
         if status != StatusCode::SWITCHING_PROTOCOLS {
             return match self.refused(response, false).await {
-                Ok(_) => Err(self.failed(RequestError::Protocol(format!(
+                Ok(_) => Err(self.record_error(RequestError::Protocol(format!(
                     "it answered HTTP {status} to the opening of a WebSocket."
                 )))),
                 Err(error) => Err(error),
@@ -465,23 +476,22 @@ impl Endpoint {
         }
         if text(response.headers(), &SEC_WEBSOCKET_ACCEPT).as_deref() != Some(accept) {
             return Err(
-                self.failed(RequestError::Protocol("its WebSocket handshake is not right.".to_owned()))
+                self.record_error(RequestError::Protocol("its WebSocket handshake is not right.".to_owned()))
             );
         }
         if text(response.headers(), &SEC_WEBSOCKET_PROTOCOL).is_some_and(|protocol| protocol != "mcp") {
-            return Err(self.failed(RequestError::Protocol(
+            return Err(self.record_error(RequestError::Protocol(
                 "it speaks another WebSocket subprotocol than mcp.".to_owned(),
             )));
         }
-        response
-            .upgrade()
-            .await
-            .map_err(|error| self.failed(RequestError::Network(foreign::network_fault(&error))))
+        response.upgrade().await.map_err(|error| {
+            self.record_error(RequestError::Network(error_classification::classify_network_error(&error)))
+        })
     }
 
     /// Interprets a response that is not a success. A JSON-RPC error in its body counts as a
     /// response.
-    async fn refused(&self, response: Response, with_session: bool) -> Result<Posted, RequestError> {
+    async fn refused(&self, response: Response, with_session: bool) -> Result<PostResponse, RequestError> {
         let status = response.status();
         let error = match status {
             StatusCode::UNAUTHORIZED => {
@@ -492,30 +502,32 @@ impl Endpoint {
             StatusCode::FORBIDDEN => RequestError::Forbidden,
             StatusCode::NOT_FOUND if with_session => RequestError::SessionGone,
             _ => {
-                let is_json = matches!(content_type(&response), Kind::Json);
+                let is_json = matches!(content_type(&response), ContentKind::Json);
                 let retry_after =
                     text(response.headers(), &RETRY_AFTER).and_then(|text| text.trim().parse().ok());
                 let to = text(response.headers(), &LOCATION).map(|to| self.sources.redactor.text(to));
-                let body = self.read(response, LONGEST_ERROR).await.unwrap_or_default();
+                let body = self.read(response, MAX_ERROR_BYTES).await.unwrap_or_default();
                 // Redact before truncating: half a secret would not be recognised.
                 let words = self.sources.redactor.text(String::from_utf8_lossy(&body).into_owned());
-                if status == StatusCode::BAD_REQUEST && with_session && foreign::names_invalid_session(&words)
+                if status == StatusCode::BAD_REQUEST
+                    && with_session
+                    && error_classification::is_invalid_session(&words)
                 {
                     RequestError::SessionGone
                 } else if is_json && status != StatusCode::TOO_MANY_REQUESTS && is_rpc_error(&body) {
-                    return Ok(Posted { status, body: PostedBody::Json(body), session: None });
+                    return Ok(PostResponse { status, body: PostResponseBody::Json(body), session: None });
                 } else {
                     let body = match to {
                         Some(to) if status.is_redirection() => {
-                            format!("it points to {}", one_line(&to, SHOWN))
+                            format!("it points to {}", one_line(&to, MAX_SHOWN_CHARS))
                         }
-                        _ => one_line(&words, SHOWN),
+                        _ => one_line(&words, MAX_SHOWN_CHARS),
                     };
                     RequestError::Status { status: status.as_u16(), body, retry_after }
                 }
             }
         };
-        Err(self.failed(error))
+        Err(self.record_error(error))
     }
 
     async fn read(&self, mut response: Response, longest: usize) -> Result<Bytes, RequestError> {
@@ -523,7 +535,7 @@ impl Endpoint {
             || RequestError::Protocol(format!("it sent an answer of more than {} KiB.", longest / 1024));
         let length = response.content_length().and_then(|length| usize::try_from(length).ok());
         if length.is_some_and(|length| length > longest) {
-            return Err(self.failed(too_long()));
+            return Err(self.record_error(too_long()));
         }
         let mut whole = BytesMut::new();
         loop {
@@ -534,10 +546,16 @@ impl Endpoint {
                     while let Ok(Some(_)) = response.chunk().await {}
                     return Ok(chunk);
                 }
-                Ok(Some(chunk)) if whole.len() + chunk.len() > longest => return Err(self.failed(too_long())),
+                Ok(Some(chunk)) if whole.len() + chunk.len() > longest => {
+                    return Err(self.record_error(too_long()));
+                }
                 Ok(Some(chunk)) => whole.extend_from_slice(&chunk),
                 Ok(None) => return Ok(whole.freeze()),
-                Err(error) => return Err(self.failed(RequestError::Network(foreign::network_fault(&error)))),
+                Err(error) => {
+                    return Err(self.record_error(RequestError::Network(
+                        error_classification::classify_network_error(&error),
+                    )));
+                }
             }
         }
     }
@@ -568,7 +586,7 @@ fn header_map<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Result<He
 }
 
 /// Maps `ws:` to `http:` and `wss:` to `https:`, because a WebSocket begins as an HTTP request.
-fn web_address(url: &str) -> String {
+fn http_address(url: &str) -> String {
     let lower = url.to_ascii_lowercase();
     match (lower.starts_with("ws://"), lower.starts_with("wss://")) {
         (true, _) => format!("http{}", url.get(2..).unwrap_or_default()),
@@ -577,24 +595,24 @@ fn web_address(url: &str) -> String {
     }
 }
 
-enum Kind {
+enum ContentKind {
     Json,
     Events,
     Other,
     None,
 }
 
-fn content_type(response: &Response) -> Kind {
+fn content_type(response: &Response) -> ContentKind {
     let Some(text) = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
-        return Kind::None;
+        return ContentKind::None;
     };
     let essence = text.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
-        Kind::Json
+        ContentKind::Json
     } else if essence.eq_ignore_ascii_case("text/event-stream") {
-        Kind::Events
+        ContentKind::Events
     } else {
-        Kind::Other
+        ContentKind::Other
     }
 }
 
@@ -610,7 +628,7 @@ fn is_rpc_error(body: &[u8]) -> bool {
 fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("Gatehouse/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(REACH)
+        .connect_timeout(REACH_TIMEOUT)
         .tcp_keepalive(Duration::from_secs(60))
         .referer(false)
         .redirect(same_origin());
@@ -619,7 +637,10 @@ fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| ConnectError::BadConfig {
-        what: format!("The HTTP client cannot be made: {}.", foreign::network_fault(&error).text),
+        what: format!(
+            "The HTTP client cannot be made: {}.",
+            error_classification::classify_network_error(&error).text
+        ),
     })
 }
 

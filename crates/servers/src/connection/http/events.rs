@@ -17,7 +17,7 @@ pub(crate) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 /// Why an event stream ended.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum EventStreamError {
     #[error(transparent)]
     Http(reqwest::Error),
     #[error(transparent)]
@@ -25,7 +25,7 @@ enum Broken {
 }
 
 /// Reads the body of a response as events.
-pub(super) fn of_response(response: reqwest::Response) -> Events {
+pub(super) fn from_response(response: reqwest::Response) -> Events {
     EventStream::new(response.bytes_stream().boxed()).boxed()
 }
 
@@ -55,13 +55,13 @@ impl Stream for EventStream {
                 (_, None) => return Poll::Ready(None),
                 (Err(fault), Some(_)) => {
                     this.body = None;
-                    return broken(Broken::Parse(fault));
+                    return broken(EventStreamError::Parse(fault));
                 }
                 (Ok(None), Some(body)) => match ready!(body.poll_next_unpin(cx)) {
                     Some(Ok(chunk)) => this.parser.push(&chunk),
                     Some(Err(error)) => {
                         this.body = None;
-                        return broken(Broken::Http(error));
+                        return broken(EventStreamError::Http(error));
                     }
                     None => {
                         this.body = None;
@@ -79,7 +79,7 @@ mod tests {
 
     /// An event and how it is encoded: line ends, spaces after the colon, comments, unknown fields.
     #[derive(Clone, Debug)]
-    struct Sent {
+    struct SentEvent {
         id: Option<String>,
         kind: Option<String>,
         data: Vec<String>,
@@ -88,7 +88,7 @@ mod tests {
         blank: bool,
     }
 
-    impl Sent {
+    impl SentEvent {
         fn text(&self) -> String {
             let colon = if self.blank { ": " } else { ":" };
             let mut out = String::new();
@@ -136,7 +136,14 @@ mod tests {
             select(&["\n", "\r\n", "\r"][..]),
             any::<bool>(),
         )
-            .prop_map(|(id, kind, data, odd, end, blank)| Sent { id, kind, data, odd, end, blank });
+            .prop_map(|(id, kind, data, odd, end, blank)| SentEvent {
+                id,
+                kind,
+                data,
+                odd,
+                end,
+                blank,
+            });
         let cuts = |text: &[u8], cuts: &[Index]| {
             let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
             at.extend([0, text.len()]);
@@ -144,7 +151,7 @@ mod tests {
             at.windows(2).map(|pair| Bytes::copy_from_slice(&text[pair[0]..pair[1]])).collect::<Vec<_>>()
         };
         let cases = (vec(sent, 0..4), vec(any::<Index>(), 0..8)).prop_flat_map(|(sent, at)| {
-            let text: String = sent.iter().map(Sent::text).collect();
+            let text: String = sent.iter().map(SentEvent::text).collect();
             (Just(sent), Just(text.clone()), mutated(Just(text), TOKENS), Just(at))
         });
         fuzz("sse", &cases, |(sent, text, broken, at)| {

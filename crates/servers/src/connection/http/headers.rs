@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::outgoing::OutgoingParams;
+use crate::rpc::RequestParams;
 
 /// The annotated arguments of each tool, taken from the server's tool lists.
 #[derive(Default)]
@@ -25,11 +25,13 @@ impl ParamHeaders {
     /// Learns the annotations from the result of a `tools/list`.
     pub(super) fn learn(&self, result: &RawValue) {
         #[derive(Deserialize)]
-        struct Listed<'a> {
+        struct ToolsListResult<'a> {
             #[serde(borrow, default)]
             tools: Vec<&'a RawValue>,
         }
-        let Ok(Listed { tools }) = serde_json::from_str::<Listed<'_>>(result.get()) else { return };
+        let Ok(ToolsListResult { tools }) = serde_json::from_str::<ToolsListResult<'_>>(result.get()) else {
+            return;
+        };
         for raw in tools {
             // A tool with invalid annotations is not offered, so none are recorded.
             let found = ParamHeader::of_tool(raw).unwrap_or_default();
@@ -60,7 +62,7 @@ impl ParamHeaders {
 }
 
 /// The headers that repeat parts of the body.
-pub(super) fn of_request(method: &str, params: &OutgoingParams, annotated: &ParamHeaders) -> HeaderMap {
+pub(super) fn request_headers(method: &str, params: &RequestParams, annotated: &ParamHeaders) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut put = |name: HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn annotated_arguments_become_headers() {
+    fn sends_annotated_arguments_as_headers() {
         let annotated = ParamHeaders::default();
         annotated.learn(&raw(
             r#"{"tools":[{"name":"other","inputSchema":{}},{"name":"q","inputSchema":{"type":"object","properties":{
@@ -98,11 +100,11 @@ mod tests {
                 "gone":{"type":"string","x-mcp-header":"Gone"},
                 "free":{"type":"string"}}}}]}"#,
         ));
-        let params = OutgoingParams::none().with_text("name", "q").with(
+        let params = RequestParams::none().with_text("name", "q").with(
             "arguments",
             raw(r#"{"region":"eu \u00e9","deep":{"n":12345678901234567890},"gone":null,"free":"x"}"#),
         );
-        let headers = of_request("tools/call", &params, &annotated);
+        let headers = request_headers("tools/call", &params, &annotated);
         let get = |name: &str| headers.get(name).map(|value| value.to_str().unwrap());
         assert_eq!(get("mcp-method"), Some("tools/call"));
         assert_eq!(get("mcp-name"), Some("q"));
@@ -114,6 +116,10 @@ mod tests {
         annotated.learn(&raw(
             r#"{"tools":[{"name":"q","inputSchema":{"properties":{"region":{"type":"string"}}}}]}"#,
         ));
-        assert_eq!(of_request("tools/call", &params, &annotated).len(), 2, "a new list without annotations");
+        assert_eq!(
+            request_headers("tools/call", &params, &annotated).len(),
+            2,
+            "a new list without annotations"
+        );
     }
 }

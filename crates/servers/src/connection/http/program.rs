@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::child::streams;
 use crate::connection::error::ConnectError;
-use crate::environment::Surroundings;
+use crate::environment::ProcessEnvironment;
 
 /// Time limit of the program.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -18,9 +18,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 const LONGEST: u64 = 64 * 1024;
 
 /// Kills the program and its descendants on drop.
-struct Killed(Box<dyn ChildWrapper>);
+struct HeaderProgramProcess(Box<dyn ChildWrapper>);
 
-impl Drop for Killed {
+impl Drop for HeaderProgramProcess {
     fn drop(&mut self) {
         if let Err(error) = self.0.start_kill() {
             tracing::trace!(%error, "the program has ended already");
@@ -31,20 +31,20 @@ impl Drop for Killed {
 /// Runs the program and parses its headers.
 pub(super) async fn run(
     program: &HeaderProgram,
-    surroundings: &Surroundings,
+    process_env: &ProcessEnvironment,
 ) -> Result<Vec<(String, String)>, ConnectError> {
     let wrong = |why: String| ConnectError::BadConfig {
         what: format!("The program \"{}\" that prints headers {why}.", program.command),
     };
-    let folder = surroundings.folder(None)?;
-    let path = surroundings.find(&program.command, &folder, None)?;
+    let folder = process_env.folder(None)?;
+    let path = process_env.find(&program.command, &folder, None)?;
     let unstarted = |error| wrong(format!("could not be started: {error}"));
     let (stdout, child_stdout) = streams::output(StdioStreams::Sockets).map_err(unstarted)?;
     let mut command = CommandWrap::with_new(&path, |command| {
         command
             .args(&program.args)
             .env_clear()
-            .envs(surroundings.with(std::iter::empty()))
+            .envs(process_env.with_variables(std::iter::empty()))
             .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(child_stdout)
@@ -54,7 +54,7 @@ pub(super) async fn run(
     command.wrap(process_wrap::tokio::ProcessGroup::leader());
     #[cfg(windows)]
     command.wrap(process_wrap::tokio::JobObject);
-    let mut child = Killed(command.spawn().map_err(unstarted)?);
+    let mut child = HeaderProgramProcess(command.spawn().map_err(unstarted)?);
     // The command holds the child's end of the stream; while it lives, the stream never ends.
     drop(command);
     let stdout = stdout.reader(child.0.stdout().take()).map_err(unstarted)?;
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_of_printing_are_read() {
+    fn parses_json_and_line_output() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(parse(br#"{"X-A": "1", "B": "b:c"}"#).unwrap(), [pair("B", "b:c"), pair("X-A", "1")]);
         assert_eq!(parse(b"X-A: 1\n\nB: b:c\n").unwrap(), [pair("X-A", "1"), pair("B", "b:c")]);

@@ -19,32 +19,32 @@ use crate::connection::close::CloseCause;
 
 const ODD: &str = r#"{ "z":12345678901234567890,  "nothing":null,"a" : [1.0,1e2, "\u00e9"], "content":[] }"#;
 
-struct Fixture {
+struct HttpServerState {
     mode: &'static str,
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<ReceivedRequest>>,
     closed: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
-struct Seen {
+struct ReceivedRequest {
     method: Method,
     headers: HeaderMap,
     body: String,
     from: SocketAddr,
 }
 
-impl Seen {
+impl ReceivedRequest {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 }
 
-impl Fixture {
-    fn last(&self, part: &str) -> Option<Seen> {
+impl HttpServerState {
+    fn last(&self, part: &str) -> Option<ReceivedRequest> {
         self.seen.lock().iter().rfind(|seen| seen.body.contains(part)).cloned()
     }
 
-    async fn wait_for(&self, what: impl Fn(&Seen) -> bool) -> Seen {
+    async fn wait_for(&self, what: impl Fn(&ReceivedRequest) -> bool) -> ReceivedRequest {
         tokio::time::timeout(LONG, async {
             loop {
                 if let Some(seen) = self.seen.lock().iter().find(|seen| what(seen)) {
@@ -84,22 +84,22 @@ fn event(data: &str) -> String {
 }
 
 /// Set when the client closes a stream.
-struct Flag(Arc<AtomicBool>);
+struct DropFlag(Arc<AtomicBool>);
 
-impl Drop for Flag {
+impl Drop for DropFlag {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
 async fn serve(
-    State(fixture): State<Arc<Fixture>>,
+    State(fixture): State<Arc<HttpServerState>>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: axum::extract::Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-    let seen = Seen {
+    let seen = ReceivedRequest {
         method: parts.method.clone(),
         headers: parts.headers.clone(),
         body: String::from_utf8(body.to_vec()).unwrap(),
@@ -122,7 +122,7 @@ async fn serve(
     }
 }
 
-fn post(fixture: &Fixture, seen: &Seen, path: &str) -> Response {
+fn post(fixture: &HttpServerState, seen: &ReceivedRequest, path: &str) -> Response {
     let message: Value = serde_json::from_str(&seen.body).unwrap();
     let id = &message["id"];
     let refused =
@@ -179,7 +179,7 @@ fn post(fixture: &Fixture, seen: &Seen, path: &str) -> Response {
     }
 }
 
-fn call_tool(fixture: &Fixture, message: &Value, path: &str) -> Response {
+fn call_tool(fixture: &HttpServerState, message: &Value, path: &str) -> Response {
     let id = &message["id"];
     let token = &message["params"]["_meta"]["progressToken"];
     let status = |status: u16| json(status, String::new());
@@ -202,7 +202,7 @@ fn call_tool(fixture: &Fixture, message: &Value, path: &str) -> Response {
             events(parts)
         }
         "hang" => {
-            let flag = Flag(Arc::clone(&fixture.closed));
+            let flag = DropFlag(Arc::clone(&fixture.closed));
             stream_of(stream::once(async { ": waiting\n\n".to_owned() }).chain(stream::pending().map(
                 move |part: String| {
                     let _held = &flag;
@@ -233,14 +233,14 @@ fn call_tool(fixture: &Fixture, message: &Value, path: &str) -> Response {
     }
 }
 
-pub(super) struct Running {
-    fixture: Arc<Fixture>,
+pub(super) struct RunningServer {
+    fixture: Arc<HttpServerState>,
     pub(super) url: String,
     stop: CancellationToken,
     task: tokio::task::JoinHandle<()>,
 }
 
-pub(super) async fn start(mode: &'static str) -> Running {
+pub(super) async fn start(mode: &'static str) -> RunningServer {
     start_behind(mode, |app| app).await
 }
 
@@ -248,8 +248,8 @@ pub(super) async fn start(mode: &'static str) -> Running {
 pub(super) async fn start_behind(
     mode: &'static str,
     front: impl FnOnce(axum::Router) -> axum::Router,
-) -> Running {
-    let fixture = Arc::new(Fixture { mode, seen: Mutex::default(), closed: Arc::default() });
+) -> RunningServer {
+    let fixture = Arc::new(HttpServerState { mode, seen: Mutex::default(), closed: Arc::default() });
     let app = front(axum::Router::new().fallback(serve).with_state(Arc::clone(&fixture)));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -262,10 +262,10 @@ pub(super) async fn start_behind(
             result = async { axum::serve(listener, service).await } => result.unwrap(),
         }
     });
-    Running { fixture, url, stop, task }
+    RunningServer { fixture, url, stop, task }
 }
 
-impl Running {
+impl RunningServer {
     pub(super) async fn end(self) {
         self.stop.cancel();
         self.task.await.unwrap();
@@ -277,82 +277,86 @@ fn transport(url: &str) -> Transport {
     Transport::Http(Remote { url: url.to_owned(), headers, headers_from: None, ..Remote::default() })
 }
 
-fn spec(place: &Place, url: &str, hint: LifecycleHint) -> ConnectSpec {
-    let spec = place.spec(transport(url), hint);
-    let key = gatehouse_store::SecretKey::bound(&spec.config.binding(), "headers/X-Team");
-    place.deps.secrets.set(&key, &Secret::new("t0p")).unwrap();
+fn spec(harness: &ConnectionHarness, url: &str, hint: LifecycleHint) -> ConnectSpec {
+    let spec = harness.spec(transport(url), hint);
+    let key = gatehouse_store::SecretKey::for_server_field(&spec.config.binding(), "headers/X-Team");
+    harness.deps.secrets.set(&key, &Secret::new("t0p")).unwrap();
     spec
 }
 
-async fn open(place: &Place, running: &Running) -> (Connection, mpsc::Receiver<Inbound>) {
+async fn open(harness: &ConnectionHarness, running: &RunningServer) -> (Connection, mpsc::Receiver<Inbound>) {
     let (sender, inbound) = mpsc::channel(64);
-    let spec = spec(place, &running.url, LifecycleHint::Auto);
+    let spec = spec(harness, &running.url, LifecycleHint::Auto);
     let connection =
         tokio::time::timeout(LONG, connect(&spec, sender, &CancellationToken::new())).await.unwrap().unwrap();
     (connection, inbound)
 }
 
-async fn ask(connection: &Connection, name: &str) -> Result<Reply, RequestError> {
+async fn ask(connection: &Connection, name: &str) -> Result<RpcOutcome, RequestError> {
     let params = call(name, r#"{"z":98765432109876543210,"n":null, "b" : 1.0}"#);
-    connection.request(Outgoing::plain("tools/call", params, limit())).await
+    connection.request(TransportRequest::plain("tools/call", params, limit())).await
 }
 
 async fn ask_text(connection: &Connection, name: &str) -> String {
     match ask(connection, name).await.unwrap() {
-        Reply::Result(raw) | Reply::Error(raw) => raw.get().to_owned(),
+        RpcOutcome::Result(raw) | RpcOutcome::Error(raw) => raw.get().to_owned(),
     }
 }
 
 #[tokio::test]
-async fn each_lifecycle_is_found_out() {
+async fn detects_lifecycle() {
     let table = [
-        ("modern", Era::Stateless, LifecycleHint::Discover),
-        ("legacy", Era::Stateful, LifecycleHint::Initialize),
-        ("sse", Era::Stateful, LifecycleHint::Initialize),
-        ("plain-400", Era::Stateful, LifecycleHint::Initialize),
-        ("uncorrelated", Era::Stateful, LifecycleHint::Initialize),
+        ("modern", ProtocolFamily::Stateless, LifecycleHint::Discover),
+        ("legacy", ProtocolFamily::Stateful, LifecycleHint::Initialize),
+        ("sse", ProtocolFamily::Stateful, LifecycleHint::Initialize),
+        ("plain-400", ProtocolFamily::Stateful, LifecycleHint::Initialize),
+        ("uncorrelated", ProtocolFamily::Stateful, LifecycleHint::Initialize),
     ];
-    for (mode, era, learned) in table {
-        let place = Place::new();
+    for (mode, protocol_family, learned) in table {
+        let harness = ConnectionHarness::new();
         let running = start(mode).await;
-        let (connection, _inbound) = open(&place, &running).await;
-        assert_eq!((connection.handshake().era, connection.handshake().lifecycle), (era, learned), "{mode}");
+        let (connection, _inbound) = open(&harness, &running).await;
+        assert_eq!(
+            (connection.handshake().protocol_family, connection.handshake().lifecycle),
+            (protocol_family, learned),
+            "{mode}"
+        );
         assert_eq!(ask_text(&connection, "odd").await, ODD, "{mode}");
         connection.close().await;
         for hint in [LifecycleHint::Initialize, LifecycleHint::Discover] {
             let (sender, _inbound) = mpsc::channel(64);
-            let spec = spec(&place, &running.url, hint);
+            let spec = spec(&harness, &running.url, hint);
             let connection = connect(&spec, sender, &CancellationToken::new()).await.unwrap();
-            assert_eq!(connection.handshake().era, era, "{mode} with {hint:?}");
+            assert_eq!(connection.handshake().protocol_family, protocol_family, "{mode} with {hint:?}");
             connection.close().await;
         }
-        place.end().await;
+        harness.end().await;
         running.end().await;
     }
 }
 
 #[tokio::test]
-async fn capabilities_are_kept_as_they_were_written() {
+async fn capabilities_are_unchanged() {
     for (mode, written) in [
         ("legacy", r#"{"tools":{},"z":1,"a":null}"#),
         ("sse", r#"{"tools":{},"z":1,"a":null}"#),
         ("modern", r#"{"tools":{"odd":null}}"#),
     ] {
-        let place = Place::new();
+        let harness = ConnectionHarness::new();
         let running = start(mode).await;
-        let (connection, _inbound) = open(&place, &running).await;
+        let (connection, _inbound) = open(&harness, &running).await;
         assert_eq!(connection.handshake().capabilities.get(), written, "{mode}");
         connection.close().await;
-        place.end().await;
+        harness.end().await;
         running.end().await;
     }
 }
 
 #[tokio::test]
-async fn bytes_pass_unchanged_both_ways() {
-    let place = Place::new();
+async fn passes_bytes_unchanged() {
+    let harness = ConnectionHarness::new();
     let running = start("legacy").await;
-    let (connection, _inbound) = open(&place, &running).await;
+    let (connection, _inbound) = open(&harness, &running).await;
     for tool in ["odd", "odd-sse", "resume"] {
         assert_eq!(ask_text(&connection, tool).await, ODD, "{tool}");
         let seen = running.fixture.last(&format!("\"{tool}\"")).unwrap();
@@ -365,15 +369,15 @@ async fn bytes_pass_unchanged_both_ways() {
     assert_eq!(ask_text(&connection, "refuse").await, r#"{"code":-32602,"message":"x","data":1e2}"#);
     assert_eq!(ask_text(&connection, "redirect").await, r#"{"path":"other"}"#);
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn every_request_carries_version_session_and_the_entrys_headers() {
-    let place = Place::new();
+async fn requests_carry_version_session_and_configured_headers() {
+    let harness = ConnectionHarness::new();
     let running = start("legacy").await;
-    let (connection, _inbound) = open(&place, &running).await;
+    let (connection, _inbound) = open(&harness, &running).await;
     ask(&connection, "odd").await.unwrap();
     let seen = running.fixture.last("tools/call").unwrap();
     assert_eq!(seen.header("mcp-session-id"), Some("S1"));
@@ -384,16 +388,16 @@ async fn every_request_carries_version_session_and_the_entrys_headers() {
     connection.close().await;
     let goodbye = running.fixture.wait_for(|seen| seen.method == Method::DELETE).await;
     assert_eq!(goodbye.header("mcp-session-id"), Some("S1"));
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn the_stateless_revision_gets_its_headers_and_meta() {
-    let place = Place::new();
+async fn stateless_requests_carry_headers_and_meta() {
+    let harness = ConnectionHarness::new();
     let running = start("modern").await;
-    let (connection, _inbound) = open(&place, &running).await;
-    connection.request(Outgoing::plain("tools/list", OutgoingParams::none(), limit())).await.unwrap();
+    let (connection, _inbound) = open(&harness, &running).await;
+    connection.request(TransportRequest::plain("tools/list", RequestParams::none(), limit())).await.unwrap();
     ask(&connection, "odd").await.unwrap();
     let seen = running.fixture.last("tools/call").unwrap();
     assert_eq!(seen.header("mcp-session-id"), None);
@@ -407,18 +411,18 @@ async fn the_stateless_revision_gets_its_headers_and_meta() {
     assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "Gatehouse");
     assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object());
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn progress_comes_in_order_and_before_the_result() {
-    let place = Place::new();
+async fn delivers_progress_in_order_before_result() {
+    let harness = ConnectionHarness::new();
     let running = start("legacy").await;
-    let (connection, _inbound) = open(&place, &running).await;
+    let (connection, _inbound) = open(&harness, &running).await;
     for _ in 0..20 {
         let (sink, seen) = collect();
-        let mut outgoing = Outgoing::plain("tools/call", call("steps", "{}"), limit());
+        let mut outgoing = TransportRequest::plain("tools/call", call("steps", "{}"), limit());
         outgoing.progress = Some(sink);
         connection.request(outgoing).await.unwrap();
         let numbers: Vec<i64> = seen
@@ -429,18 +433,19 @@ async fn progress_comes_in_order_and_before_the_result() {
         assert_eq!(numbers, (0..50).collect::<Vec<_>>());
     }
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn cancelling_reaches_the_server() {
+async fn cancellation_reaches_server() {
     for (mode, told) in [("legacy", true), ("modern", false)] {
-        let place = Place::new();
+        let harness = ConnectionHarness::new();
         let running = start(mode).await;
-        let (connection, _inbound) = open(&place, &running).await;
-        let short = CallLimit::within(Duration::from_millis(300));
-        let outcome = connection.request(Outgoing::plain("tools/call", call("hang", "{}"), short)).await;
+        let (connection, _inbound) = open(&harness, &running).await;
+        let short = CallLimit::total(Duration::from_millis(300));
+        let outcome =
+            connection.request(TransportRequest::plain("tools/call", call("hang", "{}"), short)).await;
         assert!(matches!(outcome, Err(RequestError::TimedOut { .. })), "{outcome:?}");
         if told {
             let cancelled =
@@ -456,42 +461,42 @@ async fn cancelling_reaches_the_server() {
         .unwrap();
         connection.close().await;
         assert_eq!(running.fixture.last("notifications/cancelled").is_some(), told, "{mode}");
-        place.end().await;
+        harness.end().await;
         running.end().await;
     }
 }
 
 #[tokio::test]
-async fn the_server_may_ping_on_the_stream_and_is_refused_the_rest() {
-    let place = Place::new();
+async fn answers_ping_and_rejects_other_requests() {
+    let harness = ConnectionHarness::new();
     let running = start("legacy").await;
-    let (connection, _inbound) = open(&place, &running).await;
+    let (connection, _inbound) = open(&harness, &running).await;
     ask(&connection, "ask").await.unwrap();
     let pong = running.fixture.wait_for(|seen| seen.body.contains(r#""id":71"#)).await;
     assert!(pong.body.contains(r#""result":{}"#), "{}", pong.body);
     let refused = running.fixture.wait_for(|seen| seen.body.contains(r#""id":"s-72""#)).await;
     assert!(refused.body.contains("-32602"), "{}", refused.body);
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn changes_come_over_the_standing_stream() {
-    let place = Place::new();
+async fn receives_changes_on_event_stream() {
+    let harness = ConnectionHarness::new();
     let running = start("sse").await;
-    let (connection, mut inbound) = open(&place, &running).await;
+    let (connection, mut inbound) = open(&harness, &running).await;
     assert_eq!(tokio::time::timeout(LONG, inbound.recv()).await.unwrap(), Some(Inbound::ToolsChanged));
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn every_refusal_of_a_request_has_its_meaning() {
-    let place = Place::new();
+async fn classifies_refused_requests() {
+    let harness = ConnectionHarness::new();
     let running = start("legacy").await;
-    let (connection, _inbound) = open(&place, &running).await;
+    let (connection, _inbound) = open(&harness, &running).await;
     let outcome = |name: &'static str| {
         let connection = connection.clone();
         async move { ask(&connection, name).await.unwrap_err() }
@@ -511,15 +516,15 @@ async fn every_refusal_of_a_request_has_its_meaning() {
     assert!(matches!(outcome("odd").await, RequestError::Closed(_)));
     connection.close().await;
 
-    let (connection, _inbound) = open(&place, &running).await;
+    let (connection, _inbound) = open(&harness, &running).await;
     assert!(matches!(ask(&connection, "404").await, Err(RequestError::SessionGone)));
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn what_keeps_a_connection_from_being_made_is_said_in_words() {
+async fn reports_connect_errors() {
     let table = [
         ("401", FailureKind::Authorization, "sign in"),
         ("403", FailureKind::Authorization, "HTTP 403"),
@@ -527,17 +532,17 @@ async fn what_keeps_a_connection_from_being_made_is_said_in_words() {
         ("html", FailureKind::Protocol, "neither JSON nor a stream"),
     ];
     for (mode, kind, words) in table {
-        let place = Place::new();
+        let harness = ConnectionHarness::new();
         let running = start(mode).await;
         let (sender, _inbound) = mpsc::channel(1);
-        let spec = spec(&place, &running.url, LifecycleHint::Auto);
+        let spec = spec(&harness, &running.url, LifecycleHint::Auto);
         let error = connect(&spec, sender, &CancellationToken::new()).await.err().unwrap();
-        assert_eq!(error.failure(), kind, "{mode}: {error}");
+        assert_eq!(error.failure_kind(), kind, "{mode}: {error}");
         assert!(error.to_string().contains(words), "{mode}: {error}");
         if let ConnectError::NeedsAuth { issuer } = &error {
             assert_eq!(issuer.as_deref(), Some("https://auth.example"));
         }
-        place.end().await;
+        harness.end().await;
         running.end().await;
     }
     let table = [
@@ -547,25 +552,25 @@ async fn what_keeps_a_connection_from_being_made_is_said_in_words() {
         ("no address", FailureKind::Configuration, "cannot be read"),
     ];
     for (url, kind, words) in table {
-        let place = Place::new();
+        let harness = ConnectionHarness::new();
         let (sender, _inbound) = mpsc::channel(1);
-        let error = connect(&spec(&place, url, LifecycleHint::Auto), sender, &CancellationToken::new())
+        let error = connect(&spec(&harness, url, LifecycleHint::Auto), sender, &CancellationToken::new())
             .await
             .err()
             .unwrap();
-        let temporary = url.contains("invalid") && error.failure() == FailureKind::TemporaryNetwork;
-        assert!(error.failure() == kind || temporary, "{url}: {error}");
+        let temporary = url.contains("invalid") && error.failure_kind() == FailureKind::TemporaryNetwork;
+        assert!(error.failure_kind() == kind || temporary, "{url}: {error}");
         assert!(temporary || error.to_string().contains(words), "{url}: {error}");
-        place.end().await;
+        harness.end().await;
     }
 }
 
 #[tokio::test]
-async fn calls_on_this_machine_are_quick_and_share_connections() {
+async fn loopback_calls_are_fast_and_reuse_connections() {
     const CALLS: u32 = 200;
-    let place = Place::new();
+    let harness = ConnectionHarness::new();
     let running = start("legacy").await;
-    let (connection, _inbound) = open(&place, &running).await;
+    let (connection, _inbound) = open(&harness, &running).await;
     for (tool, most) in [("odd", 3), ("odd-sse", 200)] {
         ask(&connection, tool).await.unwrap();
         running.fixture.seen.lock().clear();
@@ -583,6 +588,6 @@ async fn calls_on_this_machine_are_quick_and_share_connections() {
         assert!(ports.len() <= most, "{tool}: {} connections", ports.len());
     }
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }

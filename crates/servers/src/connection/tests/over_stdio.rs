@@ -79,15 +79,15 @@ for line in sys.stdin.buffer:
 if mode == 'stubborn': time.sleep(1000)
 "#;
 
-fn transport(place: &Place, mode: &str) -> Transport {
-    let script = place.path("server.py");
+fn transport(harness: &ConnectionHarness, mode: &str) -> Transport {
+    let script = harness.path("server.py");
     std::fs::write(&script, SERVER).unwrap();
     Transport::Stdio {
         command: "python3".to_owned(),
         args: vec![
             script.display().to_string(),
             mode.to_owned(),
-            place.path("received").display().to_string(),
+            harness.path("received").display().to_string(),
         ],
         env: BTreeMap::new(),
         cwd: None,
@@ -96,98 +96,104 @@ fn transport(place: &Place, mode: &str) -> Transport {
 }
 
 async fn open_as(
-    place: &Place,
+    harness: &ConnectionHarness,
     mode: &str,
     lifecycle: LifecycleHint,
 ) -> Result<(Connection, mpsc::Receiver<Inbound>), ConnectError> {
     let (sender, inbound) = mpsc::channel(64);
-    let spec = place.spec(transport(place, mode), lifecycle);
+    let spec = harness.spec(transport(harness, mode), lifecycle);
     let connection =
         tokio::time::timeout(LONG, connect(&spec, sender, &CancellationToken::new())).await.unwrap()?;
     Ok((connection, inbound))
 }
 
-async fn open(place: &Place, mode: &str) -> (Connection, mpsc::Receiver<Inbound>) {
-    open_as(place, mode, LifecycleHint::Auto).await.unwrap()
+async fn open(harness: &ConnectionHarness, mode: &str) -> (Connection, mpsc::Receiver<Inbound>) {
+    open_as(harness, mode, LifecycleHint::Auto).await.unwrap()
 }
 
-async fn ask(connection: &Connection, name: &str, arguments: &str) -> Result<Reply, RequestError> {
-    connection.request(Outgoing::plain("tools/call", call(name, arguments), limit())).await
+async fn ask(connection: &Connection, name: &str, arguments: &str) -> Result<RpcOutcome, RequestError> {
+    connection.request(TransportRequest::plain("tools/call", call(name, arguments), limit())).await
 }
 
-fn text(reply: Reply) -> String {
+fn text(reply: RpcOutcome) -> String {
     match reply {
-        Reply::Result(raw) | Reply::Error(raw) => raw.get().to_owned(),
+        RpcOutcome::Result(raw) | RpcOutcome::Error(raw) => raw.get().to_owned(),
     }
 }
 
 #[tokio::test]
-async fn each_lifecycle_is_found_out_and_remembered() {
+async fn detects_and_remembers_lifecycle() {
     let table = [
-        ("modern", Era::Stateless, "2026-07-28", LifecycleHint::Discover, "new"),
-        ("legacy", Era::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
-        ("exits", Era::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
-        ("uncorrelated", Era::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
-        ("null-id", Era::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
-        ("banner", Era::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
+        ("modern", ProtocolFamily::Stateless, "2026-07-28", LifecycleHint::Discover, "new"),
+        ("legacy", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
+        ("exits", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
+        ("uncorrelated", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
+        ("null-id", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
+        ("banner", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
     ];
-    for (mode, era, protocol, learned, name) in table {
-        let place = Place::new();
-        let (connection, _inbound) = open(&place, mode).await;
+    for (mode, protocol_family, protocol, learned, name) in table {
+        let harness = ConnectionHarness::new();
+        let (connection, _inbound) = open(&harness, mode).await;
         let handshake = connection.handshake();
-        assert_eq!((handshake.era, handshake.protocol.as_str()), (era, protocol), "{mode}");
+        assert_eq!(
+            (handshake.protocol_family, handshake.protocol.as_str()),
+            (protocol_family, protocol),
+            "{mode}"
+        );
         assert_eq!((handshake.lifecycle, handshake.info.name.as_str()), (learned, name), "{mode}");
         connection.close().await;
 
         // The hint learned from a server works at the next attempt, and so does an outdated one.
         for hint in [LifecycleHint::Initialize, LifecycleHint::Discover] {
-            let (connection, _inbound) = open_as(&place, mode, hint).await.unwrap();
-            assert_eq!(connection.handshake().era, era, "{mode} with {hint:?}");
+            let (connection, _inbound) = open_as(&harness, mode, hint).await.unwrap();
+            assert_eq!(connection.handshake().protocol_family, protocol_family, "{mode} with {hint:?}");
             connection.close().await;
         }
-        place.end().await;
+        harness.end().await;
     }
 }
 
 #[tokio::test]
-async fn capabilities_and_instructions_are_kept_as_they_were_written() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
+async fn capabilities_and_instructions_are_unchanged() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
     assert_eq!(connection.handshake().capabilities.get(), r#"{"tools":{"listChanged":true},"z":1,"a":null}"#);
     assert_eq!(connection.handshake().info.instructions.as_deref(), Some("be kind"));
     connection.close().await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn bytes_pass_unchanged_both_ways() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
+async fn passes_bytes_unchanged() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
     let arguments = r#"{"z":98765432109876543210,"n":null, "b" : [1.0, 1E5,"é\u00e9"],"a":{"y":1,"x":2}}"#;
     assert_eq!(
         text(ask(&connection, "odd", arguments).await.unwrap()),
         r#"{ "z":12345678901234567890,  "nothing":null,"a" : [1.0,1e2, "\u00e9"], "content":[] }"#
     );
-    let received = std::fs::read_to_string(place.path("received")).unwrap();
+    let received = std::fs::read_to_string(harness.path("received")).unwrap();
     assert!(
         received.contains(&format!(r#""params":{{"name":"odd","arguments":{arguments}}}}}"#)),
         "{received}"
     );
-    let Reply::Error(error) = ask(&connection, "refuse", "{}").await.unwrap() else { panic!("an error") };
+    let RpcOutcome::Error(error) = ask(&connection, "refuse", "{}").await.unwrap() else {
+        panic!("an error")
+    };
     assert_eq!(error.get(), r#"{"code": -32602, "message": "no"}"#);
     assert_eq!(text(ask(&connection, "twice", "{}").await.unwrap()), r#"{"batch":1}"#);
     connection.close().await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn the_stateless_revision_gets_its_meta_and_keeps_the_callers() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "modern").await;
+async fn stateless_requests_merge_meta() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "modern").await;
     let mut params = call("odd", "{}");
     params.meta = Some(raw(r#"{"trace":12345678901234567890,"progressToken":"theirs"}"#));
-    connection.request(Outgoing::plain("tools/call", params, limit())).await.unwrap();
-    let received = std::fs::read_to_string(place.path("received")).unwrap();
+    connection.request(TransportRequest::plain("tools/call", params, limit())).await.unwrap();
+    let received = std::fs::read_to_string(harness.path("received")).unwrap();
     let line = received.lines().last().unwrap();
     assert!(
         line.contains(
@@ -199,16 +205,16 @@ async fn the_stateless_revision_gets_its_meta_and_keeps_the_callers() {
     assert!(line.contains(r#""io.modelcontextprotocol/clientCapabilities":{"elicitation""#), "{line}");
     assert!(!line.contains("theirs"), "{line}");
     connection.close().await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn progress_comes_in_order_and_before_the_result() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
+async fn delivers_progress_in_order_before_result() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
     for _ in 0..20 {
         let (sink, seen) = collect();
-        let mut outgoing = Outgoing::plain("tools/call", call("steps", r#"{"n":50}"#), limit());
+        let mut outgoing = TransportRequest::plain("tools/call", call("steps", r#"{"n":50}"#), limit());
         outgoing.progress = Some(sink);
         connection.request(outgoing).await.unwrap();
         let seen = seen.lock();
@@ -222,13 +228,13 @@ async fn progress_comes_in_order_and_before_the_result() {
         assert_eq!(numbers, (0..50).collect::<Vec<_>>());
     }
     connection.close().await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn many_calls_and_large_ones_find_their_answers() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
+async fn matches_many_and_large_answers() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
     let calls = (0..64).map(|n| {
         let connection = connection.clone();
         async move {
@@ -239,17 +245,17 @@ async fn many_calls_and_large_ones_find_their_answers() {
     });
     futures::future::join_all(calls).await;
     connection.close().await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn cancelling_reaches_the_server_however_it_is_done() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
-    let received = place.path("received");
+async fn cancel_drop_and_timeout_reach_server() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
+    let received = harness.path("received");
 
     let cancel = CancellationToken::new();
-    let mut outgoing = Outgoing::plain("tools/call", call("hang", r#"{"which":"token"}"#), limit());
+    let mut outgoing = TransportRequest::plain("tools/call", call("hang", r#"{"which":"token"}"#), limit());
     outgoing.cancel = cancel.clone();
     let canceller = async {
         wait_for_text(&received, r#""token""#).await;
@@ -265,57 +271,57 @@ async fn cancelling_reaches_the_server_however_it_is_done() {
     }
     wait_for_text(&received, r#""params":{"requestId":"g2""#).await;
 
-    let short = CallLimit::within(Duration::from_millis(50));
-    let outcome = connection.request(Outgoing::plain("tools/call", call("hang", "{}"), short)).await;
+    let short = CallLimit::total(Duration::from_millis(50));
+    let outcome = connection.request(TransportRequest::plain("tools/call", call("hang", "{}"), short)).await;
     assert!(matches!(outcome, Err(RequestError::TimedOut { .. })));
     wait_for_text(&received, r#""params":{"requestId":"g3""#).await;
 
     // The connection still works.
     ask(&connection, "odd", "{}").await.unwrap();
     connection.close().await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn a_sender_that_leaves_tears_no_message() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
+async fn abandoned_send_does_not_split_message() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
     // The server answers and then reads nothing for a while, so that the pipe fills.
     let large = format!(r#"{{"text":"{}"}}"#, "z".repeat(1_000_000));
     let pid = text(ask(&connection, "env", r#"{"names":["GATEHOUSE_CHILD"]}"#).await.unwrap());
     assert!(pid.contains("/srv-test/"), "{pid}");
     ask(&connection, "deaf", "{}").await.unwrap();
-    let short = CallLimit::within(Duration::from_millis(100));
-    let outcome = connection.request(Outgoing::plain("tools/call", call("odd", &large), short)).await;
+    let short = CallLimit::total(Duration::from_millis(100));
+    let outcome = connection.request(TransportRequest::plain("tools/call", call("odd", &large), short)).await;
     assert!(matches!(outcome, Err(RequestError::TimedOut { .. })));
     // Closing doesn't wait for a server that doesn't read.
     tokio::time::timeout(LONG, connection.close()).await.unwrap();
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn the_end_of_a_process_is_told_with_its_reason() {
+async fn reports_process_exit() {
     let table: [(&str, CloseCause, &[&str]); 2] =
         [("exit", CloseCause::Exited(7), &["last words"]), ("kill", CloseCause::Signalled(9), &[])];
     for (tool, cause, last) in table {
-        let place = Place::new();
-        let (connection, _inbound) = open(&place, "legacy").await;
+        let harness = ConnectionHarness::new();
+        let (connection, _inbound) = open(&harness, "legacy").await;
         let outcome = ask(&connection, tool, "{}").await;
         assert!(matches!(outcome, Err(RequestError::Closed(_))), "{tool}: {outcome:?}");
         let reason = connection.closed().await;
         assert_eq!(reason.cause, cause);
         assert_eq!(*reason.last_lines, *last);
-        assert_eq!(reason.failure(), FailureKind::TemporaryNetwork);
+        assert_eq!(reason.failure_kind(), FailureKind::TemporaryNetwork);
         assert!(matches!(ask(&connection, "odd", "{}").await, Err(RequestError::Closed(_))));
         connection.close().await;
-        place.end().await;
+        harness.end().await;
     }
 }
 
 #[tokio::test]
-async fn an_end_is_noticed_while_a_grandchild_holds_the_streams() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
+async fn notices_exit_while_grandchild_holds_streams() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
     let reply = text(ask(&connection, "leave-and-exit", "{}").await.unwrap());
     let grandchild =
         i32::try_from(serde_json::from_str::<serde_json::Value>(&reply).unwrap()["pid"].as_i64().unwrap())
@@ -324,14 +330,14 @@ async fn an_end_is_noticed_while_a_grandchild_holds_the_streams() {
     assert_eq!(reason.cause, CloseCause::Exited(9));
     connection.close().await;
     assert!(!alive(grandchild));
-    place.end().await;
+    harness.end().await;
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_grandchild_that_left_the_group_is_ended_too() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
+async fn close_ends_grandchild_outside_group() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
     let reply = text(ask(&connection, "leave", "{}").await.unwrap());
     let grandchild =
         i32::try_from(serde_json::from_str::<serde_json::Value>(&reply).unwrap()["pid"].as_i64().unwrap())
@@ -339,34 +345,34 @@ async fn a_grandchild_that_left_the_group_is_ended_too() {
     assert!(alive(grandchild));
     connection.close().await;
     wait_until_gone(grandchild).await;
-    assert_eq!(connection.closed().await.cause, CloseCause::Asked);
-    place.end().await;
+    assert_eq!(connection.closed().await.cause, CloseCause::Requested);
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn a_process_that_will_not_end_is_made_to() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "stubborn").await;
+async fn close_kills_stubborn_process() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "stubborn").await;
     ask(&connection, "odd", "{}").await.unwrap();
     tokio::time::timeout(LONG, connection.close()).await.unwrap();
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn a_dropped_connection_leaves_no_process() {
-    let place = Place::new();
-    let (connection, _inbound) = open(&place, "legacy").await;
+async fn dropped_connection_ends_processes() {
+    let harness = ConnectionHarness::new();
+    let (connection, _inbound) = open(&harness, "legacy").await;
     let reply = text(ask(&connection, "leave", "{}").await.unwrap());
     let grandchild =
         i32::try_from(serde_json::from_str::<serde_json::Value>(&reply).unwrap()["pid"].as_i64().unwrap())
             .unwrap();
     drop(connection);
     wait_until_gone(grandchild).await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn what_keeps_a_connection_from_being_made_is_said_in_words() {
+async fn reports_connect_errors() {
     let table = [
         ("garbage", FailureKind::Protocol, "beginning with: line 0 of a log"),
         ("mute", FailureKind::Protocol, "beginning with: Listening on port 3000"),
@@ -379,24 +385,24 @@ async fn what_keeps_a_connection_from_being_made_is_said_in_words() {
         ("huge", FailureKind::Protocol, "more than 64 MiB"),
     ];
     for (mode, kind, words) in table {
-        let place = Place::new();
+        let harness = ConnectionHarness::new();
         let (sender, _inbound) = mpsc::channel(64);
-        let mut spec = place.spec(transport(&place, mode), LifecycleHint::Auto);
+        let mut spec = harness.spec(transport(&harness, mode), LifecycleHint::Auto);
         if mode == "mute" {
             Arc::make_mut(&mut spec.config).limits.connect_secs = 1;
         }
         let outcome =
             tokio::time::timeout(LONG, connect(&spec, sender, &CancellationToken::new())).await.unwrap();
         let error = outcome.err().unwrap();
-        assert_eq!(error.failure(), kind, "{mode}: {error}");
+        assert_eq!(error.failure_kind(), kind, "{mode}: {error}");
         assert!(error.to_string().contains(words), "{mode}: {error}");
-        place.end().await;
+        harness.end().await;
     }
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_exist_is_found_out_before_the_start() {
-    let place = Place::new();
+async fn reports_missing_command_before_start() {
+    let harness = ConnectionHarness::new();
     let transport = Transport::Stdio {
         command: "uvx-of-nowhere".to_owned(),
         args: vec![],
@@ -405,37 +411,37 @@ async fn a_command_that_does_not_exist_is_found_out_before_the_start() {
         streams: Default::default(),
     };
     let (sender, _inbound) = mpsc::channel(1);
-    let spec = place.spec(transport, LifecycleHint::Auto);
+    let spec = harness.spec(transport, LifecycleHint::Auto);
     let error = connect(&spec, sender, &CancellationToken::new()).await.err().unwrap();
-    assert_eq!(error.failure(), FailureKind::Configuration);
+    assert_eq!(error.failure_kind(), FailureKind::Configuration);
     assert!(error.to_string().contains("\"uvx-of-nowhere\" was not found"), "{error}");
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn cancelling_while_connecting_leaves_nothing() {
-    let place = Place::new();
+async fn cancelled_connect_leaves_nothing_running() {
+    let harness = ConnectionHarness::new();
     let (sender, _inbound) = mpsc::channel(1);
-    let spec = place.spec(transport(&place, "mute"), LifecycleHint::Auto);
+    let spec = harness.spec(transport(&harness, "mute"), LifecycleHint::Auto);
     let cancel = CancellationToken::new();
     let canceller = async {
-        wait_for_text(&place.path("received"), "server/discover").await;
+        wait_for_text(&harness.path("received"), "server/discover").await;
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(connect(&spec, sender, &cancel), canceller);
     assert!(matches!(outcome, Err(ConnectError::Cancelled)));
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn the_server_gets_its_environment_and_secrets_stay_out_of_logs() {
-    let place = Place::new();
-    let Transport::Stdio { command, args, .. } = transport(&place, "legacy") else { panic!("stdio") };
+async fn passes_environment_and_bound_secrets() {
+    let harness = ConnectionHarness::new();
+    let Transport::Stdio { command, args, .. } = transport(&harness, "legacy") else { panic!("stdio") };
     let env = BTreeMap::from([
         ("API_KEY".to_owned(), "key ${secret:api}".to_owned()),
         ("FROM".to_owned(), "${env:PATH}".to_owned()),
     ]);
-    let spec = place.spec(
+    let spec = harness.spec(
         Transport::Stdio { command, args, env, cwd: None, streams: Default::default() },
         LifecycleHint::Initialize,
     );
@@ -446,15 +452,15 @@ async fn the_server_gets_its_environment_and_secrets_stay_out_of_logs() {
 
     // A secret bound to another field, generation or identity is not used.
     let present = spec.config.binding();
-    let key = |to: &ServerBinding, field| gatehouse_store::SecretKey::bound(to, field);
+    let key = |to: &ServerBinding, field| gatehouse_store::SecretKey::for_server_field(to, field);
     let edited = ServerBinding { generation: Generation(2), ..present.clone() };
     let another = ServerBinding { identity: "another".into(), ..present.clone() };
-    place.deps.secrets.set(&key(&present, "env/OTHER"), &Secret::new("wrong")).unwrap();
-    place.deps.secrets.set(&key(&edited, "env/API_KEY"), &Secret::new("wrong")).unwrap();
-    place.deps.secrets.set(&key(&another, "env/API_KEY"), &Secret::new("wrong")).unwrap();
+    harness.deps.secrets.set(&key(&present, "env/OTHER"), &Secret::new("wrong")).unwrap();
+    harness.deps.secrets.set(&key(&edited, "env/API_KEY"), &Secret::new("wrong")).unwrap();
+    harness.deps.secrets.set(&key(&another, "env/API_KEY"), &Secret::new("wrong")).unwrap();
     assert!(connect(&spec, sender.clone(), &cancel).await.is_err());
 
-    place.deps.secrets.set(&key(&present, "env/API_KEY"), &Secret::new("s3cr3t-value")).unwrap();
+    harness.deps.secrets.set(&key(&present, "env/API_KEY"), &Secret::new("s3cr3t-value")).unwrap();
     let connection = connect(&spec, sender, &cancel).await.unwrap();
     let names = r#"{"names":["API_KEY","FROM","GATEHOUSE_CHILD","HOME","CARGO_MANIFEST_DIR"]}"#;
     let found: BTreeMap<String, Option<String>> =
@@ -465,15 +471,15 @@ async fn the_server_gets_its_environment_and_secrets_stay_out_of_logs() {
     assert_eq!(found["HOME"], std::env::var("HOME").ok());
     assert_eq!(found["CARGO_MANIFEST_DIR"], None, "what is not a server's business is kept back");
     connection.close().await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn the_server_may_ping_and_is_refused_the_rest() {
-    let place = Place::new();
-    let (connection, mut inbound) = open(&place, "legacy").await;
+async fn answers_ping_and_rejects_other_requests() {
+    let harness = ConnectionHarness::new();
+    let (connection, mut inbound) = open(&harness, "legacy").await;
     ask(&connection, "ask", "{}").await.unwrap();
-    let received = wait_for_text(&place.path("received"), r#""id":3"#).await;
+    let received = wait_for_text(&harness.path("received"), r#""id":3"#).await;
     let lines: Vec<serde_json::Value> =
         received.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let with_id = |id: u64| {
@@ -489,17 +495,17 @@ async fn the_server_may_ping_and_is_refused_the_rest() {
     ask(&connection, "change", "{}").await.unwrap();
     assert_eq!(tokio::time::timeout(LONG, inbound.recv()).await.unwrap(), Some(Inbound::ToolsChanged));
     connection.close().await;
-    place.end().await;
+    harness.end().await;
 }
 
 #[tokio::test]
-async fn standard_error_goes_to_the_log() {
-    let place = Place::new();
-    let (connection, mut inbound) = open(&place, "legacy").await;
+async fn writes_stderr_to_log() {
+    let harness = ConnectionHarness::new();
+    let (connection, mut inbound) = open(&harness, "legacy").await;
     drop(ask(&connection, "exit", "{}").await);
     let line = tokio::time::timeout(LONG, inbound.recv()).await.unwrap().unwrap();
     assert!(matches!(&line, Inbound::Stderr(line) if line.text == "last words"), "{line:?}");
     connection.close().await;
-    assert_eq!(std::fs::read_to_string(place.path("logs/srv-test.log")).unwrap(), "last words\n");
-    place.end().await;
+    assert_eq!(std::fs::read_to_string(harness.path("logs/srv-test.log")).unwrap(), "last words\n");
+    harness.end().await;
 }

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next as Go};
 use axum::response::Response;
-use gatehouse_auth::{AuthError, Next, Refusal};
+use gatehouse_auth::{AuthError, AuthRecovery, AuthRejection};
 use gatehouse_model::server::Remote;
 use gatehouse_model::{BoxFuture, Secret};
 
@@ -31,28 +31,28 @@ async fn guard(State(()): State<()>, request: Request, go: Go) -> Response {
 }
 
 /// A scripted token source.
-struct Told {
-    next: fn(&Refusal) -> Result<Next, AuthError>,
+struct ScriptedTokenSource {
+    next: fn(&AuthRejection) -> Result<AuthRecovery, AuthError>,
     takes: Duration,
-    refusals: Mutex<Vec<Refusal>>,
+    refusals: Mutex<Vec<AuthRejection>>,
 }
 
-impl Told {
-    fn new(next: fn(&Refusal) -> Result<Next, AuthError>) -> Arc<Self> {
+impl ScriptedTokenSource {
+    fn new(next: fn(&AuthRejection) -> Result<AuthRecovery, AuthError>) -> Arc<Self> {
         Arc::new(Self { next, takes: Duration::ZERO, refusals: Mutex::default() })
     }
 }
 
-impl TokenSource for Told {
+impl TokenSource for ScriptedTokenSource {
     fn bearer<'a>(&'a self, _: &'a Arc<ServerConfig>) -> BoxFuture<'a, Result<Option<Secret>, AuthError>> {
         Box::pin(async { Ok(Some(Secret::new("old"))) })
     }
 
-    fn refused<'a>(
+    fn recover<'a>(
         &'a self,
         _: &'a Arc<ServerConfig>,
-        refusal: Refusal,
-    ) -> BoxFuture<'a, Result<Next, AuthError>> {
+        refusal: AuthRejection,
+    ) -> BoxFuture<'a, Result<AuthRecovery, AuthError>> {
         Box::pin(async move {
             if refusal.status == 403 {
                 tokio::time::sleep(self.takes).await;
@@ -64,95 +64,99 @@ impl TokenSource for Told {
     }
 }
 
-async fn open(tokens: &Arc<Told>) -> (Result<Connection, ConnectError>, Place, over_http::Running) {
+async fn open(
+    tokens: &Arc<ScriptedTokenSource>,
+) -> (Result<Connection, ConnectError>, ConnectionHarness, over_http::RunningServer) {
     let running = start_behind("legacy", |app| app.layer(middleware::from_fn_with_state((), guard))).await;
-    let place = Place::with_tokens(Arc::<Told>::clone(tokens));
+    let harness = ConnectionHarness::with_tokens(Arc::<ScriptedTokenSource>::clone(tokens));
     let (sender, _inbound) = mpsc::channel(64);
-    let spec = place.spec(Transport::Http(Remote::at(&running.url)), LifecycleHint::Auto);
+    let spec = harness.spec(Transport::Http(Remote::at(&running.url)), LifecycleHint::Auto);
     let connected = tokio::time::timeout(LONG, connect(&spec, sender, &CancellationToken::new())).await;
-    (connected.unwrap(), place, running)
+    (connected.unwrap(), harness, running)
 }
 
 #[tokio::test]
-async fn a_token_that_is_renewed_is_used_from_then_on() {
-    let tokens = Told::new(|_| Ok(Next::Again(Secret::new("new"))));
-    let (connection, place, running) = open(&tokens).await;
+async fn uses_renewed_token() {
+    let tokens = ScriptedTokenSource::new(|_| Ok(AuthRecovery::Retry(Secret::new("new"))));
+    let (connection, harness, running) = open(&tokens).await;
     let connection = connection.unwrap();
-    let reply = connection.request(Outgoing::plain("tools/call", call("odd", "{}"), limit())).await.unwrap();
-    assert!(matches!(reply, Reply::Result(_)));
+    let reply =
+        connection.request(TransportRequest::plain("tools/call", call("odd", "{}"), limit())).await.unwrap();
+    assert!(matches!(reply, RpcOutcome::Result(_)));
     {
         let refusals = tokens.refusals.lock();
         assert_eq!(refusals.len(), 1, "{refusals:?}");
         assert_eq!(refusals[0].status, 401);
         assert_eq!(refusals[0].sent.as_ref().map(Secret::reveal), Some("old"));
-        assert!(refusals[0].challenges[0].contains("auth.example") && !refusals[0].waits);
+        assert!(refusals[0].challenges[0].contains("auth.example") && !refusals[0].can_wait);
     }
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn what_is_missing_is_said() {
-    type Said = fn(&Refusal) -> Result<Next, AuthError>;
-    type Expected = fn(&ConnectError) -> bool;
-    let table: [(Said, Expected); 4] = [
+async fn reports_missing_authorization() {
+    type RejectionHandler = fn(&AuthRejection) -> Result<AuthRecovery, AuthError>;
+    type ErrorCheck = fn(&ConnectError) -> bool;
+    let table: [(RejectionHandler, ErrorCheck); 4] = [
         (
-            |_| Ok(Next::SignIn { issuer: Some("https://a.example".to_owned()) }),
+            |_| Ok(AuthRecovery::SignIn { issuer: Some("https://a.example".to_owned()) }),
             |error| matches!(error, ConnectError::NeedsAuth { issuer: Some(issuer) } if issuer == "https://a.example"),
         ),
         (
-            |_| Ok(Next::Register { reason: "No way.".to_owned() }),
+            |_| Ok(AuthRecovery::Register { reason: "No way.".to_owned() }),
             |error| matches!(error, ConnectError::Unregistered { reason } if reason == "No way."),
         ),
         (
-            |_| Ok(Next::Refused { reason: "It is off.".to_owned() }),
+            |_| Ok(AuthRecovery::Refused { reason: "It is off.".to_owned() }),
             |error| {
-                error.failure() == gatehouse_model::status::FailureKind::Configuration
+                error.failure_kind() == gatehouse_model::status::FailureKind::Configuration
                     && error.to_string() == "It is off."
             },
         ),
         (
             |_| Err(AuthError::Unreachable("no route".to_owned())),
-            |error| error.failure() == gatehouse_model::status::FailureKind::TemporaryNetwork,
+            |error| error.failure_kind() == gatehouse_model::status::FailureKind::TemporaryNetwork,
         ),
     ];
     for (number, (next, expected)) in table.into_iter().enumerate() {
-        let (connection, place, running) = open(&Told::new(next)).await;
+        let (connection, harness, running) = open(&ScriptedTokenSource::new(next)).await;
         let error = connection.err().unwrap();
         assert!(expected(&error), "{number}: {error:?}");
-        place.end().await;
+        harness.end().await;
         running.end().await;
     }
 }
 
 #[tokio::test]
-async fn a_call_waits_for_more_rights_and_goes_on() {
-    let next: fn(&Refusal) -> Result<Next, AuthError> =
-        |refusal| Ok(Next::Again(Secret::new(if refusal.status == 403 { "wide" } else { "new" })));
+async fn call_continues_after_scope_upgrade() {
+    let next: fn(&AuthRejection) -> Result<AuthRecovery, AuthError> =
+        |refusal| Ok(AuthRecovery::Retry(Secret::new(if refusal.status == 403 { "wide" } else { "new" })));
     let takes = Duration::from_millis(900);
-    let tokens = Arc::new(Told { next, takes, refusals: Mutex::default() });
-    let (connection, place, running) = open(&tokens).await;
+    let tokens = Arc::new(ScriptedTokenSource { next, takes, refusals: Mutex::default() });
+    let (connection, harness, running) = open(&tokens).await;
     let connection = connection.unwrap();
     // The user takes longer than the call's limit: the clock is paused meanwhile.
     let limit = CallLimit { silent: Some(Duration::from_millis(600)), cap: Some(Duration::from_millis(600)) };
-    let reply = connection.request(Outgoing::plain("tools/call", call("odd", r#"{"wide":1}"#), limit)).await;
-    assert!(matches!(reply, Ok(Reply::Result(_))), "{reply:?}");
+    let reply =
+        connection.request(TransportRequest::plain("tools/call", call("odd", r#"{"wide":1}"#), limit)).await;
+    assert!(matches!(reply, Ok(RpcOutcome::Result(_))), "{reply:?}");
     {
         let refusals = tokens.refusals.lock();
-        assert!(refusals.last().is_some_and(|last| last.status == 403 && last.waits), "{refusals:?}");
+        assert!(refusals.last().is_some_and(|last| last.status == 403 && last.can_wait), "{refusals:?}");
     }
     connection.close().await;
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn there_is_an_end_to_trying() {
-    let tokens = Told::new(|_| Ok(Next::Again(Secret::new("wrong"))));
-    let (connection, place, running) = open(&tokens).await;
+async fn limits_token_retries() {
+    let tokens = ScriptedTokenSource::new(|_| Ok(AuthRecovery::Retry(Secret::new("wrong"))));
+    let (connection, harness, running) = open(&tokens).await;
     assert!(matches!(connection, Err(ConnectError::NeedsAuth { .. })));
     assert!(tokens.refusals.lock().len() <= 12, "it was tried too often");
-    place.end().await;
+    harness.end().await;
     running.end().await;
 }

@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Kind;
+use super::PackageEcosystem;
 
 /// Longest settings file that is read, in bytes.
 const LONGEST_FILE: u64 = 1024 * 1024;
 
 /// Folders of settings files, apart from the user's own.
 #[derive(Clone, Copy)]
-pub(super) struct Folders<'a> {
+pub(super) struct SettingsFolders<'a> {
     /// The folder that the server runs in.
     pub(super) own: &'a Path,
     /// The folder of system-wide settings.
@@ -18,10 +18,10 @@ pub(super) struct Folders<'a> {
 }
 
 /// Whether an environment variable configures a registry.
-pub(super) fn set_by_variable(kind: Kind, user: &dyn Fn(&str) -> Option<String>) -> bool {
+pub(super) fn is_set_by_variable(kind: PackageEcosystem, user: &dyn Fn(&str) -> Option<String>) -> bool {
     let names: &[&str] = match kind {
-        Kind::Npm => &["npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER"],
-        Kind::Pypi => &[
+        PackageEcosystem::Npm => &["npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER"],
+        PackageEcosystem::Pypi => &[
             "PIP_INDEX_URL",
             "PIP_EXTRA_INDEX_URL",
             "PIP_NO_INDEX",
@@ -38,15 +38,15 @@ pub(super) fn set_by_variable(kind: Kind, user: &dyn Fn(&str) -> Option<String>)
 }
 
 /// Whether one of the settings files that the tools read configures a registry.
-pub(super) async fn set_in_file(
-    kind: Kind,
+pub(super) async fn is_set_in_file(
+    kind: PackageEcosystem,
     user: &(dyn Fn(&str) -> Option<String> + Sync),
-    folders: Folders<'_>,
+    folders: SettingsFolders<'_>,
 ) -> bool {
     for path in files(kind, user, folders) {
         if tokio::fs::metadata(&path).await.is_ok_and(|found| found.is_file() && found.len() <= LONGEST_FILE)
             && let Ok(bytes) = tokio::fs::read(&path).await
-            && names_registry(kind, &String::from_utf8_lossy(&bytes))
+            && has_registry_key(kind, &String::from_utf8_lossy(&bytes))
         {
             tracing::debug!(path = %path.display(), "the user's own registry is left alone");
             return true;
@@ -55,7 +55,11 @@ pub(super) async fn set_in_file(
     false
 }
 
-fn files(kind: Kind, user: &dyn Fn(&str) -> Option<String>, folders: Folders<'_>) -> Vec<PathBuf> {
+fn files(
+    kind: PackageEcosystem,
+    user: &dyn Fn(&str) -> Option<String>,
+    folders: SettingsFolders<'_>,
+) -> Vec<PathBuf> {
     let place = |name: &str| user(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = place("HOME").or_else(|| place("USERPROFILE"));
     let at_home = |path: &str| home.as_ref().map(|home| home.join(path));
@@ -63,7 +67,7 @@ fn files(kind: Kind, user: &dyn Fn(&str) -> Option<String>, folders: Folders<'_>
     let roaming = place("APPDATA");
     let mut files = Vec::new();
     match kind {
-        Kind::Npm => {
+        PackageEcosystem::Npm => {
             for name in [".npmrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", "bunfig.toml"] {
                 files.extend(at_home(name));
                 files.push(folders.own.join(name));
@@ -72,7 +76,7 @@ fn files(kind: Kind, user: &dyn Fn(&str) -> Option<String>, folders: Folders<'_>
             files.extend(configs.map(|configs| configs.join("pnpm/rc")));
             files.push(folders.system.join("npmrc"));
         }
-        Kind::Pypi => {
+        PackageEcosystem::Pypi => {
             for base in configs.iter().chain(&roaming) {
                 for name in ["pip/pip.conf", "pip/pip.ini", "uv/uv.toml"] {
                     files.push(base.join(name));
@@ -89,10 +93,10 @@ fn files(kind: Kind, user: &dyn Fn(&str) -> Option<String>, folders: Folders<'_>
     files
 }
 
-fn names_registry(kind: Kind, text: &str) -> bool {
+fn has_registry_key(kind: PackageEcosystem, text: &str) -> bool {
     let keys: &[&str] = match kind {
-        Kind::Npm => &["registry", "npmRegistryServer"],
-        Kind::Pypi => &[
+        PackageEcosystem::Npm => &["registry", "npmRegistryServer"],
+        PackageEcosystem::Pypi => &[
             "index-url",
             "extra-index-url",
             "default-index",
@@ -115,23 +119,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn registries_are_found_in_settings() {
+    fn detects_configured_registries() {
         let table = [
-            (Kind::Npm, "registry=https://r.example/", true),
-            (Kind::Npm, "a=b\n  registry = https://r.example/\n", true),
-            (Kind::Npm, "registry \"https://r.example/\"", true),
-            (Kind::Npm, "npmRegistryServer: \"https://r.example\"", true),
-            (Kind::Npm, "[install]\nregistry = \"https://r.example\"", true),
-            (Kind::Npm, "@scope:registry=https://r.example/\n//r.example/:_authToken=x", false),
-            (Kind::Npm, "# registry=https://r.example/\n;registry=x\nregistry-x=y", false),
-            (Kind::Pypi, "[global]\nindex-url = https://r.example/simple", true),
-            (Kind::Pypi, "index_url=https://r.example/simple", true),
-            (Kind::Pypi, "extra-index-url = https://r.example/simple", true),
-            (Kind::Pypi, "[[tool.uv.index]]\nurl = \"https://r.example\"", true),
-            (Kind::Pypi, "# index-url = x\ntimeout = 60\nindexes = 1", false),
+            (PackageEcosystem::Npm, "registry=https://r.example/", true),
+            (PackageEcosystem::Npm, "a=b\n  registry = https://r.example/\n", true),
+            (PackageEcosystem::Npm, "registry \"https://r.example/\"", true),
+            (PackageEcosystem::Npm, "npmRegistryServer: \"https://r.example\"", true),
+            (PackageEcosystem::Npm, "[install]\nregistry = \"https://r.example\"", true),
+            (PackageEcosystem::Npm, "@scope:registry=https://r.example/\n//r.example/:_authToken=x", false),
+            (PackageEcosystem::Npm, "# registry=https://r.example/\n;registry=x\nregistry-x=y", false),
+            (PackageEcosystem::Pypi, "[global]\nindex-url = https://r.example/simple", true),
+            (PackageEcosystem::Pypi, "index_url=https://r.example/simple", true),
+            (PackageEcosystem::Pypi, "extra-index-url = https://r.example/simple", true),
+            (PackageEcosystem::Pypi, "[[tool.uv.index]]\nurl = \"https://r.example\"", true),
+            (PackageEcosystem::Pypi, "# index-url = x\ntimeout = 60\nindexes = 1", false),
         ];
         for (kind, text, expected) in table {
-            assert_eq!(names_registry(kind, text), expected, "{text}");
+            assert_eq!(has_registry_key(kind, text), expected, "{text}");
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn page(source: &str) -> Page {
+fn page(source: &str) -> HtmlPage {
     read(source, &Url::parse("https://example.com/dir/page").unwrap())
 }
 
 #[test]
-fn pages_read_well() {
+fn renders_markdown() {
     let table = [
         ("<p>One <b>two</b>\n three.<p>Four &amp; five&nbsp;six", "One two three.\n\nFour & five six"),
         ("<h1>A</h1>x<h3>B <i>c</i></h3><h2></h2>y", "# A\n\nx\n\n### B c\n\ny"),
@@ -49,7 +49,7 @@ fn pages_read_well() {
 }
 
 #[test]
-fn the_title_is_the_pages_own() {
+fn extracts_page_title() {
     let table = [
         ("<head><title> A &lt;b&gt;\n c </title></head><body>x<title>later</title>", Some("A <b> c"), "x"),
         ("<svg><title>icon</title></svg><title>T</title>x", Some("T"), "x"),
@@ -61,11 +61,11 @@ fn the_title_is_the_pages_own() {
         assert_eq!((page.title.as_deref(), &*page.text), (title, text), "{source}");
     }
     let long = page(&format!("<title>{}</title>", "é".repeat(1000))).title.unwrap();
-    assert_eq!(long.chars().count(), LONGEST_TITLE + 1);
+    assert_eq!(long.chars().count(), MAX_TITLE_CHARS + 1);
 }
 
 #[test]
-fn no_page_takes_long_or_grows_without_end() {
+fn bounds_time_and_size() {
     let table = [
         "<div>".repeat(200_000) + "x",
         "<b><i><font>".repeat(80_000) + "x",

@@ -1,9 +1,9 @@
 //! Writes Markdown: words, separated by the widest gap that was requested since the last word.
 
 /// Length in bytes at which the rest of the page is left out.
-const MOST_TEXT: usize = 10 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 10 * 1024 * 1024;
 /// Deepest nesting of lists and quotes that is shown; what is deeper is written at this depth.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 
 /// Separation between what was written and what comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,33 +25,33 @@ enum Frame {
 }
 
 /// Prefix of the next line.
-struct Mark {
+struct LinePrefix {
     text: String,
     /// Whether it is the marker of a list item, which takes the place of the item's indentation.
     of_item: bool,
 }
 
-struct Link {
+struct OpenLink {
     url: String,
     /// Position at which the link text begins, once there is some.
     start: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Code {
+enum CodeSpan {
     Off,
     Wanted,
     Open,
 }
 
 /// The text so far.
-pub(super) struct Writer {
+pub(super) struct MarkdownWriter {
     out: String,
     gap: Gap,
     frames: Vec<Frame>,
-    mark: Option<Mark>,
-    link: Option<Link>,
-    code: Code,
+    prefix: Option<LinePrefix>,
+    link: Option<OpenLink>,
+    code: CodeSpan,
     preformatted: bool,
     /// Whether no preformatted text has been seen yet.
     preformatted_is_new: bool,
@@ -61,15 +61,15 @@ pub(super) struct Writer {
     cell_is_new: bool,
 }
 
-impl Default for Writer {
+impl Default for MarkdownWriter {
     fn default() -> Self {
         Self {
             out: String::new(),
             gap: Gap::None,
             frames: Vec::new(),
-            mark: None,
+            prefix: None,
             link: None,
-            code: Code::Off,
+            code: CodeSpan::Off,
             preformatted: false,
             preformatted_is_new: false,
             cells: 0,
@@ -78,10 +78,10 @@ impl Default for Writer {
     }
 }
 
-impl Writer {
-    /// Whether [`MOST_TEXT`] is exceeded.
+impl MarkdownWriter {
+    /// Whether [`MAX_TEXT_BYTES`] is exceeded.
     pub(super) fn is_full(&self) -> bool {
-        self.out.len() > MOST_TEXT
+        self.out.len() > MAX_TEXT_BYTES
     }
 
     pub(super) fn finish(mut self) -> String {
@@ -93,7 +93,7 @@ impl Writer {
     }
 
     /// Requests at least this gap, but no new line at the start of a cell.
-    pub(super) fn ask(&mut self, gap: Gap) {
+    pub(super) fn request_gap(&mut self, gap: Gap) {
         if !(self.cell_is_new && gap > Gap::Space) {
             self.gap = self.gap.max(gap);
         }
@@ -103,7 +103,7 @@ impl Writer {
         if self.preformatted {
             self.new_line();
         } else {
-            self.ask(if self.gap >= Gap::Line { Gap::Paragraph } else { Gap::Line });
+            self.request_gap(if self.gap >= Gap::Line { Gap::Paragraph } else { Gap::Line });
         }
     }
 
@@ -132,7 +132,7 @@ impl Writer {
         }
         for (number, word) in text.split(|letter: char| letter.is_whitespace()).enumerate() {
             if number > 0 {
-                self.ask(Gap::Space);
+                self.request_gap(Gap::Space);
             }
             if !word.is_empty() {
                 self.put(word);
@@ -154,11 +154,11 @@ impl Writer {
             }
         }
         self.cell_is_new = false;
-        if let Some(Link { start: start @ None, .. }) = &mut self.link {
+        if let Some(OpenLink { start: start @ None, .. }) = &mut self.link {
             *start = Some(self.out.len());
         }
-        if self.code == Code::Wanted {
-            self.code = Code::Open;
+        if self.code == CodeSpan::Wanted {
+            self.code = CodeSpan::Open;
             self.out.push('`');
         }
         self.out.push_str(words);
@@ -170,10 +170,10 @@ impl Writer {
     }
 
     fn begin_line(&mut self) {
-        let mark = self.mark.take();
-        let frames = self.frames.len().min(DEEPEST);
+        let prefix = self.prefix.take();
+        let frames = self.frames.len().min(MAX_DEPTH);
         // The marker of an item takes the place of the indentation of its other lines.
-        let indents = frames - usize::from(mark.as_ref().is_some_and(|mark| mark.of_item)).min(frames);
+        let indents = frames - usize::from(prefix.as_ref().is_some_and(|prefix| prefix.of_item)).min(frames);
         for frame in self.frames.iter().take(indents) {
             self.out.push_str(match frame {
                 Frame::Quote => "> ",
@@ -181,27 +181,27 @@ impl Writer {
                 Frame::List(Some(_)) => "   ",
             });
         }
-        if let Some(mark) = mark {
-            self.out.push_str(&mark.text);
+        if let Some(prefix) = prefix {
+            self.out.push_str(&prefix.text);
         }
     }
 
     pub(super) fn heading(&mut self, level: usize) {
-        let mark = self.mark.get_or_insert(Mark { text: String::new(), of_item: false });
-        if !mark.text.ends_with("# ") {
-            mark.text.push_str(&"#".repeat(level));
-            mark.text.push(' ');
+        let prefix = self.prefix.get_or_insert(LinePrefix { text: String::new(), of_item: false });
+        if !prefix.text.ends_with("# ") {
+            prefix.text.push_str(&"#".repeat(level));
+            prefix.text.push(' ');
         }
     }
 
     /// Removes the prefix of a heading that turned out to be empty.
     pub(super) fn forget_heading(&mut self) {
-        self.mark.take_if(|mark| !mark.of_item);
+        self.prefix.take_if(|prefix| !prefix.of_item);
     }
 
     /// Opens a list, numbered from `first` if that is given.
     pub(super) fn open_list(&mut self, first: Option<u32>) {
-        self.ask_around_list();
+        self.request_gap_around_list();
         self.push(Frame::List(first));
     }
 
@@ -209,36 +209,36 @@ impl Writer {
         if matches!(self.frames.last(), Some(Frame::List(_))) {
             self.frames.pop();
         }
-        self.mark = None;
-        self.ask_around_list();
+        self.prefix = None;
+        self.request_gap_around_list();
     }
 
-    fn ask_around_list(&mut self) {
+    fn request_gap_around_list(&mut self) {
         let inner = matches!(self.frames.last(), Some(Frame::List(_)));
-        self.ask(if inner { Gap::Line } else { Gap::Paragraph });
+        self.request_gap(if inner { Gap::Line } else { Gap::Paragraph });
     }
 
     pub(super) fn item(&mut self) {
-        self.ask(Gap::Line);
-        let mark = match self.frames.last_mut() {
+        self.request_gap(Gap::Line);
+        let prefix = match self.frames.last_mut() {
             Some(Frame::List(Some(number))) => {
                 let text = format!("{number}. ");
                 *number = number.saturating_add(1);
-                Mark { text, of_item: true }
+                LinePrefix { text, of_item: true }
             }
-            Some(Frame::List(None)) => Mark { text: "- ".to_owned(), of_item: true },
-            Some(Frame::Quote) | None => Mark { text: "- ".to_owned(), of_item: false },
+            Some(Frame::List(None)) => LinePrefix { text: "- ".to_owned(), of_item: true },
+            Some(Frame::Quote) | None => LinePrefix { text: "- ".to_owned(), of_item: false },
         };
-        self.mark = Some(mark);
+        self.prefix = Some(prefix);
     }
 
     pub(super) fn end_item(&mut self) {
-        self.mark = None;
-        self.ask(Gap::Line);
+        self.prefix = None;
+        self.request_gap(Gap::Line);
     }
 
     pub(super) fn open_quote(&mut self) {
-        self.ask(Gap::Paragraph);
+        self.request_gap(Gap::Paragraph);
         self.push(Frame::Quote);
     }
 
@@ -246,7 +246,7 @@ impl Writer {
         if matches!(self.frames.last(), Some(Frame::Quote)) {
             self.frames.pop();
         }
-        self.ask(Gap::Paragraph);
+        self.request_gap(Gap::Paragraph);
     }
 
     fn push(&mut self, frame: Frame) {
@@ -257,7 +257,7 @@ impl Writer {
         if !self.preformatted {
             self.close_link();
             self.close_code();
-            self.ask(Gap::Paragraph);
+            self.request_gap(Gap::Paragraph);
             self.put("```");
             self.new_line();
             self.preformatted = true;
@@ -276,26 +276,26 @@ impl Writer {
     }
 
     pub(super) fn open_code(&mut self) {
-        if !self.preformatted && self.code == Code::Off {
-            self.code = Code::Wanted;
+        if !self.preformatted && self.code == CodeSpan::Off {
+            self.code = CodeSpan::Wanted;
         }
     }
 
     pub(super) fn close_code(&mut self) {
-        if self.code == Code::Open {
+        if self.code == CodeSpan::Open {
             self.out.push('`');
         }
-        self.code = Code::Off;
+        self.code = CodeSpan::Off;
     }
 
     pub(super) fn open_link(&mut self, url: String) {
         if !self.preformatted {
-            self.link = Some(Link { url, start: None });
+            self.link = Some(OpenLink { url, start: None });
         }
     }
 
     pub(super) fn close_link(&mut self) {
-        let Some(Link { url, start: Some(start) }) = self.link.take() else { return };
+        let Some(OpenLink { url, start: Some(start) }) = self.link.take() else { return };
         let Some(text) = self.out.get(start..) else { return };
         if text == url {
             return;
@@ -318,7 +318,7 @@ impl Writer {
         if matches!(self.gap, Gap::Cells(_)) {
             self.gap = Gap::None;
         }
-        self.ask(Gap::Line);
+        self.request_gap(Gap::Line);
     }
 
     pub(super) fn cell(&mut self) {
@@ -336,6 +336,6 @@ impl Writer {
     pub(super) fn end_table(&mut self) {
         self.end_row();
         self.cells = 0;
-        self.ask(Gap::Paragraph);
+        self.request_gap(Gap::Paragraph);
     }
 }

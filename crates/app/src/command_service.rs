@@ -1,0 +1,281 @@
+//! The single entry point of the core: takes a typed command and the caller's authority, checks the
+//! authority first, and returns the reply as JSON. A command that was started is finished even if its
+//! caller disconnects, except a tool call, which is cancelled with its caller.
+
+mod approvals;
+mod audit;
+mod calls;
+mod clients;
+mod draft;
+mod operator_key;
+mod policy;
+mod secrets;
+mod servers;
+mod settings;
+mod sign_in;
+mod status;
+mod tools;
+mod user_requests;
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gatehouse_auth::SignIns;
+use gatehouse_gateway::ClientRegistry;
+use gatehouse_model::command::{Authority, Command, TypedCommand};
+use gatehouse_model::event::ConfigCause;
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::{Clock, ErrorCode, Event, EventSink as _, ServerConfig, ServerId, UserError};
+use gatehouse_servers::{PolicyFile, ServerManager};
+use gatehouse_store::{ControlKey, Owner, Store, StoreError};
+use gatehouse_tools::ToolManager;
+use parking_lot::Mutex;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::authority::{self, Credential, OperatorKeys};
+use crate::events::EventBus;
+use crate::results::Results;
+use crate::settings::EffectiveSettings;
+
+pub(crate) use secrets::sweep as sweep_secrets;
+pub(crate) use servers::apply_configs;
+pub(crate) use sign_in::SignInReconnector;
+
+/// The subsystems and the state that commands work on.
+pub(crate) struct AppState {
+    pub(crate) store: Arc<Store>,
+    pub(crate) servers: ServerManager,
+    pub(crate) sign_ins: SignIns,
+    pub(crate) tools: ToolManager,
+    pub(crate) clients: Arc<ClientRegistry>,
+    pub(crate) bus: Arc<EventBus>,
+    pub(crate) endpoint: String,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) owner: Owner,
+    /// The operator key, if there is one.
+    pub(crate) operator: OperatorKeys,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The servers as last written. A command that changes one holds this lock from the write until the
+    /// server manager has the change, so that changes are applied one after the other.
+    pub(crate) configs: tokio::sync::Mutex<Vec<ServerConfig>>,
+    /// The settings in force. A command that changes or applies them holds this lock.
+    pub(crate) settings: tokio::sync::Mutex<EffectiveSettings>,
+    pub(crate) known_problems: Mutex<KnownProblems>,
+    /// Results that servers returned to the user.
+    pub(crate) results: Results,
+    /// Tool runs started by the user, by run name.
+    pub(crate) runs: Mutex<HashMap<String, CancellationToken>>,
+    /// Held while the whole audit log is read.
+    pub(crate) reading_audit: tokio::sync::Mutex<()>,
+    /// Resources that the user has subscribed to.
+    pub(crate) watched: Mutex<BTreeSet<(ServerId, String)>>,
+    /// Folder for results that the user saves.
+    pub(crate) downloads: PathBuf,
+    /// The managed policy: what the computer's administrator forbids.
+    pub(crate) policy: PolicyFile,
+}
+
+/// Problems that persist until the user resolves them.
+#[derive(Default)]
+pub(crate) struct KnownProblems {
+    /// With the list of clients.
+    pub(crate) clients: Option<UserError>,
+    /// With servers that could not be loaded at the start.
+    pub(crate) servers: Vec<UserError>,
+    /// With the settings file.
+    pub(crate) file: Vec<UserError>,
+    /// Manual edits of the file that are pending, or were refused and are still in the file.
+    pub(crate) unconfirmed: Vec<String>,
+}
+
+impl AppState {
+    /// Runs a closure on the store on a blocking thread.
+    pub(crate) async fn with_store<T, F>(&self, work: F) -> Result<T, UserError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    {
+        let store = Arc::clone(&self.store);
+        match tokio::task::spawn_blocking(move || work(&store)).await {
+            Ok(done) => done.map_err(UserError::from),
+            Err(e) => Err(UserError::new(ErrorCode::Internal, "Work on the disk broke off.")
+                .with_cause(format!("{e}."))),
+        }
+    }
+
+    /// Emits an event that the configuration changed, with its cause.
+    pub(crate) fn config_changed(&self, cause: ConfigCause, server: Option<&ServerConfig>) {
+        let (unconfirmed, problem) = {
+            let known_problems = self.known_problems.lock();
+            (!known_problems.unconfirmed.is_empty(), known_problems.file.first().map(ToString::to_string))
+        };
+        let (server, name) = server.map(|server| (server.id.clone(), server.name.clone())).unzip();
+        self.bus.emit(Event::ConfigChanged { cause, server, name, unconfirmed, problem });
+    }
+
+    /// Appends an audit entry. The change that it describes must not take effect unless this succeeds.
+    pub(crate) async fn audit(&self, event: AuditEvent) -> Result<(), UserError> {
+        self.with_store(move |store| store.audit().append(event).map(drop)).await
+    }
+}
+
+/// Runs commands.
+pub(crate) struct CommandService {
+    state: Arc<AppState>,
+    tasks: TaskTracker,
+}
+
+impl CommandService {
+    pub(crate) fn new(state: Arc<AppState>) -> Self {
+        Self { state, tasks: TaskTracker::new() }
+    }
+
+    pub(crate) fn state(&self) -> &Arc<AppState> {
+        &self.state
+    }
+
+    pub(crate) fn bus(&self) -> &EventBus {
+        &self.state.bus
+    }
+
+    /// The control key of the client whose token has this SHA-256, and what a peer that knows it has
+    /// proved.
+    pub(crate) async fn client_key(&self, token_sha256: String) -> Option<(Credential, ControlKey)> {
+        // Checked before the secret store is read, which may be slow.
+        if !self.state.clients.has_token_digest(&token_sha256) {
+            return None;
+        }
+        let read = self.state.with_store(move |store| Ok(store.control_keys().client(&token_sha256)?)).await;
+        match read {
+            Ok(key) => key.map(|key| (Credential::Token, key)),
+            Err(problem) => {
+                tracing::warn!(%problem, "the key of a client could not be read");
+                None
+            }
+        }
+    }
+
+    /// Checks the authority and runs one command.
+    pub(crate) async fn execute(
+        &self,
+        command: Command,
+        authority: Authority,
+    ) -> Result<Box<RawValue>, UserError> {
+        authority::check(&command, authority)?;
+        tracing::debug!(command = command.name(), ?authority, "command");
+        let state = Arc::clone(&self.state);
+        match self.tasks.spawn(async move { dispatch(&state, command, authority).await }).await {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                Err(UserError::new(ErrorCode::Internal, "The command broke off.").with_cause(format!("{e}.")))
+            }
+        }
+    }
+
+    /// Calls a tool with a client's token; `process` is the peer process if known. Unlike a command it
+    /// is cancelled with its caller.
+    pub(crate) async fn call(
+        &self,
+        command: Command,
+        authority: Authority,
+        process: Option<u32>,
+    ) -> Result<Box<RawValue>, UserError> {
+        authority::check(&command, authority)?;
+        let Command::Call(call) = command else {
+            return Err(UserError::new(ErrorCode::Internal, "That is no call."));
+        };
+        Box::pin(encode_reply(&call, calls::call(&self.state, &call, process))).await
+    }
+
+    /// Waits for running commands.
+    pub(crate) async fn drain(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+async fn dispatch(
+    state: &Arc<AppState>,
+    command: Command,
+    by: Authority,
+) -> Result<Box<RawValue>, UserError> {
+    match command {
+        Command::Status(c) => encode_reply(&c, status::report(state)).await,
+        Command::ServersList(c) => encode_reply(&c, servers::list(state, by)).await,
+        Command::ServersAdd(c) => encode_reply(&c.clone(), servers::add(state, c)).await,
+        Command::ServersEdit(c) => encode_reply(&c.clone(), servers::edit(state, c)).await,
+        Command::ServersDuplicate(c) => encode_reply(&c, servers::duplicate(state, &c)).await,
+        Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c)).await,
+        Command::ServersRemove(c) => encode_reply(&c, servers::remove(state, &c.server)).await,
+        Command::ServersStart(c) => encode_reply(&c, servers::start(state, &c.server)).await,
+        Command::ServersStop(c) => encode_reply(&c, servers::stop(state, &c)).await,
+        Command::ServersReconnect(c) => encode_reply(&c, servers::reconnect(state, &c.server)).await,
+        Command::ServersLog(c) => encode_reply(&c, servers::log(state, &c.server)).await,
+        Command::ServersOffer(c) => encode_reply(&c, async { user_requests::offer(state, &c.server) }).await,
+        Command::ServersReadResource(c) => Box::pin(encode_reply(&c, user_requests::read(state, &c))).await,
+        Command::ServersWatchResource(c) => encode_reply(&c, user_requests::watch(state, &c)).await,
+        Command::ServersGetPrompt(c) => Box::pin(encode_reply(&c, user_requests::prompt(state, &c))).await,
+        Command::ServersComplete(c) => encode_reply(&c, user_requests::complete(state, &c)).await,
+        Command::ServersCallTool(c) => encode_reply(&c, user_requests::call_tool(state, &c)).await,
+        Command::ServersStopTool(c) => encode_reply(&c, user_requests::stop_tool(state, &c.run)).await,
+        Command::ServersSetLogLevel(c) => encode_reply(&c, user_requests::set_log_level(state, &c)).await,
+        Command::ServersSignIn(c) => encode_reply(&c, sign_in::begin(state, &c)).await,
+        Command::ServersPasteAddress(c) => encode_reply(&c, sign_in::paste(state, &c)).await,
+        Command::ServersCancelSignIn(c) => encode_reply(&c, sign_in::cancel(state, &c.server)).await,
+        Command::ServersSignOut(c) => encode_reply(&c, sign_in::sign_out(state, &c.server)).await,
+        Command::ResultsSave(c) => encode_reply(&c.clone(), user_requests::save(state, c)).await,
+        Command::ServersTrustLabels(c) => encode_reply(&c, servers::trust_labels(state, &c)).await,
+        Command::ServersSwitchOff(c) => encode_reply(&c, settings::switch_off(state)).await,
+        Command::ServersSwitchOn(c) => encode_reply(&c, settings::switch_on(state)).await,
+        Command::ServersReset(c) => encode_reply(&c, servers::reset(state)).await,
+        Command::ToolsList(c) => encode_reply(&c, tools::list(state, c.server.as_deref())).await,
+        Command::ToolsLeftOut(c) => encode_reply(&c, tools::omitted(state, c.server.as_deref())).await,
+        Command::ToolsClassify(c) => encode_reply(&c, tools::classify(state, &c)).await,
+        Command::Call(c) => encode_reply(&c, calls::call(state, &c, None)).await,
+        Command::ClientsList(c) => encode_reply(&c, clients::list(state)).await,
+        Command::ClientsAdd(c) => encode_reply(&c, clients::add(state, &c.name)).await,
+        Command::ClientsRotate(c) => encode_reply(&c, clients::rotate(state, &c.client)).await,
+        Command::ClientsRevoke(c) => encode_reply(&c, clients::revoke(state, &c.client)).await,
+        Command::ApprovalsList(c) => encode_reply(&c, approvals::list(state, &c.known)).await,
+        Command::ApprovalsReveal(c) => encode_reply(&c, async { approvals::reveal(state, &c) }).await,
+        Command::ApprovalsAnswer(c) => encode_reply(&c.clone(), approvals::answer(state, c.answers)).await,
+        Command::PolicyShow(c) => encode_reply(&c, policy::show(state, by)).await,
+        Command::PolicyAutoApprove(c) => encode_reply(&c, policy::auto_approve(state, &c)).await,
+        Command::PolicyRehearse(c) => encode_reply(&c.clone(), policy::simulate(state, c)).await,
+        Command::PolicyGrant(c) => encode_reply(&c.clone(), policy::grant(state, c)).await,
+        Command::PolicyDeny(c) => encode_reply(&c.clone(), policy::deny(state, c, by)).await,
+        Command::PolicySuspended(c) => encode_reply(&c, policy::suspended(state, by)).await,
+        Command::PolicyConfirm(c) => encode_reply(&c.clone(), policy::confirm(state, c)).await,
+        Command::PolicyRevoke(c) => encode_reply(&c, policy::revoke(state, &c.rule)).await,
+        Command::PolicyUnblock(c) => encode_reply(&c, policy::unblock(state, &c.rule)).await,
+        Command::EventsList(c) => encode_reply(&c, async { Ok(state.bus.journal()) }).await,
+        Command::CallsList(c) => encode_reply(&c.clone(), calls::list(state, c.filter, by)).await,
+        Command::CallsRunning(c) => encode_reply(&c, async { Ok(state.tools.running_calls()) }).await,
+        Command::CallsCancel(c) => encode_reply(&c, async { state.tools.cancel_call(&c.call) }).await,
+        Command::AuditList(c) => encode_reply(&c, audit::list(state, &c, by)).await,
+        Command::AuditLatest(c) => encode_reply(&c, audit::latest(state, &c, by)).await,
+        Command::AuditVerify(c) => encode_reply(&c, audit::verify(state)).await,
+        Command::AuditAcknowledge(c) => encode_reply(&c, audit::acknowledge(state)).await,
+        Command::AuditExport(c) => encode_reply(&c, audit::export(state, c.format, by)).await,
+        Command::SettingsShow(c) => encode_reply(&c, settings::show(state)).await,
+        Command::SettingsSet(c) => encode_reply(&c, settings::set(state, &c)).await,
+        Command::OperatorKeyRotate(c) => encode_reply(&c, operator_key::rotate(state)).await,
+        Command::Pause(c) => encode_reply(&c, status::pause(state)).await,
+        Command::Resume(c) => encode_reply(&c, status::resume(state)).await,
+    }
+}
+
+/// Serializes the reply of a command; the command parameter only fixes the type of the reply.
+async fn encode_reply<R: TypedCommand>(
+    _command: &R,
+    work: impl Future<Output = Result<R::Reply, UserError>>,
+) -> Result<Box<RawValue>, UserError> {
+    let reply = work.await?;
+    to_raw_value(&reply).map_err(|e| {
+        UserError::new(ErrorCode::Internal, "A reply could not be written.").with_cause(format!("{e}."))
+    })
+}

@@ -1,0 +1,114 @@
+//! Commands on the audit log: list, verify, export. Contents of calls are for the operator only.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gatehouse_model::command::{AuditLatest, AuditList, Authority, ExportFormat, ExportedText};
+use gatehouse_model::record::AuditVerdict;
+use gatehouse_model::{AuditEntry, AuditEntryView, AuditEvent, ErrorCode, UserError};
+use gatehouse_store::AuditFormat;
+
+use super::AppState;
+use crate::redact;
+
+/// Default number of entries in a list.
+const DEFAULT_LIMIT: u32 = 1000;
+
+pub(super) async fn list(
+    state: &Arc<AppState>,
+    wanted: &AuditList,
+    by: Authority,
+) -> Result<Vec<AuditEntryView>, UserError> {
+    let (after, limit) = (wanted.after, wanted.limit.unwrap_or(DEFAULT_LIMIT));
+    let entries = state.with_store(move |store| store.audit().list(after, limit)).await?;
+    let former = names_in(entries.iter());
+    Ok(views(state, redacted(entries, by), &former))
+}
+
+pub(super) async fn latest(
+    state: &Arc<AppState>,
+    wanted: &AuditLatest,
+    by: Authority,
+) -> Result<Vec<AuditEntryView>, UserError> {
+    let (before, limit) = (wanted.before, wanted.limit.unwrap_or(DEFAULT_LIMIT));
+    let entries = state.with_store(move |store| store.audit().latest(before, limit)).await?;
+    let former = names_in(entries.iter().rev());
+    Ok(views(state, redacted(entries, by), &former))
+}
+
+/// The redaction applied to each entry for a caller of this authority.
+fn redaction(by: Authority) -> Option<fn(&mut AuditEvent)> {
+    if by < Authority::Operator { Some(redact::audit) } else { None }
+}
+
+fn redacted(mut entries: Vec<AuditEntry>, by: Authority) -> Vec<AuditEntry> {
+    if let Some(redact) = redaction(by) {
+        entries.iter_mut().for_each(|entry| redact(&mut entry.event));
+    }
+    entries
+}
+
+/// The last known names of servers and clients by id, as far as these entries say; the oldest entry
+/// comes first.
+fn names_in<'a>(entries: impl Iterator<Item = &'a AuditEntry>) -> HashMap<String, String> {
+    let named = entries.filter_map(|entry| match &entry.event {
+        AuditEvent::ServerChanged { server, name, .. } => Some((server.to_string(), name.clone())),
+        AuditEvent::ClientChanged { client, name, .. } => Some((client.to_string(), name.clone())),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// The entries as listed, with a sentence for each rule that was added. The sentence contains data of
+/// the entry, so the entries must already be redacted for the caller.
+fn views(
+    state: &AppState,
+    entries: Vec<AuditEntry>,
+    former: &HashMap<String, String>,
+) -> Vec<AuditEntryView> {
+    let view = |AuditEntry { seq, at, event, hash }: AuditEntry| {
+        let words = match &event {
+            AuditEvent::Granted { rule } => Some(state.tools.permissions().describe(rule, former)),
+            _ => None,
+        };
+        let (rule, note) = words.map_or((None, None), |words| (Some(words.sentence), words.note));
+        AuditEntryView { seq, at, event, hash, rule, note }
+    };
+    entries.into_iter().map(view).collect()
+}
+
+pub(super) async fn verify(state: &Arc<AppState>) -> Result<AuditVerdict, UserError> {
+    let _reading = state.reading_audit.lock().await;
+    state.with_store(|store| store.audit().verify()).await
+}
+
+pub(super) async fn acknowledge(state: &Arc<AppState>) -> Result<(), UserError> {
+    state.with_store(|store| store.audit().acknowledge()).await
+}
+
+/// A problem of the audit log that is known without a full verification.
+pub(super) async fn problem(state: &Arc<AppState>) -> Option<UserError> {
+    match state.with_store(|store| Ok(store.audit().first_missing())).await {
+        Ok(first_missing) => first_missing.map(|seq| {
+            UserError::new(ErrorCode::Storage, format!("Entries of the audit are missing from number {seq} on."))
+                .with_cause("Its end was cut off, or an older copy of it was put back.")
+                .with_hint("Check it with `gatehousectl audit verify`; `gatehousectl audit acknowledge` ends this notice.")
+        }),
+        Err(problem) => Some(problem),
+    }
+}
+
+pub(super) async fn export(
+    state: &Arc<AppState>,
+    format: ExportFormat,
+    by: Authority,
+) -> Result<ExportedText, UserError> {
+    let format = match format {
+        ExportFormat::JsonLines => AuditFormat::JsonLines,
+        ExportFormat::Csv => AuditFormat::Csv,
+    };
+    let _reading = state.reading_audit.lock().await;
+    let redact = redaction(by);
+    let text = state.with_store(move |store| store.audit().export(format, redact)).await?;
+    Ok(ExportedText { text })
+}

@@ -1,0 +1,95 @@
+//! Validates a server's settings before anything is written. Errors are meant for the user; nothing is
+//! corrected silently.
+
+use std::path::Path;
+
+use gatehouse_model::server::{Builtin, Remote, ServerDraft};
+use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError};
+use gatehouse_store::check_server_name;
+
+/// Checks that the name is free, and everything about the transport that can be checked without
+/// connecting.
+pub(super) fn check(
+    draft: &ServerDraft,
+    own: Option<&ServerId>,
+    others: &[ServerConfig],
+) -> Result<(), UserError> {
+    check_name(&draft.name, own, others)?;
+    if let Some(root) = draft.limits.roots.iter().find(|root| !Path::new(root).is_absolute()) {
+        return Err(invalid_draft(format!(
+            "The folder “{root}” that the server may be told of is not a full path."
+        )));
+    }
+    match &draft.transport {
+        Transport::Stdio { command, .. } if command.trim().is_empty() => {
+            Err(invalid_draft("The command is missing.").with_hint("Say which program is to be run."))
+        }
+        Transport::Stdio { .. } => Ok(()),
+        Transport::Auto(remote) | Transport::Http(remote) | Transport::Sse(remote) => {
+            check_remote(remote, &["http://", "https://"])
+        }
+        Transport::Ws(remote) => check_remote(remote, &["ws://", "wss://"]),
+        Transport::Builtin { builtin } => check_builtin(builtin),
+    }
+}
+
+/// Checks that a name is valid and not taken, ignoring case.
+pub(super) fn check_name(
+    name: &str,
+    own: Option<&ServerId>,
+    others: &[ServerConfig],
+) -> Result<(), UserError> {
+    check_server_name(name)?;
+    let taken =
+        others.iter().any(|other| Some(&other.id) != own && other.name.to_lowercase() == name.to_lowercase());
+    if taken {
+        return Err(UserError::new(
+            ErrorCode::NameTaken,
+            format!("There is a server called “{name}” already."),
+        )
+        .with_hint("Choose another name."));
+    }
+    Ok(())
+}
+
+fn check_remote(remote: &Remote, schemes: &[&str]) -> Result<(), UserError> {
+    if remote.headers_from.as_ref().is_some_and(|program| program.command.trim().is_empty()) {
+        return Err(invalid_draft("The program that prints headers is missing.")
+            .with_hint("Say which program is to be run."));
+    }
+    if let Some(why) = remote.sign_in.validation_error() {
+        return Err(invalid_draft("The settings of the sign-in cannot work.").with_cause(why));
+    }
+    check_url(&remote.url, schemes)
+}
+
+fn check_url(url: &str, schemes: &[&str]) -> Result<(), UserError> {
+    let lower = url.to_ascii_lowercase();
+    let rest = schemes.iter().find_map(|scheme| lower.strip_prefix(scheme));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !url.contains(char::is_whitespace) => {
+            Ok(())
+        }
+        _ => Err(invalid_draft(format!("“{url}” is not an address that a server of this kind can have."))
+            .with_cause(format!("It has to start with {}, followed by a host.", schemes.join(" or ")))),
+    }
+}
+
+fn check_builtin(builtin: &Builtin) -> Result<(), UserError> {
+    let folder = match builtin {
+        Builtin::Time | Builtin::Notes | Builtin::Fetch { .. } => return Ok(()),
+        Builtin::Files { folder } => Path::new(folder),
+    };
+    if !folder.is_absolute() {
+        return Err(invalid_draft("The folder has to be a full path."));
+    }
+    if !folder.is_dir() {
+        return Err(invalid_draft(format!("There is no folder {}.", folder.display()))
+            .with_hint("Pick a folder that exists."));
+    }
+    Ok(())
+}
+
+fn invalid_draft(what: impl Into<String>) -> UserError {
+    UserError::new(ErrorCode::BadRequest, what)
+}

@@ -1,0 +1,34 @@
+//! Rotation of the operator key.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::{RequestSecret, RotatedKey};
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_store::ControlKey;
+
+use super::AppState;
+use crate::operator::new_operator_key;
+
+/// Creates a new operator key. Proofs made with the previous key are no longer valid, including those of
+/// open connections.
+pub(super) async fn rotate(state: &Arc<AppState>) -> Result<RotatedKey, UserError> {
+    let Some((credential, _)) = state.operator.key() else {
+        return Err(UserError::new(ErrorCode::BadRequest, "This Gatehouse has no operator key.").with_cause(
+            "Its own windows answer questions, or it was started where no key could be handed over.",
+        ));
+    };
+    // Held until the end, so that the key stored last is the one in force.
+    let _alone = state.operator.lock_rotation().await;
+    if state.operator.authority(credential).is_none() {
+        return Err(UserError::new(ErrorCode::NotPermitted, "The operator key was replaced meanwhile.")
+            .with_hint("Use the new one."));
+    }
+    let key = new_operator_key()?;
+    let control = ControlKey::of_operator_key(&key);
+    state.audit(AuditEvent::SettingsChanged { what: "the operator key was rotated".to_owned() }).await?;
+    let control_key = control.clone();
+    state.with_store(move |store| Ok(store.control_keys().keep_operator(&control_key)?)).await?;
+    state.operator.replace(control);
+    Ok(RotatedKey { key: RequestSecret::new(&key) })
+}

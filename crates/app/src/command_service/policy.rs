@@ -1,0 +1,107 @@
+//! Rules: listing, adding, revoking and simulating them. Their semantics are in the policy crate.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gatehouse_model::approval::AutoApprove;
+use gatehouse_model::command::{
+    Authority, PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRehearse,
+};
+use gatehouse_model::grant::{AutoApproveCoverage, PolicyView, RuleView};
+use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, SimulationReport};
+use gatehouse_model::{ClientId, GrantId, ServerId, UserError};
+use gatehouse_tools::{AutoApproveSpec, RuleSpec, SimulationDraft};
+
+use super::{AppState, clients, servers};
+use crate::redact;
+
+pub(super) async fn show(state: &Arc<AppState>, by: Authority) -> Result<PolicyView, UserError> {
+    let mut view = state.tools.permissions().view();
+    view.rules = shown(state, view.rules, by);
+    Ok(view)
+}
+
+/// Rules as a caller may see them: values that come from a call are for the operator only.
+fn shown(state: &AppState, mut rules: Vec<RuleView>, by: Authority) -> Vec<RuleView> {
+    if by < Authority::Operator {
+        for view in &mut rules {
+            redact::grant(&mut view.rule);
+            // The sentence repeats values of the rule, so it is made again after redaction.
+            view.sentence = state.tools.permissions().describe(&view.rule, &HashMap::new()).sentence;
+        }
+    }
+    rules
+}
+
+pub(super) async fn auto_approve(
+    state: &Arc<AppState>,
+    wanted: &PolicyAutoApprove,
+) -> Result<AutoApproveCoverage, UserError> {
+    let order = preset(state, (wanted.server.as_deref(), wanted.client.as_deref()), wanted.to)?;
+    // So that the rule covers every tool that the server has now.
+    state.tools.refresh().await;
+    state.tools.permissions().apply_auto_approve(order).await
+}
+
+pub(super) async fn simulate(
+    state: &Arc<AppState>,
+    wanted: PolicyRehearse,
+) -> Result<SimulationReport, UserError> {
+    let PolicyDraft { without, auto_approve, rules } = wanted.draft;
+    let preset = |of: &DraftAutoApprove| preset(state, (of.server.as_deref(), of.client.as_deref()), of.to);
+    let auto_approve_settings = auto_approve.iter().map(preset).collect::<Result<_, _>>()?;
+    let rule = |rule: DraftRule| {
+        let DraftRule { effect, server, tool, client: whose, choice } = rule;
+        let (server, client) = (server_id(state, server.as_deref())?, client(state, whose.as_deref())?);
+        Ok((effect, RuleSpec { server, tool, client, choice }))
+    };
+    let rules = rules.into_iter().map(rule).collect::<Result<_, UserError>>()?;
+    state.tools.simulate(wanted.since, SimulationDraft { without, auto_approve_settings, rules }).await
+}
+
+fn preset(
+    state: &AppState,
+    (server, whose): (Option<&str>, Option<&str>),
+    to: AutoApprove,
+) -> Result<AutoApproveSpec, UserError> {
+    Ok(AutoApproveSpec { server: server_id(state, server)?, client: client(state, whose)?, to })
+}
+
+fn server_id(state: &AppState, wanted: Option<&str>) -> Result<Option<ServerId>, UserError> {
+    wanted.map(|wanted| servers::find(state, wanted).map(|config| config.id.clone())).transpose()
+}
+
+pub(super) async fn grant(state: &Arc<AppState>, wanted: PolicyGrant) -> Result<(), UserError> {
+    let server = server_id(state, Some(&wanted.server))?;
+    let client = client(state, wanted.client.as_deref())?;
+    let order = RuleSpec { server, tool: wanted.tool, client, choice: wanted.choice };
+    state.tools.refresh().await;
+    state.tools.permissions().grant(order).await.map(drop)
+}
+
+pub(super) async fn deny(state: &Arc<AppState>, wanted: PolicyDeny, by: Authority) -> Result<(), UserError> {
+    let server = server_id(state, wanted.server.as_deref())?;
+    let client = client(state, wanted.client.as_deref())?;
+    let order = RuleSpec { server, tool: wanted.tool, client, choice: wanted.choice };
+    state.tools.permissions().deny(order, wanted.reason, by).await.map(drop)
+}
+
+pub(super) async fn suspended(state: &Arc<AppState>, by: Authority) -> Result<Vec<RuleView>, UserError> {
+    Ok(shown(state, state.tools.permissions().suspended(), by))
+}
+
+pub(super) async fn confirm(state: &Arc<AppState>, wanted: PolicyConfirm) -> Result<(), UserError> {
+    state.tools.permissions().confirm(wanted.rules).await
+}
+
+pub(super) async fn revoke(state: &Arc<AppState>, rule: &GrantId) -> Result<(), UserError> {
+    state.tools.permissions().revoke(rule).await
+}
+
+pub(super) async fn unblock(state: &Arc<AppState>, rule: &GrantId) -> Result<(), UserError> {
+    state.tools.permissions().unblock(rule).await
+}
+
+fn client(state: &AppState, wanted: Option<&str>) -> Result<Option<ClientId>, UserError> {
+    wanted.map(|wanted| clients::find(state, wanted)).transpose()
+}

@@ -1,0 +1,298 @@
+//! Secrets of servers, each stored under the server's binding and the one field that it may be used for.
+//! They are carried over to a new generation only if they would be sent to the same destination as
+//! before; nothing here returns one.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use gatehouse_model::command::FieldSecret;
+use gatehouse_model::{ErrorCode, Secret, ServerBinding, ServerConfig, Transport, UserError};
+use gatehouse_store::{SecretError, SecretKey, SecretStore, Store, generations};
+
+use super::AppState;
+
+/// How a value refers to a secret.
+const REFERENCE: &str = "${secret:";
+
+/// The fields of a transport whose values refer to secrets, with those values.
+fn secret_references(transport: &Transport) -> BTreeMap<String, &str> {
+    let (place, values) = match transport {
+        Transport::Stdio { env, .. } => ("env", env),
+        Transport::Auto(remote)
+        | Transport::Http(remote)
+        | Transport::Sse(remote)
+        | Transport::Ws(remote) => ("headers", &remote.headers),
+        Transport::Builtin { .. } => return BTreeMap::new(),
+    };
+    let fields = values.iter().map(|(name, value)| (format!("{place}/{name}"), value.as_str()));
+    let sign_in = transport.remote().into_iter().flat_map(|remote| remote.sign_in.secrets());
+    let sign_in = sign_in.map(|(name, value)| (format!("signIn/{name}"), value));
+    fields.chain(sign_in).filter(|(_, value)| value.contains(REFERENCE)).collect()
+}
+
+pub(super) fn needs_any(transport: &Transport) -> bool {
+    !secret_references(transport).is_empty()
+}
+
+/// Whether both transports send their secrets to the same destination: the same program with the same
+/// arguments in the same folder, or the same kind of transport with the same URL.
+fn is_same_destination(before: &Transport, after: &Transport) -> bool {
+    match (before, after) {
+        (
+            Transport::Stdio { command: a, args: b, cwd: c, .. },
+            Transport::Stdio { command: x, args: y, cwd: z, .. },
+        ) => (a, b, c) == (x, y, z),
+        _ => match (before.remote(), after.remote()) {
+            (Some(a), Some(b)) => before.kind() == after.kind() && a.url == b.url,
+            (_, None) | (None, _) => false,
+        },
+    }
+}
+
+/// What a change of a server does to its secrets.
+#[derive(Default)]
+pub(super) struct SecretChanges {
+    given: Vec<(SecretKey, Secret)>,
+    carried: Vec<(SecretKey, SecretKey, String)>,
+    dropped: Vec<SecretKey>,
+}
+
+impl SecretChanges {
+    /// Checks the given secrets against the fields that refer to one.
+    pub(super) fn new(
+        before: Option<&ServerConfig>,
+        after: &ServerConfig,
+        given: &[FieldSecret],
+    ) -> Result<Self, UserError> {
+        let wanted = secret_references(&after.transport);
+        let mut changes = Self::default();
+        for secret in given {
+            if !wanted.contains_key(&secret.field) {
+                return Err(UserError::new(
+                    ErrorCode::BadRequest,
+                    format!("A secret was given for {}, which does not refer to one.", secret.field),
+                )
+                .with_hint("Set that field to ${secret:NAME} to have the secret put there."));
+            }
+            changes.given.push((key(after, &secret.field), Secret::new(secret.value.reveal())));
+        }
+        let kept = before.map(|before| secret_references(&before.transport)).unwrap_or_default();
+        for (field, value) in &wanted {
+            if given.iter().any(|secret| &secret.field == field) {
+                continue;
+            }
+            let carried = before
+                .filter(|before| {
+                    is_same_destination(&before.transport, &after.transport) && kept.get(field) == Some(value)
+                })
+                .ok_or_else(|| missing(field))?;
+            changes.carried.push((key(carried, field), key(after, field), field.clone()));
+        }
+        if let Some(before) = before {
+            let gone = kept
+                .keys()
+                .filter(|field| key(before, field) != key(after, field) || !wanted.contains_key(*field));
+            changes.dropped = gone.map(|field| key(before, field)).collect();
+        }
+        Ok(changes)
+    }
+
+    /// Stores given secrets and those carried over, before the server is written.
+    pub(super) async fn store(&self, state: &AppState) -> Result<(), UserError> {
+        let (given, carried) = (self.given.clone(), self.carried.clone());
+        with_secrets(state, move |secrets| {
+            for (from, to, field) in &carried {
+                let secret = secrets.get(from)?.ok_or_else(|| missing(field))?;
+                if from != to {
+                    secrets.set(to, &secret)?;
+                }
+            }
+            for (key, secret) in &given {
+                secrets.set(key, secret)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Deletes secrets that no field uses any more, after the server is written.
+    pub(super) async fn forget_old(self, state: &AppState) {
+        forget_keys(state, self.dropped).await;
+    }
+
+    pub(super) fn has_new(&self) -> bool {
+        !self.given.is_empty()
+    }
+}
+
+/// Deletes every secret of a server, including those of earlier generations and those stored under the
+/// names that older versions used.
+pub(super) async fn forget(state: &AppState, config: &ServerConfig) {
+    let keys =
+        secret_references(&config.transport).keys().flat_map(|field| all_keys(config, field)).collect();
+    forget_keys(state, keys).await;
+}
+
+fn all_keys(config: &ServerConfig, field: &str) -> Vec<SecretKey> {
+    let keys = |bound: ServerBinding| {
+        [SecretKey::for_server_field(&bound, field), SecretKey::for_field_before_identity(&bound, field)]
+    };
+    generations(&config.binding()).flat_map(keys).collect()
+}
+
+/// Deletes secrets and sign-ins of removed servers and of earlier generations of servers: those whose
+/// deletion failed at the time, and those stored later. If the list of servers is not verified, it does
+/// not tell what is in use, so nothing is deleted then. Blocks.
+pub(crate) fn sweep(store: &Store) {
+    let servers = match store.servers().confirmed() {
+        Ok(Some(servers)) => servers,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%error, "secrets of servers that are no more are not looked for");
+            return;
+        }
+    };
+    let in_use: HashSet<SecretKey> = servers.iter().flat_map(keys_in_use).collect();
+    match store.sweep_secrets(&in_use) {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "secrets of servers that are no more were deleted"),
+        Err(error) => tracing::warn!(%error, "a secret of a server that is no more could not be deleted"),
+    }
+}
+
+/// The keys of everything that is stored for a server in its current generation.
+fn keys_in_use(config: &ServerConfig) -> Vec<SecretKey> {
+    let fields = secret_references(&config.transport).into_keys().map(|field| key(config, &field));
+    fields.chain(gatehouse_auth::secret_keys(config)).collect()
+}
+
+async fn forget_keys(state: &AppState, keys: Vec<SecretKey>) {
+    let forgotten = with_secrets(state, move |secrets| {
+        for key in &keys {
+            secrets.delete(key)?;
+        }
+        Ok(())
+    })
+    .await;
+    if let Err(problem) = forgotten {
+        tracing::warn!(%problem, "a secret that serves nothing any more could not be forgotten");
+    }
+}
+
+fn key(config: &ServerConfig, field: &str) -> SecretKey {
+    SecretKey::for_server_field(&config.binding(), field)
+}
+
+fn missing(field: &str) -> UserError {
+    UserError::new(ErrorCode::BadRequest, format!("The secret for {field} is missing."))
+        .with_cause("A secret serves only the server, the place and the field that it was given for.")
+        .with_hint("Give it together with the server, for example with --secret.")
+}
+
+async fn with_secrets<F>(state: &AppState, work: F) -> Result<(), UserError>
+where
+    F: FnOnce(&dyn SecretStore) -> Result<(), SecretFailure> + Send + 'static,
+{
+    let secrets: Arc<dyn SecretStore> = state.store.secrets();
+    match tokio::task::spawn_blocking(move || work(&*secrets)).await {
+        Ok(done) => done.map_err(|SecretFailure(problem)| problem),
+        Err(e) => Err(UserError::new(ErrorCode::Internal, "The store for secrets broke off.")
+            .with_cause(format!("{e}."))),
+    }
+}
+
+struct SecretFailure(UserError);
+
+impl From<SecretError> for SecretFailure {
+    fn from(error: SecretError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<UserError> for SecretFailure {
+    fn from(problem: UserError) -> Self {
+        Self(problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_model::command::RequestSecret;
+    use gatehouse_model::{Generation, ServerId};
+
+    use super::*;
+
+    fn server(generation: u32, command: &str, env: &[(&str, &str)]) -> ServerConfig {
+        ServerConfig {
+            id: ServerId::new("srv-1"),
+            generation: Generation(generation),
+            name: "one".into(),
+            transport: Transport::Stdio {
+                command: command.into(),
+                args: Vec::new(),
+                env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+                cwd: None,
+                streams: Default::default(),
+            },
+            enabled: true,
+            autostart: true,
+            look: Default::default(),
+            limits: Default::default(),
+            origin: Default::default(),
+        }
+    }
+
+    fn secret(field: &str) -> FieldSecret {
+        FieldSecret { field: field.into(), value: RequestSecret::new(&Secret::new("s")) }
+    }
+
+    const REF: (&str, &str) = ("KEY", "${secret:key}");
+
+    #[test]
+    fn requires_secret_for_each_reference() {
+        assert!(SecretChanges::new(None, &server(0, "a", &[REF]), &[]).is_err());
+        assert!(SecretChanges::new(None, &server(0, "a", &[REF]), &[secret("env/KEY")]).is_ok());
+        assert!(SecretChanges::new(None, &server(0, "a", &[("KEY", "plain")]), &[]).is_ok());
+    }
+
+    #[test]
+    fn rejects_secret_without_reference() {
+        assert!(SecretChanges::new(None, &server(0, "a", &[]), &[secret("env/KEY")]).is_err());
+        assert!(
+            SecretChanges::new(None, &server(0, "a", &[("KEY", "plain")]), &[secret("env/KEY")]).is_err()
+        );
+        assert!(SecretChanges::new(None, &server(0, "a", &[REF]), &[secret("headers/KEY")]).is_err());
+    }
+
+    #[test]
+    fn carries_secrets_only_to_same_destination() {
+        let before = server(0, "a", &[REF]);
+        let changes = SecretChanges::new(Some(&before), &server(1, "a", &[REF, ("MORE", "x")]), &[]).unwrap();
+        assert_eq!((changes.carried.len(), changes.dropped.len()), (1, 1));
+        assert!(SecretChanges::new(Some(&before), &server(1, "other", &[REF]), &[]).is_err());
+        assert!(
+            SecretChanges::new(Some(&before), &server(1, "a", &[("OTHER", "${secret:key}")]), &[]).is_err()
+        );
+    }
+
+    #[test]
+    fn forgets_secrets_of_earlier_generations() {
+        let now = server(2, "a", &[REF]);
+        let keys = all_keys(&now, "env/KEY");
+        assert_eq!(keys.len(), 6);
+        for generation in 0..=2 {
+            assert!(keys.contains(&key(&server(generation, "a", &[REF]), "env/KEY")));
+        }
+        assert!(keys.iter().any(|key| key.account() == "server|srv-1@1|env/KEY"));
+        assert_eq!(all_keys(&server(1000, "a", &[REF]), "env/KEY").len(), 66);
+    }
+
+    #[test]
+    fn forgets_unreferenced_secrets_only() {
+        let before = server(0, "a", &[REF]);
+        let changes = SecretChanges::new(Some(&before), &server(0, "a", &[REF]), &[]).unwrap();
+        assert!(changes.dropped.is_empty());
+        let changes = SecretChanges::new(Some(&before), &server(1, "a", &[]), &[]).unwrap();
+        assert_eq!(changes.dropped.len(), 1);
+    }
+}

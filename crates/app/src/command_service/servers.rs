@@ -1,0 +1,454 @@
+//! Servers: adding, changing, removing, starting and stopping them. The file is written first, then the
+//! running servers are changed. An edit of the transport starts a new generation, and a removed server
+//! takes its permissions and secrets with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use gatehouse_model::approval::AutoApprove;
+use gatehouse_model::command::{
+    Authority, ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
+};
+use gatehouse_model::event::ConfigCause;
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::server::{
+    DeclaredCapabilities, LogLine, ServerDraft, ServerOrigin, ServerView, TestReport,
+};
+use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, ServerStatus, UserError};
+use gatehouse_servers::ServerSnapshot;
+use tokio::sync::MutexGuard;
+
+use super::{AppState, draft, secrets, sign_in};
+use crate::{first_start, redact};
+
+type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
+
+pub(super) async fn list(state: &Arc<AppState>, by: Authority) -> Result<Vec<ServerView>, UserError> {
+    let snapshots = state.servers.list();
+    // A caller that sees a server as connected here must find its tools in the catalog.
+    state.tools.refresh().await;
+    let mut all = join_all(snapshots.into_iter().map(|snapshot| view_of(state, snapshot))).await;
+    if by < Authority::Operator {
+        for rule in all.iter_mut().flat_map(|view| &mut view.auto_approve) {
+            *rule = redact::rule_name(rule);
+        }
+    }
+    Ok(all)
+}
+
+pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<ServerView, UserError> {
+    let config = {
+        let mut configs = state.configs.lock().await;
+        draft::check(&wanted.draft, None, &configs)?;
+        let config = with_id(new_id()?, wanted.draft);
+        check_admin_policy(state, &config).await?;
+        let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
+        secret_changes.store(state).await?;
+        if let Err(problem) = put(state, &mut configs, config.clone(), ConfigCause::Added).await {
+            secrets::forget(state, &config).await;
+            return Err(problem);
+        }
+        config
+    };
+    if wanted.trust_labels {
+        state.tools.permissions().trust_labels(&config.id, true).await?;
+        grant_reads_once_connected(state, &config).await?;
+    }
+    view(state, &config.id).await
+}
+
+pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<ServerView, UserError> {
+    let mut configs = state.configs.lock().await;
+    let before = find_config(&configs, &wanted.server)?.clone();
+    draft::check(&wanted.draft, Some(&before.id), &configs)?;
+    let mut after = with_id(before.id.clone(), wanted.draft);
+    let is_new_generation = after.transport != before.transport;
+    after.generation = if is_new_generation { before.generation.next() } else { before.generation };
+    if is_new_generation || after.name != before.name {
+        check_admin_policy(state, &after).await?;
+    }
+    let secret_changes = secrets::SecretChanges::new(Some(&before), &after, &wanted.secrets)?;
+    secret_changes.store(state).await?;
+    put(state, &mut configs, after.clone(), change_cause(&before, &after)).await?;
+    let reconnect = secret_changes.has_new() && !is_new_generation && after.enabled;
+    if is_new_generation {
+        state.sign_ins.forget(&before).await;
+    }
+    secret_changes.forget_old(state).await;
+    drop(configs);
+    if reconnect {
+        state.servers.reconnect(&after.id).await?;
+    }
+    view(state, &after.id).await
+}
+
+pub(super) async fn duplicate(
+    state: &Arc<AppState>,
+    wanted: &ServersDuplicate,
+) -> Result<ServerView, UserError> {
+    let mut configs = state.configs.lock().await;
+    let original = find_config(&configs, &wanted.server)?.clone();
+    draft::check_name(&wanted.name, None, &configs)?;
+    // Secrets are not copied, so a copy that refers to secrets stays off until they are given.
+    let enabled = original.enabled && !secrets::needs_any(&original.transport);
+    let copy = ServerConfig {
+        id: new_id()?,
+        generation: Generation::default(),
+        name: wanted.name.clone(),
+        enabled,
+        ..original
+    };
+    put(state, &mut configs, copy.clone(), ConfigCause::Added).await?;
+    drop(configs);
+    view(state, &copy.id).await
+}
+
+pub(super) async fn test(state: &Arc<AppState>, wanted: ServersTest) -> Result<TestReport, UserError> {
+    draft::check(&wanted.draft, None, &[])?;
+    let config = with_id(new_id()?, wanted.draft);
+    let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
+    let kept = secret_changes.store(state).await;
+    let tried = match kept {
+        Ok(()) => state.servers.test(config.clone()).await,
+        Err(problem) => Err(problem),
+    };
+    secrets::forget(state, &config).await;
+    tried.map(|tried| {
+        let counts = tried.lists.counts();
+        let tools = gatehouse_tools::preview_tools(&tried.lists.tools);
+        TestReport { server: tried.server, tools, resources: counts.resources, prompts: counts.prompts }
+    })
+}
+
+pub(super) async fn log(state: &Arc<AppState>, server: &str) -> Result<Vec<LogLine>, UserError> {
+    let id = find(state, server)?.id.clone();
+    state.servers.get(&id).map(|handle| handle.log()).ok_or_else(|| server_not_found(server))
+}
+
+pub(super) async fn remove(state: &Arc<AppState>, server: &str) -> Result<(), UserError> {
+    let mut configs = state.configs.lock().await;
+    let gone = find_config(&configs, server)?.clone();
+    let left: Vec<_> = configs.iter().filter(|config| config.id != gone.id).cloned().collect();
+    record(state, &gone, ConfigCause::Removed).await?;
+    write(state, &left).await?;
+    *configs = left;
+    let taken = remove_with_permissions(state, &gone).await;
+    state.config_changed(ConfigCause::Removed, Some(&gone));
+    taken
+}
+
+/// Restores the default servers. Those that still exist keep their ids and permissions; all others are
+/// removed with their permissions and secrets.
+pub(super) async fn reset(state: &Arc<AppState>) -> Result<Vec<ServerView>, UserError> {
+    let mut configs = state.configs.lock().await;
+    let mut wanted = first_start::servers()?;
+    for config in &mut wanted {
+        let same = |other: &&ServerConfig| other.name == config.name && other.transport == config.transport;
+        if let Some(there) = configs.iter().find(same) {
+            (config.id, config.generation) = (there.id.clone(), there.generation);
+        }
+    }
+    let gone = configs.iter().filter(|old| !wanted.iter().any(|new| new.id == old.id));
+    let mut changes: Vec<(ServerConfig, ConfigCause)> =
+        gone.map(|gone| (gone.clone(), ConfigCause::Removed)).collect();
+    for config in &wanted {
+        match configs.iter().find(|old| old.id == config.id) {
+            None => changes.push((config.clone(), ConfigCause::Added)),
+            Some(old) if old != config => changes.push((config.clone(), ConfigCause::Edited)),
+            Some(_) => {}
+        }
+    }
+    for (config, cause) in &changes {
+        record(state, config, *cause).await?;
+    }
+    write(state, &wanted).await?;
+    apply_configs(state, &mut configs, wanted).await?;
+    for (config, cause) in &changes {
+        state.config_changed(*cause, Some(config));
+    }
+    drop(configs);
+    list(state, Authority::Operator).await
+}
+
+pub(super) async fn start(state: &Arc<AppState>, server: &str) -> Result<(), UserError> {
+    let mut configs = state.configs.lock().await;
+    let config = find_config(&configs, server)?.clone();
+    if !config.enabled && state.servers.is_on() {
+        let enabled = ServerConfig { enabled: true, ..config.clone() };
+        put(state, &mut configs, enabled, ConfigCause::Enabled).await?;
+    }
+    drop(configs);
+    state.servers.start(&config.id).await
+}
+
+pub(super) async fn stop(state: &Arc<AppState>, wanted: &ServersStop) -> Result<(), UserError> {
+    let mut configs = state.configs.lock().await;
+    let config = find_config(&configs, &wanted.server)?.clone();
+    if !(wanted.disable && config.enabled) {
+        drop(configs);
+        return state.servers.stop(&config.id).await;
+    }
+    let disabled = ServerConfig { enabled: false, ..config };
+    let mut all = (*configs).clone();
+    all.iter_mut().filter(|other| other.id == disabled.id).for_each(|other| other.clone_from(&disabled));
+    let sealed = all.clone();
+    let written = async {
+        record(state, &disabled, ConfigCause::Disabled).await?;
+        // Saved without authority: anyone may stop a server, so this must not renew the seal of a list
+        // that failed verification.
+        state.with_store(move |store| store.servers().save(&sealed)).await
+    };
+    if let Err(problem) = written.await {
+        // The server is stopped all the same, until the next start.
+        state.servers.stop(&disabled.id).await?;
+        return Err(problem);
+    }
+    *configs = all;
+    let put = state.servers.put(disabled.clone()).await.map(drop);
+    state.config_changed(ConfigCause::Disabled, Some(&disabled));
+    put
+}
+
+pub(super) async fn reconnect(state: &Arc<AppState>, server: &str) -> Result<(), UserError> {
+    let config = find(state, server)?;
+    if !config.enabled {
+        return Err(UserError::new(
+            ErrorCode::ServerUnavailable,
+            format!("{} is switched off.", config.name),
+        )
+        .with_hint("Start it to switch it on."));
+    }
+    state.servers.reconnect(&config.id).await
+}
+
+pub(super) async fn trust_labels(
+    state: &Arc<AppState>,
+    wanted: &ServersTrustLabels,
+) -> Result<(), UserError> {
+    let server = find(state, &wanted.server)?;
+    state.tools.permissions().trust_labels(&server.id, wanted.trusted).await
+}
+
+/// Applies servers that were read from the file, after a person confirmed them.
+pub(crate) async fn apply_configs(
+    state: &AppState,
+    configs: &mut Vec<ServerConfig>,
+    wanted: Vec<ServerConfig>,
+) -> Result<(), UserError> {
+    let before = std::mem::replace(configs, wanted.clone());
+    for gone in before.iter().filter(|old| !wanted.iter().any(|new| new.id == old.id)) {
+        remove_with_permissions(state, gone).await?;
+    }
+    for config in wanted {
+        let old = before.iter().find(|old| old.id == config.id);
+        if old == Some(&config) {
+            continue;
+        }
+        if let Some(old) = old.filter(|old| old.generation != config.generation) {
+            state.sign_ins.forget(old).await;
+            match secrets::SecretChanges::new(Some(old), &config, &[]) {
+                Ok(secret_changes) => {
+                    secret_changes.store(state).await?;
+                    secret_changes.forget_old(state).await;
+                }
+                // The server reports the missing secret itself when it connects.
+                Err(_) => secrets::forget(state, old).await,
+            }
+        }
+        state.servers.put(config).await?;
+    }
+    Ok(())
+}
+
+/// Writes a server and then applies it to the running servers.
+async fn put(
+    state: &AppState,
+    configs: &mut Configs<'_>,
+    config: ServerConfig,
+    cause: ConfigCause,
+) -> Result<(), UserError> {
+    let mut all = (**configs).clone();
+    match all.iter_mut().find(|other| other.id == config.id) {
+        Some(place) => *place = config.clone(),
+        None => all.push(config.clone()),
+    }
+    record(state, &config, cause).await?;
+    write(state, &all).await?;
+    **configs = all;
+    let put = state.servers.put(config.clone()).await.map(drop);
+    state.config_changed(cause, Some(&config));
+    put
+}
+
+async fn remove_with_permissions(state: &AppState, gone: &ServerConfig) -> Result<(), UserError> {
+    state.servers.remove(&gone.id).await;
+    secrets::forget(state, gone).await;
+    state.sign_ins.forget(gone).await;
+    state.tools.permissions().server_removed(&gone.id).await
+}
+
+async fn write(state: &AppState, configs: &[ServerConfig]) -> Result<(), UserError> {
+    let all = configs.to_vec();
+    state.with_store(move |store| store.servers().overwrite(&all)).await
+}
+
+async fn record(state: &AppState, config: &ServerConfig, cause: ConfigCause) -> Result<(), UserError> {
+    let event = AuditEvent::ServerChanged {
+        server: config.id.clone(),
+        name: config.name.clone(),
+        what: cause.as_str().to_owned(),
+    };
+    state.audit(event).await
+}
+
+fn change_cause(before: &ServerConfig, after: &ServerConfig) -> ConfigCause {
+    let but_name_and_switch =
+        ServerConfig { name: before.name.clone(), enabled: before.enabled, ..after.clone() };
+    if *before != but_name_and_switch {
+        return ConfigCause::Edited;
+    }
+    match (before.name == after.name, after.enabled) {
+        (false, _) => ConfigCause::Renamed,
+        (true, true) if !before.enabled => ConfigCause::Enabled,
+        (true, false) if before.enabled => ConfigCause::Disabled,
+        (true, _) => ConfigCause::Edited,
+    }
+}
+
+/// A wide grant covers the tools that exist when it is given, so this waits for the first list of tools.
+/// If the server does not connect in time, its labels are trusted all the same, and its read-only tools
+/// need approval.
+async fn grant_reads_once_connected(state: &AppState, config: &ServerConfig) -> Result<(), UserError> {
+    if !config.enabled || !config.autostart || !state.servers.is_on() {
+        return Ok(());
+    }
+    let mut revision = state.servers.revision();
+    let limit = config.limits.connect().saturating_add(Duration::from_secs(1));
+    let connected = tokio::time::timeout(limit, async {
+        loop {
+            match state.servers.get(&config.id).map(|handle| handle.status()) {
+                Some(ServerStatus::Connected { .. }) => return true,
+                Some(
+                    ServerStatus::Connecting { .. }
+                    | ServerStatus::Stopped
+                    | ServerStatus::Failed { next_retry: Some(_), .. },
+                ) => {}
+                Some(
+                    ServerStatus::Disabled
+                    | ServerStatus::NeedsAuth { .. }
+                    | ServerStatus::NeedsClientRegistration { .. }
+                    | ServerStatus::Failed { next_retry: None, .. },
+                )
+                | None => return false,
+            }
+            if revision.changed().await.is_err() {
+                return false;
+            }
+        }
+    })
+    .await
+    .unwrap_or(false);
+    if !connected {
+        return Ok(());
+    }
+    state.tools.refresh().await;
+    state.tools.permissions().set_auto_approve(&config.id, AutoApprove::Reads).await
+}
+
+/// Refuses what the managed policy forbids (SRV-18).
+async fn check_admin_policy(state: &AppState, config: &ServerConfig) -> Result<(), UserError> {
+    let (policy, config) = (state.policy.clone(), config.clone());
+    let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&config)).await;
+    match forbidden.unwrap_or_else(|error| Some(format!("The policy could not be read: {error}."))) {
+        None => Ok(()),
+        Some(why) => Err(UserError::new(ErrorCode::NotPermitted, why)),
+    }
+}
+
+/// Finds a server by id or name.
+fn find_config<'a>(configs: &'a [ServerConfig], wanted: &str) -> Result<&'a ServerConfig, UserError> {
+    let by_id = configs.iter().find(|config| config.id.as_str() == wanted);
+    let exact = by_id.or_else(|| configs.iter().find(|config| config.name == wanted));
+    let found =
+        exact.or_else(|| configs.iter().find(|config| config.name.to_lowercase() == wanted.to_lowercase()));
+    found.ok_or_else(|| server_not_found(wanted))
+}
+
+/// Finds a loaded server by id or name.
+pub(super) fn find(state: &AppState, wanted: &str) -> Result<Arc<ServerConfig>, UserError> {
+    let all = state.servers.list();
+    let configs: Vec<_> = all.iter().map(|snapshot| (*snapshot.config).clone()).collect();
+    find_config(&configs, wanted).map(|config| Arc::new(config.clone()))
+}
+
+/// Why a list of a connected server is an error: its strict mode is on, and it did not declare the
+/// capability (SRV-13).
+pub(super) fn undeclared_list_problem(
+    state: &AppState,
+    config: &ServerConfig,
+    list: &str,
+    has: impl Fn(&DeclaredCapabilities) -> bool,
+) -> Option<UserError> {
+    let handle = state.servers.get(&config.id)?;
+    let is_connected = matches!(handle.status(), ServerStatus::Connected { .. });
+    let is_missing = config.limits.strict && is_connected && !has(&handle.lists().declared());
+    is_missing.then(|| {
+        UserError::new(ErrorCode::NotFound, format!("{} does not declare that it has {list}.", config.name))
+            .with_cause("The server is in strict mode, so a list that it did not declare is an error.")
+            .with_hint("Switch strict mode off in its settings to see an empty list instead.")
+    })
+}
+
+fn server_not_found(wanted: &str) -> UserError {
+    UserError::new(ErrorCode::NotFound, format!("There is no server “{wanted}”."))
+        .with_hint("`gatehousectl servers list` shows all servers.")
+}
+
+fn with_id(id: ServerId, draft: ServerDraft) -> ServerConfig {
+    let ServerDraft { name, transport, enabled, autostart, look, limits } = draft;
+    let generation = Generation::default();
+    ServerConfig {
+        id,
+        generation,
+        name,
+        transport,
+        enabled,
+        autostart,
+        look,
+        limits,
+        origin: ServerOrigin::User,
+    }
+}
+
+fn new_id() -> Result<ServerId, UserError> {
+    let bits = getrandom::u64().map_err(|e| {
+        UserError::new(ErrorCode::Internal, "No id could be made.")
+            .with_cause(format!("The system gave no random bits: {e}."))
+    })?;
+    Ok(ServerId::from_random(bits))
+}
+
+async fn view(state: &AppState, id: &ServerId) -> Result<ServerView, UserError> {
+    let snapshot = state.servers.list().into_iter().find(|snapshot| snapshot.config.id == *id);
+    match snapshot {
+        Some(snapshot) => Ok(view_of(state, snapshot).await),
+        None => Err(server_not_found(id.as_str())),
+    }
+}
+
+async fn view_of(state: &AppState, snapshot: ServerSnapshot) -> ServerView {
+    let rights = state.tools.permissions();
+    ServerView {
+        sign_in: sign_in::state(state, &snapshot.config).await,
+        auto_approve: rights.auto_approve(&snapshot.config.id),
+        trusted_labels: rights.trusts_labels(&snapshot.config.id),
+        icon: snapshot.config.icon().to_owned(),
+        config: (*snapshot.config).clone(),
+        status: snapshot.status,
+        counts: snapshot.counts,
+        declared: snapshot.declared,
+        log_tail: snapshot.log_tail,
+        errors_last_hour: snapshot.errors_last_hour,
+    }
+}

@@ -1,0 +1,148 @@
+//! The settings as commands: showing and changing them, and the switch for MCP as a whole. Settings are
+//! written before they take effect, except when something is stopped.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::{Authority, SettingsSet};
+use gatehouse_model::event::ConfigCause;
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::settings::{MIN_AUDIT_DAYS, PackageSource};
+use gatehouse_model::{ErrorCode, Event, EventSink as _, Settings, ToolNaming, UserError};
+
+use super::AppState;
+use crate::settings::{EffectiveSettings, apply_retention, save};
+
+pub(super) async fn show(state: &Arc<AppState>) -> Result<Settings, UserError> {
+    Ok(state.settings.lock().await.settings.clone())
+}
+
+/// What is wrong with the stored settings.
+pub(super) async fn problem(state: &Arc<AppState>) -> Option<UserError> {
+    state.settings.lock().await.problem.clone()
+}
+
+pub(super) async fn set(state: &Arc<AppState>, wanted: &SettingsSet) -> Result<Settings, UserError> {
+    check(wanted)?;
+    let mut effective = state.settings.lock().await;
+    let set = Settings {
+        audit_days: wanted.audit_days,
+        activity_days: wanted.activity_days,
+        activity_calls: wanted.activity_calls,
+        mcp_on: effective.settings.mcp_on,
+        packages: wanted.packages.clone().unwrap_or_else(|| effective.settings.packages.clone()),
+        client_document: match wanted.client_document.as_deref().map(str::trim) {
+            None => effective.settings.client_document.clone(),
+            Some("") => None,
+            Some(address) => Some(address.to_owned()),
+        },
+        calls: wanted.calls.unwrap_or(effective.settings.calls),
+        tool_names: wanted.tool_names.unwrap_or(effective.settings.tool_names),
+    };
+    if effective.problem.is_none() && effective.settings == set {
+        return Ok(set);
+    }
+    let what = describe(&set);
+    store_settings(state, &mut effective, SettingsChange { set: set.clone(), what, by: Authority::Operator })
+        .await?;
+    state.servers.set_packages(&set.packages);
+    state.sign_ins.set_client_document(set.client_document.clone());
+    state.servers.set_call_limits(set.calls);
+    state.tools.set_naming(set.tool_names).await;
+    state.config_changed(ConfigCause::Settings, None);
+    apply_retention(state, &effective).await?;
+    Ok(set)
+}
+
+pub(super) async fn switch_on(state: &Arc<AppState>) -> Result<(), UserError> {
+    let mut effective = state.settings.lock().await;
+    if !effective.settings.mcp_on || effective.problem.is_some() {
+        let set = Settings { mcp_on: true, ..effective.settings.clone() };
+        let what = "MCP switched on".to_owned();
+        store_settings(state, &mut effective, SettingsChange { set, what, by: Authority::Operator }).await?;
+    }
+    if !state.servers.is_on() {
+        state.servers.set_mcp_enabled(true).await;
+        state.bus.emit(Event::SwitchChanged { on: true });
+    }
+    Ok(())
+}
+
+/// MCP is off when this returns, even with an error: an error means that a restart would switch it on
+/// again.
+pub(super) async fn switch_off(state: &Arc<AppState>) -> Result<(), UserError> {
+    let mut effective = state.settings.lock().await;
+    if state.servers.is_on() {
+        // The switch comes first, so that calls that end because of it can report the reason.
+        tokio::join!(biased; state.servers.set_mcp_enabled(false), async { state.tools.end_all_calls() });
+        state.bus.emit(Event::SwitchChanged { on: false });
+    }
+    // Settings that failed verification keep MCP off already, and must not be replaced without the
+    // operator's authority.
+    if effective.settings.mcp_on && effective.problem.is_none() {
+        let set = Settings { mcp_on: false, ..effective.settings.clone() };
+        let what = "MCP switched off".to_owned();
+        store_settings(state, &mut effective, SettingsChange { set, what, by: Authority::Anyone }).await?;
+    }
+    Ok(())
+}
+
+/// New settings, their text in the audit log, and the authority of the caller.
+struct SettingsChange {
+    set: Settings,
+    what: String,
+    by: Authority,
+}
+
+/// Writes settings and puts them in force.
+async fn store_settings(
+    state: &Arc<AppState>,
+    effective: &mut EffectiveSettings,
+    change: SettingsChange,
+) -> Result<(), UserError> {
+    let SettingsChange { set, what, by } = change;
+    state.audit(AuditEvent::SettingsChanged { what }).await?;
+    let sealed = set.clone();
+    state.with_store(move |store| save(store, &sealed, by)).await?;
+    *effective = EffectiveSettings::verified(set);
+    Ok(())
+}
+
+fn check(wanted: &SettingsSet) -> Result<(), UserError> {
+    let refuse = |what: String| Err(UserError::new(ErrorCode::BadRequest, what));
+    if wanted.audit_days.is_some_and(|days| days < MIN_AUDIT_DAYS) {
+        return refuse(format!("The audit is kept for at least {MIN_AUDIT_DAYS} days."));
+    }
+    if wanted.activity_days == 0 || wanted.activity_calls == 0 {
+        return refuse("Calls are kept for at least one day, and at least one of them.".to_owned());
+    }
+    let calls = wanted.calls.iter().flat_map(|calls| [calls.silent_secs, calls.cap_secs]);
+    if calls.flatten().any(|secs| secs == 0) {
+        return refuse("A call may take at least one second.".to_owned());
+    }
+    let sources = wanted.packages.iter().flat_map(|sources| [&sources.npm, &sources.pypi]);
+    for source in sources {
+        if let PackageSource::Custom { url } = source
+            && !(url.starts_with("https://") || url.starts_with("http://"))
+        {
+            return refuse(format!("“{url}” is not the address of a package registry."));
+        }
+    }
+    Ok(())
+}
+
+fn describe(set: &Settings) -> String {
+    let audit = set.audit_days.map_or("for ever".to_owned(), |days| format!("for {days} days"));
+    let limit = |secs: Option<u32>| secs.map_or("no limit".to_owned(), |secs| format!("{secs} s"));
+    let names = match set.tool_names {
+        ToolNaming::OnConflict => "by itself",
+        ToolNaming::Server => "as server__tool",
+        ToolNaming::McpServer => "as mcp__server__tool",
+    };
+    format!(
+        "the audit is kept {audit}, calls for {} days and {} at most; a call may take {} without progress, {} in all; a tool is named {names}",
+        set.activity_days,
+        set.activity_calls,
+        limit(set.calls.silent_secs),
+        limit(set.calls.cap_secs)
+    )
+}

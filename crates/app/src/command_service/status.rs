@@ -1,0 +1,74 @@
+//! The status report (what runs, what is pending, what is wrong), and pausing of all calls.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::StatusReport;
+use gatehouse_model::{ErrorCode, ServerStatus, UserError};
+
+use super::{AppState, approvals, audit, settings};
+
+pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserError> {
+    let servers = state.servers.list();
+    let policy = state.tools.permissions().view();
+    let running = servers.iter().filter(|s| matches!(s.status, ServerStatus::Connected { .. })).count();
+    let mut problems = Vec::new();
+    if !policy.verified {
+        let problem =
+            UserError::new(ErrorCode::Storage, "The stored rights cannot be trusted, so everything asks.");
+        problems.push(match policy.problem {
+            Some(why) => problem.with_cause(why),
+            None => problem,
+        });
+    }
+    if state.tools.permissions().has_suspended() {
+        problems.push(
+            UserError::new(ErrorCode::Refused, "What was allowed is suspended, so it asks.")
+                .with_cause("The operator key was made anew by somebody who did not show the one before it.")
+                .with_hint("If that was you, look at `gatehousectl policy suspended` and confirm it with `gatehousectl policy confirm`."),
+        );
+    }
+    problems.extend(settings::problem(state).await);
+    problems.extend(audit::problem(state).await);
+    {
+        let known_problems = state.known_problems.lock();
+        problems.extend(known_problems.clients.clone());
+        problems.extend(known_problems.file.iter().chain(&known_problems.servers).cloned());
+        if !known_problems.unconfirmed.is_empty() {
+            let names = known_problems.unconfirmed.join(", ");
+            let what = format!("Changes to servers.json made by hand are not in effect: {names}.");
+            problems.push(
+                UserError::new(ErrorCode::BadConfig, what)
+                    .with_hint("Confirm them where questions are answered, or take them back."),
+            );
+        }
+    }
+    Ok(StatusReport {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        endpoint: state.endpoint.clone(),
+        data_dir: state.data_dir.display().to_string(),
+        pid: std::process::id(),
+        answered_by: approvals::answered_by(state.owner).to_owned(),
+        secrets: state.store.secrets().kind().as_str().to_owned(),
+        paused: policy.paused,
+        switched_on: state.servers.is_on(),
+        running: count(running),
+        servers: count(servers.len()),
+        tools: count(state.tools.catalog().tools().len()),
+        clients: count(state.clients.list().len()),
+        waiting: count(state.tools.approvals().pending_count()),
+        last_event: state.bus.last(),
+        problems,
+    })
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+pub(super) async fn pause(state: &Arc<AppState>) -> Result<(), UserError> {
+    state.tools.pause().await
+}
+
+pub(super) async fn resume(state: &Arc<AppState>) -> Result<(), UserError> {
+    state.tools.resume().await
+}

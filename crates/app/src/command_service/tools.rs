@@ -1,0 +1,42 @@
+//! The tool catalog and the user's classification of tools.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::ToolsClassify;
+use gatehouse_model::{OmittedTool, ToolView, UserError};
+
+use super::{AppState, servers};
+
+pub(super) async fn list(state: &Arc<AppState>, server: Option<&str>) -> Result<Vec<ToolView>, UserError> {
+    state.tools.refresh().await;
+    let mut views = state.tools.catalog().views();
+    if let Some(server) = server {
+        let config = servers::find(state, server)?;
+        if let Some(problem) =
+            servers::undeclared_list_problem(state, &config, "tools", |declared| declared.tools)
+        {
+            return Err(problem);
+        }
+        views.retain(|view| view.server == config.id);
+    }
+    Ok(views)
+}
+
+pub(super) async fn omitted(
+    state: &Arc<AppState>,
+    server: Option<&str>,
+) -> Result<Vec<OmittedTool>, UserError> {
+    state.tools.refresh().await;
+    let mut left_out = state.tools.catalog().omitted().to_vec();
+    if let Some(server) = server {
+        let id = servers::find(state, server)?.id.clone();
+        left_out.retain(|tool| tool.server == id);
+    }
+    Ok(left_out)
+}
+
+pub(super) async fn classify(state: &Arc<AppState>, wanted: &ToolsClassify) -> Result<(), UserError> {
+    let server = servers::find(state, &wanted.server)?;
+    state.tools.refresh().await;
+    state.tools.permissions().classify(&server.id, &wanted.tool, wanted.class).await
+}

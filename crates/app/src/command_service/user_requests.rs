@@ -1,0 +1,226 @@
+//! Resources, prompts, completions and tools used by the user. These requests go through the same call
+//! pipeline as those of clients; what the user has blocked stays blocked.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Instant;
+
+use gatehouse_model::command::{
+    ResultsSave, ServersCallTool, ServersComplete, ServersGetPrompt, ServersReadResource, ServersSetLogLevel,
+    ServersWatchResource,
+};
+use gatehouse_model::server_catalog::{Completion, CompletionTarget, ResultView, SavedFile, ServerCatalog};
+use gatehouse_model::{ErrorCode, ServerConfig, UserError};
+use gatehouse_tools::{AccessCall, AccessKind, CallResponse, ToolCall, server_catalog};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
+
+use super::{AppState, servers};
+use crate::results::ResultContext;
+
+/// Limit of completion values passed on.
+const MAX_VALUES: usize = 100;
+
+pub(super) fn offer(state: &AppState, server: &str) -> Result<ServerCatalog, UserError> {
+    let config = servers::find(state, server)?;
+    let lists = state.servers.get(&config.id).map(|handle| handle.lists());
+    let mut offer = lists.as_deref().map(server_catalog).unwrap_or_default();
+    offer.resources_problem =
+        servers::undeclared_list_problem(state, &config, "resources", |declared| declared.resources);
+    offer.prompts_problem =
+        servers::undeclared_list_problem(state, &config, "prompts", |declared| declared.prompts);
+    let watched = state.watched.lock();
+    offer.watched = watched.iter().filter(|(id, _)| *id == config.id).map(|(_, uri)| uri.clone()).collect();
+    Ok(offer)
+}
+
+pub(super) async fn read(state: &AppState, wanted: &ServersReadResource) -> Result<ResultView, UserError> {
+    let config = servers::find(state, &wanted.server)?;
+    let call = access_call(&config, AccessKind::ReadResource, (&wanted.uri, Vec::new()));
+    show_outcome(state, &config, state.tools.access_for_user(call)).await
+}
+
+pub(super) async fn prompt(state: &AppState, wanted: &ServersGetPrompt) -> Result<ResultView, UserError> {
+    let config = servers::find(state, &wanted.server)?;
+    let rest = vec![("arguments", to_raw(&wanted.arguments)?)];
+    let call = access_call(&config, AccessKind::GetPrompt, (&wanted.prompt, rest));
+    show_outcome(state, &config, state.tools.access_for_user(call)).await
+}
+
+pub(super) async fn watch(state: &AppState, wanted: &ServersWatchResource) -> Result<(), UserError> {
+    let config = servers::find(state, &wanted.server)?;
+    let key = (config.id.clone(), wanted.uri.clone());
+    let is_watched = state.watched.lock().contains(&key);
+    match (wanted.on, is_watched) {
+        (true, true) | (false, false) => Ok(()),
+        (false, true) => {
+            state.watched.lock().remove(&key);
+            state.tools.unwatch(&config.id, &wanted.uri).await;
+            Ok(())
+        }
+        (true, false) => {
+            let call = access_call(&config, AccessKind::Subscribe, (&wanted.uri, Vec::new()));
+            match state.tools.access_for_user(call).await {
+                CallResponse::Result(_) => {
+                    state.watched.lock().insert(key);
+                    Ok(())
+                }
+                CallResponse::Error(error) => {
+                    Err(refused_problem(&config, "The resource cannot be watched.", &error))
+                }
+            }
+        }
+    }
+}
+
+pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Result<Completion, UserError> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Values {
+        values: Vec<String>,
+        total: Option<u64>,
+        has_more: bool,
+    }
+    #[derive(Deserialize)]
+    struct CompletionResponse {
+        completion: Values,
+    }
+    let config = servers::find(state, &wanted.server)?;
+    let (kind, target) = match &wanted.of {
+        CompletionTarget::Prompt { name } => (AccessKind::CompletePrompt, name),
+        CompletionTarget::Template { uri_template } => (AccessKind::CompleteResource, uri_template),
+    };
+    let mut rest = vec![("argument", to_raw(&json!({ "name": wanted.argument, "value": wanted.value }))?)];
+    if !wanted.others.is_empty() {
+        rest.push(("context", to_raw(&json!({ "arguments": wanted.others }))?));
+    }
+    match state.tools.access_for_user(access_call(&config, kind, (target, rest))).await {
+        CallResponse::Result(result) => {
+            let answer: CompletionResponse = serde_json::from_str(result.get()).map_err(|error| {
+                UserError::new(
+                    ErrorCode::Internal,
+                    format!("{} completes in a way that cannot be read.", config.name),
+                )
+                .with_cause(format!("{error}."))
+            })?;
+            let Values { mut values, total, has_more } = answer.completion;
+            let cut = values.len() > MAX_VALUES;
+            values.truncate(MAX_VALUES);
+            Ok(Completion { values, total, has_more: has_more || cut })
+        }
+        CallResponse::Error(error) => {
+            Err(refused_problem(&config, "The argument cannot be completed.", &error))
+        }
+    }
+}
+
+pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Result<ResultView, UserError> {
+    let config = servers::find(state, &wanted.server)?;
+    let arguments = RawValue::from_string(wanted.arguments.clone()).map_err(|error| {
+        UserError::new(ErrorCode::BadRequest, "The arguments are not JSON.").with_cause(format!("{error}."))
+    })?;
+    state.tools.refresh().await;
+    let catalog = state.tools.catalog();
+    let exposed = catalog.find(&config.id, &wanted.tool).map(|tool| tool.exposed_name().to_owned());
+    let exposed = exposed.ok_or_else(|| {
+        UserError::new(ErrorCode::NotFound, format!("{} has no tool “{}”.", config.name, wanted.tool))
+    })?;
+    let cancel = CancellationToken::new();
+    let call = ToolCall {
+        exposed_name: exposed.clone(),
+        arguments: Some(arguments),
+        rest: Vec::new(),
+        meta: None,
+        progress: None,
+        asks: None,
+        listening: None,
+        cancel: cancel.clone(),
+    };
+    let started = Instant::now();
+    if let Some(run) = &wanted.run {
+        match state.runs.lock().entry(run.clone()) {
+            Entry::Vacant(place) => drop(place.insert(cancel)),
+            Entry::Occupied(_) => {
+                return Err(UserError::new(ErrorCode::BadRequest, format!("There is a run {run} already.")));
+            }
+        }
+    }
+    let end = state.tools.call_for_user(call).await;
+    if let Some(run) = &wanted.run {
+        state.runs.lock().remove(run);
+    }
+    let unfit = match &end {
+        CallResponse::Result(result) => state.tools.output_mismatch(&exposed, result).await,
+        CallResponse::Error(_) => None,
+    };
+    Ok(state.results.show(&end, ResultContext { server: &config.name, took: started.elapsed(), unfit }))
+}
+
+/// Cancels the run that `call_tool` started under this name.
+pub(super) async fn stop_tool(state: &AppState, run: &str) -> Result<(), UserError> {
+    if let Some(cancel) = state.runs.lock().get(run) {
+        cancel.cancel();
+    }
+    Ok(())
+}
+
+pub(super) async fn set_log_level(state: &AppState, wanted: &ServersSetLogLevel) -> Result<(), UserError> {
+    let config = servers::find(state, &wanted.server)?;
+    state.servers.set_log_level(&config.id, wanted.level).await
+}
+
+pub(super) async fn save(state: &Arc<AppState>, wanted: ResultsSave) -> Result<SavedFile, UserError> {
+    let state = Arc::clone(state);
+    let saving = tokio::task::spawn_blocking(move || {
+        state.results.save(&wanted.result, wanted.part, &state.downloads)
+    });
+    saving.await.unwrap_or_else(|error| {
+        Err(UserError::new(ErrorCode::Internal, "The result could not be saved.")
+            .with_cause(format!("{error}.")))
+    })
+}
+
+async fn show_outcome(
+    state: &AppState,
+    config: &ServerConfig,
+    answer: impl Future<Output = CallResponse>,
+) -> Result<ResultView, UserError> {
+    let started = Instant::now();
+    let end = answer.await;
+    Ok(state.results.show(&end, ResultContext { server: &config.name, took: started.elapsed(), unfit: None }))
+}
+
+fn access_call(
+    config: &ServerConfig,
+    kind: AccessKind,
+    (target, rest): (&str, Vec<(&str, Box<RawValue>)>),
+) -> AccessCall {
+    AccessCall {
+        server: config.id.clone(),
+        kind,
+        target: target.to_owned(),
+        exposed_name: target.to_owned(),
+        rest: rest.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+        meta: None,
+        progress: None,
+        asks: None,
+        listening: None,
+        cancel: CancellationToken::new(),
+    }
+}
+
+fn to_raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, UserError> {
+    to_raw_value(value).map_err(|error| {
+        UserError::new(ErrorCode::Internal, "The request could not be written.")
+            .with_cause(format!("{error}."))
+    })
+}
+
+fn refused_problem(config: &ServerConfig, what: &str, error: &RawValue) -> UserError {
+    let members: BTreeMap<String, serde_json::Value> = serde_json::from_str(error.get()).unwrap_or_default();
+    let words = members.get("message").and_then(serde_json::Value::as_str).unwrap_or("(no message)");
+    UserError::new(ErrorCode::Refused, what).with_cause(format!("{} says: {words}", config.name))
+}

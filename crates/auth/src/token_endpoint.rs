@@ -1,0 +1,406 @@
+//! The token endpoint: client authentication, token responses and errors. Texts from the other side are
+//! cleaned of everything secret that was sent to it.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use gatehouse_common::invisible_chars::one_line;
+use gatehouse_model::sign_in::TokenEndpointAuthMethod;
+use gatehouse_model::{Clock, ErrorCode, Secret, UserError};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use crate::AuthError;
+use crate::assertion::assertion;
+use crate::http_client::{AuthHttpClient, HttpResponse, host};
+use crate::www_authenticate::scopes;
+
+const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// Minimum length of a sent value that is redacted in texts of the other side.
+const MIN_REDACTED_LEN: usize = 4;
+/// Maximum length of a displayed text of the other side, in characters.
+pub(crate) const MAX_TEXT_CHARS: usize = 200;
+
+/// Client authentication method.
+#[derive(Clone, Debug)]
+pub(crate) enum ClientAuth {
+    /// None: a public client.
+    None,
+    /// `client_secret_basic`
+    Basic(Secret),
+    /// `client_secret_post`
+    Post(Secret),
+    /// `private_key_jwt`
+    Key {
+        /// PEM.
+        key: Secret,
+        /// JWS algorithm, for example `RS256`.
+        algorithm: String,
+    },
+}
+
+impl ClientAuth {
+    /// Chooses the method for a client with this secret: the agreed one, else one that the server offers.
+    /// Without a secret the client is public.
+    pub(crate) fn with(
+        secret: Option<Secret>,
+        agreed: Option<TokenEndpointAuthMethod>,
+        offered: &[String],
+    ) -> Self {
+        let Some(secret) = secret else { return Self::None };
+        let offers = |method: &str| offered.iter().any(|offer| offer == method);
+        match agreed {
+            Some(TokenEndpointAuthMethod::ClientSecretBasic) => Self::Basic(secret),
+            Some(TokenEndpointAuthMethod::ClientSecretPost) => Self::Post(secret),
+            Some(TokenEndpointAuthMethod::None) => Self::None,
+            None if offered.is_empty() || offers("client_secret_basic") => Self::Basic(secret),
+            None if offers("client_secret_post") => Self::Post(secret),
+            None if offers("none") => Self::None,
+            None => Self::Basic(secret),
+        }
+    }
+}
+
+/// Origin of a client id. Only a registered one can be discarded when the server refuses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientSource {
+    /// Entered by the user.
+    Entered,
+    /// The URL of a Client ID Metadata Document.
+    Document,
+    /// Dynamically registered by Gatehouse.
+    Registered,
+}
+
+/// An OAuth client at an authorization server.
+#[derive(Clone, Debug)]
+pub(crate) struct OAuthClient {
+    pub(crate) id: String,
+    pub(crate) auth: ClientAuth,
+    pub(crate) source: ClientSource,
+}
+
+/// A successful token response.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenResponse {
+    pub(crate) access: Secret,
+    pub(crate) refresh: Option<Secret>,
+    pub(crate) lives_secs: Option<u64>,
+    /// `None` if the granted scopes are those that were requested.
+    pub(crate) scopes: Option<Vec<String>>,
+    pub(crate) id_token: Option<Secret>,
+}
+
+/// Why there is no token.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum GrantError {
+    /// The server returned an OAuth error.
+    #[error("{message}")]
+    Denied {
+        /// The OAuth error code.
+        code: String,
+        /// The error as a sentence.
+        message: String,
+    },
+    /// The server can't be reached at the moment.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The response is invalid, or the settings can't be used.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl GrantError {
+    /// Whether the server refuses the client itself.
+    pub(crate) fn is_about_client(&self) -> bool {
+        matches!(self, Self::Denied { code, .. } if code == "invalid_client" || code == "unauthorized_client")
+    }
+}
+
+impl From<GrantError> for AuthError {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Unreachable(why) => Self::Unreachable(why),
+            GrantError::Denied { .. } | GrantError::Unusable(_) => Self::Refused(
+                UserError::new(ErrorCode::Refused, "The sign-in did not work.").with_cause(error.to_string()),
+            ),
+        }
+    }
+}
+
+pub(crate) struct TokenEndpoint<'a> {
+    pub(crate) web: &'a AuthHttpClient,
+    pub(crate) url: &'a Url,
+    /// The audience of client assertions.
+    pub(crate) issuer: &'a str,
+    pub(crate) clock: &'a dyn Clock,
+}
+
+/// Form fields, whose values may be secret.
+pub(crate) type Form = Vec<(&'static str, Secret)>;
+
+impl TokenEndpoint<'_> {
+    /// Requests a token.
+    pub(crate) async fn request(
+        &self,
+        client: &OAuthClient,
+        form: Form,
+    ) -> Result<TokenResponse, GrantError> {
+        let (response, form) = self.post(client, form).await?;
+        read(self.url, &response, &form)
+    }
+
+    /// Posts a form for which only success matters, such as a revocation.
+    pub(crate) async fn notify(&self, client: &OAuthClient, form: Form) -> Result<(), GrantError> {
+        let (response, form) = self.post(client, form).await?;
+        if (200..300).contains(&response.status) {
+            Ok(())
+        } else {
+            Err(to_grant_error(self.url, &response, &form))
+        }
+    }
+
+    async fn post(&self, client: &OAuthClient, mut form: Form) -> Result<(HttpResponse, Form), GrantError> {
+        let mut headers = HeaderMap::new();
+        match &client.auth {
+            ClientAuth::Basic(secret) => {
+                headers.insert(AUTHORIZATION, basic(&client.id, secret)?);
+            }
+            ClientAuth::None => form.push(("client_id", Secret::new(&*client.id))),
+            ClientAuth::Post(secret) => {
+                form.push(("client_id", Secret::new(&*client.id)));
+                form.push(("client_secret", secret.clone()));
+            }
+            ClientAuth::Key { key, algorithm } => {
+                let statement = assertion(&client.id, self.issuer, (key, algorithm), self.clock.now())
+                    .map_err(|fault| GrantError::Unusable(fault.to_string()))?;
+                form.push(("client_id", Secret::new(&*client.id)));
+                form.push(("client_assertion_type", Secret::new(JWT_BEARER)));
+                form.push(("client_assertion", statement));
+            }
+        }
+        let response = self.web.post_form(self.url, headers, &form).await.map_err(|error| {
+            if error.is_temporary() {
+                GrantError::Unreachable(error.to_string())
+            } else {
+                GrantError::Unusable(error.to_string())
+            }
+        })?;
+        if response.status == 429 || response.status >= 500 {
+            let what = format!("{} answered with HTTP {}.", host(self.url), response.status);
+            return Err(GrantError::Unreachable(what));
+        }
+        if let ClientAuth::Basic(secret) = &client.auth {
+            form.push(("client_secret", secret.clone()));
+        }
+        Ok((response, form))
+    }
+}
+
+fn basic(id: &str, secret: &Secret) -> Result<HeaderValue, GrantError> {
+    let encode = |text: &str| -> String { url::form_urlencoded::byte_serialize(text.as_bytes()).collect() };
+    let pair = format!("{}:{}", encode(id), encode(secret.reveal()));
+    let mut value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(pair)))
+        .map_err(|_| GrantError::Unusable("The client's secret cannot be sent.".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[derive(Deserialize)]
+struct RawTokenResponse {
+    access_token: Option<Secret>,
+    token_type: Option<String>,
+    refresh_token: Option<Secret>,
+    id_token: Option<Secret>,
+    expires_in: Option<Value>,
+    scope: Option<Value>,
+}
+
+fn read(url: &Url, response: &HttpResponse, form: &Form) -> Result<TokenResponse, GrantError> {
+    let unusable = |what: &str| GrantError::Unusable(format!("{} {what}", host(url)));
+    if !(200..300).contains(&response.status) {
+        return Err(to_grant_error(url, response, form));
+    }
+    let given: RawTokenResponse = serde_json::from_slice(&response.body)
+        .map_err(|_| unusable("answered something that is no token."))?;
+    // Some servers report errors with a success status.
+    let Some(access) = given.access_token.filter(is_token) else {
+        return Err(to_grant_error(url, response, form));
+    };
+    // In a token exchange, `N_A` says that the result isn't an access token by itself (RFC 8693).
+    if given
+        .token_type
+        .is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer") && !kind.eq_ignore_ascii_case("N_A"))
+    {
+        return Err(unusable("gives tokens of a kind that Gatehouse does not know."));
+    }
+    let scopes = match given.scope {
+        Some(Value::String(text)) => Some(scopes(&text)),
+        Some(Value::Array(list)) => {
+            let words: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+            Some(scopes(&words.join(" ")))
+        }
+        _ => None,
+    };
+    Ok(TokenResponse {
+        access,
+        refresh: given.refresh_token.filter(|token| !token.reveal().is_empty()),
+        lives_secs: given.expires_in.as_ref().and_then(seconds),
+        scopes: scopes.filter(|scopes| !scopes.is_empty()),
+        id_token: given.id_token,
+    })
+}
+
+/// Whether the token can be sent in a header.
+fn is_token(token: &Secret) -> bool {
+    let text = token.reveal();
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Parses a number of seconds, also if it is a string or has a fraction. Anything invalid counts as absent.
+fn seconds(value: &Value) -> Option<u64> {
+    let seconds = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(seconds).ok().map(|span| span.as_secs())
+}
+
+fn to_grant_error(url: &Url, response: &HttpResponse, form: &Form) -> GrantError {
+    #[derive(Default, Deserialize)]
+    struct ErrorResponse {
+        error: Option<String>,
+        error_description: Option<String>,
+    }
+    let denial: ErrorResponse = serde_json::from_slice(&response.body).unwrap_or_default();
+    let host = host(url);
+    match denial.error {
+        Some(code) => {
+            let code: String = redact(&code, form).chars().take(64).collect();
+            let detail =
+                denial.error_description.map(|text| redact(&text, form)).filter(|text| !text.is_empty());
+            let detail = detail.map(|text| format!(" It says: “{text}”.")).unwrap_or_default();
+            let message = format!("{host} refuses: {}.{detail}", describe_error_code(&code));
+            GrantError::Denied { code, message }
+        }
+        None if response.status == 401 => GrantError::Denied {
+            code: "invalid_client".to_owned(),
+            message: format!("{host} refuses: {}.", describe_error_code("invalid_client")),
+        },
+        None => GrantError::Unusable(format!("{host} answered with HTTP {} and no token.", response.status)),
+    }
+}
+
+/// Describes an OAuth error code (RFC 6749 and extensions). Unknown codes are quoted.
+pub(crate) fn describe_error_code(code: &str) -> String {
+    match code {
+        "access_denied" => "access was not granted".to_owned(),
+        "invalid_client" => "it does not know this client, or its secret is wrong".to_owned(),
+        "invalid_grant" => "what was granted before is not valid any more".to_owned(),
+        "invalid_request" => "the request is not as it wants it".to_owned(),
+        "invalid_scope" => "a scope is unknown there, or not for this user".to_owned(),
+        "invalid_target" => "it gives no tokens for this server".to_owned(),
+        "unauthorized_client" => "this client may not sign in this way".to_owned(),
+        "unsupported_grant_type" => "it does not offer this way to sign in".to_owned(),
+        "server_error" | "temporarily_unavailable" => "it has trouble of its own; try again later".to_owned(),
+        other => format!("“{other}”"),
+    }
+}
+
+/// Makes a text of the other side safe to show: redacts what was sent, and removes control characters and
+/// excess length.
+fn redact(text: &str, form: &Form) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in form {
+        let secret = !matches!(*name, "grant_type" | "client_id" | "scope" | "resource" | "token_type_hint");
+        if secret && value.reveal().len() >= MIN_REDACTED_LEN && text.contains(value.reveal()) {
+            text = text.replace(value.reveal(), gatehouse_model::secret::REDACTED);
+        }
+    }
+    one_line(&text, MAX_TEXT_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(status: u16, body: &str) -> HttpResponse {
+        HttpResponse { status, body: body.as_bytes().to_vec() }
+    }
+
+    fn url() -> Url {
+        Url::parse("https://id.example/token").unwrap()
+    }
+
+    #[test]
+    fn parses_lenient_token_responses() {
+        for (body, lives, scopes) in [
+            (r#"{"access_token":"a","expires_in":60,"scope":"x y"}"#, Some(60), Some(vec!["x", "y"])),
+            (
+                r#"{"access_token":"a","expires_in":"60","scope":["x"],"token_type":"bearer"}"#,
+                Some(60),
+                Some(vec!["x"]),
+            ),
+            (r#"{"access_token":"a","expires_in":59.7,"scope":""}"#, Some(59), None),
+            (r#"{"access_token":"a","expires_in":null,"refresh_token":""}"#, None, None),
+            (r#"{"access_token":"a","expires_in":-1}"#, None, None),
+        ] {
+            let tokens = read(&url(), &response(200, body), &vec![]).unwrap();
+            assert_eq!(tokens.lives_secs, lives, "{body}");
+            let expected = scopes.map(|all| all.into_iter().map(str::to_owned).collect::<Vec<_>>());
+            assert_eq!(tokens.scopes, expected, "{body}");
+            assert_eq!(tokens.refresh, None);
+        }
+        for body in [
+            r#"{"access_token":"a\r\nb"}"#,
+            r#"{"access_token":""}"#,
+            "{}",
+            "<html>",
+            r#"{"access_token":"a","token_type":"mac"}"#,
+        ] {
+            assert!(read(&url(), &response(200, body), &vec![]).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn redacts_request_secrets_in_errors() {
+        let form =
+            vec![("grant_type", Secret::new("authorization_code")), ("code", Secret::new("s3cret-code"))];
+        let body = r#"{"error":"invalid_grant","error_description":"code s3cret-code is \u0007gone\u202e"}"#;
+        let error = read(&url(), &response(400, body), &form).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("is gone") && !message.contains("s3cret") && !message.contains('\u{202e}'),
+            "{message}"
+        );
+        assert!(matches!(error, GrantError::Denied { code, .. } if code == "invalid_grant"));
+        let as_success =
+            read(&url(), &response(200, r#"{"error":"bad_verification_code"}"#), &form).unwrap_err();
+        assert!(matches!(as_success, GrantError::Denied { code, .. } if code == "bad_verification_code"));
+        assert!(read(&url(), &response(401, ""), &form).unwrap_err().is_about_client());
+    }
+
+    #[test]
+    fn selects_client_authentication_method() {
+        let with = |agreed, offered: &[&str]| {
+            let offered: Vec<String> = offered.iter().map(|offer| (*offer).to_owned()).collect();
+            ClientAuth::with(Some(Secret::new("s")), agreed, &offered)
+        };
+        assert!(matches!(with(None, &[]), ClientAuth::Basic(_)));
+        assert!(matches!(with(None, &["client_secret_post", "client_secret_basic"]), ClientAuth::Basic(_)));
+        assert!(matches!(with(None, &["none", "client_secret_post"]), ClientAuth::Post(_)));
+        assert!(matches!(with(None, &["none"]), ClientAuth::None));
+        assert!(matches!(
+            with(Some(TokenEndpointAuthMethod::ClientSecretPost), &["client_secret_basic"]),
+            ClientAuth::Post(_)
+        ));
+        assert!(matches!(
+            ClientAuth::with(None, Some(TokenEndpointAuthMethod::ClientSecretBasic), &[]),
+            ClientAuth::None
+        ));
+    }
+}

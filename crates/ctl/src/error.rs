@@ -1,0 +1,67 @@
+//! Errors of commands, mapped to messages for people and exit codes for scripts.
+
+use gatehouse_model::{ErrorCode, UserError};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// An error that Gatehouse answered.
+    #[error(transparent)]
+    UserError(#[from] UserError),
+    /// The arguments are invalid or contradictory.
+    #[error("{0}")]
+    Usage(String),
+    /// The call was refused or failed; its output is printed already.
+    #[error("the call did not succeed")]
+    Call,
+    /// The audit log failed verification; details are printed already.
+    #[error("the audit is broken")]
+    Audit,
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl CliError {
+    /// The message to print, unless everything is printed already.
+    pub(crate) fn text(&self, json: bool) -> Option<String> {
+        match self {
+            Self::Call | Self::Audit => None,
+            Self::Io(e) if e.kind() == std::io::ErrorKind::BrokenPipe => None,
+            Self::UserError(problem) if json => serde_json::to_string(problem).ok(),
+            Self::UserError(_) | Self::Usage(_) | Self::Io(_) => {
+                Some(format!("gatehousectl: {}", crate::terminal_text::lines(&self.to_string())))
+            }
+        }
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::UserError(problem) => code(problem.code),
+            Self::Usage(_) => 2,
+            Self::Call => 5,
+            Self::Audit | Self::Io(_) => 1,
+        }
+    }
+}
+
+fn code(code: ErrorCode) -> u8 {
+    match code {
+        ErrorCode::NotRunning => 3,
+        ErrorCode::NotPermitted => 4,
+        ErrorCode::Refused | ErrorCode::Paused => 5,
+        ErrorCode::BadRequest
+        | ErrorCode::NotFound
+        | ErrorCode::NameTaken
+        | ErrorCode::StaleAnswer
+        | ErrorCode::ServerUnavailable
+        | ErrorCode::NeedsClientRegistration
+        | ErrorCode::BadConfig
+        | ErrorCode::NewerVersion
+        | ErrorCode::DataFolderInUse
+        | ErrorCode::PortInUse
+        | ErrorCode::SecretsUnavailable
+        | ErrorCode::Storage
+        | ErrorCode::TimedOut
+        | ErrorCode::Internal => 1,
+    }
+}

@@ -1,0 +1,191 @@
+//! Simulation: what other rules would have done with past calls. Changes no rule.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, GrantChoice};
+use gatehouse_model::command::{ClientsList, PolicyRehearse, ServersList};
+use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, SimulationReport};
+use gatehouse_model::{Clock as _, Decision, GrantId, Rule, RuleEffect, SystemClock, Timestamp};
+
+use crate::cli::SimulateArgs;
+use crate::error::CliError;
+use crate::output::{Printer, table};
+use crate::policy::auto_approve;
+use crate::session::ControlSession;
+use crate::terminal_text;
+use crate::watch::subject;
+
+/// The word for every server.
+const EVERY_SERVER: &str = "*";
+
+pub(crate) async fn run(
+    wanted: SimulateArgs,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
+    let since = Timestamp(SystemClock.now().0.saturating_sub(millis(&wanted)));
+    let draft = draft(wanted)?;
+    let rehearsal = session.run(&PolicyRehearse { since, draft }).await?;
+    if output.is_json() {
+        return output.json(&rehearsal);
+    }
+    let names = DisplayNames::load(session).await?;
+    let lines = report(&rehearsal, since, &names);
+    lines.iter().try_for_each(|line| output.line(line))
+}
+
+fn millis(wanted: &SimulateArgs) -> i64 {
+    i64::try_from(wanted.since.0.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The draft from the file, followed by the one from the arguments.
+fn draft(wanted: SimulateArgs) -> Result<PolicyDraft, CliError> {
+    let SimulateArgs { since: _, auto_approve: presets, allow, deny, client, without, draft } = wanted;
+    let mut draft = draft.as_deref().map(read).transpose()?.unwrap_or_default();
+    draft.without.extend(without.into_iter().map(GrantId::new));
+    draft.auto_approve.extend(presets.into_iter().map(|(server, to)| DraftAutoApprove {
+        server: server_or_all(&server),
+        client: client.clone(),
+        to: auto_approve(to),
+    }));
+    for (effect, words) in [(RuleEffect::Allow, allow), (RuleEffect::Deny, deny)] {
+        for word in words {
+            draft.rules.push(rule(effect, &word, client.as_deref())?);
+        }
+    }
+    Ok(draft)
+}
+
+fn read(file: &Path) -> Result<PolicyDraft, CliError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| CliError::Usage(format!("{} cannot be read: {error}.", file.display())))?;
+    serde_json::from_str(&text)
+        .map_err(|error| CliError::Usage(format!("{} holds no draft: {error}.", file.display())))
+}
+
+fn server_or_all(server: &str) -> Option<String> {
+    (server != EVERY_SERVER).then(|| server.to_owned())
+}
+
+fn rule(effect: RuleEffect, word: &str, client: Option<&str>) -> Result<DraftRule, CliError> {
+    let (server, tool) = match word.split_once(':') {
+        Some((server, tool)) => (server_or_all(server), Some(tool.to_owned())),
+        None => (server_or_all(word), None),
+    };
+    if server.is_none() && effect == RuleEffect::Allow {
+        return Err(CliError::Usage("Nothing can be allowed on every server at once. Name a server.".into()));
+    }
+    let width = match (&server, &tool) {
+        (_, Some(_)) => ChoiceScope::Tool,
+        (Some(_), None) => ChoiceScope::Server,
+        (None, None) => ChoiceScope::Client,
+    };
+    let choice = GrantChoice {
+        lifetime: ChoiceLifetime::Always,
+        width,
+        every_client: client.is_none(),
+        conditions: Vec::new(),
+    };
+    Ok(DraftRule { effect, server, tool, client: client.map(str::to_owned), choice })
+}
+
+/// Current names of servers and clients by id.
+struct DisplayNames(HashMap<String, String>);
+
+impl DisplayNames {
+    async fn load(session: &mut ControlSession) -> Result<Self, CliError> {
+        let mut names = HashMap::new();
+        let servers = session.run(&ServersList {}).await?;
+        names.extend(servers.into_iter().map(|view| (view.config.id.to_string(), view.config.name)));
+        let clients = session.run(&ClientsList {}).await?;
+        names.extend(clients.into_iter().map(|view| (view.id.to_string(), view.name)));
+        Ok(Self(names))
+    }
+
+    fn of(&self, id: &str) -> String {
+        self.0.get(id).cloned().unwrap_or_else(|| id.to_owned())
+    }
+}
+
+fn report(rehearsal: &SimulationReport, since: Timestamp, names: &DisplayNames) -> Vec<String> {
+    let SimulationReport { calls, gone, incomplete, cut, now, draft, changes } = rehearsal;
+    let rows: Vec<Vec<String>> = changes
+        .iter()
+        .map(|change| {
+            vec![
+                change.calls.to_string(),
+                names.of(change.client.as_str()),
+                names.of(change.server.as_str()),
+                terminal_text::truncate(&subject(&change.subject), 60),
+                word(change.now).to_owned(),
+                word(change.draft).to_owned(),
+                rule_text(&change.rule),
+                terminal_text::time(change.at),
+            ]
+        })
+        .collect();
+    let heading = ["CALLS", "CLIENT", "SERVER", "WHAT", "NOW", "DRAFT", "BECAUSE OF", "LAST"];
+    let mut lines = table(&heading, &rows, "The draft decides every call as the rules do now.");
+    let changed: u32 = changes.iter().map(|change| change.calls).sum();
+    let mut sentence = format!(
+        "Of {calls} calls since {}, {} would be allowed (now {}), {} asked about (now {}) and {} denied (now {}); {changed} are decided in another way.",
+        terminal_text::time(since),
+        draft.allowed,
+        now.allowed,
+        draft.asked,
+        now.asked,
+        draft.denied,
+        now.denied,
+    );
+    if *gone > 0 {
+        sentence.push_str(&format!(" {gone} more could not be judged: their server or tool is gone."));
+    }
+    if *incomplete > 0 {
+        sentence.push_str(&format!(
+            " The arguments of {incomplete} are not kept whole: conditions counted for them only against them."
+        ));
+    }
+    if *cut {
+        sentence.push_str(" There were more calls; these are the newest.");
+    }
+    lines.push(sentence);
+    lines
+}
+
+fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+/// What decides under the draft.
+fn rule_text(rule: &Rule) -> String {
+    match rule {
+        Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
+        Rule::UnboundGrant { grant } => format!("{grant} waits for its first use"),
+        Rule::PolicyFile { .. } => "the policy file".to_owned(),
+        Rule::RightsUnverified => "rights that cannot be verified".to_owned(),
+        other => other.deciding_grant().map_or_else(|| "no rule".to_owned(), ToString::to_string),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_rule_arguments() {
+        let of = |effect, word| rule(effect, word, Some("c")).ok();
+        let deny = of(RuleEffect::Deny, "*").unwrap();
+        assert_eq!((deny.server, deny.tool, deny.choice.width), (None, None, ChoiceScope::Client));
+        let allow = of(RuleEffect::Allow, "files:resource:file:///x").unwrap();
+        assert_eq!(allow.tool.as_deref(), Some("resource:file:///x"));
+        assert_eq!((allow.server.as_deref(), allow.choice.width), (Some("files"), ChoiceScope::Tool));
+        assert!(!allow.choice.every_client);
+        assert_eq!(of(RuleEffect::Allow, "files").unwrap().choice.width, ChoiceScope::Server);
+        assert!(of(RuleEffect::Allow, "*").is_none());
+    }
+}

@@ -1,0 +1,349 @@
+//! Input required: forwards server requests to clients of the stateless revision. The client's call is
+//! answered with `input_required` while the call itself keeps running; it is found again by `requestState`
+//! when the client sends the same call with its answers. A `requestState` can be used once, only by the
+//! client that it was given to, and only for the identical call.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use gatehouse_mcp_wire::raw::Members;
+use gatehouse_model::server::LogLevel;
+use gatehouse_model::{BoxFuture, ClientId};
+use gatehouse_tools::{
+    ByteBudget, CallResponse, CallSource, ClientFeature, ClientPeer, ServerRequest, ServerRequestResult,
+};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::task::TaskTracker;
+
+use crate::client_capabilities::ClientCapabilities;
+use crate::event_log::EventLog;
+use crate::http_handler::RpcRequest;
+use crate::kept_end::KeptEnd;
+use crate::server_requests::{CLIENT_ANSWER_TIMEOUT, forward_log, internal_error};
+use crate::token;
+
+/// Prefix of our `requestState` values, which distinguishes them from those of servers.
+const STATE_PREFIX: &str = "gatehouse:";
+/// Maximum number of calls of one client that wait for its input.
+const MAX_PARKED_PER_CLIENT: usize = 64;
+
+/// A server request for the client, with the channel for the answer.
+struct QueuedRequest {
+    request: ServerRequest,
+    answer: oneshot::Sender<ServerRequestResult>,
+}
+
+/// Forwards server requests to a client of the stateless revision.
+pub(crate) struct InputRequiredPeer {
+    client_capabilities: ClientCapabilities,
+    logs: Option<LogForwarding>,
+    queue: mpsc::UnboundedSender<QueuedRequest>,
+}
+
+/// The log messages that a client wants for its call, and where they go.
+pub(crate) struct LogForwarding {
+    /// The least severe level that is forwarded.
+    pub(crate) min_level: LogLevel,
+    /// The stream of the call.
+    pub(crate) sink: Arc<EventLog>,
+}
+
+impl ClientPeer for InputRequiredPeer {
+    fn logged(&self, level: LogLevel, params: &RawValue) {
+        if let Some(logs) = self.logs.as_ref().filter(|logs| level >= logs.min_level) {
+            forward_log(&logs.sink, params);
+        }
+    }
+
+    fn can(&self, what: ClientFeature) -> bool {
+        self.client_capabilities.supports(what)
+    }
+
+    fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
+        let (answer, wait) = oneshot::channel();
+        let sent = self.queue.send(QueuedRequest { request, answer });
+        Box::pin(async move {
+            if sent.is_err() {
+                return Err(internal_error("The call is over."));
+            }
+            match tokio::time::timeout(CLIENT_ANSWER_TIMEOUT, wait).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_)) => Err(internal_error("The client went away.")),
+                Err(_) => Err(internal_error("The client did not answer in time.")),
+            }
+        })
+    }
+}
+
+/// Identity of a call: client, source, method, and params except for the members that belong to input
+/// required.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CallIdentity {
+    client: ClientId,
+    source: Option<CallSource>,
+    params_key: String,
+}
+
+impl CallIdentity {
+    pub(crate) fn from_request(request: &RpcRequest<'_>) -> Self {
+        let params = request.params;
+        let mut params_key = request.method.to_owned();
+        for (name, value) in params.iter() {
+            if !matches!(name, "_meta" | "inputResponses" | "requestState") {
+                params_key.push('\0');
+                params_key.push_str(name);
+                params_key.push('\0');
+                params_key.push_str(value.get());
+            }
+        }
+        // The stateless revision has no sessions.
+        Self { client: request.client.entry.id.clone(), source: request.peer.source(None), params_key }
+    }
+}
+
+/// The calls that wait for input from their clients.
+#[derive(Clone)]
+pub(crate) struct ParkedCalls {
+    waiting: Arc<Mutex<HashMap<String, ParkedCall>>>,
+    tasks: TaskTracker,
+    /// Byte budget for the outcomes of calls whose clients haven't come back.
+    kept_bytes: Arc<ByteBudget>,
+}
+
+struct ParkedCall {
+    call: CallIdentity,
+    interactive: InteractiveCall,
+    open: HashMap<String, oneshot::Sender<ServerRequestResult>>,
+    deadline: Instant,
+    /// Set when the client has come back.
+    is_awaited: Arc<AtomicBool>,
+}
+
+/// A call and the server requests that it produces.
+pub(crate) struct InteractiveCall {
+    call: CallIdentity,
+    future: BoxFuture<'static, CallResponse>,
+    queue: mpsc::UnboundedReceiver<QueuedRequest>,
+    cancel: CancellationToken,
+    parked: ParkedCalls,
+}
+
+/// Cancels a call whose client didn't come back in time.
+impl Drop for ParkedCall {
+    fn drop(&mut self) {
+        if self.deadline <= Instant::now() {
+            self.interactive.cancel.cancel();
+        }
+    }
+}
+
+impl ParkedCalls {
+    /// Starts empty. Calls that wait for input are run on `tasks`.
+    pub(crate) fn new(tasks: TaskTracker, kept_bytes: Arc<ByteBudget>) -> Self {
+        Self { waiting: Arc::default(), tasks, kept_bytes }
+    }
+
+    /// Returns the handler for the server requests of a new call, and their receiving end, which is joined
+    /// with the call by [`RequestQueue::of`].
+    pub(crate) fn start(
+        &self,
+        client_capabilities: ClientCapabilities,
+        logs: Option<LogForwarding>,
+    ) -> (InputRequiredPeer, RequestQueue) {
+        let (queue, receiver) = mpsc::unbounded_channel();
+        (
+            InputRequiredPeer { client_capabilities, logs, queue },
+            RequestQueue { queue: receiver, parked: self.clone() },
+        )
+    }
+
+    /// Resumes the call that `requestState` in these params refers to. `Ok(None)` if there is no state or it
+    /// isn't ours.
+    ///
+    /// # Errors
+    /// When the state is ours but expired, was used already, or belongs to another call or client.
+    pub(crate) fn resume(
+        &self,
+        call: &CallIdentity,
+        params: &Members<'_>,
+    ) -> Result<Option<InteractiveCall>, &'static str> {
+        let Some(state) = params.text("requestState").filter(|state| state.starts_with(STATE_PREFIX)) else {
+            return Ok(None);
+        };
+        let mut waiting = self.waiting.lock();
+        let is_match = waiting
+            .get(&*state)
+            .is_some_and(|parked| parked.call == *call && parked.deadline > Instant::now());
+        if !is_match {
+            return Err("This requestState is not, or no longer, that of this call.");
+        }
+        let Some(mut parked) = waiting.remove(&*state) else { return Ok(None) };
+        drop(waiting);
+        let answers = params.get("inputResponses").and_then(|raw| Members::of(raw).ok());
+        for (name, open) in parked.open.drain() {
+            let answer = answers.as_ref().and_then(|answers| answers.get(&name)).map(ToOwned::to_owned);
+            if open.send(answer.ok_or_else(|| internal_error("The client left this out."))).is_err() {
+                tracing::debug!("a server no longer waits for an answer that came");
+            }
+        }
+        parked.deadline = Instant::now() + CLIENT_ANSWER_TIMEOUT;
+        Ok(Some(parked.into_interactive()))
+    }
+
+    /// Drops calls whose clients didn't come back in time.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        self.waiting.lock().retain(|_, parked| parked.deadline > now);
+    }
+
+    /// Cancels the waiting calls of one client.
+    pub(crate) fn end_for_client(&self, client: &ClientId) {
+        let ended: Vec<ParkedCall> = {
+            let mut waiting = self.waiting.lock();
+            waiting.extract_if(|_, parked| parked.call.client == *client).map(|(_, one)| one).collect()
+        };
+        for parked in ended {
+            parked.interactive.cancel.cancel();
+        }
+    }
+
+    fn park(&self, interactive: InteractiveCall, queue: Vec<QueuedRequest>) -> CallResponse {
+        let Ok(random) = token::random::<16>() else {
+            return CallResponse::Error(internal_error("The system gives no random numbers."));
+        };
+        let state = format!("{STATE_PREFIX}{}", hex::encode(random));
+        let mut requests = String::new();
+        let mut open = HashMap::new();
+        for (number, QueuedRequest { request, answer }) in queue.into_iter().enumerate() {
+            let name = format!("q{}", number + 1);
+            if number > 0 {
+                requests.push(',');
+            }
+            requests.push_str(&format!(
+                r#""{name}":{{"method":"{}","params":{}}}"#,
+                request.method,
+                request.params.get()
+            ));
+            open.insert(name, answer);
+        }
+        let InteractiveCall { call, future, queue, cancel, parked } = interactive;
+        // The call keeps running, so that nothing it holds is blocked meanwhile.
+        let is_awaited = Arc::new(AtomicBool::new(false));
+        let (budget, client, flag) =
+            (Arc::clone(&self.kept_bytes), call.client.clone(), Arc::clone(&is_awaited));
+        let running = self.tasks.spawn(async move { KeptEnd::new(future.await, flag, (&budget, &client)) });
+        let future: BoxFuture<'static, CallResponse> = Box::pin(async move {
+            match running.await {
+                Ok(end) => end.take(),
+                Err(_) => CallResponse::Error(internal_error("The call broke off.")),
+            }
+        });
+        let interactive = InteractiveCall { call: call.clone(), future, queue, cancel, parked };
+        let mut waiting = self.waiting.lock();
+        if waiting.values().filter(|other| other.call.client == call.client).count() >= MAX_PARKED_PER_CLIENT
+        {
+            interactive.cancel.cancel();
+            return CallResponse::Error(internal_error(
+                "Too many calls of this client wait for its answers.",
+            ));
+        }
+        let deadline = Instant::now() + CLIENT_ANSWER_TIMEOUT;
+        waiting.insert(state.clone(), ParkedCall { call, interactive, open, deadline, is_awaited });
+        let text = format!(
+            r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{state}"}}"#
+        );
+        RawValue::from_string(text).map_or_else(
+            |_| CallResponse::Error(internal_error("A question could not be passed on.")),
+            CallResponse::Result,
+        )
+    }
+}
+
+impl ParkedCall {
+    fn into_interactive(self) -> InteractiveCall {
+        let never = mpsc::unbounded_channel().1;
+        let mut parked = self;
+        parked.is_awaited.store(true, Ordering::SeqCst);
+        let empty = InteractiveCall {
+            call: parked.call.clone(),
+            future: Box::pin(std::future::pending()),
+            queue: never,
+            cancel: CancellationToken::new(),
+            parked: parked.interactive.parked.clone(),
+        };
+        std::mem::replace(&mut parked.interactive, empty)
+    }
+}
+
+/// The receiving end for the server requests of a call that hasn't started.
+pub(crate) struct RequestQueue {
+    queue: mpsc::UnboundedReceiver<QueuedRequest>,
+    parked: ParkedCalls,
+}
+
+impl RequestQueue {
+    /// Joins it with its call.
+    pub(crate) fn attach(
+        self,
+        call: CallIdentity,
+        future: BoxFuture<'static, CallResponse>,
+        cancel: CancellationToken,
+    ) -> InteractiveCall {
+        InteractiveCall { call, future, queue: self.queue, cancel, parked: self.parked }
+    }
+}
+
+impl InteractiveCall {
+    /// Runs until the call ends or needs input from the client. `lost` cancels the call until it needs input
+    /// for the first time in this request: from then on it doesn't depend on a connection.
+    pub(crate) fn run(self, lost: CancellationToken) -> BoxFuture<'static, CallResponse> {
+        Box::pin(InteractiveCallFuture {
+            lost: Some(Box::pin(lost.cancelled_owned())),
+            interactive: Some(self),
+        })
+    }
+}
+
+struct InteractiveCallFuture {
+    interactive: Option<InteractiveCall>,
+    lost: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+}
+
+impl Future for InteractiveCallFuture {
+    type Output = CallResponse;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResponse> {
+        let this = &mut *self;
+        let Some(interactive) = this.interactive.as_mut() else { return Poll::Pending };
+        if this.lost.as_mut().is_some_and(|lost| lost.as_mut().poll(cx).is_ready()) {
+            this.lost = None;
+            interactive.cancel.cancel();
+        }
+        if let Poll::Ready(end) = interactive.future.as_mut().poll(cx) {
+            this.interactive = None;
+            return Poll::Ready(end);
+        }
+        let mut queue = Vec::new();
+        while let Poll::Ready(Some(queued)) = interactive.queue.poll_recv(cx) {
+            queue.push(queued);
+        }
+        if queue.is_empty() {
+            return Poll::Pending;
+        }
+        match this.interactive.take() {
+            Some(interactive) => {
+                let parked = interactive.parked.clone();
+                Poll::Ready(parked.park(interactive, queue))
+            }
+            None => Poll::Pending,
+        }
+    }
+}

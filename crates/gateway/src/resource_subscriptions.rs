@@ -1,0 +1,63 @@
+//! Resource subscriptions of clients, per session or per listening stream. Each holds one subscription at the
+//! server, which is released when it ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gatehouse_model::ServerId;
+use parking_lot::Mutex;
+use tokio_util::task::TaskTracker;
+
+use crate::tool_service::ToolService;
+
+/// A resource and its server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ResourceRef {
+    pub(crate) server: ServerId,
+    /// Its URI at the server.
+    pub(crate) target: String,
+}
+
+/// The resources that one session or stream subscribed to, with the URIs that the client knows them by.
+#[derive(Default)]
+pub(crate) struct ResourceSubscriptions(Mutex<HashMap<ResourceRef, String>>);
+
+impl ResourceSubscriptions {
+    pub(crate) fn contains(&self, resource: &ResourceRef) -> bool {
+        self.0.lock().contains_key(resource)
+    }
+
+    /// Adds a subscription; `false` if it exists.
+    pub(crate) fn insert(&self, resource: ResourceRef, uri: String) -> bool {
+        self.0.lock().insert(resource, uri).is_none()
+    }
+
+    /// Removes a subscription; `false` if there is none.
+    pub(crate) fn remove(&self, resource: &ResourceRef) -> bool {
+        self.0.lock().remove(resource).is_some()
+    }
+
+    /// The URI that the client knows a resource by.
+    pub(crate) fn uri(&self, resource: &ResourceRef) -> Option<String> {
+        self.0.lock().get(resource).cloned()
+    }
+
+    /// All URIs, sorted.
+    pub(crate) fn uris(&self) -> Vec<String> {
+        let mut uris: Vec<String> = self.0.lock().values().cloned().collect();
+        uris.sort();
+        uris
+    }
+
+    /// Releases all subscriptions.
+    pub(crate) fn release_all(&self, tool_service: &Arc<dyn ToolService>, tasks: &TaskTracker) {
+        for (resource, _) in self.0.lock().drain() {
+            release(tool_service, tasks, resource);
+        }
+    }
+}
+
+/// Releases one subscription at the server.
+pub(crate) fn release(tool_service: &Arc<dyn ToolService>, tasks: &TaskTracker, resource: ResourceRef) {
+    tasks.spawn(tool_service.unwatch(resource.server, resource.target));
+}

@@ -1,0 +1,234 @@
+//! Every kind of bad input and its exact answer. None of it reaches a tool.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::fixture::{Fixture, TEST_TIMEOUT, text};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+/// Sends bytes as they are and returns the answer up to the end of the connection.
+async fn raw_http(port: u16, bytes: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(bytes.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test]
+async fn rejects_wrong_token_before_reading_body() {
+    let fixture = Fixture::start().await;
+    let expected = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A token is needed: add this client in Gatehouse and send its token as \"Authorization: Bearer …\"."}}"#;
+    for header in [None, Some("Bearer wrong"), Some("Bearer "), Some("Basic dXNlcjpwYXNz")] {
+        let mut request = fixture.http.post(fixture.url()).body("not even json");
+        if let Some(header) = header {
+            request = request.header("authorization", header);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 401, "{header:?}");
+        assert_eq!(response.headers()["www-authenticate"], "Bearer");
+        assert_eq!(text(response).await, expected);
+    }
+    // The answer comes although the announced body never does.
+    let answer = raw_http(
+        fixture.port(),
+        &format!(
+            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Length: 1000000\r\nConnection: close\r\n\r\n",
+            fixture.port()
+        ),
+    )
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
+
+#[tokio::test]
+async fn rejects_foreign_host_and_origin() {
+    let fixture = Fixture::start().await;
+    for (name, value) in [
+        ("host", "evil.example"),
+        ("host", "evil.example:80"),
+        ("host", "127.0.0.1"),
+        ("host", "127.0.0.1:1"),
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+        ("origin", "http://localhost.evil.example"),
+    ] {
+        let response = fixture.post(PING).header(name, value).send().await.unwrap();
+        assert_eq!(response.status(), 403, "{name}: {value}");
+        assert!(text(response).await.contains(r#""code":-32600"#));
+    }
+    let fine = fixture.post(PING).header("origin", "http://localhost:6274").send().await.unwrap();
+    assert_eq!(fine.status(), 400, "refused for the missing session, not for its Origin");
+}
+
+#[tokio::test]
+async fn rejects_unsupported_request_heads() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let with = |builder: reqwest::RequestBuilder| builder.bearer_auth(&fixture.token);
+    let url = fixture.url();
+    for (what, request, status) in [
+        ("another path", with(fixture.http.post(url.replace("/mcp", "/"))), 404),
+        ("another method", with(fixture.http.put(&url)), 405),
+        ("no content type", with(fixture.http.post(&url)).body(PING), 415),
+        ("a web form", with(fixture.http.post(&url)).header("content-type", "text/plain").body(PING), 415),
+        (
+            "takes nothing we have",
+            with(fixture.http.post(&url))
+                .header("content-type", "application/json")
+                .header("accept", "text/html")
+                .body(PING),
+            406,
+        ),
+        ("a GET without a session", with(fixture.http.get(&url)).header("accept", "text/event-stream"), 400),
+        (
+            "a GET of the stateless revision",
+            fixture.stream(&session).header("mcp-protocol-version", "2026-07-28"),
+            405,
+        ),
+        ("a GET that takes no stream", with(fixture.http.get(&url)).header("mcp-session-id", &session), 406),
+        (
+            "a version without sessions",
+            fixture.stream(&session).header("mcp-protocol-version", "1999-01-01"),
+            400,
+        ),
+        ("an unknown session", fixture.stream("ses-0"), 404),
+        ("ending an unknown session", with(fixture.http.delete(&url)).header("mcp-session-id", "ses-0"), 404),
+        ("resuming an unknown stream", fixture.stream(&session).header("last-event-id", "7-7"), 400),
+        ("resuming nonsense", fixture.stream(&session).header("last-event-id", "nonsense"), 400),
+    ] {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status, "{what}");
+        assert!(
+            text(response).await.starts_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32"#),
+            "{what}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn rejects_20_mib_body_and_delivers_error() {
+    let fixture = Fixture::start().await;
+    let large = "x".repeat(20 * 1024 * 1024);
+    let expected =
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"The body is larger than 16 MiB."}}"#;
+    let response = fixture.post(large.clone()).send().await.unwrap();
+    assert_eq!(response.status(), 413);
+    assert_eq!(text(response).await, expected);
+    // Also when its length is not announced.
+    let pieces: Vec<Result<Vec<u8>, std::io::Error>> =
+        large.as_bytes().chunks(1 << 20).map(|piece| Ok(piece.to_vec())).collect();
+    let response =
+        fixture.post(reqwest::Body::wrap_stream(futures::stream::iter(pieces))).send().await.unwrap();
+    assert_eq!(response.status(), 413);
+    assert_eq!(text(response).await, expected);
+    // One that just fits is read.
+    let fits = format!(
+        r#"{{"jsonrpc":"2.0","id":5,"method":"ping","params":{{"x":"{}"}}}}"#,
+        "x".repeat(16_000_000)
+    );
+    assert_eq!(fixture.post(fits).send().await.unwrap().status(), 400);
+}
+
+#[tokio::test]
+async fn rejects_malformed_envelopes() {
+    let fixture = Fixture::start().await;
+    for (body, status, answer) in [
+        ("{", 400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Not JSON: "#),
+        ("", 400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"#),
+        (
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Batches "#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Not a JSON-RPC message: the member `method` appears twice"#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#,
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"a":1,"a":2}}}"#,
+            400,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"q","method":"tools/call","params":[]}"#,
+            400,
+            r#"{"jsonrpc":"2.0","id":"q","error":{"code":-32602,"#,
+        ),
+        (
+            PING,
+            400,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"The header Mcp-Session-Id is missing; begin with initialize."}}"#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#,
+            400,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"#,
+        ),
+    ] {
+        let response = fixture.post(body).send().await.unwrap();
+        assert_eq!(response.status(), status, "{body}");
+        let found = text(response).await;
+        assert!(found.starts_with(answer), "{body}: {found}");
+    }
+    assert!(fixture.script.recorded.lock().is_empty());
+}
+
+#[tokio::test]
+async fn rejects_session_of_another_client() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-06-18").await;
+    let (_, other) = fixture.registry.add("Other").await.unwrap();
+    for id in [session.as_str(), "ses-ffffffffffffffffffffffffffffffff"] {
+        let response = fixture
+            .http
+            .post(fixture.url())
+            .bearer_auth(other.reveal())
+            .header("content-type", "application/json")
+            .header("mcp-session-id", id)
+            .body(r#"{"jsonrpc":"2.0","id":4,"method":"tools/list"}"#)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(response.status(), 404);
+        assert_eq!(
+            text(response).await,
+            r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32001,"message":"Session not found: begin anew with initialize."}}"#
+        );
+    }
+}
+
+#[tokio::test]
+async fn times_out_incomplete_request_head() {
+    let fixture = Fixture::start().await;
+    let started = std::time::Instant::now();
+    let answer = raw_http(fixture.port(), "POST /mcp HTTP/1.1\r\nHost: 127").await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(started.elapsed().as_secs() < 15);
+}
+
+#[tokio::test]
+async fn listens_only_on_loopback() {
+    use gatehouse_gateway::{Gateway, GatewayError, GatewayServices};
+    let fixture = Fixture::start().await;
+    let services = || GatewayServices {
+        tool_service: std::sync::Arc::clone(&fixture.script) as _,
+        kept_bytes: gatehouse_tools::ByteBudget::new(gatehouse_tools::ByteLimits::default()),
+        clients: std::sync::Arc::clone(&fixture.registry),
+        events: std::sync::Arc::clone(&fixture.recorded_events) as _,
+        clock: std::sync::Arc::new(gatehouse_model::SystemClock),
+    };
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let refused = Gateway::bind_with(address.parse().unwrap(), services()).await.err().unwrap();
+        assert!(matches!(refused, GatewayError::NotLoopback(_)), "{address}");
+    }
+    let taken = format!("127.0.0.1:{}", fixture.port());
+    let refused = Gateway::bind_with(taken.parse().unwrap(), services()).await.err().unwrap();
+    assert!(matches!(refused, GatewayError::PortInUse(_)));
+}

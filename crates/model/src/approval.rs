@@ -1,0 +1,552 @@
+//! Approval requests and other requests put to a person, and the possible answers.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::grant::{AccessClass, AccessClassification, Condition, FieldChange};
+use crate::id::{ApprovalId, CallHash, ClientId, Generation, GrantId, ServerId, SessionId};
+use crate::message::Message;
+use crate::time::Timestamp;
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "ask", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[allow(clippy::large_enum_variant, reason = "calls are nearly all of them, and few wait at a time")]
+pub enum ApprovalRequest {
+    /// May this call run?
+    Call(CallApprovalRequest),
+    /// An unknown client wants access.
+    Client(ClientAccessRequest),
+    /// A settings file was changed by hand in a way that matters.
+    ConfigChange(ConfigChangeRequest),
+    /// A server wants input (MCP `elicitation/create`).
+    Elicitation(ElicitationRequest),
+    /// A server wants a model's answer (MCP `sampling/createMessage`).
+    Sampling(SamplingRequest),
+    /// A server wants more OAuth scopes.
+    StepUp(ScopeUpgradeRequest),
+}
+
+/// May this call run? Carries all that the prompt shows and the choices that it may offer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CallApprovalRequest {
+    /// The client.
+    pub client: ClientSummary,
+    /// The server.
+    pub server: ServerSummary,
+    /// What is to be used.
+    pub subject: Subject,
+    /// Display title of the tool, cleaned of hidden characters.
+    pub title: String,
+    /// The name that the client used.
+    pub exposed_name: String,
+    /// Access class with its reason.
+    pub class: AccessClassification,
+    /// The whole arguments, top-level member by member, in their order. They can be large, so they are absent
+    /// in events, for readers who said that they have them, and where a reply has no room for them.
+    pub arguments: Option<Vec<ShownArgument>>,
+    /// Bytes of the arguments as they are shown.
+    pub argument_bytes: u32,
+    /// Whether the arguments and what is offered are absent because the reply had no room for them. They come when
+    /// the list is asked for again and those that came are named as known.
+    pub is_abridged: bool,
+    /// Hash that the answer has to repeat (PERM-7, PERM-9).
+    pub hash: CallHash,
+    /// What the user should know before answering.
+    pub warnings: Vec<Warning>,
+    /// What changed since the tool was allowed; empty unless the definition did.
+    pub changes: Vec<FieldChange>,
+    /// The ways to allow it that are offered, in the order of the menu. Left out where the arguments are.
+    pub choices: Vec<OfferedChoice>,
+    /// The ways to deny it that are offered, in the order of the menu. Left out where the arguments are.
+    pub denials: Vec<OfferedChoice>,
+    /// Conditions that are proposed for a choice of the width `tool`; each of them holds for this call. Those about
+    /// one argument follow each other, the most fitting one first. Left out where the arguments are.
+    pub conditions: Vec<OfferedCondition>,
+    /// When the client is told to call again (PERM-11); `None` once that has happened.
+    pub client_waits_until: Option<Timestamp>,
+}
+
+/// The parts of an approval request about a call that can be large. They never change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallDetails {
+    /// The full arguments.
+    pub arguments: Vec<ShownArgument>,
+    /// The ways to allow it.
+    pub choices: Vec<OfferedChoice>,
+    /// The ways to deny it.
+    pub denials: Vec<OfferedChoice>,
+    /// The conditions that are proposed.
+    pub conditions: Vec<OfferedCondition>,
+}
+
+impl CallApprovalRequest {
+    /// Takes the details out. `None` if they were left out before.
+    pub fn take_details(&mut self) -> Option<CallDetails> {
+        let choices = std::mem::take(&mut self.choices);
+        let denials = std::mem::take(&mut self.denials);
+        let conditions = std::mem::take(&mut self.conditions);
+        self.arguments.take().map(|arguments| CallDetails { arguments, choices, denials, conditions })
+    }
+
+    /// Puts in details of the same call that were left out.
+    pub fn put_details(&mut self, details: CallDetails) {
+        let CallDetails { arguments, choices, denials, conditions } = details;
+        self.arguments = Some(arguments);
+        self.choices = choices;
+        self.denials = denials;
+        self.conditions = conditions;
+    }
+}
+
+/// The client of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientSummary {
+    /// Which.
+    pub id: ClientId,
+    /// The name that the user gave it.
+    pub name: String,
+    /// What it says of itself (`clientInfo`), to be shown smaller.
+    pub says: Option<String>,
+    /// The program that the connection was seen from, never verified.
+    pub seen_from: Option<PeerProcess>,
+    /// Its session, for clients of the stateful revisions.
+    pub session: Option<SessionId>,
+}
+
+/// Where a connection was seen from (PERM-9): what the operating system said of its other end when it was
+/// made. Any program of the user can stand there, so it is shown and compared and never trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PeerProcess {
+    /// The program.
+    pub program: Program,
+    /// The programs that started it, nearest first.
+    pub parents: Vec<Program>,
+}
+
+/// A program that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Program {
+    /// Its name, as people know it: `claude`, `node cli.js`.
+    pub name: String,
+    /// Path of its file; where an interpreter runs a script, both with a blank between.
+    pub path: String,
+    /// Whether this says what runs: not where options of an interpreter may load other code, or nothing tells
+    /// what it runs. A rule that is bound to a program never counts for such a one.
+    pub is_known: bool,
+}
+
+/// The server of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerSummary {
+    /// Which.
+    pub id: ServerId,
+    /// Its generation.
+    pub generation: Generation,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: Option<String>,
+    /// Name of its icon, one of those that are in the program.
+    pub icon: String,
+}
+
+/// What a call is about (PERM-18).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Subject {
+    /// `tools/call`
+    Tool {
+        /// Name on the server.
+        name: String,
+    },
+    /// `resources/read` and `resources/subscribe`
+    Resource {
+        /// The URI.
+        uri: String,
+    },
+    /// `prompts/get`
+    Prompt {
+        /// Name on the server.
+        name: String,
+    },
+    /// `completion/complete`
+    Completion {
+        /// The prompt's name or the resource template's URI.
+        reference: String,
+    },
+}
+
+impl Subject {
+    /// The name that rules use: the tool's or prompt's own name, or the resource's URI. All kinds share
+    /// one name space, so all but tools have their kind as a prefix.
+    #[must_use]
+    pub fn rule_name(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Self::Tool { name } => name.as_str().into(),
+            Self::Resource { uri } => format!("resource:{uri}").into(),
+            Self::Prompt { name } => format!("prompt:{name}").into(),
+            Self::Completion { reference } => format!("completion:{reference}").into(),
+        }
+    }
+    /// The inverse of [`rule_name`](Self::rule_name). A tool whose own name starts like the prefix of
+    /// another kind cannot be distinguished from it.
+    #[must_use]
+    pub fn from_rule_name(name: &str) -> Self {
+        match name.split_once(':') {
+            Some(("resource", uri)) => Self::Resource { uri: uri.to_owned() },
+            Some(("prompt", name)) => Self::Prompt { name: name.to_owned() },
+            Some(("completion", reference)) => Self::Completion { reference: reference.to_owned() },
+            _ => Self::Tool { name: name.to_owned() },
+        }
+    }
+}
+
+/// One argument as the prompt shows it: the whole value, never cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownArgument {
+    /// Name of the member.
+    pub name: String,
+    /// Its JSON text with secrets masked and hidden characters made visible as `⟦U+202E⟧`.
+    pub text: String,
+    /// Whether something in it was masked.
+    pub masked: bool,
+    /// Whether it is no argument but goes with them: `task`, `_meta`, the input of a next round.
+    #[serde(default)]
+    pub extra: bool,
+}
+
+/// One argument with nothing masked, for the eyes of whoever asked to see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RevealedArgument {
+    /// Its JSON text with hidden characters made visible as `⟦U+202E⟧`.
+    pub text: String,
+}
+
+/// Something that the user should know before answering.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "warning", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Warning {
+    /// No call of this tool was allowed before.
+    FirstUse,
+    /// The tool's definition is not the one that was allowed.
+    DefinitionChanged,
+    /// Characters that cannot be seen were found.
+    HiddenCharacters {
+        /// Where: `title`, `description`, `name` or an argument's name.
+        place: String,
+    },
+    /// Letters were found that pass for others, as of another alphabet.
+    LookAlikes {
+        /// Where: `title` or `name`.
+        place: String,
+    },
+    /// The server came by import, link or project file and was not confirmed.
+    UnconfirmedServer,
+    /// No program was seen, or it cannot be told what runs in it.
+    UnknownProgram,
+    /// The token is used from another program than before.
+    OtherProgram {
+        /// Seen before.
+        before: String,
+    },
+    /// A grant covers this call but for being bound to no program yet. Allowing the call binds it to this one.
+    UnboundGrant {
+        /// Which grant.
+        grant: GrantId,
+        /// What it allows.
+        what: Message,
+        /// The program that it will be bound to.
+        program: String,
+    },
+}
+
+/// How long and how wide an allow or a deny is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantChoice {
+    /// How long.
+    pub lifetime: ChoiceLifetime,
+    /// How wide.
+    pub width: ChoiceScope,
+    /// For every client instead of this one.
+    #[serde(default)]
+    pub every_client: bool,
+    /// Only when these hold.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+}
+
+impl GrantChoice {
+    /// This one call, once.
+    #[must_use]
+    pub fn once() -> Self {
+        Self {
+            lifetime: ChoiceLifetime::Once,
+            width: ChoiceScope::Call,
+            every_client: false,
+            conditions: Vec::new(),
+        }
+    }
+}
+
+/// A choice that a question offers. One of the width `tool` can be narrowed by conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedChoice {
+    /// How long.
+    pub lifetime: ChoiceLifetime,
+    /// How wide.
+    pub width: ChoiceScope,
+    /// For every client instead of this one.
+    pub every_client: bool,
+    /// What the answer comes to. Its parameter `what` is a message: what the choice covers.
+    pub sentence: Message,
+}
+
+impl OfferedChoice {
+    /// Offers a choice without conditions.
+    #[must_use]
+    pub fn new(choice: &GrantChoice, sentence: Message) -> Self {
+        let GrantChoice { lifetime, width, every_client, conditions: _ } = *choice;
+        Self { lifetime, width, every_client, sentence }
+    }
+
+    /// The choice itself.
+    #[must_use]
+    pub fn choice(&self) -> GrantChoice {
+        let Self { lifetime, width, every_client, sentence: _ } = *self;
+        GrantChoice { lifetime, width, every_client, conditions: Vec::new() }
+    }
+}
+
+/// A condition that a question proposes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedCondition {
+    /// The condition.
+    pub condition: Condition,
+    /// The same in words.
+    pub sentence: Message,
+}
+
+/// How long a choice lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceLifetime {
+    /// This time only.
+    Once,
+    /// For 15 minutes.
+    QuarterHour,
+    /// Until the client's session ends; for stateless clients the same as `UntilQuit`.
+    Session,
+    /// Until Gatehouse quits.
+    UntilQuit,
+    /// Until revoked.
+    Always,
+}
+
+/// How wide a choice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceScope {
+    /// This call.
+    Call,
+    /// This tool.
+    Tool,
+    /// All reads of the server.
+    Reads,
+    /// Everything of the server.
+    Server,
+    /// For a deny: everything of this client, on every server.
+    Client,
+}
+
+/// An unknown client wants access.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientAccessRequest {
+    /// What it says of itself.
+    pub says: String,
+    /// Where its answer would go, in full.
+    pub redirect_uri: String,
+    /// The program that the connection was seen from, never verified.
+    pub seen_from: Option<PeerProcess>,
+}
+
+/// A settings file was changed by hand in a way that matters (PERM-16).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigChangeRequest {
+    /// File name, without its folder.
+    pub file: String,
+    /// Name of the server that the change is about.
+    pub server: String,
+    /// What changed, field by field; secrets masked.
+    pub changes: Vec<FieldChange>,
+    /// Whether the entry is new, changed or gone.
+    pub kind: ConfigChangeKind,
+}
+
+/// What happened to an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigChangeKind {
+    /// It is new.
+    Added,
+    /// It was changed.
+    Changed,
+    /// It is gone.
+    Removed,
+}
+
+/// A server wants input (SRV-15). An accepted form carries its fields as a JSON object; they are
+/// checked against the schema, with its defaults applied, before the server gets them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitationRequest {
+    /// The server.
+    pub server: ServerSummary,
+    /// Whose call it asks about, where that is certain.
+    pub client: Option<ClientSummary>,
+    /// What it says, cleaned of hidden characters.
+    pub message: String,
+    /// What it wants.
+    pub want: ElicitationMode,
+}
+
+/// What a server wants from the user.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "mode", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ElicitationMode {
+    /// Fields to fill in (form mode).
+    Form {
+        /// JSON Schema of the form: an object of primitive fields.
+        schema: String,
+    },
+    /// A page to open (URL mode). Accepting means that the user opens it.
+    Url {
+        /// Its address, in full.
+        url: String,
+        /// The host in it, to be marked.
+        host: String,
+        /// Whether the call goes on only when the user is done there; else accepting means to open
+        /// the page.
+        until_done: bool,
+    },
+}
+
+/// A server wants a model's answer. Without a client that can give one the user may write it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SamplingRequest {
+    /// The server.
+    pub server: ServerSummary,
+    /// Whose call it asks about, where that is certain.
+    pub client: Option<ClientSummary>,
+    /// The system prompt, where it wants one.
+    pub system: Option<String>,
+    /// The messages, oldest first, as `role: text`; what is no text is named in brackets.
+    pub messages: Vec<String>,
+    /// The request's params as JSON text.
+    pub request: String,
+}
+
+/// A server wants more OAuth scopes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ScopeUpgradeRequest {
+    /// The server.
+    pub server: ServerSummary,
+    /// The scopes that are missing.
+    pub scopes: Vec<String>,
+}
+
+/// A question that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingApproval {
+    /// Its id.
+    pub id: ApprovalId,
+    /// When it was put.
+    pub asked_at: Timestamp,
+    /// When it turns into a deny.
+    pub expires_at: Timestamp,
+    /// The question.
+    pub ask: ApprovalRequest,
+    /// Whether somebody still waits. When the client gave up or was told to call again, an answer
+    /// becomes a ticket for the next identical call (PERM-11).
+    pub waiting: bool,
+}
+
+/// What a person answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "answer", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ApprovalAnswer {
+    /// Yes, as wide and as long as chosen.
+    Allow {
+        /// The choice.
+        choice: GrantChoice,
+    },
+    /// No.
+    Deny {
+        /// As wide and as long as chosen.
+        choice: GrantChoice,
+        /// What the model gets to read.
+        reason: Option<String>,
+    },
+    /// Yes to something that is not a call; elicitation and sampling carry their content.
+    Accept {
+        /// JSON text.
+        content: Option<String>,
+    },
+    /// No to something that is not a call.
+    Decline,
+    /// Neither: the question is put away.
+    Cancel,
+}
+
+/// An answer to one question; refused when the hash is not that of the question as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SubmittedAnswer {
+    /// Which question.
+    pub id: ApprovalId,
+    /// For calls: the hash that was shown.
+    pub hash: Option<CallHash>,
+    /// The answer.
+    pub answer: ApprovalAnswer,
+}
+
+/// The ways in which a server's page says what runs without asking (PERM-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum AutoApprove {
+    /// Nothing does.
+    Ask,
+    /// Reads do.
+    Reads,
+    /// Writes do (and reads do not).
+    Writes,
+    /// Everything does.
+    All,
+}
+
+impl AutoApprove {
+    /// Whether a class is covered.
+    #[must_use]
+    pub fn covers(self, class: AccessClass) -> bool {
+        match (self, class) {
+            (Self::Ask, _) => false,
+            (Self::All, _) | (Self::Reads, AccessClass::Read) | (Self::Writes, AccessClass::Write) => true,
+            (Self::Reads, AccessClass::Write) | (Self::Writes, AccessClass::Read) => false,
+        }
+    }
+}

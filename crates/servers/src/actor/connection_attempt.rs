@@ -1,0 +1,252 @@
+//! One attempt to connect and the connection that results from it, until its last process is gone.
+//! Attempts of one server never overlap: each waits until nothing of the previous one is left.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::ServerConfig;
+use gatehouse_model::status::FailureKind;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::ActorMessage;
+use super::connection::{
+    ConnectOptions, ConnectionEnd, ConnectionRequest, Connector, ServerConnection, UpstreamError,
+};
+use crate::health;
+use crate::lists::{Declared, FetchError, FetchedList, ListKind, ServerLists, SkippedItems, fetch};
+use crate::rpc::RequestParams;
+use crate::transition::{ConnectFailure, Epoch, ServerInput};
+
+/// How long the lists after the first one may delay a connection.
+const OTHER_LISTS: Duration = Duration::from_secs(5);
+
+/// An established connection with the lists that were read first.
+pub(crate) struct EstablishedConnection {
+    pub(crate) epoch: Epoch,
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) connection: Arc<dyn ServerConnection>,
+    pub(crate) first: InitialLists,
+}
+
+/// The lists that a new connection has read.
+pub(crate) struct InitialLists {
+    pub(crate) lists: ServerLists,
+    /// Declared lists that could not be read on this connection.
+    pub(crate) unread: Vec<UnreadList>,
+    /// Time-to-live of lists, where the server sets one.
+    pub(crate) fresh: Vec<(ListKind, Duration)>,
+    /// Lines for the server's log.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// A declared list that could not be read.
+pub(crate) struct UnreadList {
+    pub(crate) kind: ListKind,
+    /// Whether it makes sense to request it again later.
+    pub(crate) again: bool,
+}
+
+impl InitialLists {
+    fn record_fetched(&mut self, kind: ListKind, fetched: FetchedList) {
+        self.fresh.extend(fetched.fresh_for.map(|span| (kind, span)));
+        let shortfall = kind.set_items(&mut self.lists, fetched.items);
+        describe_shortfall(kind, fetched.cut, &shortfall, &mut self.remarks);
+    }
+
+    fn record_unread(&mut self, kind: ListKind, again: bool, why: String) {
+        self.unread.push(UnreadList { kind, again });
+        self.remarks.push(why);
+    }
+}
+
+/// Parameters and dependencies of a connection attempt.
+pub(crate) struct ConnectionAttempt {
+    pub(crate) epoch: Epoch,
+    pub(crate) connector: Arc<dyn Connector>,
+    pub(crate) options: ConnectOptions,
+    /// Receives the outcome and the end of the connection.
+    pub(crate) inbox: mpsc::Sender<ActorMessage>,
+    /// Cancelled when nothing of the previous attempt is left.
+    pub(crate) before: Option<CancellationToken>,
+}
+
+impl ConnectionAttempt {
+    /// Runs the attempt and then the connection until it ends. Cancelling the order's token ends it
+    /// in any state. When this returns, nothing of it is left.
+    pub(crate) async fn run(self) {
+        let Self { epoch, connector, options, inbox, before } = self;
+        let (stop, limit) = (options.cancel.clone(), options.config.limits.connect());
+        let giving_up = stop.child_token();
+        let attempt = open(&*connector, epoch, ConnectOptions { cancel: giving_up.clone(), ..options });
+        let mut attempt = pin!(async {
+            if let Some(before) = before {
+                before.cancelled().await;
+            }
+            attempt.await
+        });
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut attempt => outcome,
+            () = tokio::time::sleep(limit) => {
+                notify_actor(&inbox, ActorMessage::ServerInput(ServerInput::AttemptFailed { epoch, failure: connect_timeout(limit) })).await;
+                giving_up.cancel();
+                attempt.await
+            }
+        };
+        let late = giving_up.is_cancelled();
+        match outcome {
+            Ok(opened) if late => opened.connection.close().await,
+            Ok(opened) => {
+                let connection = Arc::clone(&opened.connection);
+                notify_actor(&inbox, ActorMessage::Ready(Box::new(opened))).await;
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {}
+                    end = connection.closed() => {
+                        let input = match end {
+                            ConnectionEnd::Closed { kind, reason } => ServerInput::Closed { epoch, kind, reason },
+                            ConnectionEnd::SessionLost => ServerInput::SessionLost { epoch },
+                            ConnectionEnd::Challenged { issuer } => ServerInput::Challenged { epoch, issuer },
+                        };
+                        notify_actor(&inbox, ActorMessage::ServerInput(input)).await;
+                    }
+                }
+                connection.close().await;
+            }
+            Err(_) if late => {}
+            Err(failure) => {
+                notify_actor(&inbox, ActorMessage::ServerInput(ServerInput::AttemptFailed { epoch, failure }))
+                    .await
+            }
+        }
+    }
+}
+
+async fn notify_actor(inbox: &mpsc::Sender<ActorMessage>, message: ActorMessage) {
+    if inbox.send(message).await.is_err() {
+        tracing::debug!("an actor ended before its connection did");
+    }
+}
+
+fn connect_timeout(limit: Duration) -> ConnectFailure {
+    ConnectFailure::Error {
+        kind: FailureKind::TemporaryNetwork,
+        message: format!(
+            "The server did not answer within {} s. Give it more time in its settings if it is slow to start.",
+            limit.as_secs()
+        ),
+    }
+}
+
+/// Connects and reads the first lists.
+async fn open(
+    connector: &dyn Connector,
+    epoch: Epoch,
+    options: ConnectOptions,
+) -> Result<EstablishedConnection, ConnectFailure> {
+    let (config, cancel) = (Arc::clone(&options.config), options.cancel.clone());
+    if cancel.is_cancelled() {
+        return Err(UpstreamError::Cancelled.into());
+    }
+    let connection = connector.connect(options).await?;
+    let first = cancel.run_until_cancelled(first_lists(&*connection, &config)).await;
+    match first.unwrap_or(Err(UpstreamError::Cancelled)) {
+        Ok(first) => Ok(EstablishedConnection { epoch, config, connection, first }),
+        Err(error) => {
+            connection.close().await;
+            Err(error.into())
+        }
+    }
+}
+
+/// Connects, reads the lists and closes: tests settings that have not been saved.
+pub(crate) async fn connect_once(
+    connector: &dyn Connector,
+    options: ConnectOptions,
+) -> Result<EstablishedConnection, ConnectFailure> {
+    let (limit, giving_up) = (options.config.limits.connect(), options.cancel.clone());
+    let mut attempt = pin!(open(connector, Epoch::default(), options));
+    let (outcome, late) = tokio::select! {
+        biased;
+        outcome = &mut attempt => (outcome, false),
+        () = tokio::time::sleep(limit) => {
+            giving_up.cancel();
+            (attempt.await, true)
+        }
+    };
+    if let Ok(opened) = &outcome {
+        opened.connection.close().await;
+    }
+    if late { Err(connect_timeout(limit)) } else { outcome }
+}
+
+/// Reads the lists. A server counts as connected only if its first declared list is answered, or,
+/// if it declares none, the health-check request (SRV-2). Failures of the other lists don't fail
+/// the attempt.
+async fn first_lists(
+    connection: &dyn ServerConnection,
+    config: &ServerConfig,
+) -> Result<InitialLists, UpstreamError> {
+    let handshake = connection.handshake();
+    let declared = Declared::read(&handshake.capabilities);
+    let lists = ServerLists {
+        generation: config.generation,
+        capabilities: handshake.capabilities.clone(),
+        instructions: handshake.info.instructions.clone(),
+        ..ServerLists::default()
+    };
+    let mut first = InitialLists { lists, unread: Vec::new(), fresh: Vec::new(), remarks: Vec::new() };
+    let limit = config.limits.connect();
+    let mut kinds = ListKind::ALL.into_iter().filter(|kind| declared.covers(kind.method()));
+    match kinds.next() {
+        None => probe(connection, limit).await?,
+        Some(kind) => match fetch(connection, kind, limit).await {
+            Ok(fetched) => first.record_fetched(kind, fetched),
+            Err(FetchError::ServerConnection(error)) => return Err(error),
+            Err(answered) => first.record_unread(kind, false, log_text(&answered)),
+        },
+    }
+    let others = futures::future::join_all(kinds.map(async |kind| {
+        let fetched = tokio::time::timeout(OTHER_LISTS, fetch(connection, kind, OTHER_LISTS)).await;
+        (kind, fetched)
+    }));
+    for (kind, fetched) in others.await {
+        match fetched {
+            Ok(Ok(fetched)) => first.record_fetched(kind, fetched),
+            Ok(Err(error)) => {
+                first.record_unread(kind, matches!(error, FetchError::ServerConnection(_)), log_text(&error))
+            }
+            Err(_) => {
+                first.record_unread(kind, true, format!("Gatehouse: no answer to {} in time.", kind.method()))
+            }
+        }
+    }
+    Ok(first)
+}
+
+async fn probe(connection: &dyn ServerConnection, limit: Duration) -> Result<(), UpstreamError> {
+    let request = ConnectionRequest::own(health::method(connection), RequestParams::none(), limit);
+    connection.request(request).await.map(|_| ())
+}
+
+/// Adds to `remarks` what was cut off or skipped in a list.
+pub(crate) fn describe_shortfall(
+    kind: ListKind,
+    cut: Option<&str>,
+    shortfall: &SkippedItems,
+    remarks: &mut Vec<String>,
+) {
+    if let Some(cut) = cut {
+        remarks.push(format!("Gatehouse: {} is not read to its end: {cut}.", kind.method()));
+    }
+    if let Some(why) = shortfall.why {
+        let (skipped, method) = (shortfall.skipped, kind.method());
+        remarks.push(format!("Gatehouse: left {skipped} of {method} out; the first because {why}."));
+    }
+}
+
+pub(crate) fn log_text(error: &FetchError) -> String {
+    format!("Gatehouse: {error}.")
+}

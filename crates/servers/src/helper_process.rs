@@ -1,0 +1,20 @@
+//! Gatehouse's helper processes (child guard and schema worker) are the same program, started with
+//! a hidden argument.
+
+use crate::{guard, schema_check};
+
+/// Runs as a helper process and doesn't return if the program was started as one. Must be the first
+/// call in `main`, before any thread is started.
+pub fn run_helper_if_requested() {
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some(guard::ARGUMENT) => {
+            if let Some(run) = args.next() {
+                guard::run_guard(&run);
+            }
+        }
+        Some(schema_check::ARGUMENT) => schema_check::serve(),
+        Some(_) | None => return,
+    }
+    std::process::exit(0);
+}

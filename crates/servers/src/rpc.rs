@@ -1,0 +1,109 @@
+//! Requests to a server and its responses, as raw JSON.
+//!
+//! Gatehouse writes only the envelope of a message; params and results are kept byte for byte as
+//! their author wrote them and are never reserialised. Only `_meta` is parsed, because both
+//! revision families require members of the sender's own in it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The params of a request, member by member in their order, each as raw JSON.
+#[derive(Clone, Debug, Default)]
+pub struct RequestParams {
+    /// All members but `_meta`.
+    pub members: Vec<(Box<str>, Box<RawValue>)>,
+    /// `_meta`, an object. Gatehouse's own members replace those of the same name.
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl RequestParams {
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Adds a member whose value is JSON text.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: Box<RawValue>) -> Self {
+        self.members.push((name.into(), value));
+        self
+    }
+
+    /// Adds a member whose value is a string.
+    #[must_use]
+    pub fn with_text(self, name: &str, text: &str) -> Self {
+        match serde_json::value::to_raw_value(text) {
+            Ok(value) => self.with(name, value),
+            // A string can always be serialised.
+            Err(_) => self,
+        }
+    }
+
+    /// The raw value of a member.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&RawValue> {
+        self.members.iter().find(|(member, _)| &**member == name).map(|(_, value)| &**value)
+    }
+
+    /// The value of a member that is a string.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<String> {
+        serde_json::from_str(self.get(name)?.get()).ok()
+    }
+}
+
+/// One progress notification of a call.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    pub progress: f64,
+    /// The notification's whole params.
+    pub raw: Box<RawValue>,
+}
+
+impl Progress {
+    /// Parses the params of a notification; `None` if they have no numeric `progress`.
+    pub(crate) fn read(params: &RawValue) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Params {
+            progress: f64,
+        }
+        let Params { progress } = serde_json::from_str(params.get()).ok()?;
+        Some(Self { progress, raw: params.to_owned() })
+    }
+}
+
+/// Receives the progress of one call, in the server's order and before the call's result is
+/// delivered. It is called by the task that reads messages, so it must be quick and must not block.
+pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// The response of a server, byte for byte.
+pub enum RpcOutcome {
+    /// The `result`.
+    Result(Box<RawValue>),
+    /// The whole `error` object.
+    Error(Box<RawValue>),
+}
+
+impl RpcOutcome {
+    /// The result, or `None` if the server answered with an error.
+    #[must_use]
+    pub fn result(&self) -> Option<&RawValue> {
+        match self {
+            Self::Result(raw) => Some(raw),
+            Self::Error(_) => None,
+        }
+    }
+}
+
+/// Prints only the kind and the length, because results must not appear in logs.
+impl fmt::Debug for RpcOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Result(raw) => write!(f, "Reply::Result({} bytes)", raw.get().len()),
+            Self::Error(raw) => write!(f, "Reply::Error({} bytes)", raw.get().len()),
+        }
+    }
+}

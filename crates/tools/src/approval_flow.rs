@@ -1,0 +1,383 @@
+//! Approval flow of one call: makes an approval request and waits for its outcome (PERM-9, PERM-11).
+
+use std::sync::Arc;
+
+use gatehouse_model::approval::{ServerSummary, Warning};
+use gatehouse_model::grant::FieldChange;
+use gatehouse_model::record::CallOutcome;
+use gatehouse_model::{CallApprovalRequest, Decision, GrantId, Rule, ServerStatus, Verdict};
+use gatehouse_policy::coverage::DefinitionRef;
+use gatehouse_policy::definition::{diff, fingerprint};
+use gatehouse_policy::describe::CallNames;
+use gatehouse_policy::show::reveal;
+use tokio::time::{Instant, interval_at, sleep_until};
+
+use crate::approval_options::{CallHistory, Offer, offer, warnings};
+use crate::approvals::{CallApprovalOutcome, CallWaiter, WaitBudget, shown_bytes};
+use crate::call_pipeline::{CallApproval, CallState, FinishedCall};
+use crate::client_request::ClientRequest;
+use crate::client_timeout::WaitObservation;
+use crate::definition_source::DefinitionSource;
+use crate::input_required::{CarriedApproval, RoundStep};
+use crate::manager::ToolManagerShared;
+use crate::path_lookup::{self, KnownPaths};
+use crate::pending_call::PendingCall;
+use crate::proposals;
+use crate::refusal_messages::{self, SubjectWording};
+
+/// Outcome for a call that no rule decided.
+pub(crate) enum ApprovalStep {
+    Approved(CallApproval),
+    /// The rules have changed.
+    Reevaluate,
+    /// The call doesn't run.
+    Finished(FinishedCall),
+}
+
+/// How waiting for the user ended.
+enum WaitEnd {
+    Answered(CallApprovalOutcome),
+    /// The client time-out estimate was reached; the client is told to call again.
+    RetryLater,
+    /// The client cancelled the call.
+    Cancelled,
+    /// The client's connection closed; it may come back.
+    Disconnected,
+}
+
+impl ToolManagerShared {
+    /// Gets a decision for a call that no rule decided.
+    pub(crate) async fn request_approval(
+        self: &Arc<Self>,
+        request: &ClientRequest,
+        call_state: &mut CallState,
+    ) -> ApprovalStep {
+        let pending_call = call_state.resolved.pending_call.clone();
+        let carried = match request.step {
+            RoundStep::Input(_) => request.continued_round(&pending_call.round_key, &self.rounds).cloned(),
+            RoundStep::Retry => self.rounds.take(&pending_call.round_key, &request.step),
+        };
+        if let Some(carried) = carried.filter(CarriedApproval::is_approval) {
+            return ApprovalStep::Approved(CallApproval::from_earlier_round(&pending_call, carried));
+        }
+        let queue = &self.approvals.inner;
+        if let Some((ask, reason)) = queue.use_refusal(&pending_call.key) {
+            return ApprovalStep::Finished(refused(call_state, Rule::Answered { ask }, reason.as_deref()));
+        }
+        // No approval request for a call that couldn't be sent anyway.
+        let handle = &call_state.resolved.handle;
+        let status = handle.status();
+        let is_unusable =
+            matches!(status, ServerStatus::NeedsAuth { .. } | ServerStatus::NeedsClientRegistration { .. });
+        if is_unusable || (status == ServerStatus::Stopped && handle.is_held()) {
+            let text = refusal_messages::unusable(&pending_call.config.name, &status, request.words());
+            return ApprovalStep::Finished(FinishedCall::with_text(
+                &text,
+                CallOutcome::Failed { message: status.as_str().to_owned() },
+            ));
+        }
+        if call_state.verdict.rule == Rule::RightsUnverified && self.permissions.inner.recheck().await {
+            return ApprovalStep::Reevaluate;
+        }
+        if request.is_client_gone() {
+            return self
+                .wait_until_client_returns(request, call_state)
+                .await
+                .map_or(ApprovalStep::Reevaluate, ApprovalStep::Finished);
+        }
+        let with_progress = request.progress.is_some();
+        if let Some(first) = queue.first_waiter_since(&pending_call.approval_hash) {
+            // Some clients give up without cancelling and call again.
+            let gap = call_state.started.saturating_duration_since(first);
+            self.record_wait(&pending_call, WaitObservation::GaveUp(gap), with_progress);
+        }
+        let wait_budget = self.wait_budget(request, call_state);
+        let put = match queue.attach(&pending_call, wait_budget) {
+            Ok(Some(call_waiter)) => Ok(call_waiter),
+            Ok(None) => {
+                let call = self.build_approval_request(request, call_state, &pending_call).await;
+                queue.enqueue(&pending_call, call, wait_budget)
+            }
+            Err(too_many) => Err(too_many),
+        };
+        let call_waiter = match put {
+            Ok(call_waiter) => call_waiter,
+            Err(too_many) => {
+                let text = refusal_messages::too_many(&too_many, request.words());
+                return ApprovalStep::Finished(FinishedCall::with_text(&text, CallOutcome::Refused));
+            }
+        };
+        call_state.shown = Some(pending_call.origin.clone());
+        let began = Instant::now();
+        let ask = call_waiter.ask().clone();
+        let wait_end = self.wait(call_waiter, request, wait_budget).await;
+        call_state.waited += began.elapsed();
+        match &wait_end {
+            WaitEnd::Answered(_) | WaitEnd::RetryLater => {
+                self.record_wait(
+                    &pending_call,
+                    WaitObservation::Waited(wait_budget.since.elapsed()),
+                    with_progress,
+                );
+            }
+            WaitEnd::Cancelled => self.record_wait(
+                &pending_call,
+                WaitObservation::GaveUp(wait_budget.since.elapsed()),
+                with_progress,
+            ),
+            // Whether the client gave up is known once it doesn't come back.
+            WaitEnd::Disconnected => {}
+        }
+        match wait_end {
+            WaitEnd::Answered(CallApprovalOutcome::Allowed(yes)) => {
+                let rule = Rule::Answered { ask: yes.ask.clone() };
+                ApprovalStep::Approved(CallApproval::from_answer(&pending_call, rule, yes))
+            }
+            WaitEnd::Answered(CallApprovalOutcome::Reevaluate) => ApprovalStep::Reevaluate,
+            WaitEnd::Answered(CallApprovalOutcome::Denied(ask, reason)) => {
+                ApprovalStep::Finished(refused(call_state, Rule::Answered { ask }, reason.as_deref()))
+            }
+            WaitEnd::Answered(CallApprovalOutcome::Lapsed(ask)) => {
+                ApprovalStep::Finished(refused(call_state, Rule::Unanswered { ask }, None))
+            }
+            WaitEnd::RetryLater => {
+                tracing::debug!(%ask, "a client is told to call again");
+                ApprovalStep::Finished(FinishedCall::with_text(
+                    &refusal_messages::still_waiting(request.words()),
+                    CallOutcome::StillWaiting,
+                ))
+            }
+            WaitEnd::Cancelled => ApprovalStep::Finished(cancelled()),
+            WaitEnd::Disconnected => self
+                .wait_until_client_returns(request, call_state)
+                .await
+                .map_or(ApprovalStep::Reevaluate, ApprovalStep::Finished),
+        }
+    }
+
+    /// How long this call may wait for the user.
+    fn wait_budget(&self, request: &ClientRequest, call_state: &CallState) -> WaitBudget {
+        let hold = self.client_timeouts.of(&request.caller.client.id, request.progress.is_some());
+        WaitBudget { since: call_state.started, hold }
+    }
+
+    /// Waits for a client whose connection closed. `None` when it is back: the call is judged again, with any
+    /// answer given in the meantime. If it stays away, the call ends with "call again", in case the client
+    /// resumes its stream later.
+    pub(crate) async fn wait_until_client_returns(
+        &self,
+        request: &ClientRequest,
+        call_state: &mut CallState,
+    ) -> Option<FinishedCall> {
+        let pending_call = call_state.resolved.pending_call.clone();
+        let left = Instant::now();
+        let gave_up = WaitObservation::GaveUp(call_state.started.elapsed());
+        let ended = tokio::select! {
+            biased;
+            () = request.cancel.cancelled() => Some(cancelled()),
+            () = request.wait_for_client(true) => None,
+            () = sleep_until(self.wait_budget(request, call_state).deadline()) => {
+                Some(FinishedCall::with_text(&refusal_messages::still_waiting(request.words()), CallOutcome::StillWaiting))
+            }
+        };
+        call_state.waited += left.elapsed();
+        if ended.is_some() {
+            self.record_wait(&pending_call, gave_up, request.progress.is_some());
+        }
+        ended
+    }
+
+    /// Updates the client time-out estimate from what a client did while its call was pending. Clients whose
+    /// access was revoked are ignored: they didn't give up by themselves.
+    fn record_wait(&self, pending_call: &PendingCall, observation: WaitObservation, with_progress: bool) {
+        let caller = &pending_call.caller;
+        if !self.is_closing() && !self.revoked_clients.lock().contains(&caller.client.id) {
+            self.client_timeouts.record_wait(
+                &caller.client.id,
+                caller.session.as_ref(),
+                observation,
+                with_progress,
+            );
+        }
+    }
+
+    async fn wait(
+        &self,
+        mut call_waiter: CallWaiter,
+        request: &ClientRequest,
+        wait_budget: WaitBudget,
+    ) -> WaitEnd {
+        let every = self.approval_limits.progress_interval;
+        let mut progress_timer = interval_at(Instant::now() + every, every);
+        let hold = sleep_until(wait_budget.deadline());
+        tokio::pin!(hold);
+        loop {
+            tokio::select! {
+                biased;
+                settled = call_waiter.wait_for_outcome() => return WaitEnd::Answered(settled),
+                () = request.cancel.cancelled() => return WaitEnd::Cancelled,
+                () = request.wait_for_client(false) => return WaitEnd::Disconnected,
+                () = &mut hold => return WaitEnd::RetryLater,
+                _ = progress_timer.tick() => {
+                    if let Some(reporter) = &request.progress {
+                        reporter.report_waiting();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The approval request as the UI shows it.
+    async fn build_approval_request(
+        &self,
+        request: &ClientRequest,
+        call_state: &CallState,
+        pending_call: &PendingCall,
+    ) -> CallApprovalRequest {
+        let rule = &call_state.verdict.rule;
+        let shown = call_state.shown.as_ref().and_then(DefinitionSource::definition);
+        let changes = match (rule, shown, pending_call.origin.definition()) {
+            (Rule::ChangedDefinition { grant }, ..) => self.changes_since(pending_call, grant).await,
+            // The definition changed while the request was shown.
+            (_, Some((_, shown)), Some((_, now))) => diff(shown.get(), now.get()),
+            _ => Vec::new(),
+        };
+        let past = CallHistory {
+            first_use: self.is_first_use(pending_call).await,
+            programs: self.programs_of(pending_call).await,
+        };
+        let mut paths = KnownPaths::default();
+        let missing = paths.missing(proposals::paths(&pending_call.arguments));
+        self.shown_paths.look_up(missing, path_lookup::deadline(), &mut paths).await;
+        let permissions = self.permissions.inner.now();
+        let mut warnings = warnings(pending_call, &permissions, rule, &past);
+        if !changes.is_empty() && !warnings.contains(&Warning::DefinitionChanged) {
+            warnings.insert(0, Warning::DefinitionChanged);
+        }
+        let name = pending_call.subject.rule_name();
+        let title = match pending_call.origin.tool() {
+            Some(definition) => {
+                definition.title.clone().unwrap_or_else(|| reveal(&definition.name).into_owned())
+            }
+            None => reveal(&name).into_owned(),
+        };
+        let client = pending_call.client_summary();
+        let asked = CallNames {
+            server: &pending_call.config.name,
+            client: &client.name,
+            subject: &pending_call.subject,
+        };
+        let Offer { choices, denials, conditions } =
+            offer(pending_call, &permissions, &warnings, &paths, &asked);
+        let arguments = request.shown();
+        CallApprovalRequest {
+            client,
+            server: ServerSummary {
+                id: pending_call.server().clone(),
+                generation: pending_call.generation(),
+                name: pending_call.config.name.clone(),
+                description: pending_call.config.look.description.clone(),
+                icon: pending_call.config.icon().to_owned(),
+            },
+            subject: pending_call.subject.clone(),
+            title,
+            exposed_name: pending_call.exposed_name.to_string(),
+            class: pending_call.class.clone(),
+            argument_bytes: u32::try_from(shown_bytes(&arguments)).unwrap_or(u32::MAX),
+            arguments: Some(arguments),
+            is_abridged: false,
+            hash: pending_call.approval_hash.clone(),
+            choices,
+            denials,
+            conditions,
+            warnings,
+            changes,
+            client_waits_until: None,
+        }
+    }
+
+    /// The differences between the current definition and the one that a grant was given for (PERM-8).
+    async fn changes_since(&self, pending_call: &PendingCall, grant: &GrantId) -> Vec<FieldChange> {
+        let (Some((of, definition)), DefinitionRef::Pinned { pin, .. }) =
+            (pending_call.origin.definition(), pending_call.origin.definition_ref())
+        else {
+            return Vec::new();
+        };
+        let pinned = {
+            let permissions = self.permissions.inner.now();
+            let rule = permissions.rules().find(|rule| rule.id == *grant);
+            rule.and_then(|rule| rule.pins.get(pin).cloned())
+        };
+        let Some(pinned) = pinned else { return Vec::new() };
+        let (store, key) = (self.store.clone(), pinned.clone());
+        let before = match tokio::task::spawn_blocking(move || store.definitions().get(&key)).await {
+            Ok(Ok(before)) => before,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "an earlier definition cannot be read");
+                None
+            }
+            Err(_) => None,
+        };
+        // Stored definitions have no MAC. If the stored one isn't the pinned one, all fields are shown as new.
+        let before = before.filter(|before| fingerprint(of, before).is_ok_and(|found| found == pinned));
+        diff(before.as_deref().unwrap_or("{}"), definition.get())
+    }
+
+    /// The programs that allowed calls of this client came from, as far as known.
+    async fn programs_of(&self, pending_call: &PendingCall) -> Vec<String> {
+        let (store, client) = (self.store.clone(), pending_call.caller.client.id.clone());
+        let known = tokio::task::spawn_blocking(move || store.activity().programs_of(&client)).await;
+        match known {
+            Ok(Ok(known)) => known,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "it cannot be told from where a client was seen before");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Whether this subject of the server has never been allowed before, as far as known.
+    async fn is_first_use(&self, pending_call: &PendingCall) -> bool {
+        let name = pending_call.subject.rule_name();
+        let used =
+            self.used_tools.lock().get(pending_call.server()).is_some_and(|names| names.contains(&*name));
+        let granted = || {
+            let permissions = self.permissions.inner.now();
+            let of_tool = |rule: &gatehouse_model::Grant| {
+                rule.server.as_ref().is_some_and(|bound| bound.server == *pending_call.server())
+                    && matches!(&rule.width, gatehouse_model::Scope::Tool { tool } if **tool == *name)
+            };
+            permissions.rules().any(of_tool)
+        };
+        if used || granted() {
+            return false;
+        }
+        let (store, server, name) = (self.store.clone(), pending_call.server().clone(), name.into_owned());
+        let known = tokio::task::spawn_blocking(move || store.activity().was_allowed(&server, &name)).await;
+        match known {
+            Ok(Ok(known)) => !known,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "it cannot be told whether a tool was used before");
+                true
+            }
+            Err(_) => true,
+        }
+    }
+}
+
+fn cancelled() -> FinishedCall {
+    FinishedCall::with_text(
+        "The call was cancelled before the user had answered; it did not run.",
+        CallOutcome::Cancelled,
+    )
+}
+
+fn refused(call_state: &mut CallState, rule: Rule, reason: Option<&str>) -> FinishedCall {
+    call_state.verdict = Verdict { decision: Decision::Deny, rule };
+    FinishedCall::refused(
+        &call_state.verdict.rule,
+        reason,
+        SubjectWording::of(&call_state.resolved.pending_call.subject),
+    )
+}

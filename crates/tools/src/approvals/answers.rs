@@ -1,0 +1,392 @@
+//! Answering requests: all answers are validated together, written to the audit, and only then take effect.
+
+use std::collections::HashSet;
+
+use gatehouse_model::approval::{ChoiceLifetime, ElicitationMode, Warning};
+use gatehouse_model::record::{ServerRequestAnswer, ServerRequestKind};
+use gatehouse_model::{GrantChoice, GrantId, RuleAuthor, RuleEffect};
+use gatehouse_policy::conditions::Conditions;
+use gatehouse_policy::coverage::DefinitionRef;
+use gatehouse_servers::{SchemaCheck, form_schema_check};
+
+use super::expiry::notify_waiter;
+use super::*;
+use crate::approval_options::is_offered;
+use crate::path_lookup::{self, KnownPaths};
+use crate::permissions::PermissionChange;
+use crate::rule_draft::RuleDraft;
+
+/// A validated answer to the approval request of a call.
+struct CheckedAnswer {
+    ask: ApprovalId,
+    pending_call: Arc<PendingCall>,
+    allowed: bool,
+    choice: GrantChoice,
+    reason: Option<String>,
+    /// The grant that the request showed as waiting for its first use; an allow binds it to the program.
+    unbound: Option<GrantId>,
+}
+
+/// The grant that an approval request shows as waiting for its first use.
+pub(super) fn unbound_grant(call: &CallApprovalRequest) -> Option<&GrantId> {
+    call.warnings.iter().find_map(|warning| {
+        if let Warning::UnboundGrant { grant, .. } = warning { Some(grant) } else { None }
+    })
+}
+
+pub(super) fn stale_answer() -> UserError {
+    UserError::new(ErrorCode::StaleAnswer, "The question is gone, or shows another call by now.")
+        .with_hint("Look at the questions that wait and answer again.")
+}
+
+pub(super) fn bad_request(what: &str) -> UserError {
+    UserError::new(ErrorCode::BadRequest, what)
+}
+
+impl ApprovalQueueShared {
+    pub(super) async fn answer(
+        self: Arc<Self>,
+        answers: Vec<SubmittedAnswer>,
+        by: &'static str,
+    ) -> Result<(), UserError> {
+        if let [SubmittedAnswer { id, hash: None, answer }] = answers.as_slice()
+            && self.approvals.lock().get(id).is_some_and(|queued| queued.pending_call().is_none())
+        {
+            return self.answer_request(id, answer.clone(), by).await;
+        }
+        let decisions = self.take(answers)?;
+        let written = match self.check(&decisions).await {
+            Ok(()) => self.write(&decisions, by).await,
+            Err(problem) => Err(problem),
+        };
+        if let Err(problem) = written {
+            self.release_answers(&decisions);
+            return Err(problem);
+        }
+        let mut gone = false;
+        for decision in decisions {
+            tracing::info!(ask = %decision.ask, allowed = decision.allowed, by, "a question was answered");
+            gone |= !self.apply_answer(decision);
+        }
+        if gone { Err(stale_answer()) } else { Ok(()) }
+    }
+
+    async fn answer_request(
+        &self,
+        id: &ApprovalId,
+        answer: ApprovalAnswer,
+        by: &'static str,
+    ) -> Result<(), UserError> {
+        if let Some(check) = self.form_check_for(id, &answer) {
+            let checked = match check {
+                Ok(check) => self.schemas.check(check).await.map_err(|fault| fault.to_string()),
+                Err(fault) => Err(fault.to_owned()),
+            };
+            checked.map_err(|fault| {
+                bad_request("What was entered does not fit the form.").with_cause(format!("{fault}."))
+            })?;
+        }
+        let entry = self.begin_request_answer(id, &answer, by)?;
+        let held = AnsweringGuard { queue: self, ask: id };
+        self.permissions.audit(entry.into_iter().collect()).await?;
+        let queued = held.take().ok_or_else(stale_answer)?;
+        let ApprovalSource::Request(Some(to)) = queued.source else { return Err(stale_answer()) };
+        let allowed = matches!(answer, ApprovalAnswer::Accept { .. });
+        to.send(answer).map_err(|_| stale_answer())?;
+        tracing::info!(ask = %id, allowed, by, "a question was answered");
+        self.events.emit(Event::ApprovalResolved { ask: id.clone(), allowed });
+        Ok(())
+    }
+
+    /// The schema check of entered form data, if the request is a form.
+    fn form_check_for(
+        &self,
+        id: &ApprovalId,
+        answer: &ApprovalAnswer,
+    ) -> Option<Result<SchemaCheck, &'static str>> {
+        let ApprovalAnswer::Accept { content } = answer else { return None };
+        let mut approvals = self.approvals.lock();
+        let ApprovalRequest::Elicitation(asked) = &approvals.get(id)?.ask else { return None };
+        let ElicitationMode::Form { schema } = &asked.want else { return None };
+        Some(form_schema_check(&asked.server.id, schema, content.as_deref().unwrap_or("{}")))
+    }
+
+    /// Reserves a request that isn't about a call, so that it takes no other answer, and returns the audit
+    /// entry that must be written before the answer takes effect.
+    fn begin_request_answer(
+        &self,
+        id: &ApprovalId,
+        answer: &ApprovalAnswer,
+        by: &str,
+    ) -> Result<Option<AuditEvent>, UserError> {
+        let decision = match answer {
+            ApprovalAnswer::Accept { .. } => ServerRequestAnswer::Accepted,
+            ApprovalAnswer::Decline => ServerRequestAnswer::Declined,
+            ApprovalAnswer::Cancel => ServerRequestAnswer::Cancelled,
+            ApprovalAnswer::Allow { .. } | ApprovalAnswer::Deny { .. } => {
+                return Err(bad_request("This question is answered with accept, decline or cancel."));
+            }
+        };
+        let mut approvals = self.approvals.lock();
+        let queued = approvals.get(id).filter(|queued| !queued.is_answering).ok_or_else(stale_answer)?;
+        queued.is_answering = true;
+        Ok(server_request(&queued.ask, id, decision, Some(by)))
+    }
+
+    /// Validates all answers against the pending requests and reserves these.
+    fn take(&self, answers: Vec<SubmittedAnswer>) -> Result<Vec<CheckedAnswer>, UserError> {
+        let distinct: HashSet<&ApprovalId> = answers.iter().map(|answer| &answer.id).collect();
+        if answers.is_empty() || distinct.len() != answers.len() {
+            return Err(bad_request("Each question is answered once."));
+        }
+        let mut approvals = self.approvals.lock();
+        let mut decisions: Vec<CheckedAnswer> = Vec::with_capacity(answers.len());
+        for SubmittedAnswer { id, hash, answer } in answers {
+            let queued = approvals.get(&id).filter(|queued| !queued.is_answering).ok_or_else(stale_answer)?;
+            let pending_call = queued
+                .pending_call()
+                .cloned()
+                .ok_or_else(|| bad_request("Only questions about calls are answered together."))?;
+            let ApprovalRequest::Call(call) = &queued.ask else { return Err(stale_answer()) };
+            let fits =
+                hash.as_ref() == Some(&pending_call.approval_hash) && call.hash == pending_call.approval_hash;
+            if !fits || !self.is_current(queued) {
+                return Err(stale_answer());
+            }
+            let unbound = unbound_grant(call).cloned();
+            let (allowed, choice, reason) = match answer {
+                ApprovalAnswer::Allow { choice } => {
+                    let offered = queued.details.as_ref().map(|details| details.choices.as_slice());
+                    if !is_offered(&choice, offered.unwrap_or_default()) {
+                        return Err(bad_request("This choice is not offered for this call."));
+                    }
+                    (true, choice, None)
+                }
+                ApprovalAnswer::Deny { choice, reason } => (false, choice, reason),
+                ApprovalAnswer::Accept { .. } | ApprovalAnswer::Decline | ApprovalAnswer::Cancel => {
+                    return Err(bad_request("A question about a call is answered with allow or deny."));
+                }
+            };
+            if let Some(first) = decisions.first() {
+                let same = first.pending_call.binding == pending_call.binding
+                    && first.pending_call.caller.client.id == pending_call.caller.client.id
+                    && first.pending_call.subject == pending_call.subject
+                    && first.pending_call.class.class == pending_call.class.class;
+                if !same {
+                    return Err(bad_request(
+                        "Only calls of one tool and one class can be answered together.",
+                    ));
+                }
+            }
+            decisions.push(CheckedAnswer { ask: id, pending_call, allowed, choice, reason, unbound });
+        }
+        for decision in &decisions {
+            if let Some(queued) = approvals.get(&decision.ask) {
+                queued.is_answering = true;
+            }
+        }
+        Ok(decisions)
+    }
+
+    /// Rejects allows whose conditions, edited by the user, don't cover the call in question.
+    async fn check(&self, decisions: &[CheckedAnswer]) -> Result<(), UserError> {
+        let mut known = KnownPaths::default();
+        let paths = decisions.iter().flat_map(CheckedAnswer::paths).collect();
+        self.paths.look_up(known.missing(paths), path_lookup::deadline(), &mut known).await;
+        decisions.iter().try_for_each(|decision| decision.check(&known))
+    }
+
+    fn release_answers(&self, decisions: &[CheckedAnswer]) {
+        let mut approvals = self.approvals.lock();
+        for decision in decisions {
+            if let Some(queued) = approvals.get(&decision.ask) {
+                queued.is_answering = false;
+            }
+        }
+        drop(approvals);
+        self.wake.notify_one();
+    }
+
+    async fn write(&self, decisions: &[CheckedAnswer], by: &'static str) -> Result<(), UserError> {
+        let decided: Vec<AuditEvent> = decisions.iter().map(|decision| decision.event(by)).collect();
+        let binds: Vec<(GrantId, String)> = decisions.iter().filter_map(CheckedAnswer::binding).collect();
+        let is_once = |decision: &CheckedAnswer| decision.choice.lifetime == ChoiceLifetime::Once;
+        if binds.is_empty() && decisions.iter().all(is_once) {
+            return self.permissions.audit(decided).await;
+        }
+        let mut rules = Vec::new();
+        for decision in decisions {
+            if let Some(rule) = self.permissions.rule(&decision.draft())? {
+                let origin = &decision.pending_call.origin;
+                let kept = origin.fingerprint().zip(origin.definition());
+                let kept = kept.map(|(fingerprint, (_, raw))| (fingerprint.clone(), raw.get().into()));
+                rules.push((rule, kept));
+            }
+        }
+        let is_narrowing = decisions.iter().all(|decision| !decision.allowed);
+        self.permissions
+            .change(move |keeper, now| {
+                let mut plan = if is_narrowing {
+                    PermissionChange::narrowing_by_person()
+                } else {
+                    PermissionChange::widening()
+                };
+                plan.audit = decided;
+                let mut known: Vec<gatehouse_model::Grant> = Vec::new();
+                for (rule, kept) in rules {
+                    // Equal answers of a group make one rule.
+                    if known.iter().any(|other| crate::rule_draft::replaces(&rule, other)) {
+                        continue;
+                    }
+                    let mut keep = keeper.definitions(&rule);
+                    keep.extend(kept);
+                    known.push(rule.clone());
+                    plan.insert_rule(rule, now, keep);
+                }
+                for (grant, program) in &binds {
+                    plan.bind(grant, program, now);
+                }
+                Ok(plan)
+            })
+            .await
+    }
+
+    /// Applies an answer; returns false if its request has ended in the meantime.
+    fn apply_answer(self: &Arc<Self>, decision: CheckedAnswer) -> bool {
+        let Some(queued) = self.approvals.lock().remove(&decision.ask) else { return false };
+        let ApprovalSource::Call { pending_call, waiters } = queued.source else { return false };
+        let pauses = queued.pauses;
+        let CheckedAnswer { ask, allowed, choice, reason, .. } = decision;
+        let nobody = waiters.is_empty();
+        let late = if allowed {
+            let yes = OneTimeApproval { ask: ask.clone(), pauses, run: self.runs.begin(&pending_call) };
+            self.allow(yes, waiters).map(|yes| {
+                drop(yes.run);
+                LateDecision::Allowed
+            })
+        } else {
+            for waiter in waiters {
+                if notify_waiter(waiter, CallApprovalOutcome::Denied(ask.clone(), reason.clone())).is_err() {
+                    tracing::debug!(%ask, "a waiting call left in the moment of the answer");
+                }
+            }
+            // A lasting block needs no late denial: the rule itself denies the next call.
+            (nobody && choice.lifetime == ChoiceLifetime::Once).then_some(LateDecision::Refused(reason))
+        };
+        match late {
+            Some(word) => {
+                self.store_late_answer(&pending_call, LateAnswer::new(ask.clone(), word, pauses));
+                // The answer is used by the first of the identical calls.
+                self.end_duplicates(&pending_call.key, |_| true);
+            }
+            None => self.end_duplicates(&pending_call.key, <[WaitingCall]>::is_empty),
+        }
+        self.events.emit(Event::ApprovalResolved { ask, allowed });
+        true
+    }
+
+    /// Lets one of the waiting calls run: the newest, whose client is most certainly still there. The others
+    /// are judged again and then share its run. Returns the approval if no call is left.
+    fn allow(&self, yes: OneTimeApproval, waiters: Vec<WaitingCall>) -> Option<OneTimeApproval> {
+        let ask = yes.ask.clone();
+        let mut yes = Some(yes);
+        for waiter in waiters.into_iter().rev() {
+            let told = match yes.take() {
+                Some(given) => notify_waiter(waiter, CallApprovalOutcome::Allowed(given)),
+                None => notify_waiter(waiter, CallApprovalOutcome::Reevaluate),
+            };
+            match told {
+                Ok(()) => {}
+                Err(CallApprovalOutcome::Allowed(given)) => yes = Some(given),
+                Err(_) => tracing::debug!(%ask, "a waiting call left in the moment of the answer"),
+            }
+        }
+        yes
+    }
+}
+
+/// A request that is being answered. Dropping this lets it be answered again.
+struct AnsweringGuard<'a> {
+    queue: &'a ApprovalQueueShared,
+    ask: &'a ApprovalId,
+}
+
+impl AnsweringGuard<'_> {
+    /// Removes the request from the queue; it can't be answered any more.
+    fn take(self) -> Option<QueuedApproval> {
+        self.queue.approvals.lock().remove(self.ask)
+    }
+}
+
+impl Drop for AnsweringGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(queued) = self.queue.approvals.lock().get(self.ask) {
+            queued.is_answering = false;
+            self.queue.wake.notify_one();
+        }
+    }
+}
+
+/// The audit entry for the answer to a server's request; `None` for requests with an audit entry of their own.
+pub(super) fn server_request(
+    ask: &ApprovalRequest,
+    id: &ApprovalId,
+    answer: ServerRequestAnswer,
+    by: Option<&str>,
+) -> Option<AuditEvent> {
+    let (request, server, client) = ServerRequestKind::of(ask)?;
+    let by = by.map(str::to_owned);
+    Some(AuditEvent::ServerRequestAnswered { ask: id.clone(), request, server, client, answer, by })
+}
+
+impl CheckedAnswer {
+    /// The paths that [`Self::check`] needs.
+    fn paths(&self) -> Vec<String> {
+        let conditions = if self.allowed { &*self.choice.conditions } else { &[] };
+        Conditions::new(conditions).paths(&self.pending_call.arguments)
+    }
+
+    /// Rejects an allow whose conditions don't cover this exact call.
+    fn check(&self, paths: &KnownPaths) -> Result<(), UserError> {
+        if self.allowed { self.pending_call.check_conditions(&self.choice.conditions, paths) } else { Ok(()) }
+    }
+
+    /// The grant that this answer binds, with the program that was shown.
+    fn binding(&self) -> Option<(GrantId, String)> {
+        let grant = self.unbound.clone().filter(|_| self.allowed)?;
+        Some((grant, self.pending_call.program()?.to_owned()))
+    }
+
+    fn event(&self, by: &str) -> AuditEvent {
+        AuditEvent::Decided {
+            ask: self.ask.clone(),
+            hash: self.pending_call.hash.clone(),
+            client: self.pending_call.caller.client.id.clone(),
+            server: self.pending_call.server().clone(),
+            subject: self.pending_call.subject.clone(),
+            allowed: self.allowed,
+            reason: self.reason.clone(),
+            by: Some(by.to_owned()),
+        }
+    }
+
+    fn draft(&self) -> RuleDraft {
+        let pending_call = &self.pending_call;
+        RuleDraft {
+            effect: if self.allowed { RuleEffect::Allow } else { RuleEffect::Deny },
+            server: Some(pending_call.binding.clone()),
+            subject: Some(pending_call.subject.rule_name().into_owned()),
+            hash: Some(pending_call.hash.clone()),
+            client: Some(pending_call.caller.client.id.clone()),
+            session: pending_call.caller.session.clone(),
+            program: pending_call.program().map(str::to_owned),
+            choice: self.choice.clone(),
+            author: RuleAuthor::Person,
+            reason: self.reason.clone(),
+            shown: match pending_call.origin.definition_ref() {
+                DefinitionRef::Pinned { pin, fingerprint } => Some((pin.to_owned(), fingerprint.clone())),
+                DefinitionRef::Listed | DefinitionRef::Unknown => None,
+            },
+        }
+    }
+}

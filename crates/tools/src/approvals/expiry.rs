@@ -1,0 +1,199 @@
+//! Ends requests without an answer: deadlines, pauses, revoked clients, new blocks, shutdown. None of these is
+//! ever an approval.
+
+use gatehouse_model::GrantId;
+use gatehouse_model::record::ServerRequestAnswer;
+use gatehouse_policy::coverage::is_unbound;
+
+use super::answers::unbound_grant;
+use super::*;
+use crate::current_permissions::CurrentPermissions;
+use crate::path_lookup::{self, KnownPaths};
+use crate::pending_call::PolicyInputs;
+
+impl ApprovalQueueShared {
+    /// Task that ends requests when due, until shutdown.
+    pub(super) async fn run_expiry(self: Arc<Self>) {
+        let mut changes = self.permissions.changes();
+        loop {
+            let next = self.approvals.lock().next_end();
+            let sleep = async {
+                match next {
+                    Some(moment) => tokio::time::sleep_until(moment).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => break,
+                () = self.wake.notified() => {}
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        break;
+                    }
+                    self.apply_permissions().await;
+                }
+                () = sleep => self.end_overdue(),
+            }
+        }
+        self.end(|_| true, CallApprovalOutcome::Lapsed);
+    }
+
+    fn end_overdue(self: &Arc<Self>) {
+        let now = Instant::now();
+        let due = {
+            let mut approvals = self.approvals.lock();
+            approvals.late.retain(|_, kept| kept.until > now);
+            approvals.due_changes()
+        };
+        for ask in due {
+            let pending = self.approvals.lock().announce(&ask, self.permissions.time());
+            self.emit_change(pending);
+        }
+        self.end(|queued| !queued.is_answering && queued.deadline <= now, CallApprovalOutcome::Lapsed);
+    }
+
+    /// Ends requests whose call a new rule denies, and those whose choices or warnings are out of date; their
+    /// calls are judged again.
+    async fn apply_permissions(self: &Arc<Self>) {
+        let permissions = Arc::clone(&self.permissions.now());
+        let mut known = KnownPaths::default();
+        // Looked up before the queue is locked. A call that comes in meanwhile is judged without its paths; at
+        // worst it is judged again and gets a new request.
+        let missing = self.missing_paths(&permissions, &known);
+        self.paths.look_up(missing, path_lookup::deadline(), &mut known).await;
+        let rules_alone = self.rules_alone(&known);
+        self.end(
+            |queued| {
+                !queued.is_answering
+                    && queued.pending_call().is_some_and(|pending_call| {
+                        let blocked = self.permissions.forbids(&pending_call.config);
+                        let inputs = PolicyInputs { blocked_by_file: blocked.as_deref(), ..rules_alone };
+                        pending_call.decide(&permissions, inputs).decision == gatehouse_model::Decision::Deny
+                            || !self.is_current(queued)
+                    })
+            },
+            |_| CallApprovalOutcome::Reevaluate,
+        );
+    }
+
+    /// The paths needed to judge all pending calls.
+    fn missing_paths(&self, permissions: &CurrentPermissions, known: &KnownPaths) -> Vec<String> {
+        let waiting: Vec<Arc<PendingCall>> =
+            self.approvals.lock().iter().filter_map(|queued| queued.pending_call().cloned()).collect();
+        let rules_alone = self.rules_alone(known);
+        known.missing(
+            waiting.iter().flat_map(|pending_call| pending_call.paths(permissions, rules_alone)).collect(),
+        )
+    }
+
+    /// Neutral values for everything that affects a verdict besides the rules.
+    fn rules_alone<'a>(&self, paths: &'a KnownPaths) -> PolicyInputs<'a> {
+        PolicyInputs {
+            blocked_by_file: None,
+            paused: false,
+            ticket: None,
+            now: self.permissions.time(),
+            paths,
+        }
+    }
+
+    /// Whether a request for the same call would show the same if it were made now.
+    pub(super) fn is_current(&self, queued: &QueuedApproval) -> bool {
+        let Some(pending_call) = queued.pending_call() else { return true };
+        let permissions = self.permissions.now();
+        let catalog = self.permissions.catalog.load();
+        // If the tool is gone or its definition changed, the check before dispatch notices.
+        let same_class = catalog
+            .by_exposed(&pending_call.exposed_name)
+            .filter(|tool| pending_call.is_call_of(tool))
+            .is_none_or(|tool| *permissions.class_of(tool) == pending_call.class);
+        let unbound = if let ApprovalRequest::Call(call) = &queued.ask { unbound_grant(call) } else { None };
+        let still_waits =
+            |grant: &GrantId| permissions.rules().any(|rule| rule.id == *grant && is_unbound(rule));
+        same_class && queued.permissions_verified == permissions.verified && unbound.is_none_or(still_waits)
+    }
+
+    /// Ends all approval requests for calls, all late answers and all shared runs (PERM-13).
+    pub(crate) fn end_calls(self: &Arc<Self>) {
+        {
+            let mut approvals = self.approvals.lock();
+            approvals.pauses += 1;
+            approvals.late.clear();
+        }
+        self.runs.clear();
+        self.end(|queued| queued.pending_call().is_some(), |_| CallApprovalOutcome::Reevaluate);
+    }
+
+    /// Ends the requests of a client whose access was revoked.
+    pub(crate) fn end_client(self: &Arc<Self>, client: &ClientId) {
+        self.approvals.lock().late.retain(|_, kept| kept.client != *client);
+        self.runs.forget_client(client);
+        let of = |pending_call: &Arc<PendingCall>| pending_call.caller.client.id == *client;
+        self.end(|queued| queued.pending_call().is_some_and(of), CallApprovalOutcome::Lapsed);
+    }
+
+    /// Ends the other approval requests for the same call after one was answered, as far as `which` selects
+    /// them. Without a known source, calls never count as identical.
+    pub(super) fn end_duplicates(self: &Arc<Self>, key: &CallKey, which: impl Fn(&[WaitingCall]) -> bool) {
+        if !key.identifies_caller() {
+            return;
+        }
+        let is_twin = |queued: &QueuedApproval| match &queued.source {
+            ApprovalSource::Call { pending_call, waiters } => {
+                pending_call.key == *key && !queued.is_answering && which(waiters)
+            }
+            ApprovalSource::Request(_) => false,
+        };
+        self.end(is_twin, |_| CallApprovalOutcome::Reevaluate);
+    }
+
+    fn end(
+        self: &Arc<Self>,
+        ends: impl Fn(&QueuedApproval) -> bool,
+        how: impl Fn(ApprovalId) -> CallApprovalOutcome,
+    ) {
+        let gone: Vec<QueuedApproval> = {
+            let mut approvals = self.approvals.lock();
+            let ids: Vec<ApprovalId> =
+                approvals.iter().filter(|queued| ends(queued)).map(|queued| queued.id.clone()).collect();
+            ids.iter().filter_map(|id| approvals.remove(id)).collect()
+        };
+        let mut lapsed = Vec::new();
+        for queued in gone {
+            let QueuedApproval { id, source, ask, .. } = queued;
+            match source {
+                ApprovalSource::Call { pending_call, waiters } => {
+                    lapsed.push(AuditEvent::Lapsed { ask: id.clone(), hash: pending_call.hash.clone() });
+                    for waiter in waiters {
+                        // A call that has left at this moment needs no answer.
+                        notify_waiter(waiter, how(id.clone())).ok();
+                    }
+                }
+                ApprovalSource::Request(to) => {
+                    let unanswered = ServerRequestAnswer::Unanswered;
+                    lapsed.extend(super::answers::server_request(&ask, &id, unanswered, None));
+                    // Dropping the sender answers the server's request with "cancel".
+                    drop(to);
+                }
+            }
+            self.events.emit(Event::ApprovalExpired { ask: id });
+        }
+        if !lapsed.is_empty() {
+            let permissions = self.permissions.clone();
+            self.tracker.spawn(async move {
+                if let Err(problem) = permissions.audit(lapsed).await {
+                    tracing::error!(%problem, "ended questions are missing in the audit");
+                }
+            });
+        }
+    }
+}
+
+/// Sends the outcome to a waiting call; gives it back if the call has left.
+pub(super) fn notify_waiter(
+    waiter: WaitingCall,
+    settled: CallApprovalOutcome,
+) -> Result<(), CallApprovalOutcome> {
+    waiter.to.send(settled)
+}

@@ -1,0 +1,295 @@
+//! Exposed names (TOOL-2): valid for every client, unique, and stable across restarts. A name once assigned
+//! stays with its tool; later tools avoid it. No two tools have the same name, nor have two prompts. Prompts
+//! have a name book of their own; the docs below say "tool" for both.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gatehouse_model::{ServerId, ToolNaming};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::persistence::write_json;
+
+const MAX_NAME_LEN: usize = 64;
+const TOOLS: &str = "tool-names.json";
+const PROMPTS: &str = "prompt-names.json";
+const VERSION: u32 = 1;
+
+/// The names of tools and prompts.
+#[derive(Debug)]
+pub(crate) struct ExposedNames {
+    pub(crate) tools: NameRegistry,
+    pub(crate) prompts: NameRegistry,
+}
+
+impl ExposedNames {
+    /// Loads the names of earlier runs.
+    pub(crate) fn open(dir: Option<&Path>) -> Self {
+        Self { tools: NameRegistry::open(dir, TOOLS), prompts: NameRegistry::open(dir, PROMPTS) }
+    }
+
+    /// Releases the names of a server that was removed.
+    pub(crate) fn forget(&mut self, server: &ServerId) {
+        self.tools.forget(server);
+        self.prompts.forget(server);
+    }
+
+    /// Stores the names if there are new ones. Blocks on the disk.
+    pub(crate) fn save(&mut self) {
+        self.tools.save();
+        self.prompts.save();
+    }
+}
+
+/// All assigned names.
+#[derive(Debug)]
+pub(crate) struct NameRegistry {
+    file: Option<PathBuf>,
+    given: HashMap<(ToolNaming, ServerId), HashMap<Box<str>, Box<str>>>,
+    taken: HashMap<(ToolNaming, Box<str>), (ServerId, Box<str>)>,
+    unsaved: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NameFile {
+    version: u32,
+    names: Vec<StoredName>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredName {
+    naming: ToolNaming,
+    server: ServerId,
+    tool: Box<str>,
+    exposed: Box<str>,
+}
+
+impl NameRegistry {
+    /// Loads the names of earlier runs. An unreadable file is replaced: names don't grant permissions.
+    pub(crate) fn open(dir: Option<&Path>, file: &str) -> Self {
+        let file = dir.map(|dir| dir.join(file));
+        let mut book = Self { file, given: HashMap::new(), taken: HashMap::new(), unsaved: false };
+        let Some(text) = book.file.as_ref().and_then(|file| fs::read_to_string(file).ok()) else {
+            return book;
+        };
+        match serde_json::from_str::<NameFile>(&text) {
+            Ok(kept) if kept.version == VERSION => {
+                for name in kept.names {
+                    let free = !book.taken.contains_key(&(name.naming, name.exposed.clone()));
+                    if is_legal(&name.exposed) && free {
+                        book.keep(name.naming, &name.server, &name.tool, &name.exposed);
+                    }
+                }
+            }
+            Ok(kept) => {
+                tracing::warn!(
+                    version = kept.version,
+                    "the tool names were kept by another version; they are left alone"
+                );
+                book.file = None;
+            }
+            Err(error) => tracing::warn!(%error, "the kept tool names cannot be read; names are given anew"),
+        }
+        book.unsaved = false;
+        book
+    }
+
+    /// The exposed name of a tool: the assigned one, otherwise a new one.
+    pub(crate) fn name(&mut self, naming: ToolNaming, server: (&ServerId, &str), tool: &str) -> Box<str> {
+        let (id, server_name) = server;
+        let candidates = candidates(naming, id, server_name, tool);
+        let given = self.given.get(&(naming, id.clone())).and_then(|tools| tools.get(tool));
+        if let Some(given) = given {
+            // In the modes that always include the server, a renamed server gets new names.
+            if naming == ToolNaming::OnConflict || candidates.contains(given) {
+                return given.clone();
+            }
+        }
+        for name in candidates {
+            if !self.taken.contains_key(&(naming, name.clone())) {
+                self.keep(naming, id, tool, &name);
+                return name;
+            }
+        }
+        let mut salt = 0_u32;
+        loop {
+            let name = with_hash("tool", &format!("{id}\n{tool}\n{salt}"));
+            if !self.taken.contains_key(&(naming, name.clone())) {
+                self.keep(naming, id, tool, &name);
+                return name;
+            }
+            salt = salt.wrapping_add(1);
+        }
+    }
+
+    /// Releases the names of a server that was removed.
+    pub(crate) fn forget(&mut self, server: &ServerId) {
+        self.given.retain(|(_, owner), _| owner != server);
+        let before = self.taken.len();
+        self.taken.retain(|_, (owner, _)| owner != server);
+        self.unsaved |= before != self.taken.len();
+    }
+
+    /// Stores the names if there are new ones. Blocks on the disk.
+    pub(crate) fn save(&mut self) {
+        let Some(file) = self.file.as_ref().filter(|_| self.unsaved) else { return };
+        let mut names: Vec<StoredName> = self
+            .taken
+            .iter()
+            .map(|((naming, exposed), (server, tool))| StoredName {
+                naming: *naming,
+                server: server.clone(),
+                tool: tool.clone(),
+                exposed: exposed.clone(),
+            })
+            .collect();
+        names.sort_by(|a, b| a.exposed.cmp(&b.exposed));
+        match write_json(file, &NameFile { version: VERSION, names }) {
+            Ok(()) => self.unsaved = false,
+            Err(error) => {
+                tracing::warn!(%error, "the tool names cannot be kept; they may differ after a restart")
+            }
+        }
+    }
+
+    fn keep(&mut self, naming: ToolNaming, server: &ServerId, tool: &str, exposed: &str) {
+        let old = self.given.entry((naming, server.clone())).or_default().insert(tool.into(), exposed.into());
+        if let Some(old) = old {
+            self.taken.remove(&(naming, old));
+        }
+        self.taken.insert((naming, exposed.into()), (server.clone(), tool.into()));
+        self.unsaved = true;
+    }
+}
+
+fn candidates(naming: ToolNaming, id: &ServerId, server_name: &str, tool: &str) -> Vec<Box<str>> {
+    let own = sanitize(tool);
+    let server = sanitize(server_name);
+    let with_server = format!("{server}__{own}");
+    let with_all = format!("mcp__{server}__{own}");
+    let plain: Vec<String> = match naming {
+        ToolNaming::OnConflict => vec![own, with_server],
+        ToolNaming::Server => vec![with_server],
+        ToolNaming::McpServer => vec![with_all],
+    };
+    let mut names: Vec<Box<str>> =
+        plain.iter().filter(|name| name.len() <= MAX_NAME_LEN).map(|name| name.as_str().into()).collect();
+    if let Some(last) = plain.last() {
+        names.push(with_hash(last, &format!("{id}\n{tool}")));
+    }
+    names
+}
+
+/// A prefix of the name with a short hash, within the maximum length.
+fn with_hash(name: &str, of: &str) -> Box<str> {
+    let digest = hex::encode(Sha256::digest(of.as_bytes()));
+    let tail = digest.get(..8).unwrap_or_default();
+    let head: String = name.chars().take(MAX_NAME_LEN - tail.len() - 1).collect();
+    format!("{head}_{tail}").into()
+}
+
+fn sanitize(name: &str) -> String {
+    let legal: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
+        .collect();
+    if legal.is_empty() { "tool".to_owned() } else { legal }
+}
+
+fn is_legal(name: &str) -> bool {
+    (1..=MAX_NAME_LEN).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn book() -> NameRegistry {
+        NameRegistry::open(None, TOOLS)
+    }
+
+    #[test]
+    fn builds_names_by_mode() {
+        let long = "x".repeat(70);
+        for (naming, server, tool, expect) in [
+            (ToolNaming::OnConflict, "files", "read", "read"),
+            (ToolNaming::Server, "files", "read", "files__read"),
+            (ToolNaming::McpServer, "files", "read", "mcp__files__read"),
+            (ToolNaming::Server, "My Files", "read.all", "My_Files__read_all"),
+            (ToolNaming::OnConflict, "files", "\u{202E}", "_"),
+        ] {
+            assert_eq!(&*book().name(naming, (&"s".into(), server), tool), expect);
+        }
+        let name = book().name(ToolNaming::OnConflict, (&"s".into(), "files"), &long);
+        assert_eq!(name.len(), 64);
+        assert!(name.starts_with("files__xxx") && is_legal(&name), "{name}");
+    }
+
+    #[test]
+    fn first_owner_keeps_its_name() {
+        let mut book = book();
+        let a: ServerId = "a".into();
+        let b: ServerId = "b".into();
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
+        let third = book.name(ToolNaming::OnConflict, (&"c".into(), "two"), "read");
+        assert!(third.starts_with("two__read_") && is_legal(&third), "{third}");
+        // Two tools of one server whose names become the same once sanitized.
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "x.y"), "x_y");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "x y"), "one__x_y");
+    }
+
+    #[test]
+    fn names_survive_restart_in_any_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, b): (ServerId, ServerId) = ("a".into(), "b".into());
+        let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
+        book.save();
+        let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
+        book.forget(&a);
+        book.save();
+        let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"c".into(), "three"), "read"), "read");
+    }
+
+    #[test]
+    fn ignores_illegal_or_duplicate_stored_names() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(TOOLS), "{").unwrap();
+        assert_eq!(
+            &*NameRegistry::open(Some(dir.path()), TOOLS).name(
+                ToolNaming::OnConflict,
+                (&"a".into(), "s"),
+                "t"
+            ),
+            "t"
+        );
+        std::fs::write(
+            dir.path().join(TOOLS),
+            r#"{"version":1,"names":[{"naming":"onConflict","server":"a","tool":"t","exposed":"a b"},{"naming":"onConflict","server":"a","tool":"u","exposed":"v"},{"naming":"onConflict","server":"b","tool":"u","exposed":"v"}]}"#,
+        )
+        .unwrap();
+        let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"a".into(), "s"), "t"), "t");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"a".into(), "s"), "u"), "v");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"b".into(), "r"), "u"), "u");
+    }
+
+    #[test]
+    fn renaming_a_server_changes_only_prefixed_names() {
+        let mut book = book();
+        let id: ServerId = "a".into();
+        assert_eq!(&*book.name(ToolNaming::Server, (&id, "old"), "t"), "old__t");
+        assert_eq!(&*book.name(ToolNaming::Server, (&id, "new"), "t"), "new__t");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, (&id, "new"), "t"), "t");
+    }
+}

@@ -1,0 +1,511 @@
+//! Orders of the user outside of approval requests: allow, block, revoke, classify, trust labels.
+
+use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
+use gatehouse_model::command::Authority;
+use gatehouse_model::grant::{AccessOverride, AutoApproveCoverage, ClientScope, CoveredTools};
+use gatehouse_model::server::ServerCounts;
+use gatehouse_model::{Lifetime, ServerStatus, SessionId};
+
+use super::change::{PermissionChange, is_expired};
+use super::*;
+use crate::auto_approve::AutoApproveSetting;
+use crate::definition_source::DefinitionSource;
+use crate::rule_draft::{contains, remove_rules, replaces};
+
+/// Longest reason of a block, in characters.
+const LONGEST_REASON: usize = 500;
+/// Most blocks in force that were made without the operator key.
+const BLOCKS_WITHOUT_KEY: usize = 256;
+/// Most conditions of such a block: all of them are tried for each call that they may be about.
+const CONDITIONS_WITHOUT_KEY: usize = 1;
+
+fn server_not_found(server: &ServerId) -> UserError {
+    UserError::new(ErrorCode::NotFound, format!("There is no server {server}."))
+}
+
+pub(crate) fn rule_not_found(rule: &GrantId) -> UserError {
+    UserError::new(ErrorCode::NotFound, format!("There is no rule {rule}."))
+}
+
+fn unknown_tools(servers: &[String]) -> UserError {
+    let names = servers.join(", ");
+    UserError::new(ErrorCode::ServerUnavailable, format!("The tools of {names} are not known yet."))
+        .with_cause("What runs without asking covers the tools that are known when it is set, so it would cover nothing.")
+        .with_hint("Start the server first.")
+}
+
+/// Error for an order whose rule would be for one time only.
+pub(crate) fn empty_choice_error() -> UserError {
+    UserError::new(ErrorCode::BadRequest, "That leaves nothing behind.")
+}
+
+impl PermissionStore {
+    /// Adds an allow without an approval request.
+    ///
+    /// # Errors
+    /// If the order is invalid or can't be stored; then nothing is allowed.
+    pub async fn grant(&self, order: RuleSpec) -> Result<GrantId, UserError> {
+        let draft = self.inner.rule_draft(RuleEffect::Allow, order, None, RuleAuthor::Person)?;
+        self.inner.require_known_tool(&draft)?;
+        self.inner.insert_rule(draft, PermissionChange::widening()).await
+    }
+
+    /// Adds a block. A block replaces only blocks that end no later, and one made without the operator key
+    /// replaces only others made without it. A block without the key is marked as such, and isn't added if the
+    /// same is already blocked for nearly as long.
+    ///
+    /// # Errors
+    /// If the order is invalid; [`ErrorCode::NotPermitted`] for a reason without the operator key, or if there
+    /// are too many blocks made without it; also if it can't be stored: then it is in effect only until
+    /// Gatehouse quits.
+    pub async fn deny(
+        &self,
+        order: RuleSpec,
+        reason: Option<String>,
+        by: Authority,
+    ) -> Result<GrantId, UserError> {
+        if reason.is_some() && by != Authority::Operator {
+            return Err(UserError::new(
+                ErrorCode::NotPermitted,
+                "A reason for a block needs the operator key.",
+            )
+            .with_cause("Models read it as the user's own words.")
+            .with_hint("Give the operator key, or leave the reason out."));
+        }
+        if reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
+            let what = format!("A reason may have {LONGEST_REASON} characters.");
+            return Err(UserError::new(ErrorCode::BadRequest, what));
+        }
+        let draft = self.inner.rule_draft(RuleEffect::Deny, order, reason, by.into())?;
+        let plan = match by {
+            Authority::Operator => PermissionChange::narrowing_by_person(),
+            Authority::Anyone | Authority::Client => PermissionChange::narrowing(),
+        };
+        self.inner.insert_rule(draft, plan).await
+    }
+
+    /// Revokes an allow, with effect from the next call on.
+    ///
+    /// # Errors
+    /// If there is no such allow; also if it can't be stored: then the allow is back after a restart.
+    pub async fn revoke(&self, rule: &GrantId) -> Result<(), UserError> {
+        self.inner.remove_rule(rule, RuleEffect::Allow).await
+    }
+
+    /// Removes a block.
+    ///
+    /// # Errors
+    /// If there is no such block or it can't be stored; then the block stays.
+    pub async fn unblock(&self, rule: &GrantId) -> Result<(), UserError> {
+        self.inner.remove_rule(rule, RuleEffect::Deny).await
+    }
+
+    /// Sets the auto-approve setting of a server for every client (PERM-3). Allows of single tools and of
+    /// single clients stay.
+    ///
+    /// # Errors
+    /// If there is no such server, its tools aren't known, or it can't be stored.
+    pub async fn set_auto_approve(&self, server: &ServerId, to: AutoApprove) -> Result<(), UserError> {
+        self.apply_auto_approve(AutoApproveSpec { server: Some(server.clone()), client: None, to })
+            .await
+            .map(drop)
+    }
+
+    /// Sets the auto-approve setting of one server or of every current server, for every client or for one.
+    /// Replaces only the previous setting for the same clients. All servers are changed or none. The rule
+    /// covers the tools that are known when it is set (PERM-8), so servers whose tools aren't known are left
+    /// out. Returns the covered tools and the servers left out.
+    ///
+    /// # Errors
+    /// If there is no such server; [`ErrorCode::ServerUnavailable`] if the tools of none of the servers are
+    /// known; if it can't be stored.
+    pub async fn apply_auto_approve(&self, order: AutoApproveSpec) -> Result<AutoApproveCoverage, UserError> {
+        let is_covered = |setting: &AutoApproveSetting| {
+            !setting.sets_rule() || self.inner.has_known_tools(&setting.server)
+        };
+        let (auto_approve_settings, unknown): (Vec<AutoApproveSetting>, Vec<AutoApproveSetting>) =
+            self.inner.auto_approve_settings(&order)?.into_iter().partition(is_covered);
+        let name = |setting: &AutoApproveSetting| {
+            let server = &setting.server.server;
+            self.inner.server_name(server).unwrap_or_else(|| server.to_string())
+        };
+        let unknown: Vec<String> = unknown.iter().map(name).collect();
+        if auto_approve_settings.is_empty() && !unknown.is_empty() {
+            return Err(unknown_tools(&unknown));
+        }
+        let set = auto_approve_settings.clone();
+        self.inner
+            .change(move |keeper, now| {
+                let asks = order.to == AutoApprove::Ask;
+                let mut plan =
+                    if asks { PermissionChange::narrowing_by_person() } else { PermissionChange::widening() };
+                let mut permissions = now.stored.clone();
+                for setting in set {
+                    let gone = remove_rules(&mut permissions.rules, |rule| setting.replaces(rule));
+                    plan.audit.extend(gone.into_iter().map(|rule| AuditEvent::Revoked { rule }));
+                    let (server, client, to) =
+                        (setting.server.server.clone(), setting.client.clone(), setting.to);
+                    plan.audit.push(AuditEvent::AutoApproveSet { server, client, to });
+                    let id = GrantId::from_random(keeper.ids.next());
+                    if let Some(rule) = keeper.auto_approve_rule(&setting, id) {
+                        plan.keep.extend(keeper.definitions(&rule));
+                        plan.audit.push(AuditEvent::Granted { rule: Box::new(rule.clone()) });
+                        permissions.rules.push(rule);
+                    }
+                }
+                plan.permissions = Some(permissions);
+                Ok(plan)
+            })
+            .await?;
+        let now = self.inner.now();
+        let covered = |setting: &AutoApproveSetting| {
+            let rule = now.stored.rules.iter().find(|rule| setting.replaces(rule));
+            CoveredTools {
+                server: setting.server.server.clone(),
+                name: name(setting),
+                tools: rule.map(|rule| rule.pins.keys().cloned().collect()).unwrap_or_default(),
+            }
+        };
+        Ok(AutoApproveCoverage { servers: auto_approve_settings.iter().map(covered).collect(), unknown })
+    }
+
+    /// Sets or clears the access class that the user gives a tool.
+    ///
+    /// # Errors
+    /// If there is no such server or it can't be stored.
+    pub async fn classify(
+        &self,
+        server: &ServerId,
+        tool: &str,
+        class: Option<AccessClass>,
+    ) -> Result<(), UserError> {
+        let (server, tool) = (server.clone(), tool.to_owned());
+        self.inner
+            .change(move |keeper, now| {
+                let bound = keeper.require_binding(&server)?;
+                let mut plan = PermissionChange::widening();
+                let mut permissions = now.stored.clone();
+                permissions.overrides.retain(|user| user.server.server != server || user.tool != tool);
+                let holds = class.map(|class| AccessOverride { server: bound, tool: tool.clone(), class });
+                permissions.overrides.extend(holds.clone());
+                plan.audit.push(AuditEvent::ClassSet { server, tool, now: holds });
+                plan.permissions = Some(permissions);
+                Ok(plan)
+            })
+            .await
+    }
+
+    /// Sets whether a server's read-only labels are trusted (PERM-2).
+    ///
+    /// # Errors
+    /// If there is no such server or it can't be stored.
+    pub async fn trust_labels(&self, server: &ServerId, trusted: bool) -> Result<(), UserError> {
+        let server = server.clone();
+        self.inner
+            .change(move |keeper, now| {
+                let mut plan = if trusted {
+                    PermissionChange::widening()
+                } else {
+                    PermissionChange::narrowing_by_person()
+                };
+                let mut permissions = now.stored.clone();
+                permissions.trusted_labels.retain(|other| other.server != server);
+                if trusted {
+                    permissions.trusted_labels.push(keeper.require_binding(&server)?);
+                }
+                plan.audit.push(AuditEvent::LabelsTrusted { server, trusted });
+                plan.permissions = Some(permissions);
+                Ok(plan)
+            })
+            .await
+    }
+
+    /// Drops all permissions of a server that was removed.
+    ///
+    /// # Errors
+    /// If it can't be stored; the permissions have no effect all the same.
+    pub async fn server_removed(&self, server: &ServerId) -> Result<(), UserError> {
+        self.server_gone(server, None).await
+    }
+
+    /// Drops all permissions of a server that was removed (`but` is `None`), or those for other generations
+    /// than `but`. Denies stay as long as the server exists.
+    ///
+    /// # Errors
+    /// If it can't be stored; the permissions have no effect all the same.
+    pub(crate) async fn server_gone(
+        &self,
+        server: &ServerId,
+        but: Option<ServerBinding>,
+    ) -> Result<(), UserError> {
+        let (server, is_there) = (server.clone(), but.is_some());
+        let gone = move |bound: &ServerBinding| bound.server == server && Some(bound) != but.as_ref();
+        let rule_goes = {
+            let gone = gone.clone();
+            move |rule: &Grant| {
+                rule.server.as_ref().is_some_and(&gone) && !(is_there && rule.effect == RuleEffect::Deny)
+            }
+        };
+        let now = self.inner.now().clone();
+        let has_some = now.rules().any(&rule_goes)
+            || now.stored.overrides.iter().any(|user| gone(&user.server))
+            || now.stored.trusted_labels.iter().any(&gone);
+        if !has_some {
+            return Ok(());
+        }
+        let also = gone;
+        self.inner
+            .drop_rules(rule_goes, move |permissions| {
+                permissions.overrides.retain(|user| !also(&user.server));
+                permissions.trusted_labels.retain(|bound| !also(bound));
+            })
+            .await
+    }
+
+    /// Remembers the name of a new client, for describing rules.
+    pub fn client_added(&self, client: &ClientEntry) {
+        self.inner.remember_client(client);
+    }
+
+    /// Drops all rules for a client whose access was revoked.
+    ///
+    /// # Errors
+    /// If it can't be stored; the rules have no effect all the same.
+    pub async fn client_removed(&self, client: &ClientId) -> Result<(), UserError> {
+        let scope = ClientScope::One { client: client.clone() };
+        self.inner.drop_rules(move |rule| rule.clients == scope, |_| {}).await
+    }
+}
+
+impl PermissionStoreShared {
+    /// The settings that an order means, one per server.
+    pub(crate) fn auto_approve_settings(
+        &self,
+        order: &AutoApproveSpec,
+    ) -> Result<Vec<AutoApproveSetting>, UserError> {
+        let servers = match &order.server {
+            Some(server) => vec![self.require_binding(server)?],
+            None => self.bindings(),
+        };
+        let setting = |server| AutoApproveSetting { server, client: order.client.clone(), to: order.to };
+        Ok(servers.into_iter().map(setting).collect())
+    }
+
+    /// Whether the tools of a server are known: it is connected, or was since Gatehouse started.
+    fn has_known_tools(&self, bound: &ServerBinding) -> bool {
+        let Some(handle) = self.servers.get(&bound.server) else { return false };
+        let lists = handle.lists();
+        let is_connected = matches!(handle.status(), ServerStatus::Connected { .. });
+        lists.generation == bound.generation && (is_connected || lists.counts() != ServerCounts::default())
+    }
+
+    /// The rule of an auto-approve setting, with the tools that are known now.
+    pub(crate) fn auto_approve_rule(&self, setting: &AutoApproveSetting, id: GrantId) -> Option<Grant> {
+        self.with_subjects(Some(&setting.server), None, |items| setting.rule(id, self.time(), items))
+    }
+
+    /// Rejects a draft for a tool that isn't known.
+    pub(crate) fn require_known_tool(&self, draft: &RuleDraft) -> Result<(), UserError> {
+        let (ChoiceScope::Tool, Some(tool)) = (draft.choice.width, &draft.subject) else { return Ok(()) };
+        let catalog = self.catalog.load();
+        let subject = Subject::from_rule_name(tool);
+        if !matches!(subject, Subject::Tool { .. }) {
+            let is_known =
+                draft.server.as_ref().is_none_or(|ServerBinding { server, generation, .. }| {
+                    !matches!(
+                        catalog.subject_info(server, *generation, &subject).origin,
+                        DefinitionSource::Unknown
+                    )
+                });
+            if is_known || draft.effect == RuleEffect::Deny {
+                return Ok(());
+            }
+            return Err(UserError::new(ErrorCode::NotFound, format!("The server has no “{tool}” now."))
+                .with_hint("Start the server, so that its lists are known, and try again."));
+        }
+        let (known, which) = match &draft.server {
+            Some(bound) => (catalog.find(&bound.server, tool).is_some(), "The server has"),
+            None => (catalog.tools().iter().any(|known| known.name() == tool), "There is"),
+        };
+        if known {
+            return Ok(());
+        }
+        Err(UserError::new(ErrorCode::NotFound, format!("{which} no tool “{tool}” now."))
+            .with_hint("Start the server, so that its tools are known, and try again."))
+    }
+
+    pub(crate) fn rule_draft(
+        &self,
+        effect: RuleEffect,
+        order: RuleSpec,
+        reason: Option<String>,
+        author: RuleAuthor,
+    ) -> Result<RuleDraft, UserError> {
+        let RuleSpec { server, tool, client, choice } = order;
+        let wrong = |what: &str| UserError::new(ErrorCode::BadRequest, what);
+        if choice.lifetime == ChoiceLifetime::Once || choice.width == ChoiceScope::Call {
+            return Err(wrong("A rule for one call can only be given as the answer to its question."));
+        }
+        if author == RuleAuthor::Unprivileged && choice.conditions.len() > CONDITIONS_WITHOUT_KEY {
+            let what =
+                format!("Without the operator key a block has {CONDITIONS_WITHOUT_KEY} condition at most.");
+            return Err(UserError::new(ErrorCode::NotPermitted, what)
+                .with_hint("Give the operator key, or leave the others out."));
+        }
+        let server = server.map(|id| self.require_binding(&id)).transpose()?;
+        Ok(RuleDraft {
+            effect,
+            server,
+            subject: tool,
+            hash: None,
+            client,
+            session: None,
+            program: None,
+            choice,
+            author,
+            reason,
+            shown: None,
+        })
+    }
+
+    /// The current generation and identity of a server, to which rules are bound.
+    fn require_binding(&self, server: &ServerId) -> Result<ServerBinding, UserError> {
+        self.binding(server).ok_or_else(|| server_not_found(server))
+    }
+
+    /// Whether a block exceeds the limit for blocks made without the operator key. Blocks made with the key
+    /// don't count, nor does a block that adds nothing or replaces another.
+    fn is_one_too_many(&self, rule: &Grant, now: &CurrentPermissions) -> bool {
+        if rule.author != RuleAuthor::Unprivileged || now.rules().any(|old| contains(old, rule)) {
+            return false;
+        }
+        let moment = self.time();
+        let counts = |old: &&Grant| {
+            old.author == RuleAuthor::Unprivileged && !is_expired(old, moment) && !replaces(rule, old)
+        };
+        now.rules().filter(counts).count() >= BLOCKS_WITHOUT_KEY
+    }
+
+    async fn insert_rule(
+        self: &Arc<Self>,
+        draft: RuleDraft,
+        mut plan: PermissionChange,
+    ) -> Result<GrantId, UserError> {
+        let rule = self.rule(&draft)?.ok_or_else(empty_choice_error)?;
+        if self.paused() && rule.effect == RuleEffect::Allow && rule.lifetime != Lifetime::Always {
+            return Err(UserError::new(
+                ErrorCode::Paused,
+                "Everything is paused, which ends what is allowed for a while.",
+            )
+            .with_hint("Resume first."));
+        }
+        let wanted = rule.clone();
+        self.change(move |keeper, now| {
+            if keeper.is_one_too_many(&rule, now) {
+                let what = format!(
+                    "There are {BLOCKS_WITHOUT_KEY} blocks that were made without the operator key, so another one needs the key."
+                );
+                return Err(UserError::new(ErrorCode::NotPermitted, what)
+                    .with_hint("Take some back, or give the operator key."));
+            }
+            let keep = keeper.definitions(&rule);
+            plan.insert_rule(rule, now, keep);
+            Ok(plan)
+        })
+        .await?;
+        // A block that an existing one contains isn't added; the id of the existing one is returned.
+        let now = self.now();
+        let held = now.rules().find(|held| held.id == wanted.id);
+        let held = held.or_else(|| now.rules().find(|held| contains(held, &wanted)));
+        Ok(held.map_or(wanted.id.clone(), |held| held.id.clone()))
+    }
+
+    async fn remove_rule(self: &Arc<Self>, rule: &GrantId, effect: RuleEffect) -> Result<(), UserError> {
+        let id = rule.clone();
+        self.change(move |_, now| {
+            let rule = now.rules().find(|rule| rule.id == id).ok_or_else(|| rule_not_found(&id))?;
+            if rule.effect != effect {
+                return Err(match effect {
+                    RuleEffect::Allow => {
+                        UserError::new(ErrorCode::BadRequest, "That rule blocks; it allows nothing.")
+                            .with_hint("Use “unblock” to take back a block.")
+                    }
+                    RuleEffect::Deny => {
+                        UserError::new(ErrorCode::BadRequest, "That rule allows; it blocks nothing.")
+                            .with_hint("Use “revoke” to take back an allow.")
+                    }
+                });
+            }
+            let mut plan = if effect == RuleEffect::Allow {
+                PermissionChange::narrowing_by_person()
+            } else {
+                PermissionChange::widening()
+            };
+            plan.audit.push(AuditEvent::Revoked { rule: id.clone() });
+            if rule.lifetime == Lifetime::Always {
+                let mut permissions = now.stored.clone();
+                permissions.rules.retain(|rule| rule.id != id);
+                plan.permissions = Some(permissions);
+            } else {
+                plan.drop.push(id);
+            }
+            Ok(plan)
+        })
+        .await
+    }
+
+    /// Drops all rules that `gone` selects, and what `also` removes.
+    async fn drop_rules(
+        self: &Arc<Self>,
+        gone: impl Fn(&Grant) -> bool + Send + 'static,
+        also: impl FnOnce(&mut StoredPermissions) + Send + 'static,
+    ) -> Result<(), UserError> {
+        self.change(move |_, now| {
+            let mut plan = PermissionChange::narrowing();
+            let mut permissions = now.stored.clone();
+            permissions.rules.retain(|rule| !gone(rule));
+            also(&mut permissions);
+            plan.drop = now.timed.iter().filter(|rule| gone(rule)).map(|rule| rule.id.clone()).collect();
+            plan.audit = now
+                .rules()
+                .filter(|rule| gone(rule))
+                .map(|rule| AuditEvent::Revoked { rule: rule.id.clone() })
+                .collect();
+            if permissions != now.stored {
+                plan.permissions = Some(permissions);
+            }
+            Ok(plan)
+        })
+        .await
+    }
+
+    /// Ends the rules of a session.
+    pub(crate) fn session_ended(&self, session: &SessionId) {
+        self.drop_temporary(
+            |rule| matches!(&rule.lifetime, Lifetime::Session { session: of } if of == session),
+        );
+    }
+
+    /// Drops the allows with a limited lifetime (PERM-13).
+    pub(crate) fn drop_temporary_allows(&self) -> Vec<GrantId> {
+        self.drop_temporary(|rule| rule.effect == RuleEffect::Allow)
+    }
+
+    /// Stores that everything is paused, or resumed.
+    pub(crate) async fn persist_pause(
+        self: &Arc<Self>,
+        paused: bool,
+        ended: Vec<GrantId>,
+    ) -> Result<(), UserError> {
+        self.change(move |_, now| {
+            let mut plan = if paused { PermissionChange::narrowing() } else { PermissionChange::widening() };
+            plan.audit = ended.into_iter().map(|rule| AuditEvent::Revoked { rule }).collect();
+            plan.audit.push(AuditEvent::Paused { paused });
+            if now.stored.paused != paused && now.verified {
+                plan.permissions = Some(StoredPermissions { paused, ..now.stored.clone() });
+            }
+            Ok(plan)
+        })
+        .await
+    }
+}

@@ -1,0 +1,328 @@
+//! Requests of a server during a call: elicitation, sampling, roots (SRV-15). Passed to the client of that
+//! call if it can answer them, otherwise to the user. A failure is never taken as consent.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use gatehouse_mcp_wire::raw::raw;
+use gatehouse_model::approval::{
+    ClientSummary as Asker, ElicitationMode, ElicitationRequest, SamplingRequest, ServerSummary,
+};
+use gatehouse_model::server::LogLevel;
+use gatehouse_model::{ApprovalAnswer, ApprovalRequest, AskUser as _, BoxFuture, ServerId};
+use gatehouse_policy::show::clean_text;
+use gatehouse_servers::{
+    ELICITATION_CREATE, ROOTS_LIST, Responder, SAMPLING_CREATE_MESSAGE, ServerRequest, ServerRequestHandler,
+    ServerRequestResult, roots_result,
+};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::manager::ToolManagerShared;
+use crate::pending_call::PendingCall;
+use crate::refusal_messages::rpc_error;
+use crate::shared_runs::RunHandle;
+
+/// Most requests of one server that may wait for the user at a time.
+const MAX_PENDING_PER_SERVER: usize = 3;
+/// Longest message that is shown, in characters.
+const MAX_MESSAGE_CHARS: usize = 4000;
+/// Error code for a sampling request that the user rejected (MCP, Sampling).
+const REJECTED: i32 = -1;
+const INTERNAL: i32 = -32603;
+
+/// Kind of a server's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClientFeature {
+    /// Elicitation in form mode.
+    Form,
+    /// Elicitation in URL mode: a page that the user opens.
+    Url,
+    /// `sampling/createMessage`
+    Sampling,
+    /// `roots/list`: the folders that the server may work in.
+    Roots,
+}
+
+impl ClientFeature {
+    /// The kind of a request; `None` if it isn't supported.
+    #[must_use]
+    pub fn of(request: &ServerRequest) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Mode {
+            mode: Option<String>,
+        }
+        match &*request.method {
+            ELICITATION_CREATE => {
+                match serde_json::from_str::<Mode>(request.params.get()).ok()?.mode.as_deref() {
+                    None | Some("form") => Some(Self::Form),
+                    Some("url") => Some(Self::Url),
+                    Some(_) => None,
+                }
+            }
+            SAMPLING_CREATE_MESSAGE => Some(Self::Sampling),
+            ROOTS_LIST => Some(Self::Roots),
+            _ => None,
+        }
+    }
+}
+
+/// The client of a call, as the one that answers a server's requests.
+pub trait ClientPeer: Send + Sync {
+    /// Whether the client declared the capability to answer this.
+    fn can(&self, what: ClientFeature) -> bool;
+
+    /// Sends a request to the client. Dropping the future withdraws it.
+    fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult>;
+
+    /// Forwards the params of the server's `notifications/message` about the call, if the client wants this
+    /// level.
+    fn logged(&self, level: LogLevel, params: &RawValue);
+}
+
+/// Answers a server's requests during one call.
+#[derive(Clone)]
+pub(crate) struct CallResponder {
+    inner: Weak<ToolManagerShared>,
+    client: Option<Arc<dyn ClientPeer>>,
+    asker: Arc<Asker>,
+    until_done: bool,
+    /// The run that identical calls share. It is no longer shared once the client itself is asked.
+    run: Option<RunHandle>,
+}
+
+impl CallResponder {
+    pub(crate) fn new(
+        inner: &Arc<ToolManagerShared>,
+        pending_call: &PendingCall,
+        client: Option<Arc<dyn ClientPeer>>,
+        run: Option<RunHandle>,
+    ) -> Self {
+        Self {
+            inner: Arc::downgrade(inner),
+            client,
+            asker: Arc::new(pending_call.client_summary()),
+            until_done: false,
+            run,
+        }
+    }
+
+    /// The same for pages that must be completed before the call can go on.
+    pub(crate) fn until_done(&self) -> Self {
+        Self { until_done: true, ..self.clone() }
+    }
+
+    /// Whether the client can answer this itself.
+    pub(crate) fn can(&self, what: ClientFeature) -> bool {
+        self.client.as_ref().is_some_and(|client| client.can(what))
+    }
+
+    pub(crate) fn responder(&self) -> Responder {
+        let session = self.asker.session.as_ref().map_or("", |session| session.as_str());
+        Responder {
+            client_key: format!("{} {session}", self.asker.id).into(),
+            respond: Arc::new(self.clone()),
+        }
+    }
+}
+
+impl ServerRequestHandler for CallResponder {
+    fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
+        let able = ClientFeature::of(&request).is_some_and(|what| self.can(what));
+        match &self.client {
+            Some(client) if able => {
+                // Identical calls would wait for input that only this client can give, so the run is no longer
+                // shared.
+                if let Some(run) = &self.run {
+                    run.unshare();
+                }
+                client.ask(request)
+            }
+            Some(_) | None => {
+                let context =
+                    RequestContext { client: Some((*self.asker).clone()), until_done: self.until_done };
+                ask_user(&self.inner, request, context)
+            }
+        }
+    }
+
+    fn logged(&self, level: LogLevel, params: &RawValue) {
+        if let Some(client) = &self.client {
+            client.logged(level, params);
+        }
+    }
+}
+
+/// Answers requests that can't be attributed to a call.
+pub(crate) struct UnattributedResponder(pub(crate) Weak<ToolManagerShared>);
+
+impl ServerRequestHandler for UnattributedResponder {
+    fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
+        ask_user(&self.0, request, RequestContext { client: None, until_done: false })
+    }
+}
+
+struct RequestContext {
+    client: Option<Asker>,
+    until_done: bool,
+}
+
+fn ask_user(
+    inner: &Weak<ToolManagerShared>,
+    request: ServerRequest,
+    context: RequestContext,
+) -> BoxFuture<'static, ServerRequestResult> {
+    let inner = Weak::clone(inner);
+    Box::pin(async move {
+        match inner.upgrade() {
+            Some(inner) => inner.answer_server_request(request, context).await,
+            None => Err(rpc_error(INTERNAL, "Gatehouse is shutting down.")),
+        }
+    })
+}
+
+/// Number of requests per server that wait for the user.
+#[derive(Default)]
+pub(crate) struct PendingRequestCounts(Mutex<HashMap<ServerId, usize>>);
+
+/// One counted request. Dropping this decrements the count.
+struct PendingRequestGuard<'a>(&'a PendingRequestCounts, ServerId);
+
+impl PendingRequestCounts {
+    fn reserve(&self, server: &ServerId) -> Option<PendingRequestGuard<'_>> {
+        let mut waiting = self.0.lock();
+        let count = waiting.entry(server.clone()).or_default();
+        if *count >= MAX_PENDING_PER_SERVER {
+            return None;
+        }
+        *count += 1;
+        Some(PendingRequestGuard(self, server.clone()))
+    }
+}
+
+impl Drop for PendingRequestGuard<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.0.lock();
+        if let Some(count) = waiting.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.1);
+            }
+        }
+    }
+}
+
+impl ToolManagerShared {
+    /// Answers a request: roots from the server's settings, everything else by asking the user.
+    async fn answer_server_request(
+        &self,
+        request: ServerRequest,
+        context: RequestContext,
+    ) -> ServerRequestResult {
+        let refused = |why: &str| Err(rpc_error(INTERNAL, why));
+        if self.permissions.inner.paused() || !self.servers.is_on() {
+            return refused("The user has stopped everything for now.");
+        }
+        if &*request.method == ROOTS_LIST {
+            let now = self.servers.get(&request.server.id).map(|handle| handle.config());
+            return Ok(roots_result(now.as_deref().unwrap_or(&request.server)));
+        }
+        let Some(place) = self.pending_requests.reserve(&request.server.id) else {
+            return refused("Too many questions of this server wait for the user already.");
+        };
+        let Some(ask) = build_approval_request(&request, context) else {
+            return refused("This cannot be asked.");
+        };
+        let sampling = matches!(ask, ApprovalRequest::Sampling(_));
+        let answer = self.approvals.ask(ask).await;
+        drop(place);
+        if sampling { sampling_answer(answer) } else { elicitation_answer(answer) }
+    }
+}
+
+fn build_approval_request(request: &ServerRequest, context: RequestContext) -> Option<ApprovalRequest> {
+    let params: Map<String, Value> = serde_json::from_str(request.params.get()).ok()?;
+    let config = &request.server;
+    let server = ServerSummary {
+        id: config.id.clone(),
+        generation: config.generation,
+        name: config.name.clone(),
+        description: config.look.description.clone(),
+        icon: config.icon().to_owned(),
+    };
+    let RequestContext { client, until_done } = context;
+    let want = match ClientFeature::of(request)? {
+        ClientFeature::Roots => return None,
+        ClientFeature::Sampling => {
+            let messages = params.get("messages")?.as_array()?.iter().map(render_message).collect();
+            let system = params.get("systemPrompt").and_then(Value::as_str).map(clean_message);
+            let request = request.params.get().to_owned();
+            return Some(ApprovalRequest::Sampling(SamplingRequest {
+                server,
+                client,
+                system,
+                messages,
+                request,
+            }));
+        }
+        ClientFeature::Form => ElicitationMode::Form { schema: params.get("requestedSchema")?.to_string() },
+        ClientFeature::Url => {
+            let url = params.get("url")?.as_str()?.to_owned();
+            let host = Url::parse(&url).ok()?.host_str()?.to_owned();
+            ElicitationMode::Url { url, host, until_done }
+        }
+    };
+    let message = clean_message(params.get("message")?.as_str()?);
+    Some(ApprovalRequest::Elicitation(ElicitationRequest { server, client, message, want }))
+}
+
+fn clean_message(text: &str) -> String {
+    let cut: String = text.chars().take(MAX_MESSAGE_CHARS).collect();
+    clean_text(&cut).into_owned()
+}
+
+/// A message as `role: text`.
+fn render_message(message: &Value) -> String {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
+    let content = message.get("content").cloned().unwrap_or_default();
+    let parts = if let Value::Array(parts) = content { parts } else { vec![content] };
+    let texts: Vec<String> = parts
+        .iter()
+        .map(|part| match part.get("text").and_then(Value::as_str) {
+            Some(text) => text.to_owned(),
+            None => format!("[{}]", part.get("type").and_then(Value::as_str).unwrap_or("?")),
+        })
+        .collect();
+    clean_message(&format!("{role}: {}", texts.join(" ")))
+}
+
+fn elicitation_answer(answer: ApprovalAnswer) -> ServerRequestResult {
+    let answer = match answer {
+        ApprovalAnswer::Accept { content } => {
+            match content.map(|content| serde_json::from_str::<Value>(&content)) {
+                None => json!({ "action": "accept", "content": {} }),
+                Some(Ok(content)) => json!({ "action": "accept", "content": content }),
+                Some(Err(_)) => json!({ "action": "cancel" }),
+            }
+        }
+        ApprovalAnswer::Decline | ApprovalAnswer::Deny { .. } => json!({ "action": "decline" }),
+        ApprovalAnswer::Cancel | ApprovalAnswer::Allow { .. } => json!({ "action": "cancel" }),
+    };
+    Ok(raw(answer.to_string()))
+}
+
+fn sampling_answer(answer: ApprovalAnswer) -> ServerRequestResult {
+    match answer {
+        ApprovalAnswer::Accept { content: Some(content) } => {
+            RawValue::from_string(content).map_err(|_| rpc_error(INTERNAL, "The answer is no JSON."))
+        }
+        ApprovalAnswer::Accept { content: None }
+        | ApprovalAnswer::Decline
+        | ApprovalAnswer::Deny { .. }
+        | ApprovalAnswer::Cancel
+        | ApprovalAnswer::Allow { .. } => Err(rpc_error(REJECTED, "The user rejected the sampling request.")),
+    }
+}

@@ -1,0 +1,15 @@
+//! The call door from the outside: a real store, real servers, and a person who is the test.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, reason = "tests")]
+
+mod approval_answers;
+mod auto_approve;
+mod client_timeouts;
+mod harness;
+mod late_answers;
+mod paths;
+mod pause;
+mod permissions;
+mod simulation;
+mod unbound_grants;
+mod upstream;

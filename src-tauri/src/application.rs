@@ -1,0 +1,227 @@
+//! Builds the application and its windows, and ends it. Windows show Gatehouse's own pages and cannot be
+//! navigated to another address. The application exits only after the core has stopped.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+use std::time::Duration;
+
+use gatehouse_model::UserError;
+use tauri::plugin::TauriPlugin;
+use tauri::{App, AppHandle, Manager, RunEvent, Url, Window, WindowEvent, Wry};
+
+use crate::commands::{main as of_main, prompt as of_prompt};
+use crate::host::Host;
+use crate::i18n::Locale;
+use crate::main_page::MainPage;
+use crate::main_window::{self, MAIN};
+use crate::process_start::ProcessStart;
+use crate::prompt::Prompt;
+use crate::prompt::policy::PromptInput;
+use crate::prompt::window::PROMPT;
+use crate::tray::Tray;
+use crate::{event_forwarder, locations, preferences, shortcut};
+
+/// The application's identifier, the same as in the configuration.
+const IDENTIFIER: &str = "app.gatehouse.desktop";
+
+/// How long the remaining start-up waits for the main window, so as not to slow it down.
+const FIRST_PAINT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Why the application could not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// An error of the toolkit.
+    #[error(transparent)]
+    Toolkit(#[from] tauri::Error),
+    /// An error of Gatehouse.
+    #[error(transparent)]
+    Gatehouse(#[from] UserError),
+}
+
+/// Runs the application until it is quit and the core has stopped.
+pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
+    let app = tauri::Builder::default()
+        .plugin(single_instance())
+        .plugin(tauri_plugin_store::Builder::new().build())
+        .manage(process_start)
+        .invoke_handler(tauri::generate_handler![
+            of_main::command,
+            of_main::events,
+            of_main::main_signals,
+            of_main::start_again,
+            of_main::vault,
+            of_main::unlock_vault,
+            of_main::put_vault_aside,
+            of_main::make_vault,
+            of_main::change_passphrase,
+            of_main::preferences,
+            of_main::set_preferences,
+            of_main::open_link,
+            of_main::painted,
+            of_main::show_prompt,
+            of_main::hide_main,
+            of_main::quit,
+            of_prompt::prompt_pending,
+            of_prompt::prompt_answer,
+            of_prompt::prompt_reveal,
+            of_prompt::prompt_signals,
+            of_prompt::prompt_preferences,
+            of_prompt::prompt_put_away,
+            of_prompt::prompt_fit,
+            of_prompt::prompt_open_main,
+            of_prompt::prompt_open_link,
+        ])
+        .on_window_event(window_event)
+        .setup(|app| setup_app(app).map_err(Into::into))
+        .build(tauri::generate_context!())?;
+    app.run(|app, event| {
+        if let RunEvent::ExitRequested { api, .. } = event {
+            let host = app.state::<Host>();
+            if !host.is_quitting() {
+                api.prevent_exit();
+                shut_down(app, host.inner().clone());
+            }
+        }
+    });
+    Ok(())
+}
+
+/// A second start in the same session raises the window of the first and exits. It is registered before
+/// everything else, so that the second process touches nothing.
+fn single_instance() -> TauriPlugin<Wry> {
+    let plugin = tauri_plugin_single_instance::Builder::new().callback(|app, _, _| main_window::raise(app));
+    match locations::data_dir_override() {
+        // If a data folder is named, the instance is that of this folder.
+        Some(folder) => plugin.dbus_id(instance_name(IDENTIFIER, &folder)).build(),
+        None => plugin.build(),
+    }
+}
+
+/// Name of the instance for a data folder.
+fn instance_name(identifier: &str, folder: &Path) -> String {
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let mut hasher = DefaultHasher::new();
+    whole.hash(&mut hasher);
+    format!("{identifier}.Folder{:016x}", hasher.finish())
+}
+
+/// Closing a window does not quit the application.
+fn window_event(window: &Window, event: &WindowEvent) {
+    let WindowEvent::CloseRequested { api, .. } = event else { return };
+    api.prevent_close();
+    let app = window.app_handle();
+    match window.label() {
+        MAIN => main_window::on_close_requested(app),
+        PROMPT => app.state::<Prompt>().input(PromptInput::Dismissed),
+        _ => {}
+    }
+}
+
+fn setup_app(app: &App) -> Result<(), StartError> {
+    let data_dir = locations::data_dir(app.handle())?;
+    // Before anything is written there. The core reports problems with the folder again.
+    let log = gatehouse_app::prepare_folder(&data_dir).map_err(UserError::from);
+    if let Err(problem) = log.and_then(|folder| gatehouse_app::logging::start(&folder)) {
+        eprintln!("Gatehouse writes no log: {problem}");
+    }
+    let (host, permit) = Host::new(data_dir)?;
+    let (prompt, driver) = Prompt::new();
+    let preferred = preferences::load(app.handle()).unwrap_or_default();
+    app.manage(host.clone());
+    app.manage(prompt);
+    app.manage(MainPage::default());
+    app.manage(Tray::new(Locale::from_preference(preferred.language)));
+    let handle = app.handle().clone();
+    host.spawn(async move {
+        wait_for_termination().await;
+        handle.exit(0);
+    });
+    host.spawn(driver.run(app.handle().clone()));
+    host.spawn(start_deferred(app.handle().clone()));
+    let handle = app.handle().clone();
+    // Not a task of the host: quitting waits for it anyway, and must not cancel it.
+    tauri::async_runtime::spawn(async move {
+        host.start(permit, |outcome| event_forwarder::on_core_start(&handle, outcome)).await;
+    });
+    Ok(main_window::open(app)?)
+}
+
+/// Start-up work that can wait until the main window has painted: the hidden prompt window, the tray and
+/// the shortcut.
+async fn start_deferred(app: AppHandle) {
+    let page = app.state::<MainPage>().inner().clone();
+    if tokio::time::timeout(FIRST_PAINT_TIMEOUT, page.wait_until_painted()).await.is_err() {
+        tracing::debug!("the main window has not painted yet");
+    }
+    app.state::<Prompt>().preload();
+    app.state::<Tray>().install(&app);
+    shortcut::listen(&app);
+}
+
+/// Stops the core, and then exits.
+fn shut_down(app: &AppHandle, host: Host) {
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        host.stop().await;
+        app.exit(0);
+    });
+}
+
+/// Waits for a signal to terminate.
+async fn wait_for_termination() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    if let Err(error) = tokio::signal::ctrl_c().await {
+        tracing::error!(%error, "Ctrl+C cannot be heard");
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Whether a URL is a page inside the program.
+pub(crate) fn is_own_page(url: &Url) -> bool {
+    match (url.scheme(), url.host_str()) {
+        ("tauri", Some("localhost")) => true,
+        ("http" | "https", Some("tauri.localhost")) => cfg!(any(windows, target_os = "android")),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instance_name_depends_on_folder() {
+        let name = |folder| instance_name(IDENTIFIER, Path::new(folder));
+        assert_eq!(name("/home/ana/a"), name("/home/ana/a"));
+        assert_ne!(name("/home/ana/a"), name("/home/ana/b"));
+        assert!(name("/home/ana/a").chars().all(|c| c.is_ascii_alphanumeric() || c == '.'));
+        let config: serde_json::Value = serde_json::from_str(include_str!("../tauri.conf.json")).unwrap();
+        assert_eq!(config["identifier"], IDENTIFIER);
+    }
+
+    #[test]
+    fn navigates_only_to_own_pages() {
+        for (address, own) in [
+            ("tauri://localhost/index.html", true),
+            ("tauri://elsewhere/", false),
+            ("https://example.org/", false),
+            ("http://localhost/", false),
+            ("file:///etc/passwd", false),
+            ("data:text/html,hi", false),
+        ] {
+            assert_eq!(Url::parse(address).is_ok_and(|url| is_own_page(&url)), own, "{address}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Receives every event of the core and forwards it to the main page, the prompt window and the tray.
+//! Events are hints: the state itself is always read from the core.
+
+use std::time::Duration;
+
+use gatehouse_app::{EventStream, StreamEvent};
+use gatehouse_model::command::{ApprovalsList, Status};
+use gatehouse_model::{Event, EventEnvelope};
+use tauri::{AppHandle, Manager};
+use tokio::time::Instant;
+
+use crate::host::{Host, StartOutcome};
+use crate::main_page::MainPage;
+use crate::prompt::Prompt;
+use crate::prompt::policy::PromptInput;
+use crate::tray::{Tray, TrayView};
+
+/// Debounce of the tray: how long it waits for more events before it reads the state.
+const TRAY_REFRESH_DELAY: Duration = Duration::from_millis(150);
+
+/// Receivers of the events.
+struct EventForwarder {
+    host: Host,
+    page: MainPage,
+    prompt: Prompt,
+    tray: Tray,
+    /// When the tray reads the state again.
+    refresh_at: Option<Instant>,
+}
+
+/// Reacts to a start of the core. The page has to read again: its data is from another core, or from
+/// none.
+pub(crate) fn on_core_start(app: &AppHandle, outcome: StartOutcome) {
+    match outcome {
+        StartOutcome::Running(events) => start(app, events),
+        StartOutcome::Locked => app.state::<Tray>().set_view(TrayView::Locked),
+        StartOutcome::Failed => app.state::<Tray>().set_view(TrayView::NotRunning),
+    }
+    app.state::<MainPage>().send_event(None);
+}
+
+/// Starts forwarding; it ends with the core or the host.
+fn start(app: &AppHandle, events: EventStream) {
+    let host = app.state::<Host>().inner().clone();
+    let event_forwarder = EventForwarder {
+        host: host.clone(),
+        page: app.state::<MainPage>().inner().clone(),
+        prompt: app.state::<Prompt>().inner().clone(),
+        tray: app.state::<Tray>().inner().clone(),
+        refresh_at: Some(Instant::now()),
+    };
+    host.spawn(event_forwarder.run(events));
+}
+
+impl EventForwarder {
+    async fn run(mut self, mut events: EventStream) {
+        self.read_pending().await;
+        loop {
+            let heard = match self.refresh_at {
+                None => events.next().await,
+                Some(at) => match tokio::time::timeout_at(at, events.next()).await {
+                    Ok(heard) => heard,
+                    Err(_) => {
+                        self.refresh_at = None;
+                        self.refresh_tray().await;
+                        continue;
+                    }
+                },
+            };
+            match heard {
+                None => return,
+                Some(StreamEvent::Event(envelope)) => self.forward(&envelope),
+                Some(StreamEvent::Missed) => {
+                    self.page.send_event(None);
+                    self.schedule_tray_refresh();
+                    self.read_pending().await;
+                }
+            }
+        }
+    }
+
+    fn forward(&mut self, envelope: &EventEnvelope) {
+        self.page.send_event(Some(envelope));
+        if let Some(input) = prompt_input(&envelope.event) {
+            self.prompt.input(input);
+        }
+        if is_tray_relevant(&envelope.event) {
+            self.schedule_tray_refresh();
+        }
+    }
+
+    fn schedule_tray_refresh(&mut self) {
+        self.refresh_at.get_or_insert_with(|| Instant::now() + TRAY_REFRESH_DELAY);
+    }
+
+    async fn refresh_tray(&self) {
+        match self.host.run(&Status {}).await {
+            Ok(report) => self.tray.set_view(TrayView::from(&report)),
+            Err(problem) => tracing::warn!(%problem, "the tray could not read the state"),
+        }
+    }
+
+    async fn read_pending(&self) {
+        match self.host.run(&ApprovalsList { known: Vec::new() }).await {
+            Ok(all) => {
+                self.prompt.input(PromptInput::Snapshot(all.into_iter().map(|pending| pending.id).collect()))
+            }
+            Err(problem) => tracing::warn!(%problem, "the questions could not be read"),
+        }
+    }
+}
+
+/// What an event means for the prompt window.
+fn prompt_input(event: &Event) -> Option<PromptInput> {
+    match event {
+        Event::ApprovalRequested { pending } => Some(PromptInput::Requested(pending.id.clone())),
+        Event::ApprovalChanged { .. } => Some(PromptInput::Changed),
+        Event::ApprovalResolved { ask, .. } | Event::ApprovalExpired { ask } => {
+            Some(PromptInput::Ended(ask.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an event changes what the tray shows.
+fn is_tray_relevant(event: &Event) -> bool {
+    match event {
+        Event::ServerAdded { .. }
+        | Event::ServerRemoved { .. }
+        | Event::StatusChanged { .. }
+        | Event::RunningServers { .. }
+        | Event::ConfigChanged { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalResolved { .. }
+        | Event::ApprovalExpired { .. }
+        | Event::PauseChanged { .. }
+        | Event::SwitchChanged { .. }
+        | Event::RightsChanged { .. } => true,
+        Event::ServerStarted { .. }
+        | Event::ServerStopped { .. }
+        | Event::ToolsChanged { .. }
+        | Event::PromptsChanged { .. }
+        | Event::ResourcesChanged { .. }
+        | Event::CallStarted { .. }
+        | Event::CallProgress { .. }
+        | Event::CallFinished { .. }
+        | Event::ApprovalChanged { .. }
+        | Event::SignInNeeded { .. }
+        | Event::SignInChanged { .. }
+        | Event::ClientConnected { .. }
+        | Event::ClientGone { .. }
+        | Event::LogLine { .. } => false,
+    }
+}

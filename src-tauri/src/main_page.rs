@@ -1,0 +1,116 @@
+//! Channels to the main window's page. A page that is reloaded subscribes again and replaces the
+//! previous channel.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gatehouse_model::EventEnvelope;
+use parking_lot::Mutex;
+use serde::Serialize;
+use tauri::ipc::Channel;
+use tokio::sync::Notify;
+
+/// Signals for the main page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MainPageSignal {
+    /// The user closed the window, and has not been told yet that Gatehouse keeps running.
+    Closing,
+    /// Go to a page.
+    Open(PageTarget),
+}
+
+/// Pages that can be opened from other windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PageTarget {
+    /// The pending approvals.
+    Approvals,
+}
+
+/// Access to the main page.
+#[derive(Clone, Default)]
+pub(crate) struct MainPage(Arc<MainPageState>);
+
+#[derive(Default)]
+struct MainPageState {
+    events: Mutex<Option<Channel<Option<EventEnvelope>>>>,
+    signals: Mutex<Option<Channel<MainPageSignal>>>,
+    close_requested: AtomicBool,
+    has_painted: AtomicBool,
+    painted: Notify,
+}
+
+impl MainPage {
+    /// Replaces the channel for events.
+    pub(crate) fn listen_to_events(&self, channel: Channel<Option<EventEnvelope>>) {
+        *self.0.events.lock() = Some(channel);
+    }
+
+    /// Replaces the channel for signals.
+    pub(crate) fn listen_to_signals(&self, channel: Channel<MainPageSignal>) {
+        *self.0.signals.lock() = Some(channel);
+    }
+
+    /// Sends an event; `None` means that events were missed.
+    pub(crate) fn send_event(&self, envelope: Option<&EventEnvelope>) {
+        let channel = self.0.events.lock().clone();
+        if let Some(Err(error)) = channel.map(|channel| channel.send(envelope.cloned())) {
+            tracing::debug!(%error, "the page did not hear an event");
+        }
+    }
+
+    /// Sends a signal. Returns whether there was a page to receive it.
+    pub(crate) fn send_signal(&self, signal: MainPageSignal) -> bool {
+        let channel = self.0.signals.lock().clone();
+        channel.is_some_and(|channel| channel.send(signal).is_ok())
+    }
+
+    /// Makes the page explain that Gatehouse keeps running. Only once: a page that does not respond must
+    /// not keep its window open for ever.
+    pub(crate) fn notify_closing(&self) -> bool {
+        !self.0.close_requested.swap(true, Ordering::Relaxed) && self.send_signal(MainPageSignal::Closing)
+    }
+
+    /// Marks that the page shows useful content. Returns whether this is the first time.
+    pub(crate) fn mark_painted(&self) -> bool {
+        let first = !self.0.has_painted.swap(true, Ordering::Relaxed);
+        if first {
+            self.0.painted.notify_one();
+        }
+        first
+    }
+
+    /// Waits until the page shows useful content. For a single waiter.
+    pub(crate) async fn wait_until_painted(&self) {
+        self.0.painted.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serializes_signals_for_page() {
+        let text = |signal| serde_json::to_string(&signal).unwrap();
+        assert_eq!(text(MainPageSignal::Closing), r#""closing""#);
+        assert_eq!(text(MainPageSignal::Open(PageTarget::Approvals)), r#"{"open":"approvals"}"#);
+    }
+
+    #[test]
+    fn notifies_closing_once() {
+        let page = MainPage::default();
+        assert!(!page.notify_closing(), "nobody listens");
+        let heard = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&heard);
+        let listener = MainPage::default();
+        listener.listen_to_signals(Channel::new(move |_| {
+            *counted.lock() += 1;
+            Ok(())
+        }));
+        assert!(listener.notify_closing());
+        assert!(!listener.notify_closing());
+        assert_eq!(*heard.lock(), 1);
+    }
+}

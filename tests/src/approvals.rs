@@ -1,0 +1,111 @@
+//! Pending approvals as returned by the core: the offered choices, and answers by id and hash, as the
+//! windows send them.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::child_process::TEST_TIMEOUT;
+use crate::gatehouse::Gatehouse;
+
+/// Waits until `count` approvals are pending, and returns them.
+///
+/// # Errors
+/// When there are not in time.
+pub fn wait_for_pending(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value>> {
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    loop {
+        let pending = gatehouse.ask(&["approvals", "list"])?;
+        let pending = pending.as_array().cloned().unwrap_or_default();
+        if pending.len() == count {
+            return Ok(pending);
+        }
+        ensure!(Instant::now() < deadline, "{} questions wait, not {count}: {pending:#?}", pending.len());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A little longer than the shortest time-out that a client is assumed to have.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(3200);
+
+/// Waits until an approval request is so old that its client may have given up without a sign.
+///
+/// # Errors
+/// When it says no time, or one that lies too far ahead.
+pub fn wait_for_min_client_timeout(question: &Value) -> Result<()> {
+    let asked = u64::try_from(question["askedAt"].as_i64().context("askedAt")?)?;
+    let old = UNIX_EPOCH + Duration::from_millis(asked) + LEAST_TIMEOUT;
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while SystemTime::now() <= old {
+        ensure!(Instant::now() < deadline, "a question of the future: {question:#}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// The choices that an approval request offers.
+///
+/// # Errors
+/// When it has none.
+pub fn choices(question: &Value) -> Result<&Vec<Value>> {
+    question["ask"]["choices"].as_array().with_context(|| format!("no choices in {question:#}"))
+}
+
+/// Whether an approval request offers anything permanent.
+///
+/// # Errors
+/// When it has no choices.
+pub fn offers_always(question: &Value) -> Result<bool> {
+    Ok(choices(question)?.iter().any(|choice| choice["lifetime"] == "always"))
+}
+
+/// The choice “only in this folder” with this lifetime.
+///
+/// # Errors
+/// When it is not offered.
+pub fn folder_choice(question: &Value, lifetime: &str) -> Result<Value> {
+    narrowed(question, lifetime, "inside")
+}
+
+/// The choice that allows this tool with this lifetime, narrowed by the first proposed condition of this
+/// kind.
+///
+/// # Errors
+/// When either is not offered.
+pub fn narrowed(question: &Value, lifetime: &str, test: &str) -> Result<Value> {
+    let fits = |choice: &Value| {
+        choice["lifetime"] == lifetime && choice["width"] == "tool" && choice["everyClient"] == false
+    };
+    ensure!(choices(question)?.iter().any(fits), "{lifetime} is not offered: {question:#}");
+    let conditions = question["ask"]["conditions"].as_array();
+    let found = conditions.into_iter().flatten().find(|one| one["condition"]["test"]["test"] == test);
+    let found = found.with_context(|| format!("no condition “{test}” is offered: {question:#}"))?;
+    let conditions = [found["condition"].clone()];
+    Ok(json!({ "lifetime": lifetime, "width": "tool", "everyClient": false, "conditions": conditions }))
+}
+
+/// The choice for this call only.
+#[must_use]
+pub fn once_choice() -> Value {
+    json!({ "lifetime": "once", "width": "call", "everyClient": false, "conditions": [] })
+}
+
+/// Allows with the id of one approval request and the hash of another one, which may be the same.
+///
+/// # Errors
+/// What the core says.
+pub fn allow(gatehouse: &Gatehouse, id: &Value, hash: &Value, choice: &Value) -> Result<Value> {
+    let answer = json!({ "answer": "allow", "choice": choice });
+    gatehouse
+        .command("approvals.answer", &json!({ "answers": [{ "id": id, "hash": hash, "answer": answer }] }))
+}
+
+/// The first character of a text that moves the cursor, reverses text or is invisible.
+#[must_use]
+pub fn find_deceptive_char(text: &str) -> Option<char> {
+    text.chars().find(|c| {
+        (c.is_control() && !matches!(c, '\n'))
+            || matches!(u32::from(*c), 0x00AD | 0x061C | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0xFEFF)
+    })
+}

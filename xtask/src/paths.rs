@@ -1,0 +1,61 @@
+//! Paths: the checkout, the cache outside of it, and cargo's target folder.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// The folders that tasks work in.
+pub(crate) struct WorkspacePaths {
+    pub(crate) root: PathBuf,
+    /// Shared between checkouts: tools built once and the Python environments.
+    pub(crate) cache: PathBuf,
+}
+
+impl WorkspacePaths {
+    pub(crate) fn find() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?;
+        Ok(Self { root: root.to_owned(), cache: cache()?.join("gatehouse-build") })
+    }
+
+    pub(crate) fn ui(&self) -> PathBuf {
+        self.root.join("ui")
+    }
+
+    /// The npm packages that tests use.
+    pub(crate) fn tests_js(&self) -> PathBuf {
+        self.root.join("tests/js")
+    }
+
+    /// The browser tests of the UI.
+    pub(crate) fn tests_e2e(&self) -> PathBuf {
+        self.root.join("tests/e2e")
+    }
+
+    /// The Python environments that tests use, each with its list of requirements.
+    pub(crate) fn venvs(&self) -> [(PathBuf, PathBuf); 2] {
+        let list = |name: &str| self.root.join("tests/py").join(name);
+        [
+            (self.cache.join("venv"), list("requirements.txt")),
+            (self.cache.join("venv-older"), list("requirements-older.txt")),
+        ]
+    }
+
+    /// Path of a program of this workspace as built by cargo.
+    pub(crate) fn program(&self, profile: &str, name: &str) -> Result<PathBuf> {
+        let metadata = cargo_metadata::MetadataCommand::new().current_dir(&self.root).no_deps().exec()?;
+        let folder = metadata.target_directory.into_std_path_buf().join(profile);
+        Ok(folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
+    }
+}
+
+fn cache() -> Result<PathBuf> {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = named("GATEHOUSE_CACHE").or_else(|| named("XDG_CACHE_HOME")) {
+        return Ok(folder);
+    }
+    match named("HOME").or_else(|| named("USERPROFILE")) {
+        Some(home) => Ok(home.join(".cache")),
+        None => bail!("neither GATEHOUSE_CACHE, XDG_CACHE_HOME nor HOME is set"),
+    }
+}
