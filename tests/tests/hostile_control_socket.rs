@@ -250,7 +250,7 @@ fn rejects_impostor_without_key() -> Result<()> {
     let false_words = "type your key again at once";
     let question = json!({ "id": 1, "reply": [{ "id": "ask-1", "words": false_words }] });
     let proof = json!({ "hello": 1, "share": "A".repeat(43), "proof": "A".repeat(43), "words": false_words });
-    let problem = json!({ "id": null, "problem": { "code": "not_permitted", "what": false_words, "why": null, "todo": null } });
+    let problem = json!({ "id": null, "problem": { "code": "not_permitted", "message": false_words, "cause": null, "hint": null } });
     for line in [question, proof, problem, json!({ "hello": 1, "as": "operator", "share": "A".repeat(43) })] {
         let impostor = Impostor::answer(&gatehouse, line.to_string())?;
         for words in [&["approvals", "list"][..], &["approvals", "watch"], &["clients", "add", "whoever"]] {

@@ -116,7 +116,7 @@ fn strict_mode_rejects_undeclared_list() -> Result<()> {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     ensure!(!refused.status.success() && said.contains("does not declare"), "{said}");
     let offered = offer()?;
-    ensure!(offered["promptsProblem"]["what"].to_string().contains("prompts"), "{offered:#}");
+    ensure!(offered["promptsProblem"]["message"].to_string().contains("prompts"), "{offered:#}");
     ensure!(offered["resourcesProblem"].is_null(), "what is declared is an error: {offered:#}");
     // One strict server does not affect the tools of the others.
     ensure!(!gatehouse.ask(&["tools", "list"])?.as_array().context("list")?.is_empty());

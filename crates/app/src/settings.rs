@@ -31,9 +31,9 @@ impl EffectiveSettings {
 
     fn unverified(error: SealError) -> Self {
         let mut problem = UserError::from(error);
-        problem.why =
+        problem.cause =
             Some("Until they are set anew, MCP is switched off and nothing old is let go of.".into());
-        problem.todo = Some(
+        problem.hint = Some(
             "Set them with `gatehousectl settings set`, or begin with the usual ones: `gatehousectl servers on`."
                 .into(),
         );

@@ -188,7 +188,7 @@ impl SignInsShared {
 
 fn recovery_for(problem: UserError) -> AuthRecovery {
     if problem.code == ErrorCode::NeedsClientRegistration {
-        return AuthRecovery::Register { reason: problem.why.unwrap_or(problem.what) };
+        return AuthRecovery::Register { reason: problem.cause.unwrap_or(problem.message) };
     }
     AuthRecovery::Refused { reason: problem.to_string() }
 }

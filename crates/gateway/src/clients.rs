@@ -416,7 +416,7 @@ fn rejected(error: &SealError) -> UserError {
         | SealError::Gone { .. } => "Add the clients again; each gets a new token.",
     };
     UserError::new(problem.code, "No client may connect, because the list of clients could not be verified.")
-        .with_cause(problem.what)
+        .with_cause(problem.message)
         .with_hint(todo)
 }
 

@@ -48,36 +48,36 @@ pub enum ErrorCode {
 /// One error in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
-#[error("{what}{}{}", .why.as_ref().map(|w| format!(" {w}")).unwrap_or_default(), .todo.as_ref().map(|t| format!(" {t}")).unwrap_or_default())]
+#[error("{message}{}{}", .cause.as_ref().map(|w| format!(" {w}")).unwrap_or_default(), .hint.as_ref().map(|t| format!(" {t}")).unwrap_or_default())]
 pub struct UserError {
     /// What to switch on.
     pub code: ErrorCode,
     /// What happened: one sentence.
-    pub what: String,
+    pub message: String,
     /// Why: one sentence.
-    pub why: Option<String>,
+    pub cause: Option<String>,
     /// What to do: one sentence.
-    pub todo: Option<String>,
+    pub hint: Option<String>,
 }
 
 impl UserError {
     /// An error with its first sentence.
     #[must_use]
-    pub fn new(code: ErrorCode, what: impl Into<String>) -> Self {
-        Self { code, what: what.into(), why: None, todo: None }
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), cause: None, hint: None }
     }
 
     /// Adds the cause.
     #[must_use]
-    pub fn with_cause(mut self, why: impl Into<String>) -> Self {
-        self.why = Some(why.into());
+    pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
         self
     }
 
     /// Adds what to do next.
     #[must_use]
-    pub fn with_hint(mut self, todo: impl Into<String>) -> Self {
-        self.todo = Some(todo.into());
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 }

@@ -315,7 +315,7 @@ fn merge_missing_file(confirmed: Vec<ServerConfig>) -> MergedServers {
 
 fn broken_seal_problem(error: SealError) -> UserError {
     let mut problem = UserError::from(error);
-    problem.todo = Some(format!("No server of {FILE} runs until you confirm it."));
+    problem.hint = Some(format!("No server of {FILE} runs until you confirm it."));
     problem
 }
 

@@ -28,7 +28,7 @@ describe("an event in words", () => {
     [{ event: "sign_in_changed", server: "s", signIn: { is: "in", account: "ann", issuer: "https://as.example", scopes: [], expires: null, renews: true } }, "Signed in to files as ann"],
     [{ event: "sign_in_changed", server: "s", signIn: { is: "in", account: null, issuer: "https://as.example", scopes: [], expires: null, renews: true } }, "Signed in to files"],
     [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: null } }, "Signed out of files"],
-    [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: { code: "refused", what: "You said no there.", why: null, todo: null } } }, "Sign-in to files failed: You said no there."],
+    [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: { code: "refused", message: "You said no there.", cause: null, hint: null } } }, "Sign-in to files failed: You said no there."],
     [{ event: "approval_requested", pending: { ...someAsk("a"), ask: { ask: "step_up", server: { id: "s", generation: 1, name: "notes", description: null, icon: "terminal" }, scopes: ["x"] } } }, "notes needs more permissions"],
     [{ event: "rights_changed", verified: false }, "The stored permissions couldn't be verified. Gatehouse will ask for every call."],
   ])("%#: %s", (event, words) => {

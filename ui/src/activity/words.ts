@@ -139,7 +139,7 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
 function signInWords(t: Translate, signIn: SignInState, server: string): string {
   switch (signIn.is) {
     case "out":
-      return signIn.problem === null ? t("event.signed_out", { server }) : t("event.sign_in_failed", { server, problem: signIn.problem.what });
+      return signIn.problem === null ? t("event.signed_out", { server }) : t("event.sign_in_failed", { server, problem: signIn.problem.message });
     case "waiting":
       return t("event.signing_in", { server, host: signIn.host });
     case "in":

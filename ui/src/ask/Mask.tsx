@@ -22,7 +22,7 @@ export function Mask({ name, revealed, onShow, onHide }: Props) {
       {revealed !== undefined && "problem" in revealed && (
         <span role="alert" className="ask-fault">
           {" "}
-          <Marked text={[revealed.problem.what, revealed.problem.todo].filter(Boolean).join(" ")} />
+          <Marked text={[revealed.problem.message, revealed.problem.hint].filter(Boolean).join(" ")} />
         </span>
       )}
     </span>

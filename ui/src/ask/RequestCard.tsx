@@ -73,7 +73,7 @@ export function RequestCard({ title, server, client, focus, place, message, chil
         </p>
         {problem && (
           <p className="ask-problem" role="alert">
-            {[problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
+            {[problem.message, problem.cause, problem.hint].filter(Boolean).join(" ")}
           </p>
         )}
         <div className="ask-buttons">

@@ -38,12 +38,12 @@ export function useAction<Name extends keyof Commands>(name: Name): Action<Name>
 
 /** Says an error in a corner of the window; the same error twice stands there once. */
 export function showProblem(problem: UserError) {
-  const id = `${problem.code} ${problem.what}`;
+  const id = `${problem.code} ${problem.message}`;
   notifications.hide(id);
   notifications.show({
     id,
     color: "red",
-    title: problem.what,
+    title: problem.message,
     message: <ProblemText problem={problem} />,
     autoClose: 10_000,
   });

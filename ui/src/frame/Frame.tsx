@@ -141,9 +141,9 @@ function Notices({ report }: { report: StatusReport }) {
       {report.secrets === "memory" && <MemoryNotice />}
       {report.problems.map((problem) => (
         <Notice
-          key={`${problem.code} ${problem.what}`}
+          key={`${problem.code} ${problem.message}`}
           icon={<IconAlertTriangle size={18} aria-hidden />}
-          text={[problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
+          text={[problem.message, problem.cause, problem.hint].filter(Boolean).join(" ")}
         />
       ))}
     </>

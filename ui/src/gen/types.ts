@@ -3781,15 +3781,15 @@ code: ErrorCode,
 /**
  * What happened: one sentence.
  */
-what: string,
+message: string,
 /**
  * Why: one sentence.
  */
-why: string | null,
+cause: string | null,
 /**
  * What to do: one sentence.
  */
-todo: string | null, };
+hint: string | null, };
 
 /**
  * Decision with the rule that made it (PERM-6).

@@ -8,7 +8,7 @@ import { ProblemText } from "./ProblemText";
 /** One error in words: what happened, why, what to do. */
 export function ProblemAlert({ problem, children }: { problem: UserError; children?: ReactNode }) {
   return (
-    <Alert color="red" title={problem.what} role="alert" icon={<IconAlertTriangle size={18} aria-hidden />}>
+    <Alert color="red" title={problem.message} role="alert" icon={<IconAlertTriangle size={18} aria-hidden />}>
       <Stack gap="xs" align="flex-start">
         <ProblemText problem={problem} />
         {children}

@@ -6,8 +6,8 @@ import type { UserError } from "../gen/types";
 export function ProblemText({ problem }: { problem: UserError }) {
   return (
     <Stack gap={4}>
-      {problem.why && <Text size="sm">{problem.why}</Text>}
-      {problem.todo && <Text size="sm">{problem.todo}</Text>}
+      {problem.cause && <Text size="sm">{problem.cause}</Text>}
+      {problem.hint && <Text size="sm">{problem.hint}</Text>}
     </Stack>
   );
 }

@@ -4,7 +4,7 @@ import { asProblem } from "./problem";
 
 describe("what was thrown", () => {
   it("is a problem already when the core answers", () => {
-    const problem = { code: "paused", what: "Everything is paused.", why: null, todo: null };
+    const problem = { code: "paused", message: "Everything is paused.", cause: null, hint: null };
     expect(asProblem(problem)).toBe(problem);
   });
 
@@ -13,7 +13,7 @@ describe("what was thrown", () => {
     ["an error", new Error("broken"), "broken"],
     ["anything else", { code: 7 }, null],
     ["nothing", undefined, null],
-  ])("becomes one when it is %s", (_, thrown, why) => {
-    expect(asProblem(thrown)).toMatchObject({ code: "internal", why });
+  ])("becomes one when it is %s", (_, thrown, cause) => {
+    expect(asProblem(thrown)).toMatchObject({ code: "internal", cause });
   });
 });

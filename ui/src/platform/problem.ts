@@ -6,8 +6,8 @@ import type { UserError } from "../gen/types";
  */
 export function asProblem(thrown: unknown): UserError {
   if (isProblem(thrown)) return thrown;
-  const why = thrown instanceof Error ? thrown.message : typeof thrown === "string" ? thrown : null;
-  return { code: "internal", what: "Gatehouse did not understand its own window.", why, todo: null };
+  const cause = thrown instanceof Error ? thrown.message : typeof thrown === "string" ? thrown : null;
+  return { code: "internal", message: "Gatehouse did not understand its own window.", cause, hint: null };
 }
 
 function isProblem(thrown: unknown): thrown is UserError {
@@ -16,7 +16,8 @@ function isProblem(thrown: unknown): thrown is UserError {
     thrown !== null &&
     "code" in thrown &&
     typeof thrown.code === "string" &&
-    "what" in thrown &&
-    typeof thrown.what === "string"
+    "message" in thrown &&
+    typeof thrown.message === "string" &&
+    "hint" in thrown
   );
 }

@@ -73,7 +73,7 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
       <main className="prompt" ref={area}>
         {problem && (
           <p className="ask-problem" role="alert">
-            {problem.code === "stale_answer" ? t("ask.stale") : [problem.what, problem.why, problem.todo].filter(Boolean).join(" ")}
+            {problem.code === "stale_answer" ? t("ask.stale") : [problem.message, problem.cause, problem.hint].filter(Boolean).join(" ")}
           </p>
         )}
         {slot ? (

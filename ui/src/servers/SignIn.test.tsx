@@ -110,7 +110,7 @@ describe("signing in at the card of a server", () => {
   });
 
   it("says why it came to nothing, and lets it be tried again", () => {
-    const problem = { code: "refused", what: "You said no there.", why: "access_denied", todo: "Sign in once more." } as const;
+    const problem = { code: "refused", message: "You said no there.", cause: "access_denied", hint: "Sign in once more." } as const;
     show(view(needed, { is: "out", problem }));
     expect(screen.getByRole("alert").textContent).toBe("You said no there.access_denied Sign in once more.");
     expect(button("Sign in")).toBeDefined();

@@ -25,14 +25,14 @@ export function SignIn({ view, acts }: Props) {
 }
 
 /** Why the last attempt came to nothing, as quiet as the rest of a card. */
-function CameToNothing({ problem: { what, why, todo } }: { problem: UserError }) {
+function CameToNothing({ problem: { message, cause, hint } }: { problem: UserError }) {
   return (
     <div className="sign-in" role="alert">
       <p className="status status-bad">
         <IconAlertCircle size={16} aria-hidden />
-        <span className="selectable">{what}</span>
+        <span className="selectable">{message}</span>
       </p>
-      <p className="dim selectable">{[why, todo].filter(Boolean).join(" ")}</p>
+      <p className="dim selectable">{[cause, hint].filter(Boolean).join(" ")}</p>
     </div>
   );
 }

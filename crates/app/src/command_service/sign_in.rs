@@ -21,7 +21,7 @@ pub(super) async fn begin(state: &AppState, wanted: &ServersSignIn) -> Result<Si
     if let Err(problem) = &begun
         && problem.code == ErrorCode::NeedsClientRegistration
     {
-        let reason = problem.why.clone().unwrap_or_else(|| problem.what.clone());
+        let reason = problem.cause.clone().unwrap_or_else(|| problem.message.clone());
         state.servers.needs_client_registration(&server.id, reason).await?;
     }
     begun

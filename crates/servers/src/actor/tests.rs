@@ -529,7 +529,7 @@ async fn connection_test_leaves_nothing_running() {
     let tools: Vec<_> = tried.lists.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(tools, ["echo"]);
     server.answers_next(Err(ScriptedServer::error(FailureKind::Configuration)));
-    assert!(harness.manager.test(http("one").config).await.unwrap_err().why.is_some());
+    assert!(harness.manager.test(http("one").config).await.unwrap_err().cause.is_some());
     server.opens_silent();
     let begun = tokio::time::Instant::now();
     harness.manager.test(http("one").config).await.unwrap_err();

@@ -43,8 +43,8 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
         let read = if used.insert(fold_case(&name)) {
             check_server_name(&name)
                 .map_err(|problem| EntryError {
-                    why: problem.why.unwrap_or(problem.what),
-                    todo: problem.todo,
+                    why: problem.cause.unwrap_or(problem.message),
+                    todo: problem.hint,
                 })
                 .and_then(|()| entry::read(&raw))
         } else {
