@@ -80,7 +80,7 @@ describe("a masked argument", () => {
   });
 
   it("says why it cannot be shown", async () => {
-    const problem = { code: "stale_answer", what: "The question is gone.", why: null, todo: null };
+    const problem = { code: "stale_answer", message: "The question is gone.", cause: null, hint: null };
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- problems are data
     render(card(masked, 0, () => Promise.reject(problem)));
     await press("Show the secret in api_key");

@@ -69,9 +69,9 @@ function Line({ view: of }: { view: ServerView }) {
 }
 
 const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
-const refusal = (what: string) => () => {
+const refusal = (message: string) => () => {
   // eslint-disable-next-line @typescript-eslint/only-throw-error -- as the core refuses
-  throw { code: "refused", what, why: "Because.", todo: "Do it." };
+  throw { code: "refused", message, cause: "Because.", hint: "Do it." };
 };
 
 describe("signing in at the card of a server", () => {
