@@ -14,7 +14,7 @@ const onlyDoor = {
 };
 
 export default tseslint.config(
-  { ignores: ["dist", "dist-door", "node_modules", "src/gen"] },
+  { ignores: ["dist", "dist-door", "node_modules", "src/generated"] },
   js.configs.recommended,
   {
     files: ["**/*.{ts,tsx}"],

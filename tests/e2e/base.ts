@@ -12,8 +12,8 @@ import AxeBuilder from "@axe-core/playwright";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { expect, test as plain, type Page } from "@playwright/test";
 
-import type { Commands } from "../../ui/src/gen/commands.ts";
-import type { ServerDraft, Transport } from "../../ui/src/gen/types.ts";
+import type { Commands } from "../../ui/src/generated/commands.ts";
+import type { ServerDraft, Transport } from "../../ui/src/generated/types.ts";
 import { render } from "../../ui/src/messages/render.ts";
 
 const root = resolve(import.meta.dirname, "../..");

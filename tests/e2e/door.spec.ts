@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { GrantChoice, PendingApproval } from "../../ui/src/gen/types.ts";
+import type { GrantChoice, PendingApproval } from "../../ui/src/generated/types.ts";
 import { expect, test } from "./base.ts";
 
 test("the pages have the content security policy of the windows, and only they get in", async ({ gatehouse, main }) => {

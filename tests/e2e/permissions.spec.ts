@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 
-import type { GrantChoice } from "../../ui/src/gen/types.ts";
+import type { GrantChoice } from "../../ui/src/generated/types.ts";
 import { expect, noViolations, pictures, test } from "./base.ts";
 
 const choice = (part: Partial<GrantChoice> = {}): GrantChoice => ({ lifetime: "always", width: "tool", everyClient: true, conditions: [], ...part });

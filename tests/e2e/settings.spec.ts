@@ -1,4 +1,4 @@
-import type { GrantChoice } from "../../ui/src/gen/types.ts";
+import type { GrantChoice } from "../../ui/src/generated/types.ts";
 import { expect, noViolations, pictures, test } from "./base.ts";
 
 test("appearance and language change at once and are kept", async ({ gatehouse, main, prompt }) => {

@@ -2,9 +2,9 @@ import { Notifications } from "@mantine/notifications";
 import { useEffect, useState } from "react";
 
 import { CoreProvider } from "./core/CoreProvider";
-import { Frame } from "./frame/Frame";
+import { Frame } from "./app-shell/AppShell";
 import { defaultPreferences, type Platform, type Preferences } from "./platform";
-import { Look } from "./theme/Look";
+import { Look } from "./theme/ThemeProvider";
 
 /** The main window. */
 export function App({ platform }: { platform: Platform }) {

@@ -2,7 +2,7 @@ import "./theme/mantine.css";
 import "@mantine/notifications/styles.layer.css";
 import "@mantine/spotlight/styles.layer.css";
 import "./theme/tokens.css";
-import "./frame/frame.css";
+import "./app-shell/app-shell.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

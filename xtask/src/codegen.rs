@@ -17,7 +17,7 @@ const HEAD: &str = "// Written by `cargo xtask codegen` from crates/model; chang
 
 /// Writes the files that are stale.
 pub(crate) fn write(paths: &WorkspacePaths) -> Result<()> {
-    let folder = paths.ui().join("src/gen");
+    let folder = paths.ui().join("src/generated");
     fs::create_dir_all(&folder)?;
     for (name, text) in generate()? {
         let path = folder.join(name);
@@ -33,10 +33,10 @@ pub(crate) fn write(paths: &WorkspacePaths) -> Result<()> {
 
 /// Fails if a file does not match the core.
 pub(crate) fn check(paths: &WorkspacePaths) -> Result<()> {
-    let folder = paths.ui().join("src/gen");
+    let folder = paths.ui().join("src/generated");
     for (name, text) in generate()? {
         if !is_fresh(&folder.join(name), &text) {
-            bail!("ui/src/gen/{name} is stale; `cargo xtask codegen` writes it");
+            bail!("ui/src/generated/{name} is stale; `cargo xtask codegen` writes it");
         }
     }
     Ok(())

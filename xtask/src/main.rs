@@ -32,7 +32,7 @@ cargo xtask <task>
   fuzz       tries the fuzz targets for longer: [TARGET] [--seconds N]
   check      format, lints, layers, generated types, file rules, interface, licences
   conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
-  codegen    writes ui/src/gen from the commands and events of the core
+  codegen    writes ui/src/generated from the commands and events of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`
              many of them, `window` the windows, `frames` how smooth they stay
   bundle     builds the installable package

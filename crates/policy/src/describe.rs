@@ -111,7 +111,7 @@ pub fn describe_subject(subject: &Subject) -> Message {
     Message::new(key).with("name", quoted(name))
 }
 
-/// Describes a condition: "path is inside /home/ana/notes". `ui/src/ask/conditionMessage.ts` describes a
+/// Describes a condition: "path is inside /home/ana/notes". `ui/src/approvals/grants/conditionMessage.ts` describes a
 /// condition that is being edited in the same way.
 #[must_use]
 pub fn describe_condition(condition: &Condition) -> Message {

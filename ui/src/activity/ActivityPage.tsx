@@ -2,9 +2,9 @@ import "./activity.css";
 
 import { SegmentedControl } from "@mantine/core";
 
-import { go } from "../frame/route";
+import { go } from "../app-shell/route";
 import { useMessages } from "../messages";
-import { Page } from "../parts/Page";
+import { Page } from "../components/Page";
 import { CallsView } from "./CallsView";
 import { EventsView } from "./EventsView";
 

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
 
-import type { CallOutcome, CallRecord } from "../gen/types";
+import type { CallOutcome, CallRecord } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Copy } from "../parts/Copy";
-import { pretty } from "../results/text";
-import { outcomeWords, ruleWords, tookWords } from "./words";
+import { Copy } from "../components/CopyButton";
+import { pretty } from "../results/contentText";
+import { outcomeWords, ruleWords, tookWords } from "./labels";
 
 /** All that is kept of one call. */
 export function CallDetails({ record }: { record: CallRecord }) {

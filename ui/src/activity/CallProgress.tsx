@@ -1,10 +1,10 @@
 import "./activity.css";
 
-import { clock } from "../ask/words";
-import type { RunningCall } from "../gen/types";
+import { clock } from "../approvals/labels";
+import type { RunningCall } from "../generated/types";
 import { useMessages } from "../messages";
-import { useNow } from "../parts/useNow";
-import { partDone } from "./calls";
+import { useNow } from "../components/useNow";
+import { partDone } from "./callRecords";
 
 /** How far a call is: a bar where its server says how much there is, what it says, and for how long it runs. */
 export function CallProgress({ call }: { call: RunningCall }) {

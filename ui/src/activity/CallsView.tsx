@@ -6,17 +6,17 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { IconActivity, IconArrowDown, IconCheck, IconQuestionMark, IconSearch, IconX } from "@tabler/icons-react";
 import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
 
-import { useReading } from "../core/useReading";
-import type { CallRecord, Decision } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import type { CallRecord, Decision } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Empty } from "../parts/Empty";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { Waiting } from "../parts/Waiting";
+import { Empty } from "../components/EmptyState";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
 import { CallDetails } from "./CallDetails";
 import { RunningCalls } from "./RunningCalls";
-import { useCalls } from "./useCalls";
-import { useRunning } from "./useRunning";
-import { outcomeWords, ruleWords, subjectName, tookWords } from "./words";
+import { useCalls } from "./useCallHistory";
+import { useRunning } from "./useRunningCalls";
+import { outcomeWords, ruleWords, subjectName, tookWords } from "./labels";
 
 const NEAR = 32;
 

@@ -5,15 +5,15 @@ import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useNames } from "../core/useNames";
-import { format } from "../frame/route";
-import type { EventEnvelope, UserError } from "../gen/types";
+import { format } from "../app-shell/route";
+import type { EventEnvelope, UserError } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Copy } from "../parts/Copy";
-import { Empty } from "../parts/Empty";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { useFollow } from "../parts/useFollow";
+import { Copy } from "../components/CopyButton";
+import { Empty } from "../components/EmptyState";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { useFollow } from "../components/useFollowEnd";
 import { asProblem } from "../platform";
-import { eventKinds, eventWords, kindOf, type EventKind } from "./words";
+import { eventKinds, eventWords, kindOf, type EventKind } from "./labels";
 
 const icons = {
   servers: IconServer2,

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 
 import { useAction } from "../core/useAction";
 import { useNames } from "../core/useNames";
-import type { RunningCall } from "../gen/types";
+import type { RunningCall } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { CallProgress } from "./CallProgress";
 

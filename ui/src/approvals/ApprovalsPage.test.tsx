@@ -2,16 +2,16 @@ import { MantineProvider } from "@mantine/core";
 import { render, screen, waitFor } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { someAsk } from "../ask/example";
+import { someAsk } from "./testApprovals";
 import { CoreProvider } from "../core/CoreProvider";
-import type { EventEnvelope, PendingApproval } from "../gen/types";
+import type { EventEnvelope, PendingApproval } from "../generated/types";
 import { SpeechContext } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import type { Platform } from "../platform";
 import { ApprovalsPage } from "./ApprovalsPage";
 
 const drawn = vi.hoisted(() => new Map<string, number>());
-vi.mock("../ask/AskCard", () => ({
+vi.mock("./cards/ApprovalCard", () => ({
   AskCard: ({ pending }: { pending: { id: string } }) => {
     drawn.set(pending.id, (drawn.get(pending.id) ?? 0) + 1);
     return <article>{pending.id}</article>;

@@ -1,25 +1,25 @@
-import "../ask/ask.css";
+import "./cards.css";
 import "./approvals.css";
 
 import { Button } from "@mantine/core";
 import { IconShieldCheck } from "@tabler/icons-react";
 import { useCallback, useEffect } from "react";
 
-import { AwakeContext } from "../ask/AwakeContext";
-import { groupsOf } from "../ask/groups";
-import { waiting } from "../ask/queue";
-import { useAwake } from "../ask/useAwake";
-import { useQueue } from "../ask/useQueue";
+import { AwakeContext } from "./AnswerGuardContext";
+import { groupsOf } from "./groups";
+import { waiting } from "./queue";
+import { useAwake } from "./useAnswerGuard";
+import { useQueue } from "./useApprovalQueue";
 import { useCore } from "../core/CoreProvider";
-import { useQuestions } from "../core/useQuestions";
-import type { ApprovalsReveal, SubmittedAnswer } from "../gen/types";
+import { useQuestions } from "../core/usePendingApprovals";
+import type { ApprovalsReveal, SubmittedAnswer } from "../generated/types";
 import { useMessages } from "../messages";
-import { Empty } from "../parts/Empty";
-import { Page } from "../parts/Page";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { Waiting } from "../parts/Waiting";
-import { GroupOfQuestions } from "./GroupOfQuestions";
-import { useByAndBy } from "./useByAndBy";
+import { Empty } from "../components/EmptyState";
+import { Page } from "../components/Page";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
+import { GroupOfQuestions } from "./ApprovalGroup";
+import { useByAndBy } from "./useIncrementalCount";
 
 /** The questions that wait, by client and server, one below the other. */
 export function ApprovalsPage() {

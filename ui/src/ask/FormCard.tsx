@@ -1,12 +1,12 @@
 import { useRef, useState, type ReactNode } from "react";
 
-import type { ApprovalAnswer, ElicitationRequest } from "../gen/types";
+import type { ApprovalAnswer, ElicitationRequest } from "../generated/types";
 import { useMessages } from "../messages";
-import { AnswerKeys } from "./AnswerKeys";
-import { AskButton } from "./AskButton";
+import { AnswerKeys } from "../approvals/AnswerShortcuts";
+import { AskButton } from "../approvals/AnswerButton";
 import { FormField } from "./FormField";
 import { contentOf, faultsOf, fieldsOf, firstValues } from "./fields";
-import { RequestCard } from "./RequestCard";
+import { RequestCard } from "../approvals/cards/ServerRequestCard";
 
 type Props = { ask: ElicitationRequest; schema: string; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 

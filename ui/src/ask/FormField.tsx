@@ -1,7 +1,7 @@
 import { useId, type ReactNode } from "react";
 
 import { useMessages } from "../messages";
-import { Marked } from "./Marked";
+import { Marked } from "../approvals/arguments/MarkedText";
 import { seen, type Fault, type Field, type Value } from "./fields";
 
 type Props = { field: Field; value: Value; fault: Fault | undefined; onChange: (value: Value) => void };

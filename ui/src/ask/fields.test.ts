@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { addressOf } from "./address";
+import { addressOf } from "../approvals/cards/urlParts";
 import { contentOf, faultsOf, fieldsOf, firstValues, seen, type Value } from "./fields";
 
 const schema = (properties: Record<string, unknown>, required: string[] = []) => JSON.stringify({ type: "object", properties, required });

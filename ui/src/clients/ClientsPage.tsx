@@ -5,18 +5,18 @@ import { IconPlugConnected, IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useReading";
-import type { ClientView, MintedClient, UserError } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import type { ClientView, MintedClient, UserError } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Empty } from "../parts/Empty";
-import { Page } from "../parts/Page";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { useConfirm } from "../parts/useConfirm";
-import { useNow } from "../parts/useNow";
-import { Waiting } from "../parts/Waiting";
+import { Empty } from "../components/EmptyState";
+import { Page } from "../components/Page";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { useConfirm } from "../components/useConfirm";
+import { useNow } from "../components/useNow";
+import { Waiting } from "../components/LoadingIndicator";
 import { asProblem } from "../platform";
-import { ClientPreset } from "./ClientPreset";
-import { TokenShown } from "./TokenShown";
+import { ClientPreset } from "./ClientAutoApprove";
+import { TokenShown } from "./NewTokenPanel";
 
 /** The AI applications that may connect. */
 export function ClientsPage() {

@@ -1,10 +1,10 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 
-import { questionReader } from "../ask/known";
-import type { EventEnvelope, PendingApproval } from "../gen/types";
+import { questionReader } from "../approvals/pendingApprovals";
+import type { EventEnvelope, PendingApproval } from "../generated/types";
 import type { Platform } from "../platform";
-import { affected } from "./affected";
+import { affected } from "./invalidation";
 
 /** How long events are gathered before what they made old is read again, in milliseconds. */
 const GATHER = 60;

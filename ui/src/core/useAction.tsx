@@ -1,9 +1,9 @@
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 
-import type { Commands } from "../gen/commands";
-import type { UserError } from "../gen/types";
-import { ProblemText } from "../parts/ProblemText";
+import type { Commands } from "../generated/commands";
+import type { UserError } from "../generated/types";
+import { ProblemText } from "../components/ErrorDetails";
 import { asProblem } from "../platform";
 import { useCore } from "./CoreProvider";
 

@@ -1,5 +1,5 @@
 import { useMessages } from "../messages";
-import { useReading } from "./useReading";
+import { useReading } from "./useCoreQuery";
 
 /** Names of servers and clients by their ids. */
 export type Names = { server: (id: string) => string; client: (id: string) => string };

@@ -1,6 +1,6 @@
 import { createContext, useContext } from "react";
 
-import type { Message } from "../gen/types";
+import type { Message } from "../generated/types";
 import type { en } from "./en";
 import { fill, render } from "./render";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { Message, MessageParam } from "../gen/types";
+import type { Message, MessageParam } from "../generated/types";
 import { catalogues } from "./catalogues";
 import { render } from "./render";
 

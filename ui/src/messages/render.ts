@@ -1,7 +1,7 @@
 // Texts that the core made: the key of a template and what stands in its places become words here and nowhere else.
 // gatehousectl fills in the same templates in the same way (crates/common/src/messages.rs).
 
-import type { Message, MessageParam } from "../gen/types";
+import type { Message, MessageParam } from "../generated/types";
 
 /** The words of a language, and how it writes a moment. */
 export type Words = { templates: Readonly<Record<string, string | undefined>>; time: (at: number) => string };

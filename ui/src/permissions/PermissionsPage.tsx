@@ -5,17 +5,17 @@ import { IconQuestionMark, IconSearch, IconShieldCheck } from "@tabler/icons-rea
 import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import { useReading } from "../core/useReading";
-import { format } from "../frame/route";
-import type { PolicyView } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import { format } from "../app-shell/route";
+import type { PolicyView } from "../generated/types";
 import { useMessages, useRender, useTimes } from "../messages";
-import { Empty } from "../parts/Empty";
-import { Page } from "../parts/Page";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { Waiting } from "../parts/Waiting";
+import { Empty } from "../components/EmptyState";
+import { Page } from "../components/Page";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
 import { RuleList } from "./RuleList";
-import { fitting, noFilter, said, type Filter } from "./said";
-import { WhatIf, type About } from "./WhatIf";
+import { fitting, noFilter, said, type Filter } from "./describedRules";
+import { WhatIf, type About } from "./Simulation";
 
 /** How long calls are gathered before it is read again which rules they used, in milliseconds. */
 const GATHER = 1000;

@@ -2,10 +2,10 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef } from "react";
 
 import { useMessages } from "../messages";
-import { useNow } from "../parts/useNow";
-import { Rule } from "./Rule";
-import type { Said } from "./said";
-import type { About } from "./WhatIf";
+import { useNow } from "../components/useNow";
+import { Rule } from "./RuleRow";
+import type { Said } from "./describedRules";
+import type { About } from "./Simulation";
 
 type Props = { shown: readonly Said[]; onWhatIf: (about: About) => void; onOver: () => Promise<void> };
 

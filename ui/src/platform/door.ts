@@ -1,9 +1,9 @@
 // The same interface in a browser, for tests: the commands of the shell as requests to the page's own
 // origin. It is in no build that is shipped.
 
-import { mainOver, promptOver } from "./commands";
+import { mainOver, promptOver } from "./shellCommands";
 import type { Stop } from "./platform";
-import { asProblem } from "./problem";
+import { asProblem } from "./userError";
 
 async function ask<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
   const response = await fetch(`/door/${command}`, {

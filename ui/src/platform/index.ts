@@ -15,4 +15,4 @@ export {
   type Vault,
   type VaultFault,
 } from "./platform";
-export { asProblem } from "./problem";
+export { asProblem } from "./userError";

@@ -1,5 +1,5 @@
-import type { Commands } from "../gen/commands";
-import type { ApprovalsReveal, SubmittedAnswer, ApprovalId, EventEnvelope, PendingApproval, RevealedArgument } from "../gen/types";
+import type { Commands } from "../generated/commands";
+import type { ApprovalsReveal, SubmittedAnswer, ApprovalId, EventEnvelope, PendingApproval, RevealedArgument } from "../generated/types";
 
 export type Theme = "system" | "light" | "dark";
 export type PreferredLanguage = "system" | "en" | "zh-CN";

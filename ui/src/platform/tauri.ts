@@ -1,8 +1,8 @@
 import { Channel, invoke } from "@tauri-apps/api/core";
 
-import { mainOver, promptOver } from "./commands";
+import { mainOver, promptOver } from "./shellCommands";
 import type { Stop } from "./platform";
-import { asProblem } from "./problem";
+import { asProblem } from "./userError";
 
 async function ask<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
   try {

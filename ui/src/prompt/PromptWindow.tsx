@@ -1,13 +1,13 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
-import { AwakeContext } from "../ask/AwakeContext";
-import { questionReader } from "../ask/known";
-import { Place } from "../ask/Place";
-import { groupOf, waiting } from "../ask/queue";
-import { Question } from "../ask/Question";
-import { useAwake } from "../ask/useAwake";
-import { useQueue } from "../ask/useQueue";
-import type { ApprovalsReveal } from "../gen/types";
+import { AwakeContext } from "../approvals/AnswerGuardContext";
+import { questionReader } from "../approvals/pendingApprovals";
+import { Place } from "../approvals/QueuePosition";
+import { groupOf, waiting } from "../approvals/queue";
+import { Question } from "../approvals/ApprovalItem";
+import { useAwake } from "../approvals/useAnswerGuard";
+import { useQueue } from "../approvals/useApprovalQueue";
+import type { ApprovalsReveal } from "../generated/types";
 import { SpeechContext, useMessages } from "../messages";
 import { defaultPreferences, type PromptPlatform } from "../platform";
 import { useAppearance } from "../theme/useAppearance";

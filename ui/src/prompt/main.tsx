@@ -1,5 +1,5 @@
 import "../theme/tokens.css";
-import "../ask/ask.css";
+import "../approvals/cards.css";
 import "./prompt.css";
 
 import { StrictMode } from "react";

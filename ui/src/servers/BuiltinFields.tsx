@@ -1,7 +1,7 @@
 import { Select, Switch, TextInput } from "@mantine/core";
 
 import { useMessages } from "../messages";
-import type { Faults, Form } from "./form";
+import type { Faults, Form } from "./serverForm";
 
 type Props = { form: Form; said: (key: keyof Faults) => string | null; onChange: (change: Partial<Form>) => void };
 

@@ -1,7 +1,7 @@
 import { IconAlertTriangle } from "@tabler/icons-react";
 
-import { format } from "../frame/route";
-import type { ServerView } from "../gen/types";
+import { format } from "../app-shell/route";
+import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 
 /** How many errors a server had within the last hour; nothing where it had none. */

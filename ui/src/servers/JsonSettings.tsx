@@ -2,12 +2,12 @@ import { Button, Group, Stack } from "@mantine/core";
 import { useMemo, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import type { UserError, ServerConfig, ServerDraft } from "../gen/types";
+import type { UserError, ServerConfig, ServerDraft } from "../generated/types";
 import { useMessages } from "../messages";
-import JsonEditor from "../parts/JsonEditor";
-import { ProblemAlert } from "../parts/ProblemAlert";
+import JsonEditor from "../components/JsonEditor";
+import { ProblemAlert } from "../components/ErrorAlert";
 import { asProblem } from "../platform";
-import { entryText, readEntry } from "./json";
+import { entryText, readEntry } from "./serverJson";
 
 type Props = { config: ServerConfig; taken: readonly string[]; onEdited: (edited: boolean) => void; onSaved: () => void };
 

@@ -2,8 +2,8 @@ import { Checkbox, NativeSelect, NumberInput, Stack, Textarea } from "@mantine/c
 import { useState } from "react";
 
 import { useMessages } from "../messages";
-import { amounts, callAmounts, isCallAmount, least, type CallAmountName, type Faults, type LimitsForm } from "./form";
-import { Unfold } from "./Unfold";
+import { amounts, callAmounts, isCallAmount, least, type CallAmountName, type Faults, type LimitsForm } from "./serverForm";
+import { Unfold } from "../components/Collapse";
 
 const otherAmounts = amounts.filter((name) => !isCallAmount(name));
 

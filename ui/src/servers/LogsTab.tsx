@@ -3,14 +3,14 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { IconArrowDown, IconFileText, IconSearch } from "@tabler/icons-react";
 import { useMemo, useState } from "react";
 
-import { useReading } from "../core/useReading";
-import type { LogLevel, LogLine, LogSource, ServerView } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import type { LogLevel, LogLine, LogSource, ServerView } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Copy } from "../parts/Copy";
-import { Empty } from "../parts/Empty";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { useFollow } from "../parts/useFollow";
-import { Waiting } from "../parts/Waiting";
+import { Copy } from "../components/CopyButton";
+import { Empty } from "../components/EmptyState";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { useFollow } from "../components/useFollowEnd";
+import { Waiting } from "../components/LoadingIndicator";
 import { grouped, levels, linesThat, sources, toneOfLevel } from "./logs";
 import { ServerLogLevel } from "./ServerLogLevel";
 

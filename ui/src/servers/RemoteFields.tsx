@@ -1,8 +1,8 @@
 import { Select, TextInput } from "@mantine/core";
 
 import { useMessages } from "../messages";
-import type { Faults, Form } from "./form";
-import { CommandWords } from "./CommandWords";
+import type { Faults, Form } from "./serverForm";
+import { CommandWords } from "./CommandPreview";
 
 type Props = { form: Form; said: (key: keyof Faults) => string | null; onChange: (change: Partial<Form>) => void };
 

@@ -1,16 +1,16 @@
 import { ActionIcon, Menu, Switch } from "@mantine/core";
 import { IconDots } from "@tabler/icons-react";
 
-import { format, go } from "../frame/route";
-import type { ServerView } from "../gen/types";
+import { format, go } from "../app-shell/route";
+import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { ServerIcon } from "../parts/ServerIcon";
+import { ServerIcon } from "../components/ServerIcon";
 import { ErrorCount } from "./ErrorCount";
-import { Failure } from "./Failure";
-import { NextStep } from "./NextStep";
-import { SignIn } from "./SignIn";
+import { Failure } from "./ServerFailure";
+import { NextStep } from "./PrimaryAction";
+import { SignIn } from "./SignInStatus";
 import { StatusMark } from "./StatusMark";
-import { useServerActs } from "./useServerActs";
+import { useServerActs } from "./useServerActions";
 
 /** One server: what it is, how it is, and the one thing to do next. */
 export function ServerCard({ view, taken }: { view: ServerView; taken: readonly string[] }) {

@@ -3,14 +3,14 @@ import { IconPlus, IconX } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useMessages } from "../messages";
-import { iconNames, ServerIcon } from "../parts/ServerIcon";
+import { iconNames, ServerIcon } from "../components/ServerIcon";
 import { BuiltinFields } from "./BuiltinFields";
-import { CommandWords } from "./CommandWords";
-import { emptyLine, type Faults, type Form, type Line } from "./form";
+import { CommandWords } from "./CommandPreview";
+import { emptyLine, type Faults, type Form, type Line } from "./serverForm";
 import { LimitsFields } from "./LimitsFields";
 import { HeadersFrom, RemoteFields } from "./RemoteFields";
 import { SignInFields } from "./SignInFields";
-import { Unfold } from "./Unfold";
+import { Unfold } from "../components/Collapse";
 
 type Props = {
   form: Form;

@@ -2,7 +2,7 @@ import { NativeSelect } from "@mantine/core";
 import { useId, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import type { LogLevel } from "../gen/types";
+import type { LogLevel } from "../generated/types";
 import { useMessages } from "../messages";
 import { levels } from "./logs";
 

@@ -4,26 +4,26 @@ import { ActionIcon, Button, Menu, Switch, Tabs } from "@mantine/core";
 import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 
 import { CallsView } from "../activity/CallsView";
-import { useReading } from "../core/useReading";
-import { format, go, serverTabs, type ServerTab } from "../frame/route";
-import type { ServerView } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import { format, go, serverTabs, type ServerTab } from "../app-shell/route";
+import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { PromptsTab } from "../offers/PromptsTab";
-import { ResourcesTab } from "../offers/ResourcesTab";
-import { Empty } from "../parts/Empty";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { Waiting } from "../parts/Waiting";
+import { PromptsTab } from "../catalog/PromptsTab";
+import { ResourcesTab } from "../catalog/ResourcesTab";
+import { Empty } from "../components/EmptyState";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
 import { ErrorCount } from "./ErrorCount";
-import { Failure } from "./Failure";
-import { Freedom } from "./Freedom";
+import { Failure } from "./ServerFailure";
+import { Freedom } from "./ServerAutoApprove";
 import { LogsTab } from "./LogsTab";
-import { NextStep } from "./NextStep";
+import { NextStep } from "./PrimaryAction";
 import { SettingsTab } from "./SettingsTab";
 import { SignedIn } from "./SignedIn";
-import { SignIn } from "./SignIn";
+import { SignIn } from "./SignInStatus";
 import { StatusMark } from "./StatusMark";
 import { ToolsTab } from "./ToolsTab";
-import { useServerActs } from "./useServerActs";
+import { useServerActs } from "./useServerActions";
 
 /** One server: how it is, what may run on it unasked, its tools, its log, its settings. */
 export function ServerPage({ id, tab, at }: { id: string; tab: ServerTab; at?: "sign-in" | undefined }) {

@@ -5,15 +5,15 @@ import { IconDots, IconPlus, IconSearch, IconServer2 } from "@tabler/icons-react
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useReading";
-import type { ServerView } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { Empty } from "../parts/Empty";
-import { Page } from "../parts/Page";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { useConfirm } from "../parts/useConfirm";
-import { Waiting } from "../parts/Waiting";
-import { AddServer } from "./AddServer";
+import { Empty } from "../components/EmptyState";
+import { Page } from "../components/Page";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { useConfirm } from "../components/useConfirm";
+import { Waiting } from "../components/LoadingIndicator";
+import { AddServer } from "./AddServerDialog";
 import { ServerCard } from "./ServerCard";
 
 /** All servers, by group. */

@@ -3,15 +3,15 @@ import { notifications } from "@mantine/notifications";
 import { lazy, Suspense, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useReading";
-import type { UserError, ServerConfig } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import type { UserError, ServerConfig } from "../generated/types";
 import { useMessages } from "../messages";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { Waiting } from "../parts/Waiting";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
 import { asProblem } from "../platform";
-import { faults, fromConfig, toDraft, type Form } from "./form";
+import { faults, fromConfig, toDraft, type Form } from "./serverForm";
 import { ServerFields } from "./ServerFields";
-import { toFirstFault } from "./toFirstFault";
+import { toFirstFault } from "./focusFirstInvalidField";
 
 /** Brings an editor, which nobody else needs. */
 const JsonSettings = lazy(() => import("./JsonSettings"));

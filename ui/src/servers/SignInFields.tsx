@@ -3,9 +3,9 @@ import { IconX } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 
 import { useMessages, type MessageKey } from "../messages";
-import type { Faults } from "./form";
+import type { Faults } from "./serverForm";
 import { noSecret, signInFields, signInWays, tokenMethods, type SecretForm, type SignInField, type SignInForm } from "./signInForm";
-import { Unfold } from "./Unfold";
+import { Unfold } from "../components/Collapse";
 
 type Props = {
   form: SignInForm;

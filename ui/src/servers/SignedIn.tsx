@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core";
 import { IconUserCheck } from "@tabler/icons-react";
 
-import type { ServerView, SignInState } from "../gen/types";
+import type { ServerView, SignInState } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { useNow } from "../parts/useNow";
+import { useNow } from "../components/useNow";
 import { hostOf } from "./status";
 import type { SignInActs } from "./useSignIn";
 

@@ -1,6 +1,6 @@
 import { IconAlertCircle, IconCircleCheck, IconCircleDashed, IconPlayerStop } from "@tabler/icons-react";
 
-import type { ServerView } from "../gen/types";
+import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { statusWords, toneOf } from "./status";
 

@@ -3,16 +3,16 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { IconSearch, IconTool } from "@tabler/icons-react";
 import { useCallback, useRef, useState } from "react";
 
-import { useReading } from "../core/useReading";
-import type { PolicyView, ToolView } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import type { PolicyView, ToolView } from "../generated/types";
 import { useMessages } from "../messages";
-import { Empty } from "../parts/Empty";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { Waiting } from "../parts/Waiting";
+import { Empty } from "../components/EmptyState";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
 import { TryDrawer } from "../try/TryDrawer";
-import { ruleOf } from "./rules";
-import { Tool } from "./Tool";
-import { Unfold } from "./Unfold";
+import { ruleOf } from "./serverRules";
+import { Tool } from "./ToolRow";
+import { Unfold } from "../components/Collapse";
 
 /** The tools of a server, each with its access class and what happens with it. */
 export function ToolsTab({ server }: { server: string }) {

@@ -2,7 +2,7 @@
 // brings a parser: only what loads the editor may import this.
 
 import type { MessageKey } from "../messages";
-import { escaped, placesOf, type Place, type Span } from "../parts/jsonPlaces";
+import { escaped, placesOf, type Place, type Span } from "../components/jsonSpans";
 
 export type JsonFault = Span & { key: MessageKey; values?: Readonly<Record<string, string>> };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { LogLine } from "../gen/types";
+import type { LogLine } from "../generated/types";
 import { grouped, levels, linesThat, toneOfLevel, type LogFilter } from "./logs";
 
 const lines: LogLine[] = [

@@ -1,6 +1,6 @@
 // Which lines of a log are shown. Pure.
 
-import type { LogLevel, LogLine, LogSource } from "../gen/types";
+import type { LogLevel, LogLine, LogSource } from "../generated/types";
 
 /** Least first. */
 export const levels: readonly LogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];

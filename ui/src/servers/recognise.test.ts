@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { emptyForm } from "./form";
+import { emptyForm } from "./serverForm";
 import { fillForm, recognise, type Found } from "./recognise";
 
 const line = (name: string, value: string, secret = false) => ({ name, value, secret, kept: false });

@@ -1,7 +1,7 @@
 // What a pasted text says about a server: JSON of a client's settings, an address, or a command line.
 
-import { emptyForm, type Form, type Line } from "./form";
-import { joinCommand, splitCommand } from "./words";
+import { emptyForm, type Form, type Line } from "./serverForm";
+import { joinCommand, splitCommand } from "./commandLine";
 
 /** The fields that a pasted text fills; all others stay as they are. */
 export type Found = Pick<Form, "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines" | "headersFrom">;

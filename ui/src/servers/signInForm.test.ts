@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import type { SignInSettings } from "../gen/types";
-import { emptyForm, faults, fromConfig, toDraft, type Form } from "./form";
+import type { SignInSettings } from "../generated/types";
+import { emptyForm, faults, fromConfig, toDraft, type Form } from "./serverForm";
 import { emptySignIn, keptSecrets, signInFaults, signInForm, signInSecrets, signInSettings, usualSignIn, type SignInForm } from "./signInForm";
 
 const secret = (value: string) => ({ value, kept: null });

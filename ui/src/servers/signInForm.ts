@@ -1,6 +1,6 @@
 // How a server is signed in to, as the form holds it, and what it makes of that. Pure.
 
-import type { FieldSecret, RegisteredClient, SignInEndpoints, SignInSettings, SignInMethod, TokenEndpointAuthMethod } from "../gen/types";
+import type { FieldSecret, RegisteredClient, SignInEndpoints, SignInSettings, SignInMethod, TokenEndpointAuthMethod } from "../generated/types";
 import type { MessageKey } from "../messages";
 
 /** A field for a secret. */

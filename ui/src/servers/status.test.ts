@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { ServerStatus, SignInState } from "../gen/types";
+import type { ServerStatus, SignInState } from "../generated/types";
 import { fill } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { usualSignIn } from "./signInForm";

@@ -1,8 +1,8 @@
 // The state of a server in words.
 
-import type { ServerStatus, ServerView, Transport } from "../gen/types";
+import type { ServerStatus, ServerView, Transport } from "../generated/types";
 import type { Translate } from "../messages";
-import { joinCommand } from "./words";
+import { joinCommand } from "./commandLine";
 
 /** Attempts of a row: the first, and its five retries (SRV-4). A call may add one. */
 export const ROW = 6;

@@ -2,7 +2,7 @@ import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 
 import { showProblem, useAction } from "../core/useAction";
-import type { UserError, ServerView } from "../gen/types";
+import type { UserError, ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { asProblem } from "../platform";
 import { hostOf } from "./status";

@@ -2,11 +2,11 @@ import { Button } from "@mantine/core";
 import { useState } from "react";
 
 import { useNames } from "../core/useNames";
-import { useReading } from "../core/useReading";
+import { useReading } from "../core/useCoreQuery";
 import { useMessages, useRender, useTimes } from "../messages";
-import { ProblemAlert } from "../parts/ProblemAlert";
-import { Waiting } from "../parts/Waiting";
-import { auditDetail, auditWords, namesWith } from "./auditWords";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
+import { auditDetail, auditWords, namesWith } from "./auditLabels";
 
 /** Entries that each press on the button adds. */
 const PAGE = 100;

@@ -3,18 +3,18 @@ import "./settings.css";
 import { Kbd, Select, SegmentedControl, Switch } from "@mantine/core";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useReading";
-import type { LookProps } from "../frame/Frame";
-import type { StatusReport } from "../gen/types";
+import { useReading } from "../core/useCoreQuery";
+import type { LookProps } from "../app-shell/AppShell";
+import type { StatusReport } from "../generated/types";
 import { languageNames, useMessages, type MessageKey } from "../messages";
-import { Copy } from "../parts/Copy";
-import { Page } from "../parts/Page";
-import { Audit } from "./Audit";
-import { Calls } from "./Calls";
-import { ClientDocument } from "./ClientDocument";
-import { Data } from "./Data";
-import { Packages } from "./Packages";
-import { Section } from "./Section";
+import { Copy } from "../components/CopyButton";
+import { Page } from "../components/Page";
+import { Audit } from "./AuditSection";
+import { Calls } from "./CallsSection";
+import { ClientDocument } from "./ClientDocumentSection";
+import { Data } from "./DataSection";
+import { Packages } from "./PackagesSection";
+import { Section } from "./SettingsSection";
 
 /** What is set for Gatehouse as a whole. */
 export function SettingsPage(look: LookProps) {

@@ -2,9 +2,9 @@ import { Drawer } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import type { ToolView } from "../gen/types";
+import type { ToolView } from "../generated/types";
 import { useMessages } from "../messages";
-import { Waiting } from "../parts/Waiting";
+import { Waiting } from "../components/LoadingIndicator";
 import { asProblem } from "../platform";
 import { ended, withTry, type Try } from "./tries";
 

@@ -1,6 +1,6 @@
 // What was tried on this visit. Pure.
 
-import type { UserError, ResultView } from "../gen/types";
+import type { UserError, ResultView } from "../generated/types";
 
 /** One call of a tool by the user. */
 export type Try = { id: string; tool: string; args: string; at: number; end: { shown: ResultView } | { problem: UserError } | "stopped" | "running" };

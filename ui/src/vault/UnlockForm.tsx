@@ -2,9 +2,9 @@ import { Button, Group, PasswordInput, Stack } from "@mantine/core";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import type { UserError } from "../gen/types";
+import type { UserError } from "../generated/types";
 import { useMessages } from "../messages";
-import { ProblemAlert } from "../parts/ProblemAlert";
+import { ProblemAlert } from "../components/ErrorAlert";
 import { asProblem, type VaultFault } from "../platform";
 import { taken } from "./passphrase";
 

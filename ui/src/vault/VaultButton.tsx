@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 
 import { useMessages } from "../messages";
 import type { Vault } from "../platform";
-import { useVaultDialog, type VaultDialog } from "./VaultDialogs";
+import { useVaultDialog, type VaultDialog } from "./useVaultDialog";
 
 /** The dialog that helps on from here, if one does. */
 function dialogFor({ state, fault }: Vault): VaultDialog | null {

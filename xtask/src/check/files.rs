@@ -39,7 +39,7 @@ fn violation(file: &TextFile) -> Option<String> {
     let TextFile { path, text } = file;
     let extension = path.rsplit('.').next().unwrap_or_default();
     let written = matches!(extension, "rs" | "ts" | "tsx" | "mjs" | "js" | "py" | "css");
-    if !written || path.starts_with("ui/src/gen/") {
+    if !written || path.starts_with("ui/src/generated/") {
         return None;
     }
     let lines = text.lines().count();
@@ -74,7 +74,7 @@ mod tests {
         assert!(violation_of("crates/a/src/b/mod.rs", "//! Doc.\n").is_some());
         assert!(violation_of("crates/a/src/lib.rs", &long).is_some());
         assert!(violation_of("ui/src/app.tsx", &long).is_some());
-        assert_eq!(violation_of("ui/src/gen/types.ts", &long), None);
+        assert_eq!(violation_of("ui/src/generated/types.ts", &long), None);
         assert_eq!(violation_of("Cargo.lock", &long), None);
     }
 }

@@ -1,0 +1,171 @@
+// Calls and events in words.
+
+import type { Names } from "../core/useNames";
+import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../generated/types";
+import type { MessageKey, Translate } from "../messages";
+
+export function subjectName(subject: Subject): string {
+  switch (subject.kind) {
+    case "tool":
+    case "prompt":
+      return subject.name;
+    case "resource":
+      return subject.uri;
+    case "completion":
+      return subject.reference;
+  }
+}
+
+export function ruleWords(t: Translate, rule: Rule): string {
+  return t(`activity.rule.${rule.rule}`, rule.rule === "policy_file" ? { reason: rule.reason } : {});
+}
+
+export function outcomeWords(t: Translate, outcome: CallOutcome): string {
+  return t(`activity.outcome.${outcome.outcome}`, outcome.outcome === "rpc_error" ? { code: outcome.code } : {});
+}
+
+export function tookWords(t: Translate, milliseconds: number): string {
+  return milliseconds < 1000
+    ? t("activity.took.ms", { count: milliseconds })
+    : t("activity.took.s", { count: (milliseconds / 1000).toFixed(1) });
+}
+
+export type EventKind = "servers" | "calls" | "approvals" | "clients" | "gatehouse";
+
+export const eventKinds: readonly EventKind[] = ["servers", "calls", "approvals", "clients", "gatehouse"];
+
+export function kindOf({ event }: Event): EventKind {
+  switch (event) {
+    case "server_added":
+    case "server_removed":
+    case "server_started":
+    case "server_stopped":
+    case "status_changed":
+    case "running_servers":
+    case "tools_changed":
+    case "prompts_changed":
+    case "resources_changed":
+    case "sign_in_needed":
+    case "sign_in_changed":
+    case "log_line":
+      return "servers";
+    case "call_started":
+    case "call_progress":
+    case "call_finished":
+      return "calls";
+    case "approval_requested":
+    case "approval_changed":
+    case "approval_resolved":
+    case "approval_expired":
+      return "approvals";
+    case "client_connected":
+    case "client_gone":
+      return "clients";
+    case "config_changed":
+    case "pause_changed":
+    case "switch_changed":
+    case "rights_changed":
+      return "gatehouse";
+  }
+}
+
+/** One sentence for every event. */
+export function eventWords(t: Translate, event: Event, names: Names): string {
+  switch (event.event) {
+    case "server_added":
+    case "server_removed":
+      return t(`event.${event.event}`, { server: event.name });
+    case "server_started":
+    case "server_stopped":
+    case "tools_changed":
+    case "prompts_changed":
+    case "resources_changed":
+    case "sign_in_needed":
+      return t(`event.${event.event}`, { server: names.server(event.server) });
+    case "sign_in_changed":
+      return signInWords(t, event.signIn, names.server(event.server));
+    case "status_changed":
+      return t("event.status_changed", {
+        server: names.server(event.server),
+        status: t(statusWord(event.status)),
+        cause: causeWords(t, event.cause),
+      });
+    case "running_servers":
+      return t("event.running_servers", { count: event.servers.length });
+    case "config_changed":
+      if (event.problem !== null) return t("event.config_problem", { problem: event.problem });
+      if (event.cause === "file") return t(event.unconfirmed ? "event.config_unconfirmed" : "event.config_file");
+      return t(`event.config.${event.cause}`, { server: event.name ?? "" });
+    case "call_started":
+      return t(event.input === "" ? "event.call_started.bare" : "event.call_started", {
+        client: names.client(event.client),
+        tool: event.tool,
+        server: names.server(event.server),
+        input: event.input,
+      });
+    case "call_progress":
+      return t("event.call_progress");
+    case "call_finished":
+      return t("event.call_finished", {
+        outcome: outcomeWords(t, event.outcome),
+        took: tookWords(t, event.durationMs),
+      });
+    case "approval_requested": {
+      const { ask } = event.pending;
+      if (ask.ask === "step_up") return t("event.approval_requested.rights", { server: ask.server.name });
+      if (ask.ask !== "call") return t("event.approval_requested.other");
+      return t("event.approval_requested", { client: ask.client.name, title: ask.title, server: ask.server.name });
+    }
+    case "approval_changed":
+      return t("event.approval_changed");
+    case "approval_resolved":
+      return t(event.allowed ? "event.approval_resolved.allowed" : "event.approval_resolved.denied");
+    case "approval_expired":
+      return t("event.approval_expired");
+    case "client_connected":
+    case "client_gone":
+      return t(`event.${event.event}`, { client: names.client(event.client) });
+    case "log_line":
+      return t("event.log_line", { server: names.server(event.server), text: event.line.text });
+    case "pause_changed":
+      return t(event.paused ? "event.paused" : "event.resumed");
+    case "switch_changed":
+      return t(event.on ? "event.switched_on" : "event.switched_off");
+    case "rights_changed":
+      return t(event.verified ? "event.rights" : "event.rights_unverified");
+  }
+}
+
+function signInWords(t: Translate, signIn: SignInState, server: string): string {
+  switch (signIn.is) {
+    case "out":
+      return signIn.problem === null ? t("event.signed_out", { server }) : t("event.sign_in_failed", { server, problem: signIn.problem.message });
+    case "waiting":
+      return t("event.signing_in", { server, host: signIn.host });
+    case "in":
+      return signIn.account === null ? t("event.signed_in", { server }) : t("event.signed_in.as", { server, account: signIn.account });
+  }
+}
+
+function causeWords(t: Translate, cause: StatusCause): string {
+  return t(`cause.${cause.cause}`, cause.cause === "unexpected_close" ? { reason: cause.reason } : {});
+}
+
+function statusWord({ state }: ServerStatus): MessageKey {
+  switch (state) {
+    case "disabled":
+      return "servers.off";
+    case "stopped":
+      return "servers.stopped";
+    case "connecting":
+      return "servers.connecting";
+    case "connected":
+      return "servers.running";
+    case "needs_auth":
+      return "servers.needsAuth";
+    case "needs_client_registration":
+      return "servers.needsClient";
+    case "failed":
+      return "servers.failed";
+  }
+}

@@ -1,0 +1,82 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+
+import { useCore } from "../core/CoreProvider";
+import type { CallFilter, CallRecord, UserError } from "../generated/types";
+import { asProblem } from "../platform";
+import { merged } from "./callRecords";
+
+/** Calls of one page. */
+const PAGE = 200;
+/** How long ended calls are gathered before the newest page is read, in milliseconds. */
+const GATHER = 80;
+
+type Wanted = Pick<CallFilter, "client" | "server" | "text">;
+type Calls = { records: readonly CallRecord[]; oldest: boolean; loading: boolean; problem: UserError | null };
+
+const nothing: Calls = { records: [], oldest: false, loading: true, problem: null };
+
+/** The calls that match, newest first: the newest page, each older one on demand, and what ends meanwhile. */
+export function useCalls({ client, server, text }: Wanted) {
+  const { platform, hear } = useCore();
+  const [calls, setCalls] = useState(nothing);
+  const round = useRef(0);
+  const asked = useRef(false);
+
+  useEffect(() => {
+    const mine = ++round.current;
+    const filter = { client, server, text, olderThan: null, limit: PAGE };
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    asked.current = false;
+    const read = (anew: boolean) => {
+      platform.command("calls.list", { filter }).then(
+        (newest) => {
+          if (round.current !== mine) return;
+          setCalls((before) => ({
+            records: anew ? newest : merged(newest, before.records),
+            oldest: anew ? newest.length < PAGE : before.oldest,
+            loading: false,
+            problem: null,
+          }));
+        },
+        (thrown: unknown) => {
+          if (round.current === mine) setCalls((before) => ({ ...before, loading: false, problem: asProblem(thrown) }));
+        },
+      );
+    };
+    read(true);
+    const stop = hear((envelope) => {
+      if (envelope?.event.event === "call_finished" || !envelope) {
+        timer ??= setTimeout(() => {
+          timer = undefined;
+          read(envelope === null);
+        }, GATHER);
+      }
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [platform, hear, client, server, text]);
+
+  const { records, oldest } = calls;
+  const older = useCallback(() => {
+    const last = records.at(-1);
+    if (!last || oldest || asked.current) return;
+    asked.current = true;
+    const mine = round.current;
+    const olderThan = { at: last.at, id: last.id };
+    platform.command("calls.list", { filter: { client, server, text, olderThan, limit: PAGE } }).then(
+      (page) => {
+        asked.current = false;
+        if (round.current !== mine) return;
+        setCalls((before) => ({ ...before, records: [...before.records, ...page], oldest: page.length < PAGE }));
+      },
+      () => {
+        // The next scroll asks again.
+        asked.current = false;
+      },
+    );
+  }, [platform, records, oldest, client, server, text]);
+
+  return { ...calls, older };
+}

@@ -1,0 +1,89 @@
+import { createSpotlight, Spotlight, type SpotlightActionData } from "@mantine/spotlight";
+import { IconLogin2, IconPlayerPause, IconPlayerPlay, IconSearch, IconServer2 } from "@tabler/icons-react";
+
+import { useCore } from "../core/CoreProvider";
+import { showProblem, useAction } from "../core/useAction";
+import { useReading } from "../core/useCoreQuery";
+import { useMessages } from "../messages";
+import { asProblem } from "../platform";
+import { wantsSignIn } from "../servers/status";
+import { pages } from "./pages";
+import { go } from "./route";
+
+/** The store of the palette, and what opens it. */
+export const [paletteStore, palette] = createSpotlight();
+
+/** The command palette: every page, every server, and what is done often. */
+export function Palette({ paused }: { paused: boolean }) {
+  const t = useMessages();
+  const { platform } = useCore();
+  const pause = useAction("pause");
+  const resume = useAction("resume");
+  const signIn = useAction("servers.signIn");
+  const servers = useReading("servers.list", {}).data ?? [];
+  const actions: SpotlightActionData[] = [
+    ...pages.map(({ name, icon: Icon, route }) => ({
+      id: name,
+      label: t("frame.goTo", { page: t(name) }),
+      leftSection: <Icon size={18} aria-hidden />,
+      onClick: () => {
+        go(route);
+      },
+    })),
+    {
+      id: "prompt",
+      label: t("frame.showPrompt"),
+      onClick: () => {
+        platform.showPrompt().catch((thrown: unknown) => {
+          showProblem(asProblem(thrown));
+        });
+      },
+    },
+    paused
+      ? {
+          id: "resume",
+          label: t("frame.resume"),
+          leftSection: <IconPlayerPlay size={18} aria-hidden />,
+          onClick: () => void resume.run({}),
+        }
+      : {
+          id: "pause",
+          label: t("frame.pause"),
+          leftSection: <IconPlayerPause size={18} aria-hidden />,
+          onClick: () => void pause.run({}),
+        },
+    ...servers.filter(wantsSignIn).map(({ config }) => ({
+      id: `${config.id} sign-in`,
+      label: t("frame.signIn", { name: config.name }),
+      leftSection: <IconLogin2 size={18} aria-hidden />,
+      onClick: () => {
+        // What comes of it stands there.
+        go({ page: "server", id: config.id, tab: "tools" });
+        void signIn.run({ server: config.id, open: true });
+      },
+    })),
+    ...servers.map(({ config }) => ({
+      id: config.id,
+      label: t("frame.openServer", { name: config.name }),
+      leftSection: <IconServer2 size={18} aria-hidden />,
+      onClick: () => {
+        go({ page: "server", id: config.id, tab: "tools" });
+      },
+    })),
+  ];
+  return (
+    <Spotlight
+      store={paletteStore}
+      actions={actions}
+      shortcut="mod + K"
+      nothingFound={t("frame.nothingFound")}
+      limit={12}
+      lockScroll={false}
+      searchProps={{
+        leftSection: <IconSearch size={18} aria-hidden />,
+        placeholder: t("frame.search"),
+        "aria-label": t("frame.search"),
+      }}
+    />
+  );
+}

@@ -1,0 +1,41 @@
+import { Tooltip } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+
+import { useMessages } from "../messages";
+import { Logo } from "../components/Logo";
+import { pages } from "./pages";
+import { format, type Route } from "./route";
+
+/** The way to every page, with the number of questions that wait. */
+export function Rail({ route, waiting }: { route: Route; waiting: number }) {
+  const t = useMessages();
+  const narrow = useMediaQuery("(max-width: 900px)");
+  return (
+    <nav className="rail" aria-label={t("frame.pages")}>
+      <div className="rail-brand">
+        <Logo />
+        <span>{t("app.name")}</span>
+      </div>
+      {pages.map(({ name, icon: Icon, route: to, covers }) => {
+        const badge = to.page === "approvals" && waiting > 0 ? waiting : null;
+        return (
+          <Tooltip key={name} label={t(name)} position="right" disabled={!narrow}>
+            <a
+              className={to.page === "settings" ? "rail-link rail-foot" : "rail-link"}
+              href={format(to)}
+              aria-current={covers.includes(route.page) ? "page" : undefined}
+            >
+              <Icon size={18} stroke={1.75} aria-hidden />
+              <span className="rail-link-name">{t(name)}</span>
+              {badge !== null && (
+                <span className="rail-badge" aria-label={t("frame.waiting", { count: badge })}>
+                  {badge}
+                </span>
+              )}
+            </a>
+          </Tooltip>
+        );
+      })}
+    </nav>
+  );
+}

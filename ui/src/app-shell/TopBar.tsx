@@ -1,0 +1,59 @@
+import { Button } from "@mantine/core";
+import { IconPlayerPause, IconPlayerPlay, IconSearch } from "@tabler/icons-react";
+
+import { useAction } from "../core/useAction";
+import type { StatusReport } from "../generated/types";
+import { useMessages } from "../messages";
+import { Copy } from "../components/CopyButton";
+import { palette } from "./CommandPalette";
+
+/** Search, the gateway's address, and the switch that stops everything. */
+export function TopBar({ report }: { report: StatusReport | undefined }) {
+  const t = useMessages();
+  return (
+    <header className="top-bar">
+      <button type="button" className="top-search" onClick={palette.open}>
+        <IconSearch size={15} aria-hidden />
+        <span>{t("frame.search")}</span>
+        <kbd className="mono">{t("frame.searchHint")}</kbd>
+      </button>
+      {report && (
+        <>
+          <div className="top-address">
+            <code className="selectable" title={t("frame.gateway")}>
+              {report.endpoint}
+            </code>
+            <Copy text={report.endpoint} label={t("frame.copyGateway")} />
+          </div>
+          <PauseSwitch paused={report.paused} />
+        </>
+      )}
+    </header>
+  );
+}
+
+function PauseSwitch({ paused }: { paused: boolean }) {
+  const t = useMessages();
+  const pause = useAction("pause");
+  const resume = useAction("resume");
+  return paused ? (
+    <Button
+      size="xs"
+      leftSection={<IconPlayerPlay size={15} aria-hidden />}
+      loading={resume.busy}
+      onClick={() => void resume.run({})}
+    >
+      {t("frame.resume")}
+    </Button>
+  ) : (
+    <Button
+      size="xs"
+      variant="default"
+      leftSection={<IconPlayerPause size={15} aria-hidden />}
+      loading={pause.busy}
+      onClick={() => void pause.run({})}
+    >
+      {t("frame.pause")}
+    </Button>
+  );
+}

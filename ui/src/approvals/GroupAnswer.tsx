@@ -1,0 +1,31 @@
+import type { SubmittedAnswer, PendingApproval } from "../generated/types";
+import { useMessages } from "../messages";
+import { AskButton } from "./AnswerButton";
+import { answersTo } from "./groups";
+
+type Props = {
+  /** Calls of one tool and class. */
+  set: readonly PendingApproval[];
+  /** Whether the tool is named: where it does not stand above. */
+  named?: boolean;
+  onAnswer: (answers: SubmittedAnswer[]) => void;
+};
+
+/** Answers all calls of one tool that were listed when this was drawn, and no other (PERM-10). */
+export function GroupAnswer({ set, named = false, onAnswer }: Props) {
+  const t = useMessages();
+  const count = set.length;
+  const ask = set[0]?.ask;
+  const title = ask?.ask === "call" ? ask.title : "";
+  return (
+    <div className="ask-group" role="group" aria-label={t("ask.groupOf", { title, count })}>
+      <span>{named ? t("ask.groupOf", { title, count }) : t("ask.group", { count })}</span>
+      <AskButton label={named ? t("ask.denyGroupOf", { title, count }) : undefined} onPress={() => { onAnswer(answersTo(set, "deny")); }}>
+        {t("ask.denyGroup", { count })}
+      </AskButton>
+      <AskButton label={named ? t("ask.allowGroupOf", { title, count }) : undefined} onPress={() => { onAnswer(answersTo(set, "allow")); }}>
+        {t("ask.allowGroup", { count })}
+      </AskButton>
+    </div>
+  );
+}

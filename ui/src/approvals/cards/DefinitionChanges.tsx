@@ -1,0 +1,41 @@
+import type { FieldChange, FieldConcern } from "../../generated/types";
+import { useMessages } from "../../messages";
+import { readable } from "../arguments/textBlocks";
+import { Marked } from "../arguments/MarkedText";
+
+const concerns: readonly FieldConcern[] = ["safety", "shape", "words"];
+
+/** What changed, field by field; what it claims about safety comes first. */
+export function Changes({ changes }: { changes: readonly FieldChange[] }) {
+  const t = useMessages();
+  return (
+    <section className="ask-changes selectable" aria-label={t("ask.changes")}>
+      <h3>{t("ask.changes")}</h3>
+      {concerns.map((concern) => {
+        const own = changes.filter((change) => change.concern === concern);
+        if (own.length === 0) return null;
+        return (
+          <div key={concern}>
+            <h4>{t(`ask.concern.${concern}`)}</h4>
+            {own.map((change) => (
+              <dl key={change.pointer} className="ask-change">
+                <dt>{change.pointer}</dt>
+                <dd className="ask-before">
+                  <span>{t("ask.before")}</span> <Value text={change.before} />
+                </dd>
+                <dd className="ask-after">
+                  <span>{t("ask.after")}</span> <Value text={change.after} />
+                </dd>
+              </dl>
+            ))}
+          </div>
+        );
+      })}
+    </section>
+  );
+}
+
+function Value({ text }: { text: string | null }) {
+  const t = useMessages();
+  return text === null ? <em>{t("ask.absent")}</em> : <Marked text={readable(text)} />;
+}

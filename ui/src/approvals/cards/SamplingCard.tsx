@@ -1,0 +1,86 @@
+import { useId, useState, type ReactNode } from "react";
+
+import type { ApprovalAnswer, SamplingRequest } from "../../generated/types";
+import { useMessages } from "../../messages";
+import { AnswerKeys } from "../AnswerShortcuts";
+import { Marked } from "../arguments/MarkedText";
+import { AskButton } from "../AnswerButton";
+import { seen } from "../../ask/fields";
+import { RequestCard } from "./ServerRequestCard";
+
+type Props = { ask: SamplingRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
+
+/** What a person writes in a model's place, as the protocol has it. */
+export function samplingContent(text: string): string {
+  return JSON.stringify({ role: "assistant", content: { type: "text", text }, model: "user", stopReason: "endTurn" });
+}
+
+/** A server wants a model's answer. No model is asked here: the user writes one, or declines. */
+export function SamplingCard({ ask: { server, client, system, messages }, keys, place, onAnswer }: Props) {
+  const t = useMessages();
+  const field = useId();
+  const [text, setText] = useState("");
+  const [tried, setTried] = useState(false);
+  const isEmpty = text.trim() === "";
+  const send = () => {
+    setTried(true);
+    if (!isEmpty) onAnswer({ answer: "accept", content: samplingContent(text) });
+  };
+  return (
+    <RequestCard
+      title={t("ask.sampling", { name: server.name })}
+      server={server}
+      client={client}
+      focus={keys}
+      place={place}
+      hint={t("ask.sampling.goesTo", { server: server.name })}
+      actions={
+        <AskButton strong onPress={send}>
+          {t("ask.send")}
+        </AskButton>
+      }
+      onAnswer={onAnswer}
+    >
+      <AnswerKeys on={keys} onAllow={send} />
+      <div className="ask-talk selectable" tabIndex={0} role="group" aria-label={t("ask.sampling.messages")}>
+        {system !== null && (
+          <div>
+            <h3>{t("ask.sampling.system")}</h3>
+            <p>
+              <Marked text={seen(system)} />
+            </p>
+          </div>
+        )}
+        <div>
+          {system !== null && <h3>{t("ask.sampling.messages")}</h3>}
+          {messages.map((message, at) => (
+            <p key={at}>
+              <Marked text={seen(message)} />
+            </p>
+          ))}
+        </div>
+      </div>
+      <div className="ask-field">
+        <label htmlFor={field}>{t("ask.sampling.answer")}</label>
+        <textarea
+          id={field}
+          className="ask-input"
+          rows={4}
+          aria-describedby={`${field}-said`}
+          aria-invalid={tried && isEmpty}
+          value={text}
+          onChange={(event) => {
+            setText(event.currentTarget.value);
+          }}
+        />
+        <span id={`${field}-said`} className="ask-field-said">
+          {tried && isEmpty && (
+            <span className="ask-fault" role="alert">
+              {t("fault.needed")}
+            </span>
+          )}
+        </span>
+      </div>
+    </RequestCard>
+  );
+}

@@ -1,0 +1,86 @@
+import { IconX } from "@tabler/icons-react";
+import { useContext, useEffect, useId, useRef, type ReactNode } from "react";
+
+import type { ApprovalAnswer, ClientSummary, ServerSummary, UserError } from "../../generated/types";
+import { useMessages } from "../../messages";
+import { Marked } from "../arguments/MarkedText";
+import { AskButton } from "../AnswerButton";
+import { AwakeContext } from "../AnswerGuardContext";
+import { ServerLine } from "./ServerSummaryLine";
+
+type Props = {
+  title: string;
+  server: ServerSummary;
+  client: ClientSummary | null;
+  /** Whether the keyboard begins here. */
+  focus: boolean;
+  place?: ReactNode;
+  /** What the server says. */
+  message?: string;
+  /** What it is asked for. */
+  children?: ReactNode;
+  /** What to know before answering; heard when it changes. */
+  hint: string;
+  problem?: UserError | null;
+  /** The ways to say yes. */
+  actions?: ReactNode;
+  onAnswer: (answer: ApprovalAnswer) => void;
+};
+
+/** The frame of everything that a server asks: who asks, what it says, and how to say no. */
+export function RequestCard({ title, server, client, focus, place, message, children, hint, problem, actions, onAnswer }: Props) {
+  const t = useMessages();
+  const awake = useContext(AwakeContext);
+  const id = useId();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (focus) heading.current?.focus({ preventScroll: true });
+  }, [focus]);
+  return (
+    <article className="ask" aria-labelledby={id}>
+      <header className="ask-head">
+        <h2 id={id} ref={heading} tabIndex={-1}>
+          {title}
+        </h2>
+        <span className="ask-corner">
+          {place}
+          <button
+            type="button"
+            className="ask-arrow"
+            aria-label={t("ask.cancel")}
+            title={t("ask.cancel")}
+            aria-disabled={!awake}
+            onClick={() => {
+              if (awake) onAnswer({ answer: "cancel" });
+            }}
+          >
+            <IconX size={16} aria-hidden />
+          </button>
+        </span>
+      </header>
+      <ServerLine server={server}>
+        {client === null ? t("ask.byServer", { server: server.name }) : t("ask.byServerFor", { server: server.name, client: client.name })}
+      </ServerLine>
+      {message !== undefined && (
+        <p className="ask-message selectable">
+          <Marked text={message} />
+        </p>
+      )}
+      {children}
+      <div className="ask-foot">
+        <p className="ask-hint" role="status">
+          {hint}
+        </p>
+        {problem && (
+          <p className="ask-problem" role="alert">
+            {[problem.message, problem.cause, problem.hint].filter(Boolean).join(" ")}
+          </p>
+        )}
+        <div className="ask-buttons">
+          <AskButton onPress={() => { onAnswer({ answer: "decline" }); }}>{t("ask.decline")}</AskButton>
+          {actions && <span className="ask-pair">{actions}</span>}
+        </div>
+      </div>
+    </article>
+  );
+}

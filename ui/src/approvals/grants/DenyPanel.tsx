@@ -1,0 +1,49 @@
+import { useId, useState } from "react";
+
+import type { ApprovalAnswer, CallApprovalRequest } from "../../generated/types";
+import { useMessages, useRender } from "../../messages";
+import { chosen, denyAtFirst } from "./grantChoices";
+import { Choices } from "./GrantOptions";
+import { Panel } from "./AnswerPanel";
+
+type Props = { call: CallApprovalRequest; onAnswer: (answer: ApprovalAnswer) => void; onBack: () => void };
+
+/** Deny with a reason that the model reads, and for more than this call. */
+export function DenyPanel({ call, onAnswer, onBack }: Props) {
+  const t = useMessages();
+  const render = useRender();
+  const offered = call.denials;
+  const [picked, setPicked] = useState(denyAtFirst);
+  const [reason, setReason] = useState("");
+  const field = useId();
+  const denial = chosen(offered, picked, call.conditions);
+  return (
+    <Panel
+      label={t("ask.denyMore")}
+      deed={denial && render(denial.sentence)}
+      onDo={() => {
+        const text = reason.trim();
+        if (denial) onAnswer({ answer: "deny", choice: denial.choice, reason: text === "" ? null : text });
+      }}
+      onBack={onBack}
+    >
+      <div className="ask-field">
+        <label htmlFor={field} className="ask-label">
+          {t("ask.reasonLabel")}
+        </label>
+        <textarea
+          id={field}
+          className="ask-reason"
+          rows={2}
+          maxLength={2000}
+          value={reason}
+          placeholder={t("ask.reasonHint")}
+          onChange={(event) => {
+            setReason(event.currentTarget.value);
+          }}
+        />
+      </div>
+      <Choices call={call} offered={offered} picked={picked} onPick={setPicked} />
+    </Panel>
+  );
+}

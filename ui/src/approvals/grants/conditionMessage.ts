@@ -1,0 +1,51 @@
+// A condition that is being written, as the core describes those that it proposes: the same keys and parameters
+// (crates/policy/src/describe.rs). Pure.
+
+import type { Condition, ConditionTest, Message, OfferedCondition } from "../../generated/types";
+import type { MessageKey } from "../../messages";
+
+/** A condition: as the core says it where it proposed it. */
+export function conditionMessage(condition: Condition, proposals: readonly OfferedCondition[]): Message {
+  const wanted = JSON.stringify(condition);
+  return proposals.find((one) => JSON.stringify(one.condition) === wanted)?.sentence ?? described(condition);
+}
+
+function described({ pointer, test }: Condition): Message {
+  const key: MessageKey = `condition.${test.test}`;
+  const place = pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
+  const value = valueOf(test);
+  // Values of JSON have quotation marks of their own.
+  const isJson = test.test === "equals" || test.test === "one_of";
+  return { key, params: { place: { text: quoted(place) }, value: { text: isJson ? value : quoted(value) } } };
+}
+
+/** In quotation marks where it could be read as words of the sentence. */
+function quoted(name: string): string {
+  return /[\s"]/.test(name) ? JSON.stringify(name) : name;
+}
+
+function valueOf(test: ConditionTest): string {
+  switch (test.test) {
+    case "equals":
+      return test.value;
+    case "one_of":
+      return test.values.join(", ");
+    case "starts_with":
+      return test.text;
+    case "inside":
+      return test.folder;
+    case "host_is":
+      return test.port === null ? test.host : `${test.host}:${String(test.port)}`;
+    case "glob":
+      return test.pattern;
+  }
+}
+
+/** The sentence of a choice, only when a condition holds. */
+export function narrowed(sentence: Message, condition: Message): Message {
+  const { what } = sentence.params;
+  if (what === undefined) return sentence;
+  const key: MessageKey = "rule.when";
+  const only: Message = { key, params: { what, when: { list: [condition] } } };
+  return { ...sentence, params: { ...sentence.params, what: { message: only } } };
+}

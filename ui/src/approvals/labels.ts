@@ -1,0 +1,70 @@
+// Questions in words: access classes, warnings, and how long an answer lasts.
+
+import type { CallApprovalRequest, ChoiceLifetime, ClassReason, Warning } from "../generated/types";
+import type { Render, Translate } from "../messages";
+
+export function reasonWords(t: Translate, reason: ClassReason): string {
+  switch (reason.by) {
+    case "override":
+      return t("ask.reason.override");
+    case "annotation":
+      return t("ask.reason.annotation", { hint: reason.hint });
+    case "name":
+      return t("ask.reason.name", { word: reason.word });
+    case "description":
+      return t("ask.reason.description", { word: reason.word });
+    case "trusted_label":
+      return t("ask.reason.trusted");
+    case "not_a_tool":
+      return t("ask.reason.notATool");
+    case "default":
+      return t("ask.reason.default");
+  }
+}
+
+export function warningWords(t: Translate, warning: Warning, render: Render): string {
+  switch (warning.warning) {
+    case "first_use":
+      return t("ask.warn.first");
+    case "definition_changed":
+      return t("ask.warn.changed");
+    case "hidden_characters":
+      return t("ask.warn.hidden", { place: warning.place });
+    case "look_alikes":
+      return t("ask.warn.alike", { place: warning.place });
+    case "unconfirmed_server":
+      return t("ask.warn.unconfirmed");
+    case "unknown_program":
+      return t("ask.warn.unknownProgram");
+    case "other_program":
+      return t("ask.warn.program", { before: warning.before });
+    case "unbound_grant":
+      return t("ask.warn.firstUse", { program: warning.program, what: render(warning.what) });
+  }
+}
+
+/** Whether a warning keeps the core from offering what lasts for ever. */
+export function keepsFromAlways({ warning }: Warning): boolean {
+  switch (warning) {
+    case "definition_changed":
+    case "hidden_characters":
+    case "unconfirmed_server":
+    case "unknown_program":
+      return true;
+    case "first_use":
+    case "look_alikes":
+    case "other_program":
+    case "unbound_grant":
+      return false;
+  }
+}
+
+export function lifetimeWords(t: Translate, lifetime: ChoiceLifetime, call: CallApprovalRequest): string {
+  return t(`ask.life.${lifetime}`, { client: call.client.name });
+}
+
+/** Minutes and seconds. */
+export function clock(milliseconds: number): string {
+  const seconds = Math.max(0, Math.ceil(milliseconds / 1000));
+  return `${String(Math.floor(seconds / 60))}:${String(seconds % 60).padStart(2, "0")}`;
+}

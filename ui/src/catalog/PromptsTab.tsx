@@ -1,0 +1,131 @@
+import "./catalog.css";
+
+import { Button } from "@mantine/core";
+import { IconMessage2, IconSend2 } from "@tabler/icons-react";
+import { useState } from "react";
+
+import { useCore } from "../core/CoreProvider";
+import { useReading } from "../core/useCoreQuery";
+import type { PromptView } from "../generated/types";
+import { useMessages } from "../messages";
+import { Empty } from "../components/EmptyState";
+import { PickList } from "../components/PickList";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
+import { ShownResult } from "../results/ResultContent";
+import { useShown } from "../results/useResultRequest";
+import { Completed } from "./CompletionField";
+import { Filter } from "../components/FilterInput";
+
+/** The prompts of a server; one of them is filled in beside the list. */
+export function PromptsTab({ server }: { server: string }) {
+  const t = useMessages();
+  const { data: offer, problem, loading } = useReading("servers.offer", { server });
+  const [filter, setFilter] = useState("");
+  const [picked, setPicked] = useState<string | null>(null);
+  if (problem) return <ProblemAlert problem={problem} />;
+  if (loading || !offer) return <Waiting />;
+  const { prompts, declared, promptsProblem } = offer;
+  if (promptsProblem) return <ProblemAlert problem={promptsProblem} />;
+  if (prompts.length === 0) {
+    return (
+      <Empty
+        icon={<IconMessage2 size={26} />}
+        title={t("offer.noPrompts")}
+        text={t(declared.prompts ? "offer.noPromptsNow" : "offer.noPromptsText")}
+      />
+    );
+  }
+  const words = filter.trim().toLowerCase();
+  const picks = prompts
+    .map(({ name, title, description }) => ({ key: name, title, line: description ?? name }))
+    .filter(({ key, title, line }) => `${key} ${title} ${line}`.toLowerCase().includes(words));
+  const prompt = prompts.find(({ name }) => name === picked);
+  return (
+    <div className="offer">
+      <div className="offer-list">
+        <Filter label={t("offer.filterPrompts")} text={filter} onChange={setFilter} />
+        {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
+        {picks.length > 0 && <PickList label={t("servers.tab.prompts")} picks={picks} picked={picked} onPick={setPicked} />}
+      </div>
+      <div className="offer-one" tabIndex={0} role="region" aria-label={t("offer.one")}>
+        {prompt ? (
+          <Prompt key={prompt.name} prompt={prompt} server={server} completes={declared.completions} />
+        ) : (
+          <p className="dim offer-hint">{t("offer.pickPrompt")}</p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+type PromptProps = { prompt: PromptView; server: string; completes: boolean };
+
+function Prompt({ prompt: { name, title, description, arguments: wanted }, server, completes }: PromptProps) {
+  const t = useMessages();
+  const { platform } = useCore();
+  const { shown, problem, busy, run, stop } = useShown();
+  const [values, setValues] = useState<Record<string, string>>({});
+  const [tried, setTried] = useState(false);
+  const missing = (argument: string) => (values[argument] ?? "").trim() === "";
+  const get = () => {
+    setTried(true);
+    if (wanted.some((one) => one.required && missing(one.name))) return;
+    const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+    void run(platform.command("servers.getPrompt", { server, prompt: name, arguments: given }));
+  };
+  return (
+    <>
+      <header className="offer-head">
+        <h2>{title}</h2>
+        {title !== name && (
+          <p className="offer-uri">
+            <code className="selectable">{name}</code>
+          </p>
+        )}
+        {description !== null && <p className="offer-text selectable">{description}</p>}
+      </header>
+      <form
+        noValidate
+        className="offer-read"
+        onSubmit={(event) => {
+          event.preventDefault();
+          get();
+        }}
+      >
+        <div className="offer-fields">
+          {wanted.map((one) => (
+            <Completed
+              key={one.name}
+              server={server}
+              of={{ kind: "prompt", name }}
+              name={one.name}
+              label={one.title}
+              description={one.description}
+              required={one.required}
+              completes={completes}
+              values={values}
+              error={tried && one.required && missing(one.name) ? t("offer.needed") : null}
+              onChange={(value) => {
+                setValues((before) => ({ ...before, [one.name]: value }));
+              }}
+            />
+          ))}
+        </div>
+        <div className="offer-acts">
+          <Button size="xs" type="submit" loading={busy} leftSection={<IconSend2 size={14} aria-hidden />}>
+            {t("offer.get")}
+          </Button>
+          {busy && (
+            <Button size="xs" variant="default" onClick={stop}>
+              {t("offer.stop")}
+            </Button>
+          )}
+        </div>
+        {busy && shown === null && <Waiting />}
+        {problem && <ProblemAlert problem={problem} />}
+        {shown && <ShownResult shown={shown} server={server} />}
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,119 @@
+import "./catalog.css";
+
+import { IconFiles } from "@tabler/icons-react";
+import { useState } from "react";
+
+import { useReading } from "../core/useCoreQuery";
+import type { ResourceView, ServerCatalog, TemplateView } from "../generated/types";
+import { useMessages, useSizes } from "../messages";
+import { Copy } from "../components/CopyButton";
+import { Empty } from "../components/EmptyState";
+import { PickList, type Pick } from "../components/PickList";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
+import { Completed } from "./CompletionField";
+import { Filter } from "../components/FilterInput";
+import { Reader } from "./ResourceReader";
+import { expand } from "./uriTemplate";
+
+/** The resources of a server and its templates; one of them is looked at beside the list. */
+export function ResourcesTab({ server }: { server: string }) {
+  const t = useMessages();
+  const { data: offer, problem, loading } = useReading("servers.offer", { server });
+  const [filter, setFilter] = useState("");
+  const [picked, setPicked] = useState<string | null>(null);
+  if (problem) return <ProblemAlert problem={problem} />;
+  if (loading || !offer) return <Waiting />;
+  const { resources, templates, declared, resourcesProblem } = offer;
+  if (resourcesProblem) return <ProblemAlert problem={resourcesProblem} />;
+  if (resources.length + templates.length === 0) {
+    return (
+      <Empty
+        icon={<IconFiles size={26} />}
+        title={t("offer.noResources")}
+        text={t(declared.resources ? "offer.noResourcesNow" : "offer.noResourcesText")}
+      />
+    );
+  }
+  const words = filter.trim().toLowerCase();
+  const picks: Pick[] = [
+    ...resources.map(({ uri, title }) => ({ key: `resource ${uri}`, title, line: uri, isAddress: true })),
+    ...templates.map(({ uriTemplate, title }) => ({ key: `template ${uriTemplate}`, title, line: uriTemplate, isAddress: true, tag: t("offer.template") })),
+  ].filter(({ title, line }) => `${title} ${line}`.toLowerCase().includes(words));
+  const resource = resources.find(({ uri }) => `resource ${uri}` === picked);
+  const template = templates.find(({ uriTemplate }) => `template ${uriTemplate}` === picked);
+  return (
+    <div className="offer">
+      <div className="offer-list">
+        <Filter label={t("offer.filterResources")} text={filter} onChange={setFilter} />
+        {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
+        {picks.length > 0 && <PickList label={t("servers.tab.resources")} picks={picks} picked={picked} onPick={setPicked} />}
+      </div>
+      <div className="offer-one" tabIndex={0} role="region" aria-label={t("offer.one")}>
+        {resource && <Resource key={picked} resource={resource} server={server} offer={offer} />}
+        {template && <Template key={picked} template={template} server={server} offer={offer} />}
+        {!resource && !template && <p className="dim offer-hint">{t("offer.pickResource")}</p>}
+      </div>
+    </div>
+  );
+}
+
+type OneProps = { server: string; offer: ServerCatalog };
+
+function Resource({ resource: { uri, title, description, mimeType, size: bytes }, ...one }: OneProps & { resource: ResourceView }) {
+  const t = useMessages();
+  const size = useSizes();
+  const facts = [mimeType, bytes === null ? null : size(bytes)].filter((fact) => fact !== null);
+  return (
+    <>
+      <header className="offer-head">
+        <h2>{title}</h2>
+        <p className="offer-uri">
+          <code className="selectable">{uri}</code> <Copy text={uri} label={t("offer.copyUri")} />
+        </p>
+        {facts.length > 0 && <p className="dim">{facts.join(" · ")}</p>}
+        {description !== null && <p className="offer-text selectable">{description}</p>}
+      </header>
+      <Reader uri={uri} {...one} />
+    </>
+  );
+}
+
+/** One field for each variable; what they come to is shown before it is read. */
+function Template({ template: { uriTemplate, variables, title, description, mimeType }, ...one }: OneProps & { template: TemplateView }) {
+  const t = useMessages();
+  const [values, setValues] = useState<Record<string, string>>({});
+  const uri = expand(uriTemplate, values);
+  return (
+    <>
+      <header className="offer-head">
+        <h2>{title}</h2>
+        <p className="offer-uri">
+          <code className="selectable">{uriTemplate}</code>
+        </p>
+        {mimeType !== null && <p className="dim">{mimeType}</p>}
+        {description !== null && <p className="offer-text selectable">{description}</p>}
+      </header>
+      <div className="offer-fields">
+        {variables.map((name) => (
+          <Completed
+            key={name}
+            server={one.server}
+            of={{ kind: "template", uriTemplate }}
+            name={name}
+            label={name}
+            completes={one.offer.declared.completions}
+            values={values}
+            onChange={(value) => {
+              setValues((before) => ({ ...before, [name]: value }));
+            }}
+          />
+        ))}
+      </div>
+      <p className="offer-uri">
+        <span className="dim">{t("offer.reads")}</span> <code className="selectable">{uri}</code>
+      </p>
+      <Reader uri={uri} disabled={variables.every((name) => (values[name] ?? "") === "")} {...one} />
+    </>
+  );
+}

@@ -1,0 +1,65 @@
+import { Alert, Button, Group, Stack, Tabs, Text } from "@mantine/core";
+import { IconKey } from "@tabler/icons-react";
+
+import type { MintedClient } from "../generated/types";
+import { useMessages } from "../messages";
+import { Copy } from "../components/CopyButton";
+import { snippets } from "./configSnippets";
+
+/** A new token, this once. It is in no other place of the page. */
+export function TokenShown({ minted, onDone }: { minted: MintedClient; onDone: () => void }) {
+  const t = useMessages();
+  const { endpoint, token } = minted;
+  const all = snippets(endpoint, token);
+  const nameOf = (app: string | null) => app ?? t("clients.generic");
+  return (
+    <Stack gap="md">
+      <Alert color="orange" icon={<IconKey size={18} aria-hidden />}>
+        {t("clients.once")}
+      </Alert>
+      <Value label={t("clients.address")} text={endpoint} copy={t("clients.copyAddress")} />
+      <Value label={t("clients.token")} text={token} copy={t("clients.copyToken")} />
+      <div>
+        <Text fw={600} size="sm" mb={4}>
+          {t("clients.snippets")}
+        </Text>
+        <Tabs defaultValue="0" keepMounted={false}>
+          <Tabs.List>
+            {all.map(({ app }, at) => (
+              <Tabs.Tab key={nameOf(app)} value={String(at)}>
+                {nameOf(app)}
+              </Tabs.Tab>
+            ))}
+          </Tabs.List>
+          {all.map(({ app, text }, at) => (
+            <Tabs.Panel key={nameOf(app)} value={String(at)}>
+              <div className="snippet">
+                <pre className="mono selectable" tabIndex={0}>
+                  {text}
+                </pre>
+                <Copy text={text} label={t("clients.copySnippet", { app: nameOf(app) })} />
+              </div>
+            </Tabs.Panel>
+          ))}
+        </Tabs>
+      </div>
+      <Group justify="flex-end">
+        <Button onClick={onDone}>{t("clients.done")}</Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function Value({ label, text, copy }: { label: string; text: string; copy: string }) {
+  return (
+    <div>
+      <Text size="sm" c="dimmed">
+        {label}
+      </Text>
+      <div className="value">
+        <code className="mono selectable">{text}</code>
+        <Copy text={text} label={copy} />
+      </div>
+    </div>
+  );
+}

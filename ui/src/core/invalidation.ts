@@ -1,0 +1,57 @@
+import type { Commands } from "../generated/commands";
+import type { Event, LogLine } from "../generated/types";
+
+type Reading = keyof Commands;
+
+const servers: Reading[] = ["servers.list", "status"];
+const audit: Reading = "audit.latest";
+
+/** The readings that an event makes old. */
+export function affected(event: Event): readonly Reading[] {
+  switch (event.event) {
+    case "server_added":
+    case "server_removed":
+    case "sign_in_changed":
+      return [...servers, "policy.show", audit];
+    case "server_started":
+    case "server_stopped":
+    case "running_servers":
+    case "sign_in_needed":
+      return servers;
+    case "status_changed":
+      return [...servers, "servers.offer"];
+    case "tools_changed":
+      return [...servers, "tools.list", "tools.leftOut", "policy.show"];
+    case "prompts_changed":
+    case "resources_changed":
+      return ["servers.list", "servers.offer"];
+    case "config_changed":
+      return [...servers, "approvals.list", "policy.show", "settings.show", audit];
+    case "call_progress":
+      return [];
+    case "call_started":
+      return ["calls.running"];
+    case "call_finished":
+      return event.outcome.outcome === "failed" || event.outcome.outcome === "rpc_error" ? ["calls.list", "calls.running", "servers.list"] : ["calls.list", "calls.running"];
+    case "approval_requested":
+    case "approval_changed":
+      return ["approvals.list", "status"];
+    case "approval_resolved":
+    case "approval_expired":
+      return ["approvals.list", "status", "calls.running", audit];
+    case "client_connected":
+    case "client_gone":
+      return ["clients.list", "status"];
+    case "log_line":
+      // An error is counted on the server's card.
+      return isError(event.line) ? ["servers.log", "servers.list"] : ["servers.log"];
+    case "pause_changed":
+      return ["status", "policy.show", audit];
+    case "switch_changed":
+      return [...servers, "settings.show", audit];
+    case "rights_changed":
+      return [...servers, "policy.show", "tools.list", "clients.list", audit];
+  }
+}
+
+const isError = ({ level }: LogLine) => level === "error" || level === "critical" || level === "alert" || level === "emergency";

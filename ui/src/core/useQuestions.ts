@@ -1,9 +1,0 @@
-import type { PendingApproval } from "../gen/types";
-import { useCore } from "./CoreProvider";
-import { useReading, type Reading } from "./useReading";
-
-/** The questions that wait, each with the whole arguments of its call. */
-export function useQuestions(): Reading<PendingApproval[]> {
-  const { questions } = useCore();
-  return useReading("approvals.list", { known: [] }, questions);
-}

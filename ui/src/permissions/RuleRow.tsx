@@ -1,0 +1,111 @@
+import { Button } from "@mantine/core";
+import { IconAlertTriangle, IconBan, IconCheck, IconClock } from "@tabler/icons-react";
+import { useEffect, useRef } from "react";
+
+import { clock } from "../approvals/labels";
+import { useAction } from "../core/useAction";
+import { useMessages, useTimes } from "../messages";
+import { useNow } from "../components/useNow";
+import type { Said } from "./describedRules";
+import type { About } from "./Simulation";
+
+type Props = {
+  said: Said;
+  now: number;
+  onWhatIf: (about: About) => void;
+  /** Its time is over. */
+  onOver: () => Promise<void>;
+  /** It was taken back. */
+  onGone: () => void;
+};
+
+/** One rule: what it says, how it is used, what became of the tools that it is for, and the way to take it back. */
+export function Rule({ said: { view, sentence, note }, now, onWhatIf, onOver, onGone }: Props) {
+  const t = useMessages();
+  const { ago, full } = useTimes();
+  const revoke = useAction("policy.revoke");
+  const unblock = useAction("policy.unblock");
+  const { rule, lastUsed, reach } = view;
+  const denies = rule.effect === "deny";
+  const isWide = rule.width.width !== "tool";
+  const act = denies ? unblock : revoke;
+  const takeBack = () => {
+    void act.run({ rule: rule.id }).then((done) => {
+      if (done) onGone();
+    });
+  };
+  return (
+    <>
+      {denies ? <IconBan size={17} className="perm-icon" aria-hidden /> : <IconCheck size={17} className="perm-icon" aria-hidden />}
+      <div className="perm-words">
+        <span className="perm-sentence selectable">{sentence}</span>
+        <span className="perm-facts">
+          <span title={full(rule.created)}>{t("perm.given", { ago: ago(rule.created, now) })}</span>
+          {lastUsed === null ? (
+            <span>{t("perm.never")}</span>
+          ) : (
+            <span title={full(lastUsed)}>{t("perm.used", { ago: ago(lastUsed, now) })}</span>
+          )}
+          {rule.lifetime.lifetime === "until" && <Ends at={rule.lifetime.at} onOver={onOver} />}
+          {reach !== null && isWide && <span>{t("perm.covers", { count: reach.covered })}</span>}
+          {reach !== null && isWide && reach.later > 0 && <span>{t("perm.later", { count: reach.later })}</span>}
+          {reach?.waitsForFirstUse === true && <span>{t("perm.waits")}</span>}
+          {rule.program !== null && <span>{t("perm.program", { program: rule.program })}</span>}
+          {rule.reason !== null && <span>{t("perm.reason", { reason: rule.reason })}</span>}
+        </span>
+        {note !== null && (
+          <span className="perm-note">
+            <IconAlertTriangle size={14} aria-hidden /> {note}
+          </span>
+        )}
+        {reach !== null && reach.changed.length > 0 && (
+          <span className="perm-changed">
+            <IconAlertTriangle size={14} aria-hidden /> {t("perm.changed", { tools: reach.changed.join(", ") })}
+          </span>
+        )}
+      </div>
+      <span className="perm-acts">
+        <Button
+          size="xs"
+          variant="subtle"
+          aria-label={t("perm.whatIfRule", { rule: sentence })}
+          title={t("perm.whatIfBack")}
+          onClick={() => {
+            onWhatIf({ is: "rule", rule, sentence });
+          }}
+        >
+          {t("perm.whatIf")}
+        </Button>
+        <Button
+          size="xs"
+          variant="default"
+          aria-label={t(denies ? "perm.unblockRule" : "perm.takeBackRule", { rule: sentence })}
+          loading={act.busy}
+          onClick={takeBack}
+        >
+          {t(denies ? "perm.unblock" : "perm.takeBack")}
+        </Button>
+      </span>
+    </>
+  );
+}
+
+/** How long it lasts yet. Once it is over, what stands is read again. */
+function Ends({ at, onOver }: { at: number; onOver: () => Promise<void> }) {
+  const t = useMessages();
+  const now = useNow(1000);
+  const { full } = useTimes();
+  const over = now >= at;
+  const tell = useRef(onOver);
+  useEffect(() => {
+    tell.current = onOver;
+  });
+  useEffect(() => {
+    if (over) void tell.current();
+  }, [over]);
+  return (
+    <span className="perm-ends" title={full(at)} role="timer">
+      <IconClock size={13} aria-hidden /> {over ? t("perm.over") : t("perm.ends", { time: clock(at - now) })}
+    </span>
+  );
+}

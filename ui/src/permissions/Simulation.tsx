@@ -1,0 +1,178 @@
+import { Button, Drawer, NativeSelect } from "@mantine/core";
+import { useId, useState } from "react";
+
+import { useAction } from "../core/useAction";
+import { useReading } from "../core/useCoreQuery";
+import type { AutoApprove, DraftAutoApprove, Grant, PolicyRehearse } from "../generated/types";
+import { useMessages } from "../messages";
+import { useConfirm } from "../components/useConfirm";
+import { Preset, presetWord } from "../components/AutoApproveControl";
+import { Report } from "./SimulationResult";
+import { useAutoApprove } from "../components/useAutoApprove";
+
+/** What is tried: another preset, or to be without a rule. */
+export type About = { is: "preset" } | { is: "rule"; rule: Grant; sentence: string };
+
+/** What other rules would have done with the calls that were made (PERM-15). */
+export function WhatIf({ about, onClose }: { about: About | null; onClose: () => void }) {
+  const t = useMessages();
+  return (
+    <Drawer
+      opened={about !== null}
+      onClose={onClose}
+      position="right"
+      size="lg"
+      lockScroll={false}
+      closeButtonProps={{ "aria-label": t("frame.close") }}
+      title={about?.is === "rule" ? t("perm.whatIfBack") : t("perm.whatIf")}
+    >
+      {about?.is === "preset" && <OtherPreset />}
+      {about?.is === "rule" && <WithoutRule key={about.rule.id} rule={about.rule} sentence={about.sentence} onGone={onClose} />}
+    </Drawer>
+  );
+}
+
+const DAY = 86_400_000;
+const periods = ["1", "7", "30"] as const;
+type Days = (typeof periods)[number];
+
+const draftWithout = (rule: Grant): PolicyRehearse["draft"] => ({ without: [rule.id], autoApprove: [], rules: [] });
+const ago = (days: Days) => Date.now() - Number(days) * DAY;
+
+function Period({ days, onDays }: { days: Days; onDays: (days: Days) => void }) {
+  const t = useMessages();
+  return (
+    <NativeSelect
+      size="sm"
+      label={t("perm.period")}
+      data={periods.map((value) => ({ value, label: t(`perm.days.${value}`) }))}
+      value={days}
+      onChange={(event) => {
+        onDays(periods.find((one) => one === event.currentTarget.value) ?? "7");
+      }}
+    />
+  );
+}
+
+function OtherPreset() {
+  const t = useMessages();
+  const label = useId();
+  const servers = useReading("servers.list", {}).data ?? [];
+  const clients = useReading("clients.list", {}).data ?? [];
+  const [days, setDays] = useState<Days>("7");
+  const [to, setTo] = useState<AutoApprove>("reads");
+  const [server, setServer] = useState("");
+  const [client, setClient] = useState("");
+  const [asked, setAsked] = useState<{ since: number; wanted: DraftAutoApprove } | null>(null);
+  const set = useAutoApprove();
+  const [applied, setApplied] = useState(false);
+  const [confirm, dialog] = useConfirm();
+  const rehearse = () => {
+    setApplied(false);
+    setAsked({ since: ago(days), wanted: { server: server || null, client: client || null, to } });
+  };
+  const apply = ({ wanted }: NonNullable<typeof asked>) => {
+    const preset = t(presetWord(wanted.to, wanted.server === null));
+    confirm({
+      title: t("perm.applyTitle", { preset }),
+      text: t("perm.applyText", {
+        preset,
+        server: servers.find(({ config }) => config.id === wanted.server)?.config.name ?? t("perm.everyServerNow"),
+        client: clients.find(({ id }) => id === wanted.client)?.name ?? t("perm.everyClientIn"),
+      }),
+      ok: t("perm.apply"),
+      harmless: wanted.to === "ask",
+      onOk: () => void set.run(wanted).then(setApplied),
+    });
+  };
+  return (
+    <div className="what-if">
+      <p className="perm-dim">{t("perm.rehearseText")}</p>
+      <div className="what-if-row">
+        <Period days={days} onDays={setDays} />
+        <NativeSelect
+          size="sm"
+          label={t("perm.where")}
+          data={[{ value: "", label: t("perm.anyServer") }, ...servers.map(({ config }) => ({ value: config.id, label: config.name }))]}
+          value={server}
+          onChange={(event) => {
+            setServer(event.currentTarget.value);
+          }}
+        />
+        <NativeSelect
+          size="sm"
+          label={t("perm.for")}
+          data={[{ value: "", label: t("perm.anyClient") }, ...clients.map(({ id, name }) => ({ value: id, label: name }))]}
+          value={client}
+          onChange={(event) => {
+            setClient(event.currentTarget.value);
+          }}
+        />
+      </div>
+      <span id={label} className="what-if-label">
+        {t("perm.wouldBe")}
+      </span>
+      <Preset labelledBy={label} everywhere={server === ""} value={to} onChange={setTo} />
+      <div className="what-if-acts">
+        <Button onClick={rehearse}>{t("perm.rehearse")}</Button>
+      </div>
+      {asked && (
+        <Report key={JSON.stringify(asked)} asked={{ since: asked.since, draft: { without: [], autoApprove: [asked.wanted], rules: [] } }}>
+          {applied ? (
+            <p role="status">{t("perm.applied")}</p>
+          ) : (
+            <Button
+              variant="default"
+              loading={set.busy}
+              onClick={() => {
+                apply(asked);
+              }}
+            >
+              {t("perm.apply")}
+            </Button>
+          )}
+        </Report>
+      )}
+      {dialog}
+    </div>
+  );
+}
+
+function WithoutRule({ rule, sentence, onGone }: { rule: Grant; sentence: string; onGone: () => void }) {
+  const t = useMessages();
+  const [days, setDays] = useState<Days>("7");
+  const [asked, setAsked] = useState<PolicyRehearse>(() => ({ since: ago("7"), draft: draftWithout(rule) }));
+  const denies = rule.effect === "deny";
+  const revoke = useAction("policy.revoke");
+  const unblock = useAction("policy.unblock");
+  const act = denies ? unblock : revoke;
+  return (
+    <div className="what-if">
+      <p className="what-if-rule">{sentence}</p>
+      <p className="perm-dim">{t("perm.rehearseText")}</p>
+      <div className="what-if-row">
+        <Period
+          days={days}
+          onDays={(wanted) => {
+            setDays(wanted);
+            setAsked({ since: ago(wanted), draft: draftWithout(rule) });
+          }}
+        />
+      </div>
+      <Report key={asked.since} asked={asked}>
+        <Button
+          variant="default"
+          aria-label={t(denies ? "perm.unblockRule" : "perm.takeBackRule", { rule: sentence })}
+          loading={act.busy}
+          onClick={() => {
+            void act.run({ rule: rule.id }).then((done) => {
+              if (done) onGone();
+            });
+          }}
+        >
+          {t(denies ? "perm.unblock" : "perm.takeBack")}
+        </Button>
+      </Report>
+    </div>
+  );
+}

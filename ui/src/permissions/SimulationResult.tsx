@@ -1,0 +1,118 @@
+import { Button } from "@mantine/core";
+import { IconCheck, IconQuestionMark, IconX } from "@tabler/icons-react";
+import { useId, useState, type ReactNode } from "react";
+
+import { ruleWords, subjectName } from "../activity/labels";
+import { useNames } from "../core/useNames";
+import { useReading } from "../core/useCoreQuery";
+import type { PolicyRehearse, SimulationReport, SimulatedChange } from "../generated/types";
+import { useMessages, useTimes } from "../messages";
+import { ProblemAlert } from "../components/ErrorAlert";
+import { Waiting } from "../components/LoadingIndicator";
+
+/** So many changes are listed at first. */
+const FIRST = 50;
+
+/** What a rehearsal found: counts by the rules that hold and by the others, and every kind of call that differs. */
+export function Report({ asked, children }: { asked: PolicyRehearse; children?: ReactNode }) {
+  const t = useMessages();
+  const id = useId();
+  const { data, problem, loading } = useReading("policy.rehearse", asked);
+  return (
+    <section className="report" aria-labelledby={id}>
+      <h3 id={id}>{t("perm.report")}</h3>
+      {problem && <ProblemAlert problem={problem} />}
+      {loading && <Waiting />}
+      {data && (
+        <>
+          <p className="perm-dim" role="status">
+            {data.calls === 0 ? t("perm.noCalls") : t("perm.calls", { count: data.calls })}
+            {data.gone > 0 && ` ${t("perm.gone", { count: data.gone })}`}
+            {data.incomplete > 0 && ` ${t("perm.incomplete", { count: data.incomplete })}`}
+            {data.cut && ` ${t("perm.cut")}`}
+          </p>
+          {data.calls > 0 && <Tallies {...data} />}
+          {data.calls > 0 && <Changes changes={data.changes} />}
+        </>
+      )}
+      {children}
+    </section>
+  );
+}
+
+const kinds = ["allowed", "asked", "denied"] as const;
+const icons = { allowed: IconCheck, asked: IconQuestionMark, denied: IconX };
+
+/** The numbers, with a bar for each. */
+function Tallies({ calls, now, draft }: SimulationReport) {
+  const t = useMessages();
+  return (
+    <table className="tallies">
+      <thead>
+        <tr>
+          <th scope="col">{t("perm.outcome")}</th>
+          <th scope="col">{t("perm.now")}</th>
+          <th scope="col">{t("perm.then")}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {kinds.map((kind) => {
+          const Icon = icons[kind];
+          return (
+            <tr key={kind} className={`tally-${kind}`}>
+              <th scope="row">
+                <Icon size={15} aria-hidden /> {t(`perm.tally.${kind}`)}
+              </th>
+              {[now, draft].map((tally, at) => (
+                <td key={at}>
+                  <span className="tally-count">{tally[kind]}</span>
+                  <span className="tally-bar" aria-hidden>
+                    <span style={{ inlineSize: `${String((100 * tally[kind]) / Math.max(1, calls))}%` }} />
+                  </span>
+                </td>
+              ))}
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function Changes({ changes }: { changes: readonly SimulatedChange[] }) {
+  const t = useMessages();
+  const { ago, full } = useTimes();
+  const names = useNames();
+  const [now] = useState(() => Date.now());
+  const [most, setMost] = useState(FIRST);
+  if (changes.length === 0) return <p>{t("perm.same")}</p>;
+  return (
+    <>
+      <h4>{t("perm.changes")}</h4>
+      <ul className="report-changes">
+        {changes.slice(0, most).map((change) => (
+          <li key={[change.last, change.now, change.draft].join()}>
+            <span>{t("perm.of", { subject: subjectName(change.subject), server: names.server(change.server), client: names.client(change.client) })}</span>
+            <strong>
+              {t("perm.change", { before: t(`perm.decision.${change.now}`), after: t(`perm.decision.${change.draft}`) })}
+            </strong>
+            <span className="perm-dim" title={full(change.at)}>
+              {t("perm.changeCalls", { count: change.calls, ago: ago(change.at, now), rule: ruleWords(t, change.rule) })}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {changes.length > most && (
+        <Button
+          size="xs"
+          variant="light"
+          onClick={() => {
+            setMost(changes.length);
+          }}
+        >
+          {t("perm.allChanges", { count: changes.length })}
+        </Button>
+      )}
+    </>
+  );
+}

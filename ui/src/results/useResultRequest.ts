@@ -1,0 +1,37 @@
+import { useCallback, useRef, useState } from "react";
+
+import type { UserError, ResultView } from "../generated/types";
+import { asProblem } from "../platform";
+
+type State = { shown: ResultView | null; problem: UserError | null; busy: boolean };
+
+const nothing: State = { shown: null, problem: null, busy: false };
+
+/** What a request to a server gave. One that was stopped or overtaken has nothing more to say. */
+export function useShown() {
+  const [state, setState] = useState(nothing);
+  const round = useRef(0);
+  const run = useCallback(async (request: Promise<ResultView>): Promise<ResultView | null> => {
+    const mine = ++round.current;
+    setState((before) => ({ ...before, problem: null, busy: true }));
+    try {
+      const shown = await request;
+      if (round.current !== mine) return null;
+      setState({ ...nothing, shown });
+      return shown;
+    } catch (thrown) {
+      if (round.current === mine) setState({ ...nothing, problem: asProblem(thrown) });
+      return null;
+    }
+  }, []);
+  /** Waits no longer; what was shown before stays. */
+  const stop = useCallback(() => {
+    round.current += 1;
+    setState((before) => ({ ...before, busy: false }));
+  }, []);
+  const forget = useCallback(() => {
+    round.current += 1;
+    setState(nothing);
+  }, []);
+  return { ...state, run, stop, forget };
+}

@@ -1,0 +1,19 @@
+import { Text } from "@mantine/core";
+
+import { useMessages } from "../messages";
+import { splitCommand } from "./commandLine";
+
+/** How the words of a command line were told apart, where there are several. */
+export function CommandWords({ line }: { line: string }) {
+  const t = useMessages();
+  const words = splitCommand(line) ?? [];
+  if (words.length < 2) return null;
+  return (
+    <Text size="xs" c="dimmed" mt={4} component="div" className="words">
+      {t("servers.form.words")}
+      {words.map((word, at) => (
+        <code key={at}>{word}</code>
+      ))}
+    </Text>
+  );
+}

@@ -1,0 +1,133 @@
+import { ActionIcon, Button, NativeSelect } from "@mantine/core";
+import {
+  IconAlertTriangle,
+  IconChevronRight,
+  IconEye,
+  IconHistory,
+  IconPencil,
+  IconPlayerPlay,
+  IconShieldX,
+  IconWorldShare,
+} from "@tabler/icons-react";
+
+import { reasonWords } from "../approvals/labels";
+import { useAction } from "../core/useAction";
+import type { AccessClass, AutoApprove, Grant, RuleView, ToolView } from "../generated/types";
+import { useMessages, useRender } from "../messages";
+import { ToolRule } from "./ToolPermission";
+
+type Props = {
+  tool: ToolView;
+  /** The wider rule that holds for it as well. */
+  wider: RuleView | undefined;
+  /** The user's own access class. */
+  own: AccessClass | undefined;
+  /** Whether the whole description is shown. */
+  whole: boolean;
+  onWhole: (name: string, whole: boolean) => void;
+  onTry: (tool: ToolView) => void;
+};
+
+/** One tool: what it is, what it may do, and what happens with it. */
+export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
+  const t = useMessages();
+  const render = useRender();
+  const { name, class: known } = tool;
+  return (
+    <>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        className="tool-open"
+        aria-expanded={whole}
+        aria-label={t("servers.tool.whole", { tool: name })}
+        onClick={() => {
+          onWhole(name, !whole);
+        }}
+      >
+        <IconChevronRight size={16} aria-hidden />
+      </ActionIcon>
+      <div className="tool-words">
+        <div className="tool-name">
+          <strong>{tool.title ?? name}</strong> <code className="selectable">{tool.exposedName}</code>{" "}
+          <Button
+            size="compact-xs"
+            variant="subtle"
+            aria-label={t("try.title", { tool: tool.title ?? name })}
+            leftSection={<IconPlayerPlay size={12} aria-hidden />}
+            onClick={() => {
+              onTry(tool);
+            }}
+          >
+            {t("try.it")}
+          </Button>
+        </div>
+        {tool.description !== null && (
+          <p className={whole ? "dim tool-text-whole selectable" : "dim tool-text"}>{tool.description}</p>
+        )}
+        <p className={`tool-mark tool-class-${known.class}`}>
+          {known.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
+          <span>{t(`ask.class.${known.class}`)}</span>
+          <span className="dim">· {reasonWords(t, known.reason)}</span>
+          {wider?.rule.effect === "allow" && (
+            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${wordOf(wider.rule)}`) })}</span>
+          )}
+        </p>
+        {known.class === "read" && known.reachesOutside && (
+          <p className="tool-mark dim">
+            <IconWorldShare size={14} aria-hidden /> {t("servers.tool.outside")}
+          </p>
+        )}
+        {wider?.rule.effect === "deny" && (
+          <p className="tool-mark dim">
+            <IconShieldX size={14} aria-hidden /> {render(wider.sentence)}
+          </p>
+        )}
+        {tool.permission.changed && (
+          <p className="tool-mark tool-flag">
+            <IconHistory size={14} aria-hidden /> {t("servers.tool.changed")}
+          </p>
+        )}
+        {tool.flags.length > 0 && (
+          <p className="tool-mark tool-flag">
+            <IconAlertTriangle size={14} aria-hidden /> {t("servers.flagged", { places: tool.flags.join(", ") })}
+          </p>
+        )}
+      </div>
+      <OwnClass tool={tool} own={own} />
+      <ToolRule tool={tool} wider={wider?.rule} />
+    </>
+  );
+}
+
+/** The word above that a wide rule stands behind. */
+function wordOf({ width }: Grant): AutoApprove {
+  if (width.width === "reads" || width.width === "writes") return width.width;
+  return "all";
+}
+
+/** The user's own word on whether a tool only reads. */
+function OwnClass({ tool: { server, name, class: known }, own }: Pick<Props, "tool" | "own">) {
+  const t = useMessages();
+  const classify = useAction("tools.classify");
+  const auto =
+    own === undefined ? t("servers.class.auto", { class: t(`ask.class.${known.class}`) }) : t("servers.class.byItself");
+  return (
+    <NativeSelect
+      size="xs"
+      className="tool-select"
+      aria-label={t("servers.class", { tool: name })}
+      disabled={classify.busy}
+      value={own ?? "auto"}
+      data={[
+        { value: "auto", label: auto },
+        { value: "read", label: t("servers.class.read") },
+        { value: "write", label: t("servers.class.write") },
+      ]}
+      onChange={(event) => {
+        const chosen = event.currentTarget.value;
+        void classify.run({ server, tool: name, class: chosen === "read" || chosen === "write" ? chosen : null });
+      }}
+    />
+  );
+}

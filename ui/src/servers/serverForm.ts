@@ -1,0 +1,318 @@
+// What the form of a server holds, and what it makes of that.
+
+import type { Builtin, FieldSecret, HeaderProgram, ServerLimits, ServerConfig, ServerDraft, Transport } from "../generated/types";
+import type { MessageKey } from "../messages";
+import {
+  emptySignIn,
+  keptSecrets,
+  signInFaults,
+  signInForm,
+  signInSecrets,
+  signInSettings,
+  type SignInField,
+  type SignInForm,
+} from "./signInForm";
+import { joinCommand, splitCommand } from "./commandLine";
+
+export type Kind = "stdio" | "http" | "builtin";
+
+/** One line of the environment or of the headers. */
+export type Line = {
+  name: string;
+  value: string;
+  secret: boolean;
+  /** A secret that is kept already; an empty value leaves it. */
+  kept: boolean;
+};
+
+/** A field for a number; a text while there is none. */
+type Amount = number | string;
+
+export type AmountName = "connectSecs" | "callSecs" | "callCapSecs" | "healthEverySecs" | "healthTimeoutSecs" | "healthFailures";
+
+/** The limits that a server may leave to what is set for all: `default`, or have none of: `none`. */
+export const callAmounts = ["callSecs", "callCapSecs"] as const;
+
+export type CallAmountName = (typeof callAmounts)[number];
+
+export const isCallAmount = (name: AmountName): name is CallAmountName => callAmounts.some((one) => one === name);
+
+/** What a server is held to. */
+export type LimitsForm = Record<AmountName, Amount> & {
+  strict: boolean;
+  /** One absolute folder a line. */
+  roots: string;
+};
+
+/** The least that each may be. */
+export const least: Record<AmountName, number> = {
+  connectSecs: 1,
+  callSecs: 1,
+  callCapSecs: 1,
+  healthEverySecs: 0,
+  healthTimeoutSecs: 1,
+  healthFailures: 1,
+};
+
+/** What holds where nobody said otherwise. */
+export const usualLimits: ServerLimits = {
+  connectSecs: 30,
+  callSecs: "default",
+  callCapSecs: "default",
+  healthEverySecs: 30,
+  healthTimeoutSecs: 5,
+  healthFailures: 3,
+  strict: false,
+  roots: [],
+};
+
+export type Form = {
+  kind: Kind;
+  name: string;
+  command: string;
+  cwd: string;
+  /** Whether the standard streams are pipes, which other programs of the user can open. */
+  pipes: boolean;
+  url: string;
+  /** What is spoken at a remote address; `auto` finds out. */
+  remote: "auto" | "http" | "sse" | "ws";
+  lines: Line[];
+  /** The command line of a program that prints headers. */
+  headersFrom: string;
+  signIn: SignInForm;
+  builtin: Builtin["kind"];
+  folder: string;
+  /** Whether Fetch may go to addresses of private networks. */
+  allowPrivate: boolean;
+  limits: LimitsForm;
+  description: string;
+  /** Name of an icon; empty for the usual one. */
+  icon: string;
+  group: string;
+  autostart: boolean;
+};
+
+export const emptyForm: Form = {
+  kind: "stdio",
+  name: "",
+  command: "",
+  cwd: "",
+  pipes: false,
+  url: "",
+  remote: "auto",
+  lines: [],
+  headersFrom: "",
+  signIn: emptySignIn,
+  builtin: "files",
+  folder: "",
+  allowPrivate: false,
+  limits: limitsForm(usualLimits),
+  description: "",
+  icon: "",
+  group: "",
+  autostart: true,
+};
+
+export const emptyLine: Line = { name: "", value: "", secret: false, kept: false };
+
+/** What does not touch the connection, so that a test of it still holds. */
+export const looks: readonly (keyof Form)[] = ["name", "description", "icon", "group", "autostart", "limits"];
+
+/** What is wrong with a field. */
+export type Faults = Partial<
+  Record<"name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField, MessageKey>
+>;
+
+/** `before` is the server that is edited. */
+export function faults(form: Form, taken: readonly string[], before?: ServerConfig): Faults {
+  const found: Faults = {};
+  const name = form.name.trim();
+  if (name === "") found.name = "servers.form.needName";
+  else if (/[/\\]/.test(name)) found.name = "servers.form.slash";
+  else if (taken.some((other) => other.toLowerCase() === name.toLowerCase())) found.name = "servers.form.nameTaken";
+  if (form.kind === "stdio") {
+    const words = splitCommand(form.command);
+    if (words === null) found.command = "servers.form.openQuote";
+    else if ((words[0] ?? "") === "") found.command = "servers.form.needCommand";
+  }
+  if (form.kind === "http") {
+    const ws = form.remote === "ws";
+    const address = ws ? /^wss?:\/\/[^\s/]\S*$/i : /^https?:\/\/[^\s/]\S*$/i;
+    if (!address.test(form.url.trim())) found.url = ws ? "servers.form.badWsUrl" : "servers.form.badUrl";
+    if (splitCommand(form.headersFrom) === null) found.headersFrom = "servers.form.openQuote";
+  }
+  if (form.kind === "builtin" && form.builtin === "files" && form.folder.trim() === "") found.folder = "servers.form.needFolder";
+  const fault = form.kind === "builtin" ? null : faultOfLines(form, before);
+  if (fault !== null) found.lines = fault;
+  if (form.kind === "http") Object.assign(found, faultsOfSignIn(form, before));
+  for (const name of amounts) {
+    if (!isAmount(name, form.limits[name])) found[name] = name === "healthEverySecs" ? "servers.form.needAmount" : "servers.form.needAmount1";
+  }
+  if (!rootsOf(form.limits).every(isAbsolute)) found.roots = "servers.form.needRoots";
+  return found;
+}
+
+export const amounts: readonly AmountName[] = ["connectSecs", "callSecs", "callCapSecs", "healthEverySecs", "healthTimeoutSecs", "healthFailures"];
+
+function isAmount(name: AmountName, value: Amount): boolean {
+  if (isCallAmount(name) && (value === "default" || value === "none")) return true;
+  return typeof value === "number" && Number.isInteger(value) && value >= least[name] && value <= 0xffff_ffff;
+}
+
+const rootsOf = ({ roots }: LimitsForm) => roots.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+
+/** As paths are on any system: the core knows its own. */
+const isAbsolute = (path: string) => /^(\/|\\\\|[A-Za-z]:[\\/])/.test(path);
+
+function faultsOfSignIn(form: Form, before: ServerConfig | undefined): Faults {
+  const left = isMoved(form, before) ? keptSecrets(form.signIn) : [];
+  return { ...Object.fromEntries(left.map((field) => [field, "servers.form.secretMoved"])), ...signInFaults(form.signIn) };
+}
+
+const isMoved = (form: Form, before: ServerConfig | undefined) =>
+  before !== undefined && place(transport(form, {})) !== place(before.transport);
+
+function faultOfLines(form: Form, before: ServerConfig | undefined): MessageKey | null {
+  const lines = used(form.lines);
+  const names = lines.map(({ name }) => name.trim());
+  if (names.includes("")) return "servers.form.needVarName";
+  if (new Set(names).size < names.length) return "servers.form.twice";
+  if (lines.some(({ secret, kept, value }) => secret && !kept && value === "")) return "servers.form.needSecret";
+  const left = lines.some(({ secret, kept, value }) => secret && kept && value === "");
+  return left && isMoved(form, before) ? "servers.form.secretMoved" : null;
+}
+
+/** Where secrets would be sent; they do not follow to another place. */
+export function place(to: Transport): string {
+  if (to.type === "stdio") return JSON.stringify([to.command, to.args, to.cwd]);
+  return to.type === "builtin" ? "" : JSON.stringify([to.type, to.url]);
+}
+
+const used = (lines: readonly Line[]) => lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
+
+/** The draft and the secrets that go with it. */
+export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft; secrets: FieldSecret[] } {
+  const field = form.kind === "stdio" ? "env" : "headers";
+  const lines = form.kind === "builtin" ? [] : used(form.lines);
+  const values = Object.fromEntries(
+    lines.map(({ name, value, secret }) => [name.trim(), secret ? `\${secret:${name.trim()}}` : value]),
+  );
+  const secrets = lines
+    .filter(({ secret, kept, value }) => secret && !(kept && value === ""))
+    .map(({ name, value }) => ({ field: `${field}/${name.trim()}`, value }))
+    .concat(form.kind === "http" ? signInSecrets(form.signIn) : []);
+  const draft: ServerDraft = {
+    name: form.name.trim(),
+    transport: transport(form, values),
+    enabled: before?.enabled ?? true,
+    autostart: form.autostart,
+    look: { icon: optional(form.icon), description: optional(form.description), group: optional(form.group) },
+    limits: limits(form.limits),
+  };
+  return { draft, secrets };
+}
+
+function limits(form: LimitsForm): ServerLimits {
+  return {
+    connectSecs: Number(form.connectSecs),
+    callSecs: callLimit(form.callSecs),
+    callCapSecs: callLimit(form.callCapSecs),
+    healthEverySecs: Number(form.healthEverySecs),
+    healthTimeoutSecs: Number(form.healthTimeoutSecs),
+    healthFailures: Number(form.healthFailures),
+    strict: form.strict,
+    roots: rootsOf(form),
+  };
+}
+
+function limitsForm(limits: ServerLimits): LimitsForm {
+  return { ...limits, callSecs: limits.callSecs ?? "none", callCapSecs: limits.callCapSecs ?? "none", roots: limits.roots.join("\n") };
+}
+
+function callLimit(value: Amount): ServerLimits["callSecs"] {
+  if (value === "default") return "default";
+  return value === "none" ? null : Number(value);
+}
+
+const optional = (text: string) => (text.trim() === "" ? null : text.trim());
+
+function transport(form: Form, values: Record<string, string>): Transport {
+  switch (form.kind) {
+    case "stdio": {
+      const [command = "", ...args] = splitCommand(form.command) ?? [];
+      return { type: "stdio", command, args, env: values, cwd: optional(form.cwd), streams: form.pipes ? "pipes" : "sockets" };
+    }
+    case "http":
+      return {
+        type: form.remote,
+        url: form.url.trim(),
+        headers: values,
+        headersFrom: headerProgram(form.headersFrom),
+        signIn: signInSettings(form.signIn),
+      };
+    case "builtin":
+      return { type: "builtin", builtin: builtin(form) };
+  }
+}
+
+function headerProgram(line: string): HeaderProgram | null {
+  const [command, ...args] = splitCommand(line) ?? [];
+  return command === undefined ? null : { command, args };
+}
+
+function builtin(form: Form): Builtin {
+  switch (form.builtin) {
+    case "files":
+      return { kind: "files", folder: form.folder.trim() };
+    case "fetch":
+      return { kind: "fetch", allowPrivate: form.allowPrivate };
+    case "time":
+    case "notes":
+      return { kind: form.builtin };
+  }
+}
+
+/** The form of a server that is there. */
+export function fromConfig({ name, transport: how, look, autostart, limits: held }: Omit<ServerDraft, "enabled">): Form {
+  const about = { description: look.description ?? "", icon: look.icon ?? "", group: look.group ?? "" };
+  const common: Form = { ...emptyForm, ...about, name, autostart, limits: limitsForm(held) };
+  switch (how.type) {
+    case "stdio":
+      return {
+        ...common,
+        kind: "stdio",
+        command: joinCommand([how.command, ...how.args]),
+        cwd: how.cwd ?? "",
+        pipes: how.streams === "pipes",
+        lines: lines(how.env),
+      };
+    case "auto":
+    case "http":
+    case "sse":
+    case "ws":
+      return {
+        ...common,
+        kind: "http",
+        remote: how.type,
+        url: how.url,
+        lines: lines(how.headers),
+        headersFrom: how.headersFrom === null ? "" : joinCommand([how.headersFrom.command, ...how.headersFrom.args]),
+        signIn: signInForm(how.signIn),
+      };
+    case "builtin":
+      return {
+        ...common,
+        kind: "builtin",
+        builtin: how.builtin.kind,
+        folder: how.builtin.kind === "files" ? how.builtin.folder : "",
+        allowPrivate: how.builtin.kind === "fetch" && how.builtin.allowPrivate,
+      };
+  }
+}
+
+function lines(values: Readonly<Record<string, string | undefined>>): Line[] {
+  return Object.entries(values).map(([name, value = ""]) => {
+    const secret = value === `\${secret:${name}}`;
+    return { name, value: secret ? "" : value, secret, kept: secret };
+  });
+}

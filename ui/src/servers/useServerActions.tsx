@@ -1,0 +1,58 @@
+import type { ReactNode } from "react";
+
+import { useAction } from "../core/useAction";
+import type { ServerView } from "../generated/types";
+import { useMessages } from "../messages";
+import { useConfirm } from "../components/useConfirm";
+import { useSignIn, type SignInActs } from "./useSignIn";
+
+export type ServerActs = {
+  start: () => void;
+  stop: () => void;
+  toggle: (on: boolean) => void;
+  reconnect: () => void;
+  duplicate: () => void;
+  remove: (then?: () => void) => void;
+  signIn: SignInActs;
+  /** Has to be on the page: it asks before something goes. */
+  dialog: ReactNode;
+};
+
+/** What can be done with one server. */
+export function useServerActs(view: ServerView, taken: readonly string[]): ServerActs {
+  const t = useMessages();
+  const { id, name } = view.config;
+  const signIn = useSignIn(view);
+  const start = useAction("servers.start");
+  const stop = useAction("servers.stop");
+  const reconnect = useAction("servers.reconnect");
+  const duplicate = useAction("servers.duplicate");
+  const remove = useAction("servers.remove");
+  const [confirm, dialog] = useConfirm();
+  return {
+    start: () => void start.run({ server: id }),
+    stop: () => void stop.run({ server: id, disable: false }),
+    toggle: (on) => void (on ? start.run({ server: id }) : stop.run({ server: id, disable: true })),
+    reconnect: () => void reconnect.run({ server: id }),
+    duplicate: () => {
+      const used = new Set(taken.map((other) => other.toLowerCase()));
+      let copy = t("servers.copyName", { name });
+      for (let at = 2; used.has(copy.toLowerCase()); at += 1) copy = `${t("servers.copyName", { name })} ${String(at)}`;
+      void duplicate.run({ server: id, name: copy });
+    },
+    remove: (then) => {
+      confirm({
+        title: t("servers.removeTitle", { name }),
+        text: t("servers.removeText"),
+        ok: t("servers.removeOk"),
+        onOk: () => {
+          void remove.run({ server: id }).then((done) => {
+            if (done) then?.();
+          });
+        },
+      });
+    },
+    signIn,
+    dialog,
+  };
+}

@@ -1,0 +1,115 @@
+import { Button, Group, NumberInput, Radio, Stack } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState } from "react";
+
+import { useAction } from "../core/useAction";
+import { useReading } from "../core/useCoreQuery";
+import type { Settings, ToolNaming } from "../generated/types";
+import { useMessages } from "../messages";
+import { Section } from "./SettingsSection";
+import { unchanged } from "./currentSettings";
+
+/** How long calls may take, and how clients see the names of tools. */
+export function Calls() {
+  const t = useMessages();
+  const { data: kept, readAgain } = useReading("settings.show", {});
+  if (!kept) return null;
+  return (
+    <>
+      <Section title={t("settings.calls")} text={t("settings.callsText")}>
+        <Limits key={JSON.stringify(kept.calls)} kept={kept} onSaved={readAgain} />
+      </Section>
+      <Section title={t("settings.names")} text={t("settings.namesText")}>
+        <Names kept={kept} onSaved={readAgain} />
+      </Section>
+    </>
+  );
+}
+
+type Props = { kept: Settings; onSaved: () => Promise<void> };
+
+function Limits({ kept, onSaved }: Props) {
+  const t = useMessages();
+  const set = useAction("settings.set");
+  const [silent, setSilent] = useState<number | string>(kept.calls.silentSecs ?? "");
+  const [cap, setCap] = useState<number | string>(kept.calls.capSecs ?? "");
+  const calls = { silentSecs: seconds(silent), capSecs: seconds(cap) };
+  const isChanged = JSON.stringify(calls) !== JSON.stringify(kept.calls);
+  const save = async () => {
+    if (await set.run({ ...unchanged(kept), calls })) {
+      await onSaved();
+      notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
+    }
+  };
+  return (
+    <form
+      className="retention"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <NumberInput
+        label={t("settings.callSilent")}
+        description={t("settings.callSilentHint")}
+        placeholder={t("settings.noLimit")}
+        min={1}
+        allowDecimal={false}
+        allowNegative={false}
+        hideControls
+        value={silent}
+        onChange={setSilent}
+      />
+      <NumberInput
+        label={t("settings.callCap")}
+        description={t("settings.callCapHint")}
+        placeholder={t("settings.noLimit")}
+        min={1}
+        allowDecimal={false}
+        allowNegative={false}
+        hideControls
+        value={cap}
+        onChange={setCap}
+      />
+      {isChanged && (
+        <Group justify="flex-end">
+          <Button type="submit" loading={set.busy}>
+            {t("settings.save")}
+          </Button>
+        </Group>
+      )}
+    </form>
+  );
+}
+
+const seconds = (value: number | string) => (typeof value === "number" ? value : null);
+
+const namings: readonly ToolNaming[] = ["onConflict", "server", "mcpServer"];
+
+function Names({ kept, onSaved }: Props) {
+  const t = useMessages();
+  const set = useAction("settings.set");
+  // What was picked stands there while it is being set.
+  const [picked, setPicked] = useState<ToolNaming | null>(null);
+  const change = async (toolNames: ToolNaming) => {
+    setPicked(toolNames);
+    if (await set.run({ ...unchanged(kept), toolNames })) await onSaved();
+    setPicked(null);
+  };
+  return (
+    <Radio.Group
+      aria-label={t("settings.names")}
+      value={picked ?? kept.toolNames}
+      onChange={(value) => {
+        const wanted = namings.find((one) => one === value);
+        if (wanted) void change(wanted);
+      }}
+    >
+      <Stack gap="xs">
+        {namings.map((one) => (
+          <Radio key={one} value={one} label={t(`settings.names.${one}`)} description={t(`settings.names.${one}Text`)} />
+        ))}
+      </Stack>
+    </Radio.Group>
+  );
+}

@@ -1,0 +1,71 @@
+import { Button, Group, TextInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState } from "react";
+
+import { useAction } from "../core/useAction";
+import { useReading } from "../core/useCoreQuery";
+import type { Settings } from "../generated/types";
+import { useMessages } from "../messages";
+import { Section } from "./SettingsSection";
+import { unchanged } from "./currentSettings";
+
+/** Where the document is that says to authorization servers who Gatehouse is. */
+export function ClientDocument() {
+  const t = useMessages();
+  const kept = useReading("settings.show", {}).data;
+  if (!kept) return null;
+  return (
+    <Section title={t("settings.document")} text={t("settings.documentText")}>
+      <Address kept={kept} />
+    </Section>
+  );
+}
+
+function Address({ kept }: { kept: Settings }) {
+  const t = useMessages();
+  const set = useAction("settings.set");
+  const { readAgain } = useReading("settings.show", {});
+  const [edited, setEdited] = useState<string | null>(null);
+  const [tried, setTried] = useState(false);
+  const address = edited ?? kept.clientDocument ?? "";
+  const wanted = address.trim();
+  const isRight = wanted === "" || /^https:\/\/[^\s/?#]+\/[^\s#]+$/i.test(wanted);
+  const save = async () => {
+    setTried(true);
+    if (!isRight) return;
+    if (await set.run({ ...unchanged(kept), clientDocument: wanted })) {
+      notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
+      await readAgain();
+      // What was typed meanwhile stays.
+      setEdited((now) => (now === address ? null : now));
+    }
+  };
+  return (
+    <form
+      noValidate
+      className="packages"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <TextInput
+        aria-label={t("settings.documentAddress")}
+        placeholder="https://"
+        spellCheck={false}
+        value={address}
+        error={tried && !isRight ? t("settings.badDocument") : null}
+        onChange={(event) => {
+          setEdited(event.currentTarget.value);
+        }}
+      />
+      {wanted !== (kept.clientDocument ?? "") && (
+        <Group justify="flex-end">
+          <Button type="submit" loading={set.busy}>
+            {t("settings.save")}
+          </Button>
+        </Group>
+      )}
+    </form>
+  );
+}

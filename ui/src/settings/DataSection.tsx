@@ -1,0 +1,73 @@
+import { Button, Group, NumberInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState } from "react";
+
+import { useAction } from "../core/useAction";
+import { useReading } from "../core/useCoreQuery";
+import type { Settings, StatusReport } from "../generated/types";
+import { useMessages } from "../messages";
+import { Copy } from "../components/CopyButton";
+import { useVault } from "../vault/useVault";
+import { VaultButton } from "../vault/VaultButton";
+import { Section } from "./SettingsSection";
+import { unchanged } from "./currentSettings";
+
+/** Where everything is, and for how long. */
+export function Data({ report }: { report: StatusReport }) {
+  const t = useMessages();
+  const kept = useReading("settings.show", {}).data;
+  const { vault } = useVault();
+  const where =
+    report.secrets === "keychain" || report.secrets === "vault" ? report.secrets : ("memory" as const);
+  return (
+    <Section title={t("settings.data")}>
+      <dl className="settings-facts">
+        <dt>{t("settings.folder")}</dt>
+        <dd>
+          <code className="mono selectable">{report.dataDir}</code>
+          <Copy text={report.dataDir} label={t("settings.copyFolder")} />
+        </dd>
+        <dt>{t("settings.secrets")}</dt>
+        <dd className="settings-secrets">
+          {t(`settings.secrets.${where}`)}
+          {vault && <VaultButton vault={vault} variant="default" />}
+        </dd>
+      </dl>
+      {kept && <Retention key={JSON.stringify(kept)} kept={kept} />}
+    </Section>
+  );
+}
+
+function Retention({ kept }: { kept: Settings }) {
+  const t = useMessages();
+  const set = useAction("settings.set");
+  const [activityDays, setActivityDays] = useState<number | string>(kept.activityDays);
+  const [activityCalls, setActivityCalls] = useState<number | string>(kept.activityCalls);
+  const [auditDays, setAuditDays] = useState<number | string>(kept.auditDays ?? "");
+  const isRight = typeof activityDays === "number" && typeof activityCalls === "number";
+  const save = async () => {
+    if (!isRight) return;
+    const audit = typeof auditDays === "number" ? auditDays : null;
+    if (await set.run({ ...unchanged(kept), auditDays: audit, activityDays, activityCalls })) {
+      notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
+    }
+  };
+  return (
+    <form
+      className="retention"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <NumberInput label={t("settings.activityDays")} min={1} allowDecimal={false} hideControls value={activityDays} onChange={setActivityDays} />
+      <NumberInput label={t("settings.activityCalls")} min={1} allowDecimal={false} hideControls value={activityCalls} onChange={setActivityCalls} />
+      <NumberInput label={t("settings.auditDays")} description={t("settings.auditDaysHint")} min={7} allowDecimal={false} hideControls value={auditDays} onChange={setAuditDays} />
+      <Group justify="flex-end">
+        <Button type="submit" disabled={!isRight} loading={set.busy}>
+          {t("settings.save")}
+        </Button>
+      </Group>
+    </form>
+  );
+}

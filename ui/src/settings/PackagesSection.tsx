@@ -1,0 +1,97 @@
+import { Button, Group, SegmentedControl, TextInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useId, useState } from "react";
+
+import { useAction } from "../core/useAction";
+import { useReading } from "../core/useCoreQuery";
+import type { Settings } from "../generated/types";
+import { useMessages } from "../messages";
+import { formOf, sourceOf, type SourceForm } from "./packageSource";
+import { Section } from "./SettingsSection";
+import { unchanged } from "./currentSettings";
+
+/** Where servers that come as packages get them from. */
+export function Packages() {
+  const t = useMessages();
+  const kept = useReading("settings.show", {}).data;
+  if (!kept) return null;
+  return (
+    <Section title={t("settings.packages")} text={t("settings.packagesText")}>
+      <Sources key={JSON.stringify(kept.packages)} kept={kept} />
+    </Section>
+  );
+}
+
+function Sources({ kept }: { kept: Settings }) {
+  const t = useMessages();
+  const set = useAction("settings.set");
+  const { readAgain } = useReading("settings.show", {});
+  const [npm, setNpm] = useState(() => formOf(kept.packages.npm));
+  const [pypi, setPypi] = useState(() => formOf(kept.packages.pypi));
+  const [tried, setTried] = useState(false);
+  const wanted = { npm: sourceOf(npm), pypi: sourceOf(pypi) };
+  const isChanged = JSON.stringify(wanted) !== JSON.stringify(kept.packages);
+  const save = async () => {
+    setTried(true);
+    if (!wanted.npm || !wanted.pypi) return;
+    const packages = { npm: wanted.npm, pypi: wanted.pypi };
+    if (await set.run({ ...unchanged(kept), packages })) {
+      void readAgain();
+      notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
+    }
+  };
+  return (
+    <form
+      noValidate
+      className="packages"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <Source label={t("settings.npm")} form={npm} wrong={tried && !wanted.npm} onChange={setNpm} />
+      <Source label={t("settings.pypi")} form={pypi} wrong={tried && !wanted.pypi} onChange={setPypi} />
+      {isChanged && (
+        <Group justify="flex-end">
+          <Button type="submit" loading={set.busy}>
+            {t("settings.save")}
+          </Button>
+        </Group>
+      )}
+    </form>
+  );
+}
+
+type SourceProps = { label: string; form: SourceForm; wrong: boolean; onChange: (form: SourceForm) => void };
+
+function Source({ label, form, wrong, onChange }: SourceProps) {
+  const t = useMessages();
+  const id = useId();
+  return (
+    <div className="package-source">
+      <div className="settings-row">
+        <span id={id}>{label}</span>
+        <SegmentedControl
+          aria-labelledby={id}
+          data={(["fastest", "usual", "custom"] as const).map((value) => ({ value, label: t(`settings.source.${value}`) }))}
+          value={form.from}
+          onChange={(from) => {
+            onChange({ ...form, from });
+          }}
+        />
+      </div>
+      {form.from === "custom" && (
+        <TextInput
+          aria-label={t("settings.sourceAddress", { source: label })}
+          placeholder="https://"
+          spellCheck={false}
+          value={form.url}
+          error={wrong ? t("settings.badSource") : null}
+          onChange={(event) => {
+            onChange({ ...form, url: event.currentTarget.value });
+          }}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,99 @@
+// Entries of the audit in words.
+
+import { subjectName } from "../activity/labels";
+import type { Names } from "../core/useNames";
+import type { AuditEntryView } from "../generated/types";
+import type { MessageKey, Render, Translate } from "../messages";
+
+/** Names of servers and clients, also of those that are gone, as far as the entries say them. */
+export function namesWith(names: Names, entries: readonly AuditEntryView[]): Names {
+  const gone = new Map<string, string>();
+  // The newest entry is first, and its name is the last one.
+  for (const { event } of entries.toReversed()) {
+    if (event.audit === "server_changed") gone.set(event.server, event.name);
+    if (event.audit === "client_changed") gone.set(event.client, event.name);
+  }
+  const or = (known: string, id: string) => (known === id ? (gone.get(id) ?? id) : known);
+  return { server: (id) => or(names.server(id), id), client: (id) => or(names.client(id), id) };
+}
+
+/** How entries are said: in the window's own texts, in those of the core, and with these names. */
+export type Saying = { t: Translate; render: Render; names: Names };
+
+/** One sentence for every entry. */
+export function auditWords({ event, rule }: Pick<AuditEntryView, "event" | "rule">, { t, render, names }: Saying): string {
+  switch (event.audit) {
+    case "decided":
+      return t(event.allowed ? "audit.decided.allowed" : "audit.decided.denied", {
+        subject: subjectName(event.subject),
+        server: names.server(event.server),
+        client: names.client(event.client),
+      });
+    case "lapsed":
+      return t("audit.lapsed");
+    case "granted":
+      return t("audit.granted", { rule: rule === null ? event.rule.id : render(rule) });
+    case "revoked":
+      return t("audit.revoked", { rule: event.rule });
+    case "grant_bound":
+      return event.program === null
+        ? t("audit.unbound", { rule: event.rule })
+        : t("audit.bound", { rule: event.rule, program: event.program });
+    case "auto_approve_set": {
+      const who = event.client === null ? t("rule.everyClient") : names.client(event.client);
+      return t(`audit.auto.${event.to}`, { server: names.server(event.server), who });
+    }
+    case "class_set": {
+      const places = { tool: event.tool, server: names.server(event.server) };
+      return event.now === null ? t("audit.class.cleared", places) : t(`audit.class.${event.now.class}`, places);
+    }
+    case "labels_trusted":
+      return t(event.trusted ? "audit.labels.trusted" : "audit.labels.distrusted", { server: names.server(event.server) });
+    case "server_changed":
+      return t(known("server", event.what), { name: event.name, what: event.what });
+    case "settings_changed":
+      return t("audit.settings", { what: event.what });
+    case "hand_edit":
+      return t(event.confirmed ? "audit.handEdit.confirmed" : "audit.handEdit.refused", { file: event.file, server: event.server });
+    case "client_changed":
+      return t(known("client", event.what), { name: event.name, what: event.what });
+    case "sign_in": {
+      const server = names.server(event.server);
+      return event.what === "signed_in" && event.account !== null
+        ? t("audit.signIn.signed_in.as", { server, account: event.account })
+        : t(`audit.signIn.${event.what}`, { server });
+    }
+    case "server_request_answered": {
+      const plain = t(`audit.request.${event.request}`, { server: names.server(event.server) });
+      const request = event.client === null ? plain : t("audit.request.for", { request: plain, client: names.client(event.client) });
+      return t(`audit.answer.${event.answer}`, { request });
+    }
+    case "paused":
+      return t(event.paused ? "audit.paused" : "audit.resumed");
+    case "rights_rejected":
+      return t("audit.rightsRejected", { reason: event.reason });
+    case "lifecycle":
+      return event.what === "started" || event.what === "stopped" ? t(`audit.lifecycle.${event.what}`) : event.what;
+  }
+}
+
+/** Who answered or made it and why, where the entry says so. */
+export function auditDetail({ event, note }: Pick<AuditEntryView, "event" | "note">, { t, render }: Pick<Saying, "t" | "render">): string {
+  const parts: string[] = [];
+  if (note !== null) parts.push(render(note));
+  if (event.audit === "decided" || event.audit === "server_request_answered") {
+    if (event.by === "operator" || event.by === "window") parts.push(t(`audit.by.${event.by}`));
+  }
+  if (event.audit === "sign_in" && event.issuer !== null) parts.push(event.issuer);
+  if ((event.audit === "decided" || event.audit === "sign_in") && event.reason !== null) parts.push(t("audit.reason", { reason: event.reason }));
+  return parts.join(" · ");
+}
+
+const deeds: Record<"server" | "client", readonly string[]> = {
+  server: ["added", "edited", "renamed", "removed", "enabled", "disabled"],
+  client: ["added", "rotated", "revoked"],
+};
+
+function known(of: "server" | "client", what: string): MessageKey {
+  return `audit.${of}.${deeds[of].includes(what) ? what : "other"}` as MessageKey;
+}
