@@ -6,7 +6,9 @@
 
 mod answers;
 mod expiry;
+pub(crate) mod options;
 mod pending;
+pub(crate) mod proposals;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::byte_budget::ByteBudget;
-use crate::path_lookup::PathLookup;
+use crate::paths::path_lookup::PathLookup;
 use crate::pending_call::PendingCall;
 use crate::permissions::{PermissionStore, PermissionStoreShared};
 use crate::shared_runs::{ActiveRun, CallKey, SharedRuns};

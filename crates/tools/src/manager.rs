@@ -23,20 +23,20 @@ use tokio_util::task::TaskTracker;
 
 use crate::approvals::{ApprovalLimits, ApprovalQueue, ApprovalQueueDeps};
 use crate::byte_budget::{ByteBudget, ByteLimits};
-use crate::call::{AccessCall, CallResponse, Caller, ToolCall};
-use crate::call_record::Recorder;
-use crate::catalog::{ServerSource, ToolCatalog};
-use crate::client_request::ClientRequest;
-use crate::client_timeout::ClientTimeouts;
-use crate::exposed_names::ExposedNames;
+use crate::call_types::{AccessCall, CallResponse, Caller, ToolCall};
+use crate::calls::call_record::Recorder;
+use crate::calls::client_request::ClientRequest;
+use crate::calls::client_timeout::ClientTimeouts;
+use crate::calls::input_required::OpenRounds;
+use crate::calls::running_calls::RunningCalls;
+use crate::calls::server_requests::{PendingRequestCounts, UnattributedResponder};
+use crate::catalog::exposed_names::ExposedNames;
+use crate::catalog::output_schema::SchemaContext;
+use crate::catalog::tool_catalog::{ServerSource, ToolCatalog};
 use crate::ids::IdGenerator;
-use crate::input_required::OpenRounds;
-use crate::output_schema::SchemaContext;
-use crate::path_lookup::PathLookup;
 use crate::paths::PathResolver;
+use crate::paths::path_lookup::PathLookup;
 use crate::permissions::{PermissionStore, PermissionStoreDeps};
-use crate::running_calls::RunningCalls;
-use crate::server_requests::{PendingRequestCounts, UnattributedResponder};
 
 /// How long a pause waits until the servers were told to cancel.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(800);

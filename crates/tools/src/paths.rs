@@ -1,6 +1,8 @@
 //! Resolves where a path leads (PERM-5), including `..` and links, and also if the last components don't exist
 //! yet. If it can't be determined for certain, the result is `None`, and no condition holds for it.
 
+pub(crate) mod path_lookup;
+
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf, Prefix};
 

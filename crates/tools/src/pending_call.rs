@@ -14,11 +14,11 @@ use gatehouse_policy::coverage::SubjectFacts;
 use gatehouse_policy::show::{argument_values, clean_text, render_arguments, render_unmasked};
 use gatehouse_policy::verdict::{CallFacts, PolicyContext};
 
-use crate::call::Caller;
-use crate::catalog::CatalogTool;
-use crate::current_permissions::CurrentPermissions;
-use crate::definition_source::DefinitionSource;
-use crate::path_lookup::KnownPaths;
+use crate::call_types::Caller;
+use crate::catalog::definition_source::DefinitionSource;
+use crate::catalog::tool_catalog::CatalogTool;
+use crate::paths::path_lookup::KnownPaths;
+use crate::permissions::current::CurrentPermissions;
 use crate::shared_runs::CallKey;
 
 /// A pending call, as it is judged.

@@ -5,7 +5,12 @@
 //! narrows them takes effect even if it can't be stored. Permissions that can't be verified don't count: every
 //! call needs an approval.
 
+pub(crate) mod auto_approve;
 mod change;
+pub(crate) mod current;
+pub(crate) mod effective;
+pub(crate) mod rule_draft;
+pub(crate) mod simulation;
 mod suspended;
 mod user_changes;
 mod view;
@@ -30,10 +35,10 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::catalog::ToolCatalog;
-use crate::current_permissions::CurrentPermissions;
+use crate::catalog::tool_catalog::ToolCatalog;
 use crate::ids::IdGenerator;
-use crate::rule_draft::RuleDraft;
+use crate::permissions::current::CurrentPermissions;
+use crate::permissions::rule_draft::RuleDraft;
 pub(crate) use change::PermissionChange;
 pub(crate) use user_changes::{empty_choice_error, rule_not_found};
 pub use view::RuleWords;

@@ -17,9 +17,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::byte_budget::{ByteBudget, Evict, KeptKind, Reservation};
-use crate::call::ClientPresence;
-use crate::call_pipeline::FinishedCall;
-use crate::peer::CallSource;
+use crate::call_types::ClientPresence;
+use crate::call_types::peer::CallSource;
+use crate::calls::call_pipeline::FinishedCall;
 use crate::pending_call::PendingCall;
 
 /// No client has a shorter time-out: if a call came in less long ago, its client is assumed to have received

@@ -11,10 +11,10 @@ use gatehouse_servers::{SchemaCheck, form_schema_check};
 
 use super::expiry::notify_waiter;
 use super::*;
-use crate::approval_options::is_offered;
-use crate::path_lookup::{self, KnownPaths};
+use crate::approvals::options::is_offered;
+use crate::paths::path_lookup::{self, KnownPaths};
 use crate::permissions::PermissionChange;
-use crate::rule_draft::RuleDraft;
+use crate::permissions::rule_draft::RuleDraft;
 
 /// A validated answer to the approval request of a call.
 struct CheckedAnswer {
@@ -235,7 +235,7 @@ impl ApprovalQueueShared {
                 let mut known: Vec<gatehouse_model::Grant> = Vec::new();
                 for (rule, kept) in rules {
                     // Equal answers of a group make one rule.
-                    if known.iter().any(|other| crate::rule_draft::replaces(&rule, other)) {
+                    if known.iter().any(|other| crate::permissions::rule_draft::replaces(&rule, other)) {
                         continue;
                     }
                     let mut keep = keeper.definitions(&rule);

@@ -7,9 +7,9 @@ use gatehouse_policy::coverage::is_unbound;
 
 use super::answers::unbound_grant;
 use super::*;
-use crate::current_permissions::CurrentPermissions;
-use crate::path_lookup::{self, KnownPaths};
+use crate::paths::path_lookup::{self, KnownPaths};
 use crate::pending_call::PolicyInputs;
+use crate::permissions::current::CurrentPermissions;
 
 impl ApprovalQueueShared {
     /// Task that ends requests when due, until shutdown.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_policy::coverage::is_unbound;
 
 use super::*;
-use crate::rule_draft::{contains, insert_rule, replaces};
+use crate::permissions::rule_draft::{contains, insert_rule, replaces};
 
 /// A planned change.
 pub(crate) struct PermissionChange {

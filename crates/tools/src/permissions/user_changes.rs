@@ -8,9 +8,9 @@ use gatehouse_model::{Lifetime, ServerStatus, SessionId};
 
 use super::change::{PermissionChange, is_expired};
 use super::*;
-use crate::auto_approve::AutoApproveSetting;
-use crate::definition_source::DefinitionSource;
-use crate::rule_draft::{contains, remove_rules, replaces};
+use crate::catalog::definition_source::DefinitionSource;
+use crate::permissions::auto_approve::AutoApproveSetting;
+use crate::permissions::rule_draft::{contains, remove_rules, replaces};
 
 /// Longest reason of a block, in characters.
 const LONGEST_REASON: usize = 500;

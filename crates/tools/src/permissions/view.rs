@@ -6,7 +6,7 @@ use gatehouse_policy::coverage::{SubjectFacts, is_unbound};
 use gatehouse_policy::describe::{RuleNames, describe_author, describe_rule};
 
 use super::*;
-use crate::effective_permissions::{PermanentRules, rule_coverage, setting};
+use crate::permissions::effective::{PermanentRules, rule_coverage, setting};
 
 /// A rule described in words.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,20 +12,20 @@ use gatehouse_policy::show::{one_line, reveal};
 use gatehouse_servers::{CallError, Progress, ProgressSink, RpcOutcome, ServerHandle, ServerLists};
 use tokio::time::Instant;
 
-use crate::approval_flow::ApprovalStep;
 use crate::approvals::OneTimeApproval;
-use crate::call::{CallResponse, ClientPresence};
-use crate::call_record::{RecordContext, outcome_of_error, outcome_of_result};
-use crate::client_request::{ClientRequest, RequestTarget, not_found, shorten_name};
-use crate::definition_source::{DefinitionSource, SubjectInfo};
-use crate::input_required::{CarriedApproval, RoundStep, URL_ELICITATION};
+use crate::call_types::{CallResponse, ClientPresence};
+use crate::calls::approval_flow::ApprovalStep;
+use crate::calls::call_record::{RecordContext, outcome_of_error, outcome_of_result};
+use crate::calls::client_request::{ClientRequest, RequestTarget, not_found, shorten_name};
+use crate::calls::input_required::{CarriedApproval, RoundStep, URL_ELICITATION};
+use crate::calls::progress::progress_view;
+use crate::calls::refusal_messages::{self, SubjectWording};
+use crate::calls::upstream_call::SendOutcome;
+use crate::catalog::definition_source::{DefinitionSource, SubjectInfo};
 use crate::manager::ToolManagerShared;
-use crate::path_lookup::{self, KnownPaths};
+use crate::paths::path_lookup::{self, KnownPaths};
 use crate::pending_call::{PendingCall, PolicyInputs};
-use crate::progress::progress_view;
-use crate::refusal_messages::{self, SubjectWording};
 use crate::shared_runs::{CallKey, EarlierResult, MIN_CLIENT_TIMEOUT, Receipt, RunHandle, SharedRun};
-use crate::upstream_call::SendOutcome;
 
 /// A call is judged at most this many times before it is refused.
 const MAX_EVALUATIONS: usize = 256;

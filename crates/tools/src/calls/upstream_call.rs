@@ -15,13 +15,13 @@ use gatehouse_servers::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::{AccessKind, ProtocolFamily};
-use crate::call_pipeline::CallState;
-use crate::client_request::{ClientRequest, RequestTarget};
-use crate::input_required::{InputRequired, URL_ELICITATION, is_user_answer};
+use crate::call_types::{AccessKind, ProtocolFamily};
+use crate::calls::call_pipeline::CallState;
+use crate::calls::client_request::{ClientRequest, RequestTarget};
+use crate::calls::input_required::{InputRequired, URL_ELICITATION, is_user_answer};
+use crate::calls::refusal_messages;
+use crate::calls::server_requests::{CallResponder, ClientFeature};
 use crate::manager::ToolManagerShared;
-use crate::refusal_messages;
-use crate::server_requests::{CallResponder, ClientFeature};
 use crate::shared_runs::RunHandle;
 
 /// Most rounds of one call that are answered here.
@@ -247,7 +247,7 @@ impl ToolManagerShared {
 
 impl NextRound {
     fn apply_to(self, params: &mut RequestParams) {
-        params.members.retain(|(name, _)| !crate::client_request::ROUND_MEMBERS.contains(&&**name));
+        params.members.retain(|(name, _)| !crate::calls::client_request::ROUND_MEMBERS.contains(&&**name));
         let members = [("inputResponses", self.responses), ("requestState", self.state)];
         for (name, value) in members {
             if let Some(value) = value {

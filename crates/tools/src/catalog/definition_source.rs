@@ -15,7 +15,7 @@ use gatehouse_policy::definition::{DefinitionKind, fingerprint};
 use gatehouse_servers::ServerLists;
 use serde_json::value::RawValue;
 
-use crate::tool_definition::ParsedDefinition;
+use crate::catalog::tool_definition::ParsedDefinition;
 
 /// What defines a subject.
 #[derive(Clone, Debug)]

@@ -164,7 +164,7 @@ fn digest(state: &RawValue) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::{CallSource, PeerId};
+    use crate::call_types::peer::{CallSource, PeerId};
 
     fn json(text: &str) -> Box<RawValue> {
         RawValue::from_string(text.to_owned()).unwrap()

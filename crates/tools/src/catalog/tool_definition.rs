@@ -15,7 +15,7 @@ use gatehouse_policy::show::{clean_text, has_hidden};
 use gatehouse_servers::ToolDefinition;
 use serde_json::value::RawValue;
 
-use crate::output_schema::{OutputSchema, SchemaContext};
+use crate::catalog::output_schema::{OutputSchema, SchemaContext};
 
 /// What is parsed from a tool definition; cached as long as its bytes don't change.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use gatehouse_policy::conditions::{ConditionOutcome, Conditions, path_readings};
 use gatehouse_policy::show::{has_hidden, render_arguments};
 use url::Url;
 
-use crate::path_lookup::KnownPaths;
 use crate::paths::is_local;
+use crate::paths::path_lookup::KnownPaths;
 
 /// Most arguments that conditions are proposed for.
 const MAX_ARGUMENTS: usize = 8;

@@ -1,5 +1,7 @@
 //! Input and output types of calls: the caller, the call, and the raw bytes of the result. No decisions here.
 
+pub(crate) mod peer;
+
 use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
@@ -11,8 +13,8 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::peer::Peer;
-use crate::server_requests::ClientPeer;
+use crate::call_types::peer::Peer;
+use crate::calls::server_requests::ClientPeer;
 
 /// Family of protocol revisions that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -21,9 +21,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::calls::refusal_messages::rpc_error;
 use crate::manager::ToolManagerShared;
 use crate::pending_call::PendingCall;
-use crate::refusal_messages::rpc_error;
 use crate::shared_runs::RunHandle;
 
 /// Most requests of one server that may wait for the user at a time.

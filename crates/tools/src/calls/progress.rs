@@ -9,7 +9,7 @@ use gatehouse_model::record::CallProgress;
 use gatehouse_servers::Progress;
 use parking_lot::Mutex;
 
-use crate::call::ProgressCallback;
+use crate::call_types::ProgressCallback;
 
 /// Increase of the value with each notification while waiting.
 const WAITING_STEP: f64 = 1e-6;

@@ -9,11 +9,11 @@ use gatehouse_policy::coverage::{Coverage, coverage, is_bound_to_other_program, 
 use gatehouse_policy::describe::{CallNames, describe_choice, describe_condition, describe_width};
 use gatehouse_policy::show::{clean_text, has_hidden, reveal};
 
-use crate::client_request::shorten_name;
-use crate::current_permissions::CurrentPermissions;
-use crate::path_lookup::KnownPaths;
+use crate::approvals::proposals::{EarlierValues, proposals};
+use crate::calls::client_request::shorten_name;
+use crate::paths::path_lookup::KnownPaths;
 use crate::pending_call::PendingCall;
-use crate::proposals::{EarlierValues, proposals};
+use crate::permissions::current::CurrentPermissions;
 
 /// Most arguments with invisible characters that are named individually.
 const NAMED: usize = 8;

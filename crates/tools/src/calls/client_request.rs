@@ -13,11 +13,11 @@ use gatehouse_servers::RequestParams;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{AccessCall, AccessKind, CallResponse, Caller, ClientPresence, ToolCall};
-use crate::input_required::{CarriedApproval, OpenRounds, RoundStep};
-use crate::progress::ProgressReporter;
-use crate::refusal_messages::{SubjectWording, rpc_error};
-use crate::server_requests::ClientPeer;
+use crate::call_types::{AccessCall, AccessKind, CallResponse, Caller, ClientPresence, ToolCall};
+use crate::calls::input_required::{CarriedApproval, OpenRounds, RoundStep};
+use crate::calls::progress::ProgressReporter;
+use crate::calls::refusal_messages::{SubjectWording, rpc_error};
+use crate::calls::server_requests::ClientPeer;
 use crate::shared_runs::CallKey;
 
 const INVALID_PARAMS: i32 = -32602;
@@ -356,8 +356,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::call::ProtocolFamily;
-    use crate::peer::Peer;
+    use crate::call_types::ProtocolFamily;
+    use crate::call_types::peer::Peer;
 
     fn caller() -> Caller {
         let client = ClientEntry {

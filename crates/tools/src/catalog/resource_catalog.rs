@@ -13,8 +13,8 @@ use gatehouse_model::{ServerId, ToolNaming};
 use gatehouse_servers::ServerLists;
 use serde_json::value::RawValue;
 
-use crate::definition_source::DefinitionIndex;
-use crate::exposed_names::NameRegistry;
+use crate::catalog::definition_source::DefinitionIndex;
+use crate::catalog::exposed_names::NameRegistry;
 
 /// Scheme of Gatehouse's own URIs: `gatehouse://<server>/<the server's URI>`.
 const SCHEME: &str = "gatehouse://";

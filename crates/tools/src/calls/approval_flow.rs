@@ -12,18 +12,18 @@ use gatehouse_policy::describe::CallNames;
 use gatehouse_policy::show::reveal;
 use tokio::time::{Instant, interval_at, sleep_until};
 
-use crate::approval_options::{CallHistory, Offer, offer, warnings};
+use crate::approvals::options::{CallHistory, Offer, offer, warnings};
+use crate::approvals::proposals;
 use crate::approvals::{CallApprovalOutcome, CallWaiter, WaitBudget, shown_bytes};
-use crate::call_pipeline::{CallApproval, CallState, FinishedCall};
-use crate::client_request::ClientRequest;
-use crate::client_timeout::WaitObservation;
-use crate::definition_source::DefinitionSource;
-use crate::input_required::{CarriedApproval, RoundStep};
+use crate::calls::call_pipeline::{CallApproval, CallState, FinishedCall};
+use crate::calls::client_request::ClientRequest;
+use crate::calls::client_timeout::WaitObservation;
+use crate::calls::input_required::{CarriedApproval, RoundStep};
+use crate::calls::refusal_messages::{self, SubjectWording};
+use crate::catalog::definition_source::DefinitionSource;
 use crate::manager::ToolManagerShared;
-use crate::path_lookup::{self, KnownPaths};
+use crate::paths::path_lookup::{self, KnownPaths};
 use crate::pending_call::PendingCall;
-use crate::proposals;
-use crate::refusal_messages::{self, SubjectWording};
 
 /// Outcome for a call that no rule decided.
 pub(crate) enum ApprovalStep {

@@ -28,16 +28,16 @@ use gatehouse_policy::verdict::{CallFacts, PolicyContext, RuleSet};
 use gatehouse_store::{Store, StoreError};
 use tokio::time::Instant;
 
-use crate::call::Caller;
-use crate::catalog::ToolCatalog;
-use crate::current_permissions::CurrentPermissions;
-use crate::definition_source::{DefinitionSource, SubjectInfo};
+use crate::call_types::Caller;
+use crate::catalog::definition_source::{DefinitionSource, SubjectInfo};
+use crate::catalog::tool_catalog::ToolCatalog;
 use crate::manager::ToolManager;
-use crate::path_lookup::{self, KnownPaths, PathLookup};
+use crate::paths::path_lookup::{self, KnownPaths, PathLookup};
+use crate::permissions::current::CurrentPermissions;
+use crate::permissions::rule_draft::{insert_rule, remove_rules};
 use crate::permissions::{
     AutoApproveSpec, PermissionStoreShared, RuleSpec, empty_choice_error, rule_not_found,
 };
-use crate::rule_draft::{insert_rule, remove_rules};
 
 /// Most calls that are simulated.
 const MAX_CALLS: usize = 50_000;

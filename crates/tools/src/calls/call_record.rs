@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::task::TaskTracker;
 
-use crate::output_schema::SchemaContext;
-use crate::tool_definition::ParsedDefinition;
+use crate::catalog::output_schema::SchemaContext;
+use crate::catalog::tool_definition::ParsedDefinition;
 
 /// Bodies are cut to this many bytes.
 const MAX_BODY_BYTES: usize = 64 * 1024;
