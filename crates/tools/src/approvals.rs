@@ -28,10 +28,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::byte_budget::ByteBudget;
+use crate::call_types::call_key::CallKey;
 use crate::paths::path_lookup::PathLookup;
 use crate::pending_call::PendingCall;
 use crate::permissions::{PermissionStore, PermissionStoreShared};
-use crate::shared_runs::{ActiveRun, CallKey, SharedRuns};
+use crate::shared_runs::{ActiveRun, SharedRuns};
 use pending::{
     ApprovalSource, ApprovalTable, LateAnswer, LateDecision, QueuedApproval, StoredLateAnswer, WaitState,
     WaitingCall,

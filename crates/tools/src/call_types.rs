@@ -1,6 +1,10 @@
-//! Input and output types of calls: the caller, the call, and the raw bytes of the result. No decisions here.
+//! The plain types of calls: the caller, what it sends, and what it gets back. They decide nothing and know no
+//! other part of this crate.
 
+pub(crate) mod call_key;
+pub(crate) mod client_peer;
 pub(crate) mod peer;
+pub(crate) mod response;
 
 use std::fmt;
 use std::future::pending;
@@ -13,8 +17,13 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::call_types::peer::Peer;
-use crate::calls::server_requests::ClientPeer;
+use client_peer::ClientPeer;
+use peer::Peer;
+
+/// Longest URI or name of a target, in bytes: it is announced, listed and recorded with each request.
+pub(crate) const LONGEST_TARGET: usize = 8 * 1024;
+/// Longest name in logs and errors, in characters.
+const MAX_LOGGED_NAME_CHARS: usize = 64;
 
 /// Family of protocol revisions that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +131,12 @@ impl fmt::Debug for ToolCall {
     }
 }
 
+/// A name, cut for logs and errors.
+pub(crate) fn shorten_name(name: &str) -> &str {
+    let end = name.char_indices().nth(MAX_LOGGED_NAME_CHARS).map(|(at, _)| at);
+    end.and_then(|end| name.get(..end)).unwrap_or(name)
+}
+
 /// Uses of a server other than tool calls (PERM-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
@@ -189,35 +204,6 @@ impl fmt::Debug for AccessCall {
             .field("server", &self.server)
             .field("kind", &self.kind)
             .finish_non_exhaustive()
-    }
-}
-
-/// The response to the client, as raw bytes. A denied tool call is a result with `isError`.
-#[derive(Clone)]
-pub enum CallResponse {
-    /// The JSON-RPC `result`.
-    Result(Box<RawValue>),
-    /// The whole JSON-RPC `error` object.
-    Error(Box<RawValue>),
-}
-
-/// Prints only the variant and the length: results must not get into logs.
-impl fmt::Debug for CallResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Result(raw) => write!(f, "CallResponse::Result({} bytes)", raw.get().len()),
-            Self::Error(raw) => write!(f, "CallResponse::Error({} bytes)", raw.get().len()),
-        }
-    }
-}
-
-impl CallResponse {
-    /// The raw bytes of either variant.
-    #[must_use]
-    pub fn body(&self) -> &RawValue {
-        match self {
-            Self::Result(raw) | Self::Error(raw) => raw,
-        }
     }
 }
 

@@ -19,11 +19,12 @@ mod shared_runs;
 
 pub use approvals::{ApprovalLimits, ApprovalQueue};
 pub use byte_budget::{ByteBudget, ByteLimits, Evict, KeptKind, Reservation, Surplus};
+pub use call_types::client_peer::{ClientFeature, ClientPeer};
 pub use call_types::peer::{CallSource, Peer, PeerId};
+pub use call_types::response::CallResponse;
 pub use call_types::{
-    AccessCall, AccessKind, CallResponse, Caller, ClientPresence, ProgressCallback, ProtocolFamily, ToolCall,
+    AccessCall, AccessKind, Caller, ClientPresence, ProgressCallback, ProtocolFamily, ToolCall,
 };
-pub use calls::server_requests::{ClientFeature, ClientPeer};
 pub use catalog::catalog_view::server_catalog;
 pub use catalog::resource_catalog::{CatalogList, ResolvedTarget};
 pub use catalog::tool_catalog::{CatalogTool, ToolCatalog};

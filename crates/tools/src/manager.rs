@@ -23,7 +23,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::approvals::{ApprovalLimits, ApprovalQueue, ApprovalQueueDeps};
 use crate::byte_budget::{ByteBudget, ByteLimits};
-use crate::call_types::{AccessCall, CallResponse, Caller, ToolCall};
+use crate::call_types::response::CallResponse;
+use crate::call_types::{AccessCall, Caller, ToolCall};
 use crate::calls::call_record::Recorder;
 use crate::calls::client_request::ClientRequest;
 use crate::calls::client_timeout::ClientTimeouts;

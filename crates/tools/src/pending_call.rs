@@ -15,11 +15,11 @@ use gatehouse_policy::show::{argument_values, clean_text, render_arguments, rend
 use gatehouse_policy::verdict::{CallFacts, PolicyContext};
 
 use crate::call_types::Caller;
+use crate::call_types::call_key::CallKey;
 use crate::catalog::definition_source::DefinitionSource;
 use crate::catalog::tool_catalog::CatalogTool;
 use crate::paths::path_lookup::KnownPaths;
 use crate::permissions::current::CurrentPermissions;
-use crate::shared_runs::CallKey;
 
 /// A pending call, as it is judged.
 pub(crate) struct PendingCall {

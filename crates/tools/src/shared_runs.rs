@@ -11,15 +11,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use gatehouse_model::grant::Verdict;
-use gatehouse_model::{CallHash, CallId, ClientId, ServerId, SessionId};
+use gatehouse_model::{CallId, ClientId, ServerId, SessionId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::byte_budget::{ByteBudget, Evict, KeptKind, Reservation};
 use crate::call_types::ClientPresence;
-use crate::call_types::peer::CallSource;
-use crate::calls::call_pipeline::FinishedCall;
+use crate::call_types::call_key::CallKey;
+use crate::call_types::response::FinishedCall;
 use crate::pending_call::PendingCall;
 
 /// No client has a shorter time-out: if a call came in less long ago, its client is assumed to have received
@@ -27,25 +27,6 @@ use crate::pending_call::PendingCall;
 pub(crate) const MIN_CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Most kept results per client; beyond that the oldest is dropped.
 const MAX_RESULTS: usize = 64;
-
-/// What makes two calls identical for late approvals and shared runs: the exact call (which includes the
-/// client) and its source.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct CallKey {
-    hash: CallHash,
-    source: Option<CallSource>,
-}
-
-impl CallKey {
-    pub(crate) fn new(hash: &CallHash, source: Option<CallSource>) -> Self {
-        Self { hash: hash.clone(), source }
-    }
-
-    /// Whether the source of the call is known. If it isn't, no run is shared and no answer outlives its call.
-    pub(crate) fn identifies_caller(&self) -> bool {
-        self.source.is_some()
-    }
-}
 
 /// The result of an earlier run, for an identical call.
 #[derive(Debug)]
@@ -221,8 +202,7 @@ impl SharedRuns {
 
     /// The same for one session that has ended. Runs whose source is a program aren't affected.
     pub(crate) fn forget_session(&self, session: &SessionId) {
-        let is_of = |key: &CallKey| key.source.as_ref().and_then(CallSource::session) == Some(session);
-        self.entries.lock().by_key.retain(|key, _| !is_of(key));
+        self.entries.lock().by_key.retain(|key, _| key.session() != Some(session));
     }
 
     /// The same for one server.

@@ -10,7 +10,7 @@ use gatehouse_policy::describe::{CallNames, describe_choice, describe_condition,
 use gatehouse_policy::show::{clean_text, has_hidden, reveal};
 
 use crate::approvals::proposals::{EarlierValues, proposals};
-use crate::calls::client_request::shorten_name;
+use crate::call_types::shorten_name;
 use crate::paths::path_lookup::KnownPaths;
 use crate::pending_call::PendingCall;
 use crate::permissions::current::CurrentPermissions;

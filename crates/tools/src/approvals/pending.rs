@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{CallApprovalOutcome, REPLY_BYTES};
+use crate::call_types::call_key::CallKey;
 use crate::pending_call::PendingCall;
-use crate::shared_runs::CallKey;
 
 /// Changes in whether a client waits are announced at most once in this interval per client: a client that
 /// calls and leaves repeatedly must not keep the answer buttons disabled.

@@ -15,7 +15,8 @@ use tokio::time::{Instant, interval_at, sleep_until};
 use crate::approvals::options::{CallHistory, Offer, offer, warnings};
 use crate::approvals::proposals;
 use crate::approvals::{CallApprovalOutcome, CallWaiter, WaitBudget, shown_bytes};
-use crate::calls::call_pipeline::{CallApproval, CallState, FinishedCall};
+use crate::call_types::response::FinishedCall;
+use crate::calls::call_pipeline::{CallApproval, CallState};
 use crate::calls::client_request::ClientRequest;
 use crate::calls::client_timeout::WaitObservation;
 use crate::calls::input_required::{CarriedApproval, RoundStep};
@@ -375,7 +376,7 @@ fn cancelled() -> FinishedCall {
 
 fn refused(call_state: &mut CallState, rule: Rule, reason: Option<&str>) -> FinishedCall {
     call_state.verdict = Verdict { decision: Decision::Deny, rule };
-    FinishedCall::refused(
+    refusal_messages::refused(
         &call_state.verdict.rule,
         reason,
         SubjectWording::of(&call_state.resolved.pending_call.subject),

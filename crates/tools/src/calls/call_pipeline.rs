@@ -1,7 +1,6 @@
 //! The call pipeline: resolve, judge, get an approval if no rule decides, check again, dispatch, record. Every
 //! exit that isn't an allow is a refusal.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,10 +12,13 @@ use gatehouse_servers::{CallError, Progress, ProgressSink, RpcOutcome, ServerHan
 use tokio::time::Instant;
 
 use crate::approvals::OneTimeApproval;
-use crate::call_types::{CallResponse, ClientPresence};
+use crate::call_types::ClientPresence;
+use crate::call_types::call_key::CallKey;
+use crate::call_types::response::{CallResponse, FinishedCall};
+use crate::call_types::shorten_name;
 use crate::calls::approval_flow::ApprovalStep;
 use crate::calls::call_record::{RecordContext, outcome_of_error, outcome_of_result};
-use crate::calls::client_request::{ClientRequest, RequestTarget, not_found, shorten_name};
+use crate::calls::client_request::{ClientRequest, RequestTarget, not_found};
 use crate::calls::input_required::{CarriedApproval, RoundStep, URL_ELICITATION};
 use crate::calls::progress::progress_view;
 use crate::calls::refusal_messages::{self, SubjectWording};
@@ -25,7 +27,7 @@ use crate::catalog::definition_source::{DefinitionSource, SubjectInfo};
 use crate::manager::ToolManagerShared;
 use crate::paths::path_lookup::{self, KnownPaths};
 use crate::pending_call::{PendingCall, PolicyInputs};
-use crate::shared_runs::{CallKey, EarlierResult, MIN_CLIENT_TIMEOUT, Receipt, RunHandle, SharedRun};
+use crate::shared_runs::{EarlierResult, MIN_CLIENT_TIMEOUT, Receipt, RunHandle, SharedRun};
 
 /// A call is judged at most this many times before it is refused.
 const MAX_EVALUATIONS: usize = 256;
@@ -63,24 +65,6 @@ struct CallStart {
     at: Timestamp,
 }
 
-/// Outcome of a call.
-#[derive(Clone)]
-pub(crate) struct FinishedCall {
-    end: CallResponse,
-    outcome: CallOutcome,
-    /// Gatehouse's own message, if the outcome isn't the server's.
-    own_text: Option<Box<str>>,
-    /// Whether the call reached its server and this is the result.
-    has_run: bool,
-}
-
-/// Prints only the variant and length: results must not get into logs.
-impl fmt::Debug for FinishedCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FinishedCall").field("end", &self.end).finish_non_exhaustive()
-    }
-}
-
 /// An approval of one exact call.
 pub(crate) struct CallApproval {
     hash: CallHash,
@@ -109,48 +93,6 @@ impl CallApproval {
     }
 }
 
-impl FinishedCall {
-    pub(crate) fn with_text(text: &str, outcome: CallOutcome) -> Self {
-        Self {
-            end: CallResponse::Result(refusal_messages::error_result(text)),
-            outcome,
-            own_text: Some(text.into()),
-            has_run: false,
-        }
-    }
-
-    /// Outcome with a given response: the server's, or an error from resolving the target.
-    fn from_response(end: CallResponse, outcome: CallOutcome) -> Self {
-        Self { end, outcome, own_text: None, has_run: false }
-    }
-
-    /// Sets whether this is the result of a call that ran on its server.
-    fn with_run(self, has_run: bool) -> Self {
-        Self { has_run, ..self }
-    }
-
-    /// Size of the body in bytes.
-    pub(crate) fn size(&self) -> usize {
-        self.end.body().get().len()
-    }
-
-    /// Converts Gatehouse's own message to an error for anything but tool calls: only tool results have
-    /// `isError`.
-    fn for_target(self, target: &RequestTarget) -> Self {
-        match (target, &self.own_text) {
-            (RequestTarget::Access { .. }, Some(text)) => Self {
-                end: CallResponse::Error(refusal_messages::rpc_error(refusal_messages::NOT_RUN, text)),
-                ..self
-            },
-            (RequestTarget::Access { .. }, None) | (RequestTarget::Tool(_), _) => self,
-        }
-    }
-
-    pub(crate) fn refused(rule: &Rule, reason: Option<&str>, words: SubjectWording) -> Self {
-        Self::with_text(&refusal_messages::refusal(rule, reason, words), CallOutcome::Refused)
-    }
-}
-
 impl ToolManagerShared {
     /// Runs one request to its end.
     pub(crate) async fn run(self: &Arc<Self>, request: ClientRequest) -> CallResponse {
@@ -173,9 +115,8 @@ impl ToolManagerShared {
             Ok(resolved) => resolved,
             // While MCP is off, servers that were never connected have no known tools.
             Err(_) if !self.servers.is_on() => {
-                return FinishedCall::refused(&Rule::SwitchedOff, None, request.words())
-                    .for_target(&request.target)
-                    .end;
+                let refused = refusal_messages::refused(&Rule::SwitchedOff, None, request.words());
+                return request.target.fit(refused).end;
             }
             Err(end) => return end,
         };
@@ -211,8 +152,8 @@ impl ToolManagerShared {
             biased;
             () = halt.cancelled() => self.interrupted(&mut call_state),
             ended = self.evaluate(&request, (&id, given), &mut call_state) => ended,
-        }
-        .for_target(&request.target);
+        };
+        let ended = request.target.fit(ended);
         if matches!(ended.outcome, CallOutcome::Failed { .. } | CallOutcome::RpcError { .. }) {
             call_state.resolved.handle.count_error(self.clock.now());
         }
@@ -250,9 +191,8 @@ impl ToolManagerShared {
                 None => self.refresh().await,
             }
         }
-        Err(FinishedCall::with_text(CONSTANTLY_CHANGING, CallOutcome::Refused)
-            .for_target(&request.target)
-            .end)
+        let refused = FinishedCall::with_text(CONSTANTLY_CHANGING, CallOutcome::Refused);
+        Err(request.target.fit(refused).end)
     }
 
     /// As `resolve`; `None` if the catalog is older than the server's lists.
@@ -411,11 +351,11 @@ impl ToolManagerShared {
             }
             if !self.servers.is_on() {
                 call_state.verdict = Verdict { decision: Decision::Deny, rule: Rule::SwitchedOff };
-                return FinishedCall::refused(&call_state.verdict.rule, None, request.words());
+                return refusal_messages::refused(&call_state.verdict.rule, None, request.words());
             }
             call_state.verdict = verdict;
             if call_state.verdict.decision == Decision::Deny {
-                return FinishedCall::refused(&call_state.verdict.rule, None, request.words());
+                return refusal_messages::refused(&call_state.verdict.rule, None, request.words());
             }
             let runs = &self.approvals.inner.runs;
             if approval.is_none() && request.step == RoundStep::Retry {

@@ -13,12 +13,15 @@ use gatehouse_servers::RequestParams;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::call_types::{AccessCall, AccessKind, CallResponse, Caller, ClientPresence, ToolCall};
+use crate::call_types::call_key::CallKey;
+use crate::call_types::client_peer::ClientPeer;
+use crate::call_types::response::{CallResponse, FinishedCall, NOT_RUN, rpc_error};
+use crate::call_types::{
+    AccessCall, AccessKind, Caller, ClientPresence, LONGEST_TARGET, ToolCall, shorten_name,
+};
 use crate::calls::input_required::{CarriedApproval, OpenRounds, RoundStep};
 use crate::calls::progress::ProgressReporter;
-use crate::calls::refusal_messages::{SubjectWording, rpc_error};
-use crate::calls::server_requests::ClientPeer;
-use crate::shared_runs::CallKey;
+use crate::calls::refusal_messages::SubjectWording;
 
 const INVALID_PARAMS: i32 = -32602;
 /// Members that carry the next round of a call (input required). They aren't part of the call's identity if
@@ -35,11 +38,6 @@ const PER_CONNECTION: [&str; 4] = [
 ];
 /// Longest id of a client's own that is passed on without being shown.
 const MAX_ID_LEN: usize = 64;
-/// Longest URI or name of a target, in bytes: it is announced, listed and recorded with each request.
-pub(crate) const LONGEST_TARGET: usize = 8 * 1024;
-/// Longest name in logs and errors, in characters.
-const MAX_LOGGED_NAME_CHARS: usize = 64;
-
 type ParamMembers = Vec<(Box<str>, Box<RawValue>)>;
 
 /// The target of a request.
@@ -48,6 +46,19 @@ pub(crate) enum RequestTarget {
     Tool(Box<str>),
     /// Another use of a server (see [`AccessKind`]).
     Access { server: ServerId, kind: AccessKind, target: String, exposed: Arc<str> },
+}
+
+impl RequestTarget {
+    /// The end of a request for this target: only tool results have `isError`, so for anything else a message
+    /// of Gatehouse's own becomes an error.
+    pub(crate) fn fit(&self, finished: FinishedCall) -> FinishedCall {
+        match (self, &finished.own_text) {
+            (Self::Access { .. }, Some(text)) => {
+                FinishedCall { end: CallResponse::Error(rpc_error(NOT_RUN, text)), ..finished }
+            }
+            (Self::Access { .. }, None) | (Self::Tool(_), _) => finished,
+        }
+    }
 }
 
 /// A parsed request, ready to be judged.
@@ -308,12 +319,6 @@ fn is_passed_unseen(name: &str, value: &Json) -> bool {
         }
         name => PER_CONNECTION.contains(&name),
     }
-}
-
-/// A name, cut for logs and errors.
-pub(crate) fn shorten_name(name: &str) -> &str {
-    let end = name.char_indices().nth(MAX_LOGGED_NAME_CHARS).map(|(at, _)| at);
-    end.and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
 fn shorten_defect(defect: JsonDefect) -> JsonDefect {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::shared_runs::CallKey;
+use crate::call_types::call_key::CallKey;
 
 /// How long the next round may take to come.
 const ROUND_TTL: Duration = Duration::from_secs(600);

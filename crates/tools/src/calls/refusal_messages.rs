@@ -1,29 +1,17 @@
 //! Texts for the model when a call doesn't run: who decided it, that the tool isn't at fault, and what to do.
-//! Also the JSON-RPC errors of the call pipeline.
 
 use std::time::Duration;
 
 use gatehouse_mcp_wire::raw::{Members, place, quoted, raw, splice};
 use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::Rule;
+use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallId, ServerStatus};
 use gatehouse_servers::CallError;
 use serde_json::value::RawValue;
 
 use crate::approvals::QueueFull;
-
-/// A tool result with `isError` and this text.
-pub(crate) fn error_result(text: &str) -> Box<RawValue> {
-    raw(format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, quoted(text)))
-}
-
-/// JSON-RPC error code for a request other than a tool call that didn't run, for whatever reason.
-pub(crate) const NOT_RUN: i32 = -32000;
-
-/// A JSON-RPC error object.
-pub(crate) fn rpc_error(code: i32, message: &str) -> Box<RawValue> {
-    raw(format!(r#"{{"code":{code},"message":{}}}"#, quoted(message)))
-}
+use crate::call_types::response::FinishedCall;
 
 const TOOL: &str = "tool";
 
@@ -116,6 +104,11 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: SubjectWording) 
             format!("The user refused this call in Gatehouse; it did not run. {no_fault}{reason}")
         }
     }
+}
+
+/// The outcome of a call that a rule refuses, with its message.
+pub(crate) fn refused(rule: &Rule, reason: Option<&str>, words: SubjectWording) -> FinishedCall {
+    FinishedCall::with_text(&refusal(rule, reason, words), CallOutcome::Refused)
 }
 
 /// The message if the user hasn't answered yet (PERM-11).
@@ -364,13 +357,5 @@ mod tests {
         }
         let resource = SubjectWording::of(&Subject::Resource { uri: "x:y".into() });
         assert_eq!(mark(r#"{"contents":[]}"#, resource), format!(r#"{{"_meta":{{{META}}},"contents":[]}}"#));
-    }
-
-    #[test]
-    fn error_result_is_valid_json() {
-        let result = error_result("a \"b\" \n\u{0}");
-        let value: serde_json::Value = serde_json::from_str(result.get()).unwrap();
-        assert_eq!(value["isError"], true);
-        assert_eq!(value["content"][0]["text"], "a \"b\" \n\u{0}");
     }
 }

@@ -12,16 +12,15 @@ use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ApprovalAnswer, ApprovalRequest, AskUser as _, BoxFuture, ServerId};
 use gatehouse_policy::show::clean_text;
 use gatehouse_servers::{
-    ELICITATION_CREATE, ROOTS_LIST, Responder, SAMPLING_CREATE_MESSAGE, ServerRequest, ServerRequestHandler,
-    ServerRequestResult, roots_result,
+    ROOTS_LIST, Responder, ServerRequest, ServerRequestHandler, ServerRequestResult, roots_result,
 };
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::calls::refusal_messages::rpc_error;
+use crate::call_types::client_peer::{ClientFeature, ClientPeer};
+use crate::call_types::response::rpc_error;
 use crate::manager::ToolManagerShared;
 use crate::pending_call::PendingCall;
 use crate::shared_runs::RunHandle;
@@ -33,55 +32,6 @@ const MAX_MESSAGE_CHARS: usize = 4000;
 /// Error code for a sampling request that the user rejected (MCP, Sampling).
 const REJECTED: i32 = -1;
 const INTERNAL: i32 = -32603;
-
-/// Kind of a server's request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ClientFeature {
-    /// Elicitation in form mode.
-    Form,
-    /// Elicitation in URL mode: a page that the user opens.
-    Url,
-    /// `sampling/createMessage`
-    Sampling,
-    /// `roots/list`: the folders that the server may work in.
-    Roots,
-}
-
-impl ClientFeature {
-    /// The kind of a request; `None` if it isn't supported.
-    #[must_use]
-    pub fn of(request: &ServerRequest) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Mode {
-            mode: Option<String>,
-        }
-        match &*request.method {
-            ELICITATION_CREATE => {
-                match serde_json::from_str::<Mode>(request.params.get()).ok()?.mode.as_deref() {
-                    None | Some("form") => Some(Self::Form),
-                    Some("url") => Some(Self::Url),
-                    Some(_) => None,
-                }
-            }
-            SAMPLING_CREATE_MESSAGE => Some(Self::Sampling),
-            ROOTS_LIST => Some(Self::Roots),
-            _ => None,
-        }
-    }
-}
-
-/// The client of a call, as the one that answers a server's requests.
-pub trait ClientPeer: Send + Sync {
-    /// Whether the client declared the capability to answer this.
-    fn can(&self, what: ClientFeature) -> bool;
-
-    /// Sends a request to the client. Dropping the future withdraws it.
-    fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult>;
-
-    /// Forwards the params of the server's `notifications/message` about the call, if the client wants this
-    /// level.
-    fn logged(&self, level: LogLevel, params: &RawValue);
-}
 
 /// Answers a server's requests during one call.
 #[derive(Clone)]

@@ -15,12 +15,13 @@ use gatehouse_servers::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::call_types::client_peer::ClientFeature;
 use crate::call_types::{AccessKind, ProtocolFamily};
 use crate::calls::call_pipeline::CallState;
 use crate::calls::client_request::{ClientRequest, RequestTarget};
 use crate::calls::input_required::{InputRequired, URL_ELICITATION, is_user_answer};
 use crate::calls::refusal_messages;
-use crate::calls::server_requests::{CallResponder, ClientFeature};
+use crate::calls::server_requests::CallResponder;
 use crate::manager::ToolManagerShared;
 use crate::shared_runs::RunHandle;
 

@@ -13,7 +13,7 @@ use gatehouse_model::{
 use gatehouse_policy::conditions::{MOST_CONDITIONS, validate};
 use gatehouse_policy::coverage::{DefinitionRef, SubjectFacts, is_in_scope};
 
-use crate::calls::client_request::LONGEST_TARGET;
+use crate::call_types::LONGEST_TARGET;
 
 const QUARTER_HOUR: Duration = Duration::from_secs(15 * 60);
 /// How much longer a block without the operator key must last than the same one in force to be added. Each
