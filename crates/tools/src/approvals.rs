@@ -29,9 +29,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::byte_budget::ByteBudget;
 use crate::call_types::call_key::CallKey;
+use crate::ids::IdGenerator;
 use crate::paths::path_lookup::PathLookup;
 use crate::pending_call::PendingCall;
-use crate::permissions::{PermissionStore, PermissionStoreShared};
+use crate::permissions::PermissionStore;
 use crate::shared_runs::{ActiveRun, SharedRuns};
 use pending::{
     ApprovalSource, ApprovalTable, LateAnswer, LateDecision, QueuedApproval, StoredLateAnswer, WaitState,
@@ -185,7 +186,8 @@ pub(crate) struct ApprovalQueueShared {
     approvals: Mutex<ApprovalTable>,
     wake: Notify,
     events: Arc<dyn EventSink>,
-    permissions: Arc<PermissionStoreShared>,
+    permissions: PermissionStore,
+    ids: IdGenerator,
     approval_limits: ApprovalLimits,
     schemas: Arc<SchemaChecker>,
     paths: Arc<PathLookup>,
@@ -219,7 +221,8 @@ impl ApprovalQueue {
             approvals: Mutex::new(ApprovalTable::default()),
             wake: Notify::new(),
             events,
-            permissions: permissions.inner.clone(),
+            permissions: permissions.clone(),
+            ids: IdGenerator::new(),
             runs: SharedRuns::new(approval_limits.late_answer_ttl, kept_bytes),
             approval_limits,
             schemas,
@@ -449,7 +452,7 @@ impl ApprovalQueueShared {
         let (to, settled) = oneshot::channel();
         let no = approvals.next();
         let queued = QueuedApproval {
-            id: ApprovalId::from_random(self.permissions.ids.next()),
+            id: ApprovalId::from_random(self.ids.next()),
             asked_at: now,
             expires_at: now.plus(self.approval_limits.answer_deadline),
             deadline: Instant::now() + self.approval_limits.answer_deadline,
@@ -498,7 +501,7 @@ impl ApprovalQueueShared {
         let now = self.permissions.time();
         let (to, answer) = oneshot::channel();
         let queued = QueuedApproval {
-            id: ApprovalId::from_random(self.permissions.ids.next()),
+            id: ApprovalId::from_random(self.ids.next()),
             asked_at: now,
             expires_at: now.plus(self.approval_limits.answer_deadline),
             deadline: Instant::now() + self.approval_limits.answer_deadline,

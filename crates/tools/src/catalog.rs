@@ -4,6 +4,7 @@
 //! It never decides whether something may be used and knows no permissions. Definitions keep the bytes of their
 //! server, except for names, URIs, titles and descriptions that have to be changed for clients.
 
+pub(crate) mod catalog_store;
 pub(crate) mod catalog_view;
 pub(crate) mod definition_source;
 pub(crate) mod exposed_names;

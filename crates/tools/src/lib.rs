@@ -25,12 +25,13 @@ pub use call_types::response::CallResponse;
 pub use call_types::{
     AccessCall, AccessKind, Caller, ClientPresence, ProgressCallback, ProtocolFamily, ToolCall,
 };
+pub use catalog::catalog_store::CatalogVersions;
 pub use catalog::catalog_view::server_catalog;
 pub use catalog::resource_catalog::{CatalogList, ResolvedTarget};
 pub use catalog::tool_catalog::{CatalogTool, ToolCatalog};
 pub use catalog::tool_definition::preview_tools;
 pub use gatehouse_servers::{ResourceUpdate, ServerRequest, ServerRequestResult};
-pub use manager::{CatalogVersions, ToolDeps, ToolManager};
+pub use manager::{ToolDeps, ToolManager};
 pub use paths::{PathResolver, RealPath, SystemPaths};
 pub use permissions::simulation::SimulationDraft;
 pub use permissions::{AutoApproveSpec, PermissionStore, RuleSpec, RuleWords};

@@ -9,8 +9,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use gatehouse_model::record::RunningCall;
 use gatehouse_model::server::LogLevel;
+use gatehouse_model::simulation::SimulationReport;
 use gatehouse_model::{
-    CallId, ClientId, Clock, ErrorCode, Event, EventSink, ServerBinding, ServerId, SessionId, ToolNaming,
+    CallId, ClientId, Clock, ErrorCode, Event, EventSink, ServerId, SessionId, Timestamp, ToolNaming,
     UserError,
 };
 use gatehouse_servers::{ResourceUpdate, ServerManager};
@@ -31,12 +32,13 @@ use crate::calls::client_timeout::ClientTimeouts;
 use crate::calls::input_required::OpenRounds;
 use crate::calls::running_calls::RunningCalls;
 use crate::calls::server_requests::{PendingRequestCounts, UnattributedResponder};
-use crate::catalog::exposed_names::ExposedNames;
+use crate::catalog::catalog_store::{CatalogStore, CatalogVersions, ServerChange};
 use crate::catalog::output_schema::SchemaContext;
-use crate::catalog::tool_catalog::{ServerSource, ToolCatalog};
+use crate::catalog::tool_catalog::ToolCatalog;
 use crate::ids::IdGenerator;
 use crate::paths::PathResolver;
 use crate::paths::path_lookup::PathLookup;
+use crate::permissions::simulation::SimulationDraft;
 use crate::permissions::{PermissionStore, PermissionStoreDeps};
 
 /// How long a pause waits until the servers were told to cancel.
@@ -57,15 +59,6 @@ impl fmt::Debug for ToolDeps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolDeps").field("approval_limits", &self.approval_limits).finish_non_exhaustive()
     }
-}
-
-/// A counter per kind of list; it changes whenever the list for clients changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CatalogVersions {
-    pub tools: u64,
-    /// Resources and their templates.
-    pub resources: u64,
-    pub prompts: u64,
 }
 
 /// The tools of all servers, and the only way to call one. Cheap to clone; everything is shut down when the
@@ -100,7 +93,7 @@ pub(crate) struct ToolManagerShared {
     /// verdict.
     pub(crate) shown_paths: PathLookup,
     pub(crate) recorder: Recorder,
-    pub(crate) catalog: Arc<ArcSwap<ToolCatalog>>,
+    pub(crate) catalog: CatalogStore,
     pub(crate) ids: IdGenerator,
     /// Cancelled and replaced by each pause.
     pub(crate) halt: ArcSwap<CancellationToken>,
@@ -111,10 +104,6 @@ pub(crate) struct ToolManagerShared {
     /// Clients whose access was revoked.
     pub(crate) revoked_clients: Mutex<HashSet<ClientId>>,
     kept_bytes: Arc<ByteBudget>,
-    changes: watch::Sender<CatalogVersions>,
-    refreshing: tokio::sync::Mutex<HashMap<ServerId, ServerBinding>>,
-    names: Arc<Mutex<ExposedNames>>,
-    naming: Mutex<ToolNaming>,
     closing: CancellationToken,
     tracker: TaskTracker,
 }
@@ -130,11 +119,13 @@ impl ToolManager {
         let paths = Arc::new(PathLookup::new(resolver.clone()));
         let tracker = TaskTracker::new();
         let closing = CancellationToken::new();
+        let catalog = CatalogStore::open(servers.clone(), store.dir().to_owned()).await;
         let permissions = PermissionStore::open(PermissionStoreDeps {
             store: store.clone(),
             events: events.clone(),
             clock: clock.clone(),
             servers: servers.clone(),
+            catalog: catalog.clone(),
             tracker: tracker.clone(),
         })
         .await;
@@ -151,12 +142,8 @@ impl ToolManager {
         let approvals = ApprovalQueue::start(&permissions, parts);
         let client_timeouts =
             ClientTimeouts::open(store.dir(), approval_limits.client_timeout, tracker.clone()).await;
-        let dir = store.dir().to_owned();
-        let names = tokio::task::spawn_blocking(move || ExposedNames::open(Some(&dir)))
-            .await
-            .unwrap_or_else(|_| ExposedNames::open(None));
         let inner = Arc::new(ToolManagerShared {
-            catalog: permissions.inner.catalog.clone(),
+            catalog,
             recorder: Recorder::new(
                 store.clone(),
                 events.clone(),
@@ -181,10 +168,6 @@ impl ToolManager {
             running: RunningCalls::default(),
             revoked_clients: Mutex::default(),
             kept_bytes,
-            changes: watch::Sender::default(),
-            refreshing: tokio::sync::Mutex::default(),
-            names: Arc::new(Mutex::new(names)),
-            naming: Mutex::default(),
             closing: closing.clone(),
             tracker: tracker.clone(),
         });
@@ -211,7 +194,7 @@ impl ToolManager {
     /// Counters that change whenever a list for clients changes.
     #[must_use]
     pub fn catalog_changes(&self) -> watch::Receiver<CatalogVersions> {
-        self.inner.changes.subscribe()
+        self.inner.catalog.versions()
     }
 
     /// Rebuilds the catalog if it is out of date.
@@ -221,7 +204,7 @@ impl ToolManager {
 
     /// Sets how exposed names are formed.
     pub async fn set_naming(&self, naming: ToolNaming) {
-        *self.inner.naming.lock() = naming;
+        self.inner.catalog.set_naming(naming);
         self.inner.refresh().await;
     }
 
@@ -308,9 +291,9 @@ impl ToolManager {
     /// If the pause can't be stored; then it doesn't survive a restart.
     pub async fn pause(&self) -> Result<(), UserError> {
         let inner = &self.inner;
-        let keeper = &inner.permissions.inner;
-        let was = keeper.set_paused(true);
-        let ended = keeper.drop_temporary_allows();
+        let permissions = &inner.permissions;
+        let was = permissions.set_paused(true);
+        let ended = permissions.drop_temporary_allows();
         inner.halt.swap(Arc::new(CancellationToken::new())).cancel();
         inner.approvals.inner.end_calls();
         inner.rounds.clear();
@@ -320,7 +303,7 @@ impl ToolManager {
         if tokio::time::timeout(PAUSE_TIMEOUT, inner.servers.cancel_all()).await.is_err() {
             tracing::warn!("not every server could be told of the pause in time");
         }
-        if was && ended.is_empty() { Ok(()) } else { keeper.persist_pause(true, ended).await }
+        if was && ended.is_empty() { Ok(()) } else { permissions.persist_pause(true, ended).await }
     }
 
     /// Ends every call and every approval request for one because MCP was just switched off
@@ -337,14 +320,29 @@ impl ToolManager {
     /// # Errors
     /// If it can't be stored; then everything stays paused.
     pub async fn resume(&self) -> Result<(), UserError> {
-        let keeper = &self.inner.permissions.inner;
-        if !keeper.paused() {
+        let permissions = &self.inner.permissions;
+        if !permissions.paused() {
             return Ok(());
         }
-        keeper.persist_pause(false, Vec::new()).await?;
-        keeper.set_paused(false);
+        permissions.persist_pause(false, Vec::new()).await?;
+        permissions.set_paused(false);
         self.inner.events.emit(Event::PauseChanged { paused: false });
         Ok(())
+    }
+
+    /// Judges the calls since a point in time by the rules in force and by a draft, and reports the
+    /// differences. Nothing is changed. Rules of the draft have the ids `draft-1`, `draft-2` and so on, in the
+    /// order in which they are made.
+    ///
+    /// # Errors
+    /// If the draft is invalid, or the records can't be read.
+    pub async fn simulate(
+        &self,
+        since: Timestamp,
+        draft: SimulationDraft,
+    ) -> Result<SimulationReport, UserError> {
+        self.inner.refresh().await;
+        self.inner.permissions.simulate(since, draft, &self.inner.shown_paths).await
     }
 
     /// Calls in progress, oldest first.
@@ -367,7 +365,7 @@ impl ToolManager {
 
     /// Ends the allows and the learned state of a session.
     pub fn session_ended(&self, session: &SessionId) {
-        self.inner.permissions.inner.session_ended(session);
+        self.inner.permissions.session_ended(session);
         self.inner.client_timeouts.session_ended(session);
         self.inner.approvals.inner.runs.forget_session(session);
     }
@@ -414,69 +412,30 @@ impl ToolManagerShared {
         }
     }
 
-    /// Rebuilds the catalog if it is out of date.
-    pub(crate) async fn refresh(self: &Arc<Self>) {
-        let mut known = self.refreshing.lock().await;
-        let sources: Vec<ServerSource> = self
-            .servers
-            .handles()
-            .into_iter()
-            .map(|handle| ServerSource { config: handle.config(), lists: handle.lists() })
-            .collect();
-        let naming = *self.naming.lock();
-        let present: HashMap<ServerId, ServerBinding> =
-            sources.iter().map(|source| (source.config.id.clone(), source.config.binding())).collect();
-        let removed: Vec<ServerId> = known.keys().filter(|id| !present.contains_key(id)).cloned().collect();
-        let others: Vec<(ServerId, ServerBinding)> = present
-            .iter()
-            .filter(|(id, is)| known.get(id) != Some(is))
-            .map(|(id, is)| (id.clone(), is.clone()))
-            .collect();
-        let edited: HashSet<ServerId> =
-            others.iter().filter(|(id, _)| known.contains_key(id)).map(|(id, _)| id.clone()).collect();
-        *known = present;
-        let before = self.catalog.load_full();
-        if !before.is_built_from(&sources, naming) || !removed.is_empty() {
-            let (names, old, gone) = (self.names.clone(), before.clone(), removed.clone());
-            let made = tokio::task::spawn_blocking(move || {
-                let mut names = names.lock();
-                for server in &gone {
-                    names.forget(server);
+    /// Rebuilds the catalog if it is out of date. A server that was removed or edited loses what was allowed on
+    /// it, also if that happened while Gatehouse wasn't running.
+    pub(crate) async fn refresh(&self) {
+        for change in self.catalog.refresh().await {
+            let (server, current) = match change {
+                ServerChange::Removed(server) => {
+                    self.forget_server(&server);
+                    (server, None)
                 }
-                let next = old.rebuild(&sources, naming, &mut names);
-                names.save();
-                next
-            })
-            .await;
-            match made {
-                Ok(next) => {
-                    let step = |same: bool, count: u64| count.wrapping_add(u64::from(!same));
-                    let was = *self.changes.borrow();
-                    let is = CatalogVersions {
-                        tools: step(next.same_tools(&before), was.tools),
-                        resources: step(next.same_resources(&before), was.resources),
-                        prompts: step(next.same_prompts(&before), was.prompts),
-                    };
-                    self.catalog.store(Arc::new(next));
-                    if is != was {
-                        self.changes.send_replace(is);
-                    }
+                ServerChange::Edited(server, binding) => {
+                    self.forget_server(&server);
+                    (server, Some(binding))
                 }
-                Err(error) => tracing::error!(%error, "the catalogue could not be made anew"),
+                ServerChange::Added(server, binding) => (server, Some(binding)),
+            };
+            if let Err(error) = self.permissions.server_gone(&server, current).await {
+                tracing::error!(%server, %error, "the permissions of a removed server could not be dropped");
             }
         }
-        drop(known);
-        // A server that was removed or edited loses what was allowed on it, also if that happened while
-        // Gatehouse wasn't running.
-        let gone = removed.into_iter().map(|server| (server, None));
-        for (server, but) in gone.chain(others.into_iter().map(|(server, now)| (server, Some(now)))) {
-            if but.is_none() || edited.contains(&server) {
-                self.used_tools.lock().remove(&server);
-                self.approvals.inner.runs.forget_server(&server);
-            }
-            if let Err(problem) = self.permissions.server_gone(&server, but).await {
-                tracing::error!(%server, %problem, "the rights of a server that is gone could not be dropped");
-            }
-        }
+    }
+
+    /// Drops what was learned of a server that was removed or edited.
+    fn forget_server(&self, server: &ServerId) {
+        self.used_tools.lock().remove(server);
+        self.approvals.inner.runs.forget_server(server);
     }
 }

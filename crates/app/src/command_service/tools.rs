@@ -9,7 +9,7 @@ use super::{AppState, servers};
 
 pub(super) async fn list(state: &Arc<AppState>, server: Option<&str>) -> Result<Vec<ToolView>, UserError> {
     state.tools.refresh().await;
-    let mut views = state.tools.catalog().views();
+    let mut views = state.tools.permissions().tool_views();
     if let Some(server) = server {
         let config = servers::find(state, server)?;
         if let Some(problem) =

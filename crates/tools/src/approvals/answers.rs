@@ -225,7 +225,7 @@ impl ApprovalQueueShared {
         }
         let is_narrowing = decisions.iter().all(|decision| !decision.allowed);
         self.permissions
-            .change(move |keeper, now| {
+            .change(move |store, now| {
                 let mut plan = if is_narrowing {
                     PermissionChange::narrowing_by_person()
                 } else {
@@ -238,7 +238,7 @@ impl ApprovalQueueShared {
                     if known.iter().any(|other| crate::permissions::rule_draft::replaces(&rule, other)) {
                         continue;
                     }
-                    let mut keep = keeper.definitions(&rule);
+                    let mut keep = store.definitions(&rule);
                     keep.extend(kept);
                     known.push(rule.clone());
                     plan.insert_rule(rule, now, keep);

@@ -102,7 +102,7 @@ impl ApprovalQueueShared {
     pub(super) fn is_current(&self, queued: &QueuedApproval) -> bool {
         let Some(pending_call) = queued.pending_call() else { return true };
         let permissions = self.permissions.now();
-        let catalog = self.permissions.catalog.load();
+        let catalog = self.permissions.catalog().load();
         // If the tool is gone or its definition changed, the check before dispatch notices.
         let same_class = catalog
             .by_exposed(&pending_call.exposed_name)

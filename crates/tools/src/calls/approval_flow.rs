@@ -77,7 +77,7 @@ impl ToolManagerShared {
                 CallOutcome::Failed { message: status.as_str().to_owned() },
             ));
         }
-        if call_state.verdict.rule == Rule::RightsUnverified && self.permissions.inner.recheck().await {
+        if call_state.verdict.rule == Rule::RightsUnverified && self.permissions.recheck().await {
             return ApprovalStep::Reevaluate;
         }
         if request.is_client_gone() {
@@ -250,7 +250,7 @@ impl ToolManagerShared {
         let mut paths = KnownPaths::default();
         let missing = paths.missing(proposals::paths(&pending_call.arguments));
         self.shown_paths.look_up(missing, path_lookup::deadline(), &mut paths).await;
-        let permissions = self.permissions.inner.now();
+        let permissions = self.permissions.now();
         let mut warnings = warnings(pending_call, &permissions, rule, &past);
         if !changes.is_empty() && !warnings.contains(&Warning::DefinitionChanged) {
             warnings.insert(0, Warning::DefinitionChanged);
@@ -305,7 +305,7 @@ impl ToolManagerShared {
             return Vec::new();
         };
         let pinned = {
-            let permissions = self.permissions.inner.now();
+            let permissions = self.permissions.now();
             let rule = permissions.rules().find(|rule| rule.id == *grant);
             rule.and_then(|rule| rule.pins.get(pin).cloned())
         };
@@ -344,7 +344,7 @@ impl ToolManagerShared {
         let used =
             self.used_tools.lock().get(pending_call.server()).is_some_and(|names| names.contains(&*name));
         let granted = || {
-            let permissions = self.permissions.inner.now();
+            let permissions = self.permissions.now();
             let of_tool = |rule: &gatehouse_model::Grant| {
                 rule.server.as_ref().is_some_and(|bound| bound.server == *pending_call.server())
                     && matches!(&rule.width, gatehouse_model::Scope::Tool { tool } if **tool == *name)

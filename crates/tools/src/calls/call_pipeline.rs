@@ -110,7 +110,7 @@ impl ToolManagerShared {
         let at = self.clock.now();
         // Loaded before the pause is checked: a later pause then cancels this token.
         let halt = self.halt.load_full();
-        self.permissions.inner.remember_client(&request.caller.client);
+        self.permissions.remember_client(&request.caller.client);
         let resolved = match self.resolve(&request).await {
             Ok(resolved) => resolved,
             // While MCP is off, servers that were never connected have no known tools.
@@ -197,7 +197,7 @@ impl ToolManagerShared {
 
     /// As `resolve`; `None` if the catalog is older than the server's lists.
     fn look_up(&self, request: &ClientRequest) -> Result<Option<ResolvedCall>, CallResponse> {
-        let permissions = self.permissions.inner.now();
+        let permissions = self.permissions.now();
         let (handle, (config, binding), subject, exposed_name, known) = match &request.target {
             RequestTarget::Tool(name) => {
                 let catalog = self.catalog.load();
@@ -292,16 +292,15 @@ impl ToolManagerShared {
     /// The verdict of the policy now. Paths are looked up first, each time afresh. Everything else is read
     /// after that, and if new rules came in the meantime, their paths are looked up too.
     pub(crate) async fn decide(&self, pending_call: &PendingCall, with_ticket: bool) -> Verdict {
-        let keeper = &self.permissions.inner;
         let deadline = path_lookup::deadline();
         let mut known = KnownPaths::default();
         let verdict = loop {
-            let permissions = Arc::clone(&keeper.now());
+            let permissions = Arc::clone(&self.permissions.now());
             let blocked = self.servers.forbids(&pending_call.config);
             let ticket = if with_ticket { self.approvals.inner.ticket(&pending_call.key) } else { None };
             let inputs = PolicyInputs {
                 blocked_by_file: blocked.as_deref(),
-                paused: keeper.paused(),
+                paused: self.permissions.paused(),
                 ticket: ticket.as_ref(),
                 now: self.clock.now(),
                 paths: &known,
@@ -619,7 +618,7 @@ impl ToolManagerShared {
             result: None,
         };
         if let Some(rule) = record.verdict.rule.deciding_grant() {
-            self.permissions.inner.rule_used(rule, record.at);
+            self.permissions.rule_used(rule, record.at);
         }
         let definition =
             pending_call.origin.tool().cloned().filter(|definition| definition.has_output_schema());

@@ -173,7 +173,7 @@ impl ToolManagerShared {
         context: RequestContext,
     ) -> ServerRequestResult {
         let refused = |why: &str| Err(rpc_error(INTERNAL, why));
-        if self.permissions.inner.paused() || !self.servers.is_on() {
+        if self.permissions.paused() || !self.servers.is_on() {
             return refused("The user has stopped everything for now.");
         }
         if &*request.method == ROOTS_LIST {

@@ -5,11 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::AccessClassification;
 use gatehouse_model::{
-    Fingerprint, Generation, OmittedTool, ServerBinding, ServerConfig, ServerId, ToolNaming, ToolView,
+    Fingerprint, Generation, OmittedTool, ServerBinding, ServerConfig, ServerId, ToolNaming,
 };
 use gatehouse_policy::coverage::{DefinitionRef, SubjectFacts};
 use gatehouse_policy::show::reveal;
@@ -22,8 +21,6 @@ use crate::catalog::resource_catalog::{
     CatalogList, ListedServer, ResolvedTarget, ResourceCatalog, ServerListing,
 };
 use crate::catalog::tool_definition::ParsedDefinition;
-use crate::permissions::current::CurrentPermissions;
-use crate::permissions::effective::PermanentRules;
 
 /// The server of some tools, at the time when the catalog was built.
 pub(crate) struct ToolServer {
@@ -111,6 +108,7 @@ impl CatalogTool {
 }
 
 /// Tools, resources, templates and prompts of all enabled servers.
+#[derive(Default)]
 pub struct ToolCatalog {
     tools: Vec<CatalogTool>,
     by_exposed: HashMap<Arc<str>, usize>,
@@ -119,7 +117,6 @@ pub struct ToolCatalog {
     resource_catalog: ResourceCatalog,
     parts: HashMap<ServerId, Arc<ServerTools>>,
     naming: ToolNaming,
-    permissions: Arc<ArcSwap<CurrentPermissions>>,
 }
 
 impl fmt::Debug for ToolCatalog {
@@ -144,19 +141,6 @@ pub(crate) struct ServerSource {
 }
 
 impl ToolCatalog {
-    pub(crate) fn empty(permissions: Arc<ArcSwap<CurrentPermissions>>) -> Self {
-        Self {
-            tools: Vec::new(),
-            by_exposed: HashMap::new(),
-            list: Vec::new(),
-            left_out: Vec::new(),
-            resource_catalog: ResourceCatalog::default(),
-            parts: HashMap::new(),
-            naming: ToolNaming::default(),
-            permissions,
-        }
-    }
-
     /// Builds the catalog of these servers. Parts that didn't change are reused.
     pub(crate) fn rebuild(
         &self,
@@ -164,8 +148,7 @@ impl ToolCatalog {
         naming: ToolNaming,
         names: &mut ExposedNames,
     ) -> Self {
-        let mut next = Self::empty(self.permissions.clone());
-        next.naming = naming;
+        let mut next = Self { naming, ..Self::default() };
         let before: HashMap<(&ServerId, &str), usize> = self
             .tools
             .iter()
@@ -356,36 +339,6 @@ impl ToolCatalog {
     pub fn naming(&self) -> ToolNaming {
         self.naming
     }
-
-    /// The current access class of a tool.
-    #[must_use]
-    pub fn class(&self, tool: &CatalogTool) -> AccessClassification {
-        self.permissions.load().class_of(tool).clone()
-    }
-
-    /// All tools as the UI shows them.
-    #[must_use]
-    pub fn views(&self) -> Vec<ToolView> {
-        let permissions = self.permissions.load();
-        let rules = PermanentRules::new(permissions.rules(), None);
-        self.tools
-            .iter()
-            .map(|tool| ToolView {
-                permission: rules.permission(&tool.subject_facts(permissions.class_of(tool))),
-                exposed_name: tool.exposed.to_string(),
-                server: tool.server().clone(),
-                generation: tool.generation(),
-                server_name: tool.server_name().to_owned(),
-                name: tool.name().to_owned(),
-                title: tool.definition.title.clone(),
-                description: tool.definition.description.clone(),
-                input_schema: tool.definition.input_schema.to_string(),
-                class: permissions.class_of(tool).clone(),
-                fingerprint: tool.fingerprint().clone(),
-                flags: tool.definition.flags.clone(),
-            })
-            .collect()
-    }
 }
 
 impl ServerTools {
@@ -427,8 +380,8 @@ impl ServerTools {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use gatehouse_model::Transport;
     use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
-    use gatehouse_model::{Grant, Transport};
     use gatehouse_servers::ToolDefinition;
 
     use super::*;
@@ -464,14 +417,6 @@ mod tests {
         ServerSource { config: Arc::new(config), lists: Arc::new(lists) }
     }
 
-    fn permissions() -> Arc<ArcSwap<CurrentPermissions>> {
-        Arc::new(ArcSwap::from_pointee(CurrentPermissions::new(
-            Default::default(),
-            Vec::<Grant>::new(),
-            None,
-        )))
-    }
-
     #[test]
     fn rebuild_reparses_only_changed_tools() {
         let mut names = ExposedNames::open(None);
@@ -481,11 +426,8 @@ mod tests {
                 (format!("tool_{n}"), words.to_owned())
             })
         };
-        let first = ToolCatalog::empty(permissions()).rebuild(
-            &[source("big", 1, tools(0))],
-            ToolNaming::default(),
-            &mut names,
-        );
+        let first =
+            ToolCatalog::default().rebuild(&[source("big", 1, tools(0))], ToolNaming::default(), &mut names);
         assert_eq!(first.tools().len(), 10_000);
         assert_eq!(first.by_exposed("tool_9999").unwrap().name(), "tool_9999");
 
@@ -513,8 +455,7 @@ mod tests {
         let edited = source("a", 2, one());
         let mut off = source("b", 1, one());
         Arc::make_mut(&mut off.config).enabled = false;
-        let made =
-            ToolCatalog::empty(permissions()).rebuild(&[edited, off], ToolNaming::default(), &mut names);
+        let made = ToolCatalog::default().rebuild(&[edited, off], ToolNaming::default(), &mut names);
         assert!(made.tools().is_empty() && made.list_json().is_empty());
     }
 
@@ -530,7 +471,7 @@ mod tests {
             (ToolNaming::Server, ["a__read", "b__read"]),
             (ToolNaming::McpServer, ["mcp__a__read", "mcp__b__read"]),
         ] {
-            let made = ToolCatalog::empty(permissions()).rebuild(&sources, naming, &mut names);
+            let made = ToolCatalog::default().rebuild(&sources, naming, &mut names);
             let exposed: Vec<&str> = made.tools().iter().map(CatalogTool::exposed_name).collect();
             assert_eq!(exposed, expect);
             for tool in made.tools() {

@@ -8,7 +8,7 @@ use gatehouse_model::{
 };
 use gatehouse_policy::coverage::SubjectFacts;
 
-use crate::permissions::rule_draft::pins_of;
+use super::rule_draft::pins_of;
 
 /// The auto-approve setting of one server.
 #[derive(Clone, Debug)]

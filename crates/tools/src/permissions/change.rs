@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
+use gatehouse_model::grant::StoredPermissions;
+use gatehouse_model::record::AuditEvent;
+use gatehouse_model::{
+    ErrorCode, Event, Fingerprint, Grant, GrantId, RuleAuthor, RuleEffect, Timestamp, UserError,
+};
 use gatehouse_policy::coverage::is_unbound;
 
-use super::*;
-use crate::permissions::rule_draft::{contains, insert_rule, replaces};
+use super::current::CurrentPermissions;
+use super::permission_store::{PermissionStore, unreadable};
+use super::rule_draft::{contains, insert_rule, replaces};
 
 /// A planned change.
 pub(crate) struct PermissionChange {
@@ -98,26 +104,26 @@ impl PermissionChange {
     }
 }
 
-impl PermissionStoreShared {
+impl PermissionStore {
     /// Makes a plan and carries it out, even if the caller is dropped.
-    pub(crate) async fn change<F>(self: &Arc<Self>, plan: F) -> Result<(), UserError>
+    pub(crate) async fn change<F>(&self, plan: F) -> Result<(), UserError>
     where
-        F: FnOnce(&PermissionStoreShared, &CurrentPermissions) -> Result<PermissionChange, UserError>
+        F: FnOnce(&PermissionStore, &CurrentPermissions) -> Result<PermissionChange, UserError>
             + Send
             + 'static,
     {
-        let keeper = self.clone();
-        let done = self.tracker.spawn(async move { keeper.apply(plan).await }).await;
+        let store = self.clone();
+        let done = self.state.tracker.spawn(async move { store.apply(plan).await }).await;
         done.unwrap_or_else(|_| Err(UserError::new(ErrorCode::Internal, "The rights could not be changed.")))
     }
 
-    async fn apply<F>(self: Arc<Self>, plan: F) -> Result<(), UserError>
+    async fn apply<F>(self, plan: F) -> Result<(), UserError>
     where
-        F: FnOnce(&PermissionStoreShared, &CurrentPermissions) -> Result<PermissionChange, UserError>,
+        F: FnOnce(&PermissionStore, &CurrentPermissions) -> Result<PermissionChange, UserError>,
     {
-        let writing = self.writer.lock().await;
+        let writing = self.state.writer.lock().await;
         self.reverify().await;
-        let base = self.now.load_full();
+        let base = self.state.now.load_full();
         let plan = plan(&self, &base)?;
         let mut written = Ok(());
         if base.problem.as_ref().is_some_and(|problem| problem.code == ErrorCode::SecretsUnavailable)
@@ -137,40 +143,40 @@ impl PermissionStoreShared {
     }
 
     /// Tries again to verify permissions that couldn't be verified; returns whether they are verified now.
-    pub(crate) async fn recheck(self: &Arc<Self>) -> bool {
+    pub(crate) async fn recheck(&self) -> bool {
         if self.now().verified {
             return true;
         }
-        let writing = self.writer.lock().await;
+        let writing = self.state.writer.lock().await;
         self.reverify().await;
         drop(writing);
         self.now().verified
     }
 
     /// As `recheck`, with the writer lock held: the keychain may be unlocked now.
-    async fn reverify(self: &Arc<Self>) {
+    async fn reverify(&self) {
         if !self.now().problem.as_ref().is_some_and(|problem| problem.code == ErrorCode::SecretsUnavailable) {
             return;
         }
-        let store = self.store.clone();
+        let store = self.state.store.clone();
         let Ok(Ok(permissions)) = tokio::task::spawn_blocking(move || store.permissions().load()).await
         else {
             return;
         };
         let permissions = permissions.unwrap_or_default();
-        let publishing = self.publishing.lock();
+        let publishing = self.state.publishing.lock();
         let timed = self.now().timed.clone();
         if permissions.paused {
             self.set_paused(true);
         }
-        self.now.store(Arc::new(CurrentPermissions::new(permissions, timed, None)));
+        self.state.now.store(Arc::new(CurrentPermissions::new(permissions, timed, None)));
         drop(publishing);
         self.emit_changed();
     }
 
     /// Writes the audit first and the permissions afterwards: nothing takes effect without an audit entry.
-    async fn write(self: &Arc<Self>, plan: &PermissionChange) -> Result<(), UserError> {
-        let store = self.store.clone();
+    async fn write(&self, plan: &PermissionChange) -> Result<(), UserError> {
+        let store = self.state.store.clone();
         let (audit, keep, permissions) = (plan.audit.clone(), plan.keep.clone(), plan.permissions.clone());
         let is_by_person = plan.is_by_person;
         let undone: Vec<AuditEvent> = audit
@@ -218,8 +224,8 @@ impl PermissionStoreShared {
 
     /// Makes a plan take effect.
     fn publish(&self, plan: PermissionChange, saved: bool) {
-        let publishing = self.publishing.lock();
-        let now = self.now.load_full();
+        let publishing = self.state.publishing.lock();
+        let now = self.state.now.load_full();
         let moment = self.time();
         let mut timed: Vec<Grant> = now
             .timed
@@ -232,18 +238,22 @@ impl PermissionStoreShared {
         timed.extend(plan.add.into_iter().filter(|rule| rule.effect == RuleEffect::Deny || !paused));
         let permissions = plan.permissions.unwrap_or_else(|| now.stored.clone());
         let problem = if saved { None } else { now.problem.clone() };
-        self.now.store(Arc::new(CurrentPermissions::new(permissions, timed, problem)));
+        self.state.now.store(Arc::new(CurrentPermissions::new(permissions, timed, problem)));
         drop(publishing);
         self.emit_changed();
     }
 
     /// Drops rules with a limited lifetime, immediately.
     pub(crate) fn drop_temporary(&self, ends: impl Fn(&Grant) -> bool) -> Vec<GrantId> {
-        let publishing = self.publishing.lock();
-        let now = self.now.load_full();
+        let publishing = self.state.publishing.lock();
+        let now = self.state.now.load_full();
         let (gone, timed): (Vec<Grant>, Vec<Grant>) = now.timed.iter().cloned().partition(|rule| ends(rule));
         if !gone.is_empty() {
-            self.now.store(Arc::new(CurrentPermissions::new(now.stored.clone(), timed, now.problem.clone())));
+            self.state.now.store(Arc::new(CurrentPermissions::new(
+                now.stored.clone(),
+                timed,
+                now.problem.clone(),
+            )));
         }
         drop(publishing);
         if !gone.is_empty() {
@@ -253,8 +263,8 @@ impl PermissionStoreShared {
     }
 
     fn emit_changed(&self) {
-        self.changes.send_modify(|count| *count = count.wrapping_add(1));
-        self.events.emit(Event::RightsChanged { verified: self.now().verified });
+        self.state.changes.send_modify(|count| *count = count.wrapping_add(1));
+        self.state.events.emit(Event::RightsChanged { verified: self.now().verified });
     }
 
     /// Writes audit entries durably.
@@ -262,7 +272,7 @@ impl PermissionStoreShared {
         if events.is_empty() {
             return Ok(());
         }
-        let store = self.store.clone();
+        let store = self.state.store.clone();
         let written = tokio::task::spawn_blocking(move || {
             events.into_iter().try_for_each(|event| store.audit().append(event).map(drop))
         })

@@ -28,16 +28,14 @@ use gatehouse_policy::verdict::{CallFacts, PolicyContext, RuleSet};
 use gatehouse_store::{Store, StoreError};
 use tokio::time::Instant;
 
+use super::current::CurrentPermissions;
+use super::permission_store::{AutoApproveSpec, PermissionStore, RuleSpec};
+use super::rule_draft::{insert_rule, remove_rules};
+use super::user_changes::{empty_choice_error, rule_not_found};
 use crate::call_types::Caller;
 use crate::catalog::definition_source::{DefinitionSource, SubjectInfo};
 use crate::catalog::tool_catalog::ToolCatalog;
-use crate::manager::ToolManager;
 use crate::paths::path_lookup::{self, KnownPaths, PathLookup};
-use crate::permissions::current::CurrentPermissions;
-use crate::permissions::rule_draft::{insert_rule, remove_rules};
-use crate::permissions::{
-    AutoApproveSpec, PermissionStoreShared, RuleSpec, empty_choice_error, rule_not_found,
-};
 
 /// Most calls that are simulated.
 const MAX_CALLS: usize = 50_000;
@@ -59,29 +57,25 @@ pub struct SimulationDraft {
     pub rules: Vec<(RuleEffect, RuleSpec)>,
 }
 
-impl ToolManager {
-    /// Judges the calls since a point in time by the rules in force and by a draft, and reports the
-    /// differences. Nothing is changed. Rules of the draft have the ids `draft-1`, `draft-2` and so on, in the
-    /// order in which they are made.
+impl PermissionStore {
+    /// As [`crate::ToolManager::simulate`], with the catalog as it is.
     ///
     /// # Errors
     /// If the draft is invalid, or the records can't be read.
-    pub async fn simulate(
+    pub(crate) async fn simulate(
         &self,
         since: Timestamp,
         draft: SimulationDraft,
+        paths: &PathLookup,
     ) -> Result<SimulationReport, UserError> {
-        let inner = &self.inner;
-        inner.refresh().await;
-        let keeper = &inner.permissions.inner;
-        let permissions = Arc::clone(&keeper.now());
+        let permissions = Arc::clone(&self.now());
         let rules: Vec<Grant> = permissions.rules().cloned().collect();
         let now = SimulatedRules::new(&rules);
-        let draft = SimulatedRules::new(&draft_rules(keeper, rules, &draft)?);
-        let catalog = keeper.catalog.load_full();
-        let configs: Vec<_> = inner.servers.handles().into_iter().map(|handle| handle.config()).collect();
-        let (servers, store, moment) = (inner.servers.clone(), inner.store.clone(), keeper.time());
-        let run_simulation = aside(move || {
+        let draft = SimulatedRules::new(&draft_rules(self, rules, &draft)?);
+        let catalog = self.state.catalog.load_full();
+        let (servers, store, moment) = (self.state.servers.clone(), self.state.store.clone(), self.time());
+        let configs: Vec<_> = servers.handles().into_iter().map(|handle| handle.config()).collect();
+        let run_simulation = spawn_blocking(move || {
             let server = |config: Arc<ServerConfig>| {
                 let forbidden = servers.forbids(&config);
                 (config.id.clone(), SimulatedServer { config, forbidden })
@@ -89,22 +83,24 @@ impl ToolManager {
             let servers = configs.into_iter().filter(|config| config.enabled).map(server).collect();
             // Records of the last moments may not be on disk yet.
             store.activity().flush();
-            Play::new(store, since, Simulation { now, draft, permissions, catalog, servers, moment })
+            SimulationRun::new(store, since, Simulation { now, draft, permissions, catalog, servers, moment })
         });
-        run_simulation.await?.finish(&inner.shown_paths).await
+        run_simulation.await?.finish(paths).await
     }
 }
 
 /// Runs blocking or long work on a blocking thread.
-async fn aside<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R, UserError> {
+async fn spawn_blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, UserError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
-        UserError::new(ErrorCode::Internal, "The rehearsal broke off.").with_cause(format!("{error}."))
+        UserError::new(ErrorCode::Internal, "The simulation failed.").with_cause(format!("{error}."))
     })
 }
 
 /// The rules as the draft would make them.
 fn draft_rules(
-    keeper: &PermissionStoreShared,
+    store: &PermissionStore,
     mut rules: Vec<Grant>,
     draft: &SimulationDraft,
 ) -> Result<Vec<Grant>, UserError> {
@@ -118,23 +114,23 @@ fn draft_rules(
     }
     rules.retain(|rule| !draft.without.contains(&rule.id));
     for order in &draft.auto_approve_settings {
-        for setting in keeper.auto_approve_settings(order)? {
+        for setting in store.auto_approve_settings(order)? {
             remove_rules(&mut rules, |rule| setting.replaces(rule));
             if setting.sets_rule() {
-                rules.extend(keeper.auto_approve_rule(&setting, name()));
+                rules.extend(store.auto_approve_rule(&setting, name()));
             }
         }
     }
     for (effect, order) in &draft.rules {
-        let draft = keeper.rule_draft(*effect, order.clone(), None, RuleAuthor::Person)?;
-        keeper.require_known_tool(&draft)?;
-        let rule = keeper.rule_with_id(name(), &draft)?.ok_or_else(empty_choice_error)?;
+        let draft = store.rule_draft(*effect, order.clone(), None, RuleAuthor::Person)?;
+        store.require_known_tool(&draft)?;
+        let rule = store.rule_with_id(name(), &draft)?.ok_or_else(empty_choice_error)?;
         insert_rule(&mut rules, rule);
     }
     Ok(rules)
 }
 
-/// Indexed rules: one book for calls with known arguments, and one for the others. In the latter, allows with
+/// Indexed rules: one set for calls with known arguments, and one for the others. In the latter, allows with
 /// conditions don't count, and denies do regardless of their conditions.
 struct SimulatedRules {
     with_arguments: RuleSet,
@@ -282,7 +278,7 @@ impl Simulation {
 }
 
 /// A simulation in progress.
-struct Play {
+struct SimulationRun {
     store: Arc<Store>,
     since: Timestamp,
     simulation: Simulation,
@@ -298,7 +294,7 @@ struct Play {
     all_read: bool,
 }
 
-impl Play {
+impl SimulationRun {
     fn new(store: Arc<Store>, since: Timestamp, simulation: Simulation) -> Self {
         Self {
             store,
@@ -319,7 +315,7 @@ impl Play {
         let mut run_simulation = self;
         let mut waited = Duration::ZERO;
         while !run_simulation.all_read {
-            let (turned, missing) = aside(move || {
+            let (turned, missing) = spawn_blocking(move || {
                 let missing = run_simulation.read();
                 (run_simulation, missing)
             })
@@ -333,7 +329,7 @@ impl Play {
                     waited += began.elapsed();
                 }
             }
-            run_simulation = aside(move || {
+            run_simulation = spawn_blocking(move || {
                 run_simulation.decide();
                 run_simulation
             })

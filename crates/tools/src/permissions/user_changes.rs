@@ -1,16 +1,23 @@
 //! Orders of the user outside of approval requests: allow, block, revoke, classify, trust labels.
 
-use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
+use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::command::Authority;
-use gatehouse_model::grant::{AccessOverride, AutoApproveCoverage, ClientScope, CoveredTools};
+use gatehouse_model::grant::{
+    AccessClass, AccessOverride, AutoApproveCoverage, ClientScope, CoveredTools, StoredPermissions,
+};
+use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::ServerCounts;
-use gatehouse_model::{Lifetime, ServerStatus, SessionId};
+use gatehouse_model::{
+    ClientEntry, ClientId, ErrorCode, Grant, GrantId, Lifetime, RuleAuthor, RuleEffect, ServerBinding,
+    ServerId, ServerStatus, SessionId, UserError,
+};
 
+use super::auto_approve::AutoApproveSetting;
 use super::change::{PermissionChange, is_expired};
-use super::*;
+use super::current::CurrentPermissions;
+use super::permission_store::{AutoApproveSpec, PermissionStore, RuleSpec};
+use super::rule_draft::{RuleDraft, contains, remove_rules, replaces};
 use crate::catalog::definition_source::DefinitionSource;
-use crate::permissions::auto_approve::AutoApproveSetting;
-use crate::permissions::rule_draft::{contains, remove_rules, replaces};
 
 /// Longest reason of a block, in characters.
 const LONGEST_REASON: usize = 500;
@@ -23,7 +30,7 @@ fn server_not_found(server: &ServerId) -> UserError {
     UserError::new(ErrorCode::NotFound, format!("There is no server {server}."))
 }
 
-pub(crate) fn rule_not_found(rule: &GrantId) -> UserError {
+pub(super) fn rule_not_found(rule: &GrantId) -> UserError {
     UserError::new(ErrorCode::NotFound, format!("There is no rule {rule}."))
 }
 
@@ -35,7 +42,7 @@ fn unknown_tools(servers: &[String]) -> UserError {
 }
 
 /// Error for an order whose rule would be for one time only.
-pub(crate) fn empty_choice_error() -> UserError {
+pub(super) fn empty_choice_error() -> UserError {
     UserError::new(ErrorCode::BadRequest, "That leaves nothing behind.")
 }
 
@@ -45,9 +52,9 @@ impl PermissionStore {
     /// # Errors
     /// If the order is invalid or can't be stored; then nothing is allowed.
     pub async fn grant(&self, order: RuleSpec) -> Result<GrantId, UserError> {
-        let draft = self.inner.rule_draft(RuleEffect::Allow, order, None, RuleAuthor::Person)?;
-        self.inner.require_known_tool(&draft)?;
-        self.inner.insert_rule(draft, PermissionChange::widening()).await
+        let draft = self.rule_draft(RuleEffect::Allow, order, None, RuleAuthor::Person)?;
+        self.require_known_tool(&draft)?;
+        self.insert_rule(draft, PermissionChange::widening()).await
     }
 
     /// Adds a block. A block replaces only blocks that end no later, and one made without the operator key
@@ -76,12 +83,12 @@ impl PermissionStore {
             let what = format!("A reason may have {LONGEST_REASON} characters.");
             return Err(UserError::new(ErrorCode::BadRequest, what));
         }
-        let draft = self.inner.rule_draft(RuleEffect::Deny, order, reason, by.into())?;
+        let draft = self.rule_draft(RuleEffect::Deny, order, reason, by.into())?;
         let plan = match by {
             Authority::Operator => PermissionChange::narrowing_by_person(),
             Authority::Anyone | Authority::Client => PermissionChange::narrowing(),
         };
-        self.inner.insert_rule(draft, plan).await
+        self.insert_rule(draft, plan).await
     }
 
     /// Revokes an allow, with effect from the next call on.
@@ -89,7 +96,7 @@ impl PermissionStore {
     /// # Errors
     /// If there is no such allow; also if it can't be stored: then the allow is back after a restart.
     pub async fn revoke(&self, rule: &GrantId) -> Result<(), UserError> {
-        self.inner.remove_rule(rule, RuleEffect::Allow).await
+        self.remove_rule(rule, RuleEffect::Allow).await
     }
 
     /// Removes a block.
@@ -97,7 +104,7 @@ impl PermissionStore {
     /// # Errors
     /// If there is no such block or it can't be stored; then the block stays.
     pub async fn unblock(&self, rule: &GrantId) -> Result<(), UserError> {
-        self.inner.remove_rule(rule, RuleEffect::Deny).await
+        self.remove_rule(rule, RuleEffect::Deny).await
     }
 
     /// Sets the auto-approve setting of a server for every client (PERM-3). Allows of single tools and of
@@ -120,44 +127,42 @@ impl PermissionStore {
     /// If there is no such server; [`ErrorCode::ServerUnavailable`] if the tools of none of the servers are
     /// known; if it can't be stored.
     pub async fn apply_auto_approve(&self, order: AutoApproveSpec) -> Result<AutoApproveCoverage, UserError> {
-        let is_covered = |setting: &AutoApproveSetting| {
-            !setting.sets_rule() || self.inner.has_known_tools(&setting.server)
-        };
+        let is_covered =
+            |setting: &AutoApproveSetting| !setting.sets_rule() || self.has_known_tools(&setting.server);
         let (auto_approve_settings, unknown): (Vec<AutoApproveSetting>, Vec<AutoApproveSetting>) =
-            self.inner.auto_approve_settings(&order)?.into_iter().partition(is_covered);
+            self.auto_approve_settings(&order)?.into_iter().partition(is_covered);
         let name = |setting: &AutoApproveSetting| {
             let server = &setting.server.server;
-            self.inner.server_name(server).unwrap_or_else(|| server.to_string())
+            self.server_name(server).unwrap_or_else(|| server.to_string())
         };
         let unknown: Vec<String> = unknown.iter().map(name).collect();
         if auto_approve_settings.is_empty() && !unknown.is_empty() {
             return Err(unknown_tools(&unknown));
         }
         let set = auto_approve_settings.clone();
-        self.inner
-            .change(move |keeper, now| {
-                let asks = order.to == AutoApprove::Ask;
-                let mut plan =
-                    if asks { PermissionChange::narrowing_by_person() } else { PermissionChange::widening() };
-                let mut permissions = now.stored.clone();
-                for setting in set {
-                    let gone = remove_rules(&mut permissions.rules, |rule| setting.replaces(rule));
-                    plan.audit.extend(gone.into_iter().map(|rule| AuditEvent::Revoked { rule }));
-                    let (server, client, to) =
-                        (setting.server.server.clone(), setting.client.clone(), setting.to);
-                    plan.audit.push(AuditEvent::AutoApproveSet { server, client, to });
-                    let id = GrantId::from_random(keeper.ids.next());
-                    if let Some(rule) = keeper.auto_approve_rule(&setting, id) {
-                        plan.keep.extend(keeper.definitions(&rule));
-                        plan.audit.push(AuditEvent::Granted { rule: Box::new(rule.clone()) });
-                        permissions.rules.push(rule);
-                    }
+        self.change(move |store, now| {
+            let asks = order.to == AutoApprove::Ask;
+            let mut plan =
+                if asks { PermissionChange::narrowing_by_person() } else { PermissionChange::widening() };
+            let mut permissions = now.stored.clone();
+            for setting in set {
+                let gone = remove_rules(&mut permissions.rules, |rule| setting.replaces(rule));
+                plan.audit.extend(gone.into_iter().map(|rule| AuditEvent::Revoked { rule }));
+                let (server, client, to) =
+                    (setting.server.server.clone(), setting.client.clone(), setting.to);
+                plan.audit.push(AuditEvent::AutoApproveSet { server, client, to });
+                let id = GrantId::from_random(store.state.ids.next());
+                if let Some(rule) = store.auto_approve_rule(&setting, id) {
+                    plan.keep.extend(store.definitions(&rule));
+                    plan.audit.push(AuditEvent::Granted { rule: Box::new(rule.clone()) });
+                    permissions.rules.push(rule);
                 }
-                plan.permissions = Some(permissions);
-                Ok(plan)
-            })
-            .await?;
-        let now = self.inner.now();
+            }
+            plan.permissions = Some(permissions);
+            Ok(plan)
+        })
+        .await?;
+        let now = self.now();
         let covered = |setting: &AutoApproveSetting| {
             let rule = now.stored.rules.iter().find(|rule| setting.replaces(rule));
             CoveredTools {
@@ -180,19 +185,18 @@ impl PermissionStore {
         class: Option<AccessClass>,
     ) -> Result<(), UserError> {
         let (server, tool) = (server.clone(), tool.to_owned());
-        self.inner
-            .change(move |keeper, now| {
-                let bound = keeper.require_binding(&server)?;
-                let mut plan = PermissionChange::widening();
-                let mut permissions = now.stored.clone();
-                permissions.overrides.retain(|user| user.server.server != server || user.tool != tool);
-                let holds = class.map(|class| AccessOverride { server: bound, tool: tool.clone(), class });
-                permissions.overrides.extend(holds.clone());
-                plan.audit.push(AuditEvent::ClassSet { server, tool, now: holds });
-                plan.permissions = Some(permissions);
-                Ok(plan)
-            })
-            .await
+        self.change(move |store, now| {
+            let bound = store.require_binding(&server)?;
+            let mut plan = PermissionChange::widening();
+            let mut permissions = now.stored.clone();
+            permissions.overrides.retain(|user| user.server.server != server || user.tool != tool);
+            let holds = class.map(|class| AccessOverride { server: bound, tool: tool.clone(), class });
+            permissions.overrides.extend(holds.clone());
+            plan.audit.push(AuditEvent::ClassSet { server, tool, now: holds });
+            plan.permissions = Some(permissions);
+            Ok(plan)
+        })
+        .await
     }
 
     /// Sets whether a server's read-only labels are trusted (PERM-2).
@@ -201,23 +205,19 @@ impl PermissionStore {
     /// If there is no such server or it can't be stored.
     pub async fn trust_labels(&self, server: &ServerId, trusted: bool) -> Result<(), UserError> {
         let server = server.clone();
-        self.inner
-            .change(move |keeper, now| {
-                let mut plan = if trusted {
-                    PermissionChange::widening()
-                } else {
-                    PermissionChange::narrowing_by_person()
-                };
-                let mut permissions = now.stored.clone();
-                permissions.trusted_labels.retain(|other| other.server != server);
-                if trusted {
-                    permissions.trusted_labels.push(keeper.require_binding(&server)?);
-                }
-                plan.audit.push(AuditEvent::LabelsTrusted { server, trusted });
-                plan.permissions = Some(permissions);
-                Ok(plan)
-            })
-            .await
+        self.change(move |store, now| {
+            let mut plan =
+                if trusted { PermissionChange::widening() } else { PermissionChange::narrowing_by_person() };
+            let mut permissions = now.stored.clone();
+            permissions.trusted_labels.retain(|other| other.server != server);
+            if trusted {
+                permissions.trusted_labels.push(store.require_binding(&server)?);
+            }
+            plan.audit.push(AuditEvent::LabelsTrusted { server, trusted });
+            plan.permissions = Some(permissions);
+            Ok(plan)
+        })
+        .await
     }
 
     /// Drops all permissions of a server that was removed.
@@ -246,7 +246,7 @@ impl PermissionStore {
                 rule.server.as_ref().is_some_and(&gone) && !(is_there && rule.effect == RuleEffect::Deny)
             }
         };
-        let now = self.inner.now().clone();
+        let now = self.now().clone();
         let has_some = now.rules().any(&rule_goes)
             || now.stored.overrides.iter().any(|user| gone(&user.server))
             || now.stored.trusted_labels.iter().any(&gone);
@@ -254,17 +254,16 @@ impl PermissionStore {
             return Ok(());
         }
         let also = gone;
-        self.inner
-            .drop_rules(rule_goes, move |permissions| {
-                permissions.overrides.retain(|user| !also(&user.server));
-                permissions.trusted_labels.retain(|bound| !also(bound));
-            })
-            .await
+        self.drop_rules(rule_goes, move |permissions| {
+            permissions.overrides.retain(|user| !also(&user.server));
+            permissions.trusted_labels.retain(|bound| !also(bound));
+        })
+        .await
     }
 
     /// Remembers the name of a new client, for describing rules.
     pub fn client_added(&self, client: &ClientEntry) {
-        self.inner.remember_client(client);
+        self.remember_client(client);
     }
 
     /// Drops all rules for a client whose access was revoked.
@@ -273,11 +272,11 @@ impl PermissionStore {
     /// If it can't be stored; the rules have no effect all the same.
     pub async fn client_removed(&self, client: &ClientId) -> Result<(), UserError> {
         let scope = ClientScope::One { client: client.clone() };
-        self.inner.drop_rules(move |rule| rule.clients == scope, |_| {}).await
+        self.drop_rules(move |rule| rule.clients == scope, |_| {}).await
     }
 }
 
-impl PermissionStoreShared {
+impl PermissionStore {
     /// The settings that an order means, one per server.
     pub(crate) fn auto_approve_settings(
         &self,
@@ -293,7 +292,7 @@ impl PermissionStoreShared {
 
     /// Whether the tools of a server are known: it is connected, or was since Gatehouse started.
     fn has_known_tools(&self, bound: &ServerBinding) -> bool {
-        let Some(handle) = self.servers.get(&bound.server) else { return false };
+        let Some(handle) = self.state.servers.get(&bound.server) else { return false };
         let lists = handle.lists();
         let is_connected = matches!(handle.status(), ServerStatus::Connected { .. });
         lists.generation == bound.generation && (is_connected || lists.counts() != ServerCounts::default())
@@ -307,7 +306,7 @@ impl PermissionStoreShared {
     /// Rejects a draft for a tool that isn't known.
     pub(crate) fn require_known_tool(&self, draft: &RuleDraft) -> Result<(), UserError> {
         let (ChoiceScope::Tool, Some(tool)) = (draft.choice.width, &draft.subject) else { return Ok(()) };
-        let catalog = self.catalog.load();
+        let catalog = self.state.catalog.load();
         let subject = Subject::from_rule_name(tool);
         if !matches!(subject, Subject::Tool { .. }) {
             let is_known =
@@ -386,11 +385,7 @@ impl PermissionStoreShared {
         now.rules().filter(counts).count() >= BLOCKS_WITHOUT_KEY
     }
 
-    async fn insert_rule(
-        self: &Arc<Self>,
-        draft: RuleDraft,
-        mut plan: PermissionChange,
-    ) -> Result<GrantId, UserError> {
+    async fn insert_rule(&self, draft: RuleDraft, mut plan: PermissionChange) -> Result<GrantId, UserError> {
         let rule = self.rule(&draft)?.ok_or_else(empty_choice_error)?;
         if self.paused() && rule.effect == RuleEffect::Allow && rule.lifetime != Lifetime::Always {
             return Err(UserError::new(
@@ -400,15 +395,15 @@ impl PermissionStoreShared {
             .with_hint("Resume first."));
         }
         let wanted = rule.clone();
-        self.change(move |keeper, now| {
-            if keeper.is_one_too_many(&rule, now) {
+        self.change(move |store, now| {
+            if store.is_one_too_many(&rule, now) {
                 let what = format!(
                     "There are {BLOCKS_WITHOUT_KEY} blocks that were made without the operator key, so another one needs the key."
                 );
                 return Err(UserError::new(ErrorCode::NotPermitted, what)
                     .with_hint("Take some back, or give the operator key."));
             }
-            let keep = keeper.definitions(&rule);
+            let keep = store.definitions(&rule);
             plan.insert_rule(rule, now, keep);
             Ok(plan)
         })
@@ -420,7 +415,7 @@ impl PermissionStoreShared {
         Ok(held.map_or(wanted.id.clone(), |held| held.id.clone()))
     }
 
-    async fn remove_rule(self: &Arc<Self>, rule: &GrantId, effect: RuleEffect) -> Result<(), UserError> {
+    async fn remove_rule(&self, rule: &GrantId, effect: RuleEffect) -> Result<(), UserError> {
         let id = rule.clone();
         self.change(move |_, now| {
             let rule = now.rules().find(|rule| rule.id == id).ok_or_else(|| rule_not_found(&id))?;
@@ -456,7 +451,7 @@ impl PermissionStoreShared {
 
     /// Drops all rules that `gone` selects, and what `also` removes.
     async fn drop_rules(
-        self: &Arc<Self>,
+        &self,
         gone: impl Fn(&Grant) -> bool + Send + 'static,
         also: impl FnOnce(&mut StoredPermissions) + Send + 'static,
     ) -> Result<(), UserError> {
@@ -492,11 +487,7 @@ impl PermissionStoreShared {
     }
 
     /// Stores that everything is paused, or resumed.
-    pub(crate) async fn persist_pause(
-        self: &Arc<Self>,
-        paused: bool,
-        ended: Vec<GrantId>,
-    ) -> Result<(), UserError> {
+    pub(crate) async fn persist_pause(&self, paused: bool, ended: Vec<GrantId>) -> Result<(), UserError> {
         self.change(move |_, now| {
             let mut plan = if paused { PermissionChange::narrowing() } else { PermissionChange::widening() };
             plan.audit = ended.into_iter().map(|rule| AuditEvent::Revoked { rule }).collect();

@@ -1,12 +1,15 @@
 //! Permissions as the UI shows them.
 
+use std::collections::HashMap;
+
 use gatehouse_model::grant::{AutoApproveView, ClientScope, PolicyView, RuleView};
-use gatehouse_model::{Message, Scope};
+use gatehouse_model::{ClientId, Grant, Message, RuleEffect, Scope, ServerId, ToolView};
 use gatehouse_policy::coverage::{SubjectFacts, is_unbound};
 use gatehouse_policy::describe::{RuleNames, describe_author, describe_rule};
 
-use super::*;
-use crate::permissions::effective::{PermanentRules, rule_coverage, setting};
+use super::effective::{PermanentRules, rule_coverage, setting};
+use super::permission_store::PermissionStore;
+use crate::catalog::tool_catalog::CatalogTool;
 
 /// A rule described in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +24,9 @@ impl PermissionStore {
     /// All rules with their descriptions, and whether the permissions could be verified.
     #[must_use]
     pub fn view(&self) -> PolicyView {
-        let now = self.inner.now();
-        let used = self.inner.last_used.lock();
-        let catalog = self.inner.catalog.load();
+        let now = self.now();
+        let used = self.state.last_used.lock();
+        let catalog = self.state.catalog.load();
         let mut items: HashMap<&ServerId, Vec<SubjectFacts<'_>>> = HashMap::new();
         for tool in catalog.tools() {
             items.entry(tool.server()).or_default().push(tool.subject_facts(now.class_of(tool)));
@@ -40,10 +43,10 @@ impl PermissionStore {
             }
         };
         let mut clients: Vec<Option<ClientId>> =
-            self.inner.client_names.lock().keys().cloned().map(Some).collect();
+            self.state.client_names.lock().keys().cloned().map(Some).collect();
         clients.sort();
         clients.insert(0, None);
-        let servers = self.inner.bindings();
+        let servers = self.bindings();
         let mut auto_approve = Vec::with_capacity(servers.len() * clients.len());
         for client in clients {
             let scope = client.clone().map_or(ClientScope::Every, |client| ClientScope::One { client });
@@ -65,7 +68,7 @@ impl PermissionStore {
         PolicyView {
             verified: now.verified,
             problem: now.problem.as_ref().map(ToString::to_string),
-            paused: self.inner.paused(),
+            paused: self.paused(),
             rules: now.rules().map(view).collect(),
             auto_approve,
             overrides: now.stored.overrides.clone(),
@@ -73,17 +76,40 @@ impl PermissionStore {
         }
     }
 
+    /// All tools of the catalog as the UI shows them, with their access classes and effective permissions.
+    #[must_use]
+    pub fn tool_views(&self) -> Vec<ToolView> {
+        let catalog = self.state.catalog.load();
+        let now = self.now();
+        let rules = PermanentRules::new(now.rules(), None);
+        let view = |tool: &CatalogTool| ToolView {
+            permission: rules.permission(&tool.subject_facts(now.class_of(tool))),
+            exposed_name: tool.exposed_name().to_owned(),
+            server: tool.server().clone(),
+            generation: tool.generation(),
+            server_name: tool.server_name().to_owned(),
+            name: tool.name().to_owned(),
+            title: tool.definition.title.clone(),
+            description: tool.definition.description.clone(),
+            input_schema: tool.definition.input_schema.to_string(),
+            class: now.class_of(tool).clone(),
+            fingerprint: tool.fingerprint().clone(),
+            flags: tool.definition.flags.clone(),
+        };
+        catalog.tools().iter().map(view).collect()
+    }
+
     /// Describes a rule. `former` maps ids of servers and clients that no longer exist to their names.
     #[must_use]
     pub fn describe(&self, rule: &Grant, former: &HashMap<String, String>) -> RuleWords {
         let server = rule.server.as_ref().and_then(|bound| {
-            let known = self.inner.server_name(&bound.server);
+            let known = self.server_name(&bound.server);
             known.or_else(|| former.get(bound.server.as_str()).cloned())
         });
         let client = match &rule.clients {
             ClientScope::Every => None,
             ClientScope::One { client } => {
-                let known = self.inner.client_names.lock().get(client).cloned();
+                let known = self.state.client_names.lock().get(client).cloned();
                 known.or_else(|| former.get(client.as_str()).cloned())
             }
         };
@@ -94,9 +120,9 @@ impl PermissionStore {
     /// What runs on a server without approval: its allows without expiry, in words (PERM-3).
     #[must_use]
     pub fn auto_approve(&self, server: &ServerId) -> Vec<String> {
-        let now = self.inner.now();
-        let Some(bound) = self.inner.binding(server) else { return Vec::new() };
-        let names = self.inner.client_names.lock();
+        let now = self.now();
+        let Some(bound) = self.binding(server) else { return Vec::new() };
+        let names = self.state.client_names.lock();
         now.stored
             .rules
             .iter()

@@ -213,7 +213,7 @@ async fn lists_server_bytes_with_clean_text_and_unique_names() {
     let catalog = harness.tools.catalog();
     assert_eq!(catalog.tools().len(), 1);
     assert_eq!(catalog.list_json()[0].get(), odd.replace('\u{202E}', ""));
-    let view = catalog.views().remove(0);
+    let view = harness.tools.permissions().tool_views().remove(0);
     assert_eq!(view.description.as_deref(), Some("Acts."));
     assert!(!view.flags.is_empty());
     let reasons: Vec<&str> = catalog.omitted().iter().map(|left| left.reason.as_str()).collect();
