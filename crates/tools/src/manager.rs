@@ -40,6 +40,7 @@ use crate::paths::PathResolver;
 use crate::paths::path_lookup::PathLookup;
 use crate::permissions::simulation::SimulationDraft;
 use crate::permissions::{PermissionStore, PermissionStoreDeps};
+use crate::shared_runs::SharedRuns;
 
 /// How long a pause waits until the servers were told to cancel.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(800);
@@ -83,6 +84,8 @@ pub(crate) struct ToolManagerShared {
     pub(crate) approval_limits: ApprovalLimits,
     pub(crate) permissions: PermissionStore,
     pub(crate) approvals: ApprovalQueue,
+    /// Runs that the user approved: in progress, or ended with a result that the client may not have received.
+    pub(crate) runs: Arc<SharedRuns>,
     pub(crate) client_timeouts: ClientTimeouts,
     pub(crate) rounds: OpenRounds,
     /// Requests of servers that wait for the user.
@@ -130,16 +133,17 @@ impl ToolManager {
         })
         .await;
         let kept_bytes = ByteBudget::new(ByteLimits::default());
-        let parts = ApprovalQueueDeps {
+        let runs = SharedRuns::new(approval_limits.late_answer_ttl, kept_bytes.clone());
+        let approvals = ApprovalQueue::start(ApprovalQueueDeps {
+            permissions: permissions.clone(),
             events: events.clone(),
-            approval_limits: approval_limits.clone(),
+            limits: approval_limits.clone(),
             schemas: Arc::clone(servers.schemas()),
             paths: paths.clone(),
-            kept_bytes: kept_bytes.clone(),
+            runs: runs.clone(),
             closing: closing.clone(),
             tracker: tracker.clone(),
-        };
-        let approvals = ApprovalQueue::start(&permissions, parts);
+        });
         let client_timeouts =
             ClientTimeouts::open(store.dir(), approval_limits.client_timeout, tracker.clone()).await;
         let inner = Arc::new(ToolManagerShared {
@@ -157,6 +161,7 @@ impl ToolManager {
             approval_limits,
             permissions,
             approvals,
+            runs,
             client_timeouts,
             rounds: OpenRounds::default(),
             pending_requests: PendingRequestCounts::default(),
@@ -295,7 +300,7 @@ impl ToolManager {
         let was = permissions.set_paused(true);
         let ended = permissions.drop_temporary_allows();
         inner.halt.swap(Arc::new(CancellationToken::new())).cancel();
-        inner.approvals.inner.end_calls();
+        inner.approvals.end_calls();
         inner.rounds.clear();
         if !was {
             inner.events.emit(Event::PauseChanged { paused: true });
@@ -311,7 +316,7 @@ impl ToolManager {
     pub fn end_all_calls(&self) {
         let inner = &self.inner;
         inner.halt.swap(Arc::new(CancellationToken::new())).cancel();
-        inner.approvals.inner.end_calls();
+        inner.approvals.end_calls();
         inner.rounds.clear();
     }
 
@@ -367,13 +372,13 @@ impl ToolManager {
     pub fn session_ended(&self, session: &SessionId) {
         self.inner.permissions.session_ended(session);
         self.inner.client_timeouts.session_ended(session);
-        self.inner.approvals.inner.runs.forget_session(session);
+        self.inner.runs.forget_session(session);
     }
 
     /// Ends all calls and approval requests of a client and drops its rules, because its access was revoked.
     pub fn client_gone(&self, client: &ClientId) {
         self.inner.revoked_clients.lock().insert(client.clone());
-        self.inner.approvals.inner.end_client(client);
+        self.inner.approvals.end_client(client);
         self.inner.client_timeouts.forget(client);
         let (permissions, client) = (self.inner.permissions.clone(), client.clone());
         self.inner.tracker.spawn(async move {
@@ -436,6 +441,6 @@ impl ToolManagerShared {
     /// Drops what was learned of a server that was removed or edited.
     fn forget_server(&self, server: &ServerId) {
         self.used_tools.lock().remove(server);
-        self.approvals.inner.runs.forget_server(server);
+        self.runs.forget_server(server);
     }
 }

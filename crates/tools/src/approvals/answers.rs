@@ -1,20 +1,30 @@
 //! Answering requests: all answers are validated together, written to the audit, and only then take effect.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use gatehouse_model::approval::{ChoiceLifetime, ElicitationMode, Warning};
-use gatehouse_model::record::{ServerRequestAnswer, ServerRequestKind};
-use gatehouse_model::{GrantChoice, GrantId, RuleAuthor, RuleEffect};
+use gatehouse_model::approval::{ChoiceLifetime, ElicitationMode};
+use gatehouse_model::record::{AuditEvent, ServerRequestAnswer};
+use gatehouse_model::{
+    ApprovalAnswer, ApprovalId, ApprovalRequest, Event, Grant, GrantChoice, GrantId, RuleAuthor, RuleEffect,
+    SubmittedAnswer, UserError,
+};
 use gatehouse_policy::conditions::Conditions;
 use gatehouse_policy::coverage::DefinitionRef;
 use gatehouse_servers::{SchemaCheck, form_schema_check};
 
-use super::expiry::notify_waiter;
-use super::*;
-use crate::approvals::options::is_offered;
+use super::approval_queue::ApprovalQueue;
+use super::errors::{bad_request, stale_answer};
+use super::options::is_offered;
+use super::outcome::{CallApprovalOutcome, OneTimeApproval};
+use super::pending::{
+    ApprovalSource, LateAnswer, LateDecision, QueuedApproval, WaitingCall, server_request_answered,
+    unbound_grant,
+};
 use crate::paths::path_lookup::{self, KnownPaths};
+use crate::pending_call::PendingCall;
 use crate::permissions::PermissionChange;
-use crate::permissions::rule_draft::RuleDraft;
+use crate::permissions::rule_draft::{RuleDraft, replaces};
 
 /// A validated answer to the approval request of a call.
 struct CheckedAnswer {
@@ -27,30 +37,14 @@ struct CheckedAnswer {
     unbound: Option<GrantId>,
 }
 
-/// The grant that an approval request shows as waiting for its first use.
-pub(super) fn unbound_grant(call: &CallApprovalRequest) -> Option<&GrantId> {
-    call.warnings.iter().find_map(|warning| {
-        if let Warning::UnboundGrant { grant, .. } = warning { Some(grant) } else { None }
-    })
-}
-
-pub(super) fn stale_answer() -> UserError {
-    UserError::new(ErrorCode::StaleAnswer, "The question is gone, or shows another call by now.")
-        .with_hint("Look at the questions that wait and answer again.")
-}
-
-pub(super) fn bad_request(what: &str) -> UserError {
-    UserError::new(ErrorCode::BadRequest, what)
-}
-
-impl ApprovalQueueShared {
-    pub(super) async fn answer(
-        self: Arc<Self>,
+impl ApprovalQueue {
+    pub(super) async fn apply_answers(
+        self,
         answers: Vec<SubmittedAnswer>,
         by: &'static str,
     ) -> Result<(), UserError> {
         if let [SubmittedAnswer { id, hash: None, answer }] = answers.as_slice()
-            && self.approvals.lock().get(id).is_some_and(|queued| queued.pending_call().is_none())
+            && self.state.approvals.lock().get(id).is_some_and(|queued| queued.pending_call().is_none())
         {
             return self.answer_request(id, answer.clone(), by).await;
         }
@@ -79,7 +73,7 @@ impl ApprovalQueueShared {
     ) -> Result<(), UserError> {
         if let Some(check) = self.form_check_for(id, &answer) {
             let checked = match check {
-                Ok(check) => self.schemas.check(check).await.map_err(|fault| fault.to_string()),
+                Ok(check) => self.state.schemas.check(check).await.map_err(|fault| fault.to_string()),
                 Err(fault) => Err(fault.to_owned()),
             };
             checked.map_err(|fault| {
@@ -88,13 +82,13 @@ impl ApprovalQueueShared {
         }
         let entry = self.begin_request_answer(id, &answer, by)?;
         let held = AnsweringGuard { queue: self, ask: id };
-        self.permissions.audit(entry.into_iter().collect()).await?;
+        self.state.permissions.audit(entry.into_iter().collect()).await?;
         let queued = held.take().ok_or_else(stale_answer)?;
         let ApprovalSource::Request(Some(to)) = queued.source else { return Err(stale_answer()) };
         let allowed = matches!(answer, ApprovalAnswer::Accept { .. });
         to.send(answer).map_err(|_| stale_answer())?;
         tracing::info!(ask = %id, allowed, by, "a question was answered");
-        self.events.emit(Event::ApprovalResolved { ask: id.clone(), allowed });
+        self.state.events.emit(Event::ApprovalResolved { ask: id.clone(), allowed });
         Ok(())
     }
 
@@ -105,7 +99,7 @@ impl ApprovalQueueShared {
         answer: &ApprovalAnswer,
     ) -> Option<Result<SchemaCheck, &'static str>> {
         let ApprovalAnswer::Accept { content } = answer else { return None };
-        let mut approvals = self.approvals.lock();
+        let mut approvals = self.state.approvals.lock();
         let ApprovalRequest::Elicitation(asked) = &approvals.get(id)?.ask else { return None };
         let ElicitationMode::Form { schema } = &asked.want else { return None };
         Some(form_schema_check(&asked.server.id, schema, content.as_deref().unwrap_or("{}")))
@@ -127,10 +121,10 @@ impl ApprovalQueueShared {
                 return Err(bad_request("This question is answered with accept, decline or cancel."));
             }
         };
-        let mut approvals = self.approvals.lock();
+        let mut approvals = self.state.approvals.lock();
         let queued = approvals.get(id).filter(|queued| !queued.is_answering).ok_or_else(stale_answer)?;
         queued.is_answering = true;
-        Ok(server_request(&queued.ask, id, decision, Some(by)))
+        Ok(server_request_answered(&queued.ask, id, decision, Some(by)))
     }
 
     /// Validates all answers against the pending requests and reserves these.
@@ -139,7 +133,7 @@ impl ApprovalQueueShared {
         if answers.is_empty() || distinct.len() != answers.len() {
             return Err(bad_request("Each question is answered once."));
         }
-        let mut approvals = self.approvals.lock();
+        let mut approvals = self.state.approvals.lock();
         let mut decisions: Vec<CheckedAnswer> = Vec::with_capacity(answers.len());
         for SubmittedAnswer { id, hash, answer } in answers {
             let queued = approvals.get(&id).filter(|queued| !queued.is_answering).ok_or_else(stale_answer)?;
@@ -192,19 +186,19 @@ impl ApprovalQueueShared {
     async fn check(&self, decisions: &[CheckedAnswer]) -> Result<(), UserError> {
         let mut known = KnownPaths::default();
         let paths = decisions.iter().flat_map(CheckedAnswer::paths).collect();
-        self.paths.look_up(known.missing(paths), path_lookup::deadline(), &mut known).await;
+        self.state.paths.look_up(known.missing(paths), path_lookup::deadline(), &mut known).await;
         decisions.iter().try_for_each(|decision| decision.check(&known))
     }
 
     fn release_answers(&self, decisions: &[CheckedAnswer]) {
-        let mut approvals = self.approvals.lock();
+        let mut approvals = self.state.approvals.lock();
         for decision in decisions {
             if let Some(queued) = approvals.get(&decision.ask) {
                 queued.is_answering = false;
             }
         }
         drop(approvals);
-        self.wake.notify_one();
+        self.state.wake.notify_one();
     }
 
     async fn write(&self, decisions: &[CheckedAnswer], by: &'static str) -> Result<(), UserError> {
@@ -212,11 +206,11 @@ impl ApprovalQueueShared {
         let binds: Vec<(GrantId, String)> = decisions.iter().filter_map(CheckedAnswer::binding).collect();
         let is_once = |decision: &CheckedAnswer| decision.choice.lifetime == ChoiceLifetime::Once;
         if binds.is_empty() && decisions.iter().all(is_once) {
-            return self.permissions.audit(decided).await;
+            return self.state.permissions.audit(decided).await;
         }
         let mut rules = Vec::new();
         for decision in decisions {
-            if let Some(rule) = self.permissions.rule(&decision.draft())? {
+            if let Some(rule) = self.state.permissions.rule(&decision.draft())? {
                 let origin = &decision.pending_call.origin;
                 let kept = origin.fingerprint().zip(origin.definition());
                 let kept = kept.map(|(fingerprint, (_, raw))| (fingerprint.clone(), raw.get().into()));
@@ -224,7 +218,8 @@ impl ApprovalQueueShared {
             }
         }
         let is_narrowing = decisions.iter().all(|decision| !decision.allowed);
-        self.permissions
+        self.state
+            .permissions
             .change(move |store, now| {
                 let mut plan = if is_narrowing {
                     PermissionChange::narrowing_by_person()
@@ -232,10 +227,10 @@ impl ApprovalQueueShared {
                     PermissionChange::widening()
                 };
                 plan.audit = decided;
-                let mut known: Vec<gatehouse_model::Grant> = Vec::new();
+                let mut known: Vec<Grant> = Vec::new();
                 for (rule, kept) in rules {
                     // Equal answers of a group make one rule.
-                    if known.iter().any(|other| crate::permissions::rule_draft::replaces(&rule, other)) {
+                    if known.iter().any(|other| replaces(&rule, other)) {
                         continue;
                     }
                     let mut keep = store.definitions(&rule);
@@ -252,21 +247,24 @@ impl ApprovalQueueShared {
     }
 
     /// Applies an answer; returns false if its request has ended in the meantime.
-    fn apply_answer(self: &Arc<Self>, decision: CheckedAnswer) -> bool {
-        let Some(queued) = self.approvals.lock().remove(&decision.ask) else { return false };
+    fn apply_answer(&self, decision: CheckedAnswer) -> bool {
+        let Some(queued) = self.state.approvals.lock().remove(&decision.ask) else { return false };
         let ApprovalSource::Call { pending_call, waiters } = queued.source else { return false };
         let pauses = queued.pauses;
         let CheckedAnswer { ask, allowed, choice, reason, .. } = decision;
         let nobody = waiters.is_empty();
         let late = if allowed {
-            let yes = OneTimeApproval { ask: ask.clone(), pauses, run: self.runs.begin(&pending_call) };
+            let yes = OneTimeApproval { id: ask.clone(), pauses, run: self.state.runs.begin(&pending_call) };
             self.allow(yes, waiters).map(|yes| {
                 drop(yes.run);
                 LateDecision::Allowed
             })
         } else {
             for waiter in waiters {
-                if notify_waiter(waiter, CallApprovalOutcome::Denied(ask.clone(), reason.clone())).is_err() {
+                if waiter
+                    .notify(CallApprovalOutcome::Denied { id: ask.clone(), reason: reason.clone() })
+                    .is_err()
+                {
                     tracing::debug!(%ask, "a waiting call left in the moment of the answer");
                 }
             }
@@ -281,19 +279,19 @@ impl ApprovalQueueShared {
             }
             None => self.end_duplicates(&pending_call.key, <[WaitingCall]>::is_empty),
         }
-        self.events.emit(Event::ApprovalResolved { ask, allowed });
+        self.state.events.emit(Event::ApprovalResolved { ask, allowed });
         true
     }
 
     /// Lets one of the waiting calls run: the newest, whose client is most certainly still there. The others
     /// are judged again and then share its run. Returns the approval if no call is left.
     fn allow(&self, yes: OneTimeApproval, waiters: Vec<WaitingCall>) -> Option<OneTimeApproval> {
-        let ask = yes.ask.clone();
+        let ask = yes.id.clone();
         let mut yes = Some(yes);
         for waiter in waiters.into_iter().rev() {
             let told = match yes.take() {
-                Some(given) => notify_waiter(waiter, CallApprovalOutcome::Allowed(given)),
-                None => notify_waiter(waiter, CallApprovalOutcome::Reevaluate),
+                Some(given) => waiter.notify(CallApprovalOutcome::Allowed(given)),
+                None => waiter.notify(CallApprovalOutcome::Reevaluate),
             };
             match told {
                 Ok(()) => {}
@@ -307,36 +305,24 @@ impl ApprovalQueueShared {
 
 /// A request that is being answered. Dropping this lets it be answered again.
 struct AnsweringGuard<'a> {
-    queue: &'a ApprovalQueueShared,
+    queue: &'a ApprovalQueue,
     ask: &'a ApprovalId,
 }
 
 impl AnsweringGuard<'_> {
     /// Removes the request from the queue; it can't be answered any more.
     fn take(self) -> Option<QueuedApproval> {
-        self.queue.approvals.lock().remove(self.ask)
+        self.queue.state.approvals.lock().remove(self.ask)
     }
 }
 
 impl Drop for AnsweringGuard<'_> {
     fn drop(&mut self) {
-        if let Some(queued) = self.queue.approvals.lock().get(self.ask) {
+        if let Some(queued) = self.queue.state.approvals.lock().get(self.ask) {
             queued.is_answering = false;
-            self.queue.wake.notify_one();
+            self.queue.state.wake.notify_one();
         }
     }
-}
-
-/// The audit entry for the answer to a server's request; `None` for requests with an audit entry of their own.
-pub(super) fn server_request(
-    ask: &ApprovalRequest,
-    id: &ApprovalId,
-    answer: ServerRequestAnswer,
-    by: Option<&str>,
-) -> Option<AuditEvent> {
-    let (request, server, client) = ServerRequestKind::of(ask)?;
-    let by = by.map(str::to_owned);
-    Some(AuditEvent::ServerRequestAnswered { ask: id.clone(), request, server, client, answer, by })
 }
 
 impl CheckedAnswer {

@@ -1,22 +1,27 @@
 //! Ends requests without an answer: deadlines, pauses, revoked clients, new blocks, shutdown. None of these is
 //! ever an approval.
 
-use gatehouse_model::GrantId;
-use gatehouse_model::record::ServerRequestAnswer;
-use gatehouse_policy::coverage::is_unbound;
+use std::sync::Arc;
 
-use super::answers::unbound_grant;
-use super::*;
+use gatehouse_model::record::{AuditEvent, ServerRequestAnswer};
+use gatehouse_model::{ApprovalId, ApprovalRequest, ClientId, Decision, Event, GrantId};
+use gatehouse_policy::coverage::is_unbound;
+use tokio::time::Instant;
+
+use super::approval_queue::ApprovalQueue;
+use super::outcome::CallApprovalOutcome;
+use super::pending::{ApprovalSource, QueuedApproval, WaitingCall, server_request_answered, unbound_grant};
+use crate::call_types::call_key::CallKey;
 use crate::paths::path_lookup::{self, KnownPaths};
-use crate::pending_call::PolicyInputs;
+use crate::pending_call::{PendingCall, PolicyInputs};
 use crate::permissions::current::CurrentPermissions;
 
-impl ApprovalQueueShared {
+impl ApprovalQueue {
     /// Task that ends requests when due, until shutdown.
-    pub(super) async fn run_expiry(self: Arc<Self>) {
-        let mut changes = self.permissions.changes();
+    pub(super) async fn run_expiry(self) {
+        let mut changes = self.state.permissions.changes();
         loop {
-            let next = self.approvals.lock().next_end();
+            let next = self.state.approvals.lock().next_end();
             let sleep = async {
                 match next {
                     Some(moment) => tokio::time::sleep_until(moment).await,
@@ -25,8 +30,8 @@ impl ApprovalQueueShared {
             };
             tokio::select! {
                 biased;
-                () = self.closing.cancelled() => break,
-                () = self.wake.notified() => {}
+                () = self.state.closing.cancelled() => break,
+                () = self.state.wake.notified() => {}
                 changed = changes.changed() => {
                     if changed.is_err() {
                         break;
@@ -36,40 +41,43 @@ impl ApprovalQueueShared {
                 () = sleep => self.end_overdue(),
             }
         }
-        self.end(|_| true, CallApprovalOutcome::Lapsed);
+        self.end(|_| true, |id| CallApprovalOutcome::Lapsed { id });
     }
 
-    fn end_overdue(self: &Arc<Self>) {
+    fn end_overdue(&self) {
         let now = Instant::now();
         let due = {
-            let mut approvals = self.approvals.lock();
+            let mut approvals = self.state.approvals.lock();
             approvals.late.retain(|_, kept| kept.until > now);
             approvals.due_changes()
         };
         for ask in due {
-            let pending = self.approvals.lock().announce(&ask, self.permissions.time());
+            let pending = self.state.approvals.lock().announce(&ask, self.state.permissions.time());
             self.emit_change(pending);
         }
-        self.end(|queued| !queued.is_answering && queued.deadline <= now, CallApprovalOutcome::Lapsed);
+        self.end(
+            |queued| !queued.is_answering && queued.deadline <= now,
+            |id| CallApprovalOutcome::Lapsed { id },
+        );
     }
 
     /// Ends requests whose call a new rule denies, and those whose choices or warnings are out of date; their
     /// calls are judged again.
-    async fn apply_permissions(self: &Arc<Self>) {
-        let permissions = Arc::clone(&self.permissions.now());
+    async fn apply_permissions(&self) {
+        let permissions = Arc::clone(&self.state.permissions.now());
         let mut known = KnownPaths::default();
         // Looked up before the queue is locked. A call that comes in meanwhile is judged without its paths; at
         // worst it is judged again and gets a new request.
         let missing = self.missing_paths(&permissions, &known);
-        self.paths.look_up(missing, path_lookup::deadline(), &mut known).await;
+        self.state.paths.look_up(missing, path_lookup::deadline(), &mut known).await;
         let rules_alone = self.rules_alone(&known);
         self.end(
             |queued| {
                 !queued.is_answering
                     && queued.pending_call().is_some_and(|pending_call| {
-                        let blocked = self.permissions.forbids(&pending_call.config);
+                        let blocked = self.state.permissions.forbids(&pending_call.config);
                         let inputs = PolicyInputs { blocked_by_file: blocked.as_deref(), ..rules_alone };
-                        pending_call.decide(&permissions, inputs).decision == gatehouse_model::Decision::Deny
+                        pending_call.decide(&permissions, inputs).decision == Decision::Deny
                             || !self.is_current(queued)
                     })
             },
@@ -80,7 +88,7 @@ impl ApprovalQueueShared {
     /// The paths needed to judge all pending calls.
     fn missing_paths(&self, permissions: &CurrentPermissions, known: &KnownPaths) -> Vec<String> {
         let waiting: Vec<Arc<PendingCall>> =
-            self.approvals.lock().iter().filter_map(|queued| queued.pending_call().cloned()).collect();
+            self.state.approvals.lock().iter().filter_map(|queued| queued.pending_call().cloned()).collect();
         let rules_alone = self.rules_alone(known);
         known.missing(
             waiting.iter().flat_map(|pending_call| pending_call.paths(permissions, rules_alone)).collect(),
@@ -93,7 +101,7 @@ impl ApprovalQueueShared {
             blocked_by_file: None,
             paused: false,
             ticket: None,
-            now: self.permissions.time(),
+            now: self.state.permissions.time(),
             paths,
         }
     }
@@ -101,8 +109,8 @@ impl ApprovalQueueShared {
     /// Whether a request for the same call would show the same if it were made now.
     pub(super) fn is_current(&self, queued: &QueuedApproval) -> bool {
         let Some(pending_call) = queued.pending_call() else { return true };
-        let permissions = self.permissions.now();
-        let catalog = self.permissions.catalog().load();
+        let permissions = self.state.permissions.now();
+        let catalog = self.state.permissions.catalog().load();
         // If the tool is gone or its definition changed, the check before dispatch notices.
         let same_class = catalog
             .by_exposed(&pending_call.exposed_name)
@@ -115,27 +123,27 @@ impl ApprovalQueueShared {
     }
 
     /// Ends all approval requests for calls, all late answers and all shared runs (PERM-13).
-    pub(crate) fn end_calls(self: &Arc<Self>) {
+    pub(crate) fn end_calls(&self) {
         {
-            let mut approvals = self.approvals.lock();
+            let mut approvals = self.state.approvals.lock();
             approvals.pauses += 1;
             approvals.late.clear();
         }
-        self.runs.clear();
+        self.state.runs.clear();
         self.end(|queued| queued.pending_call().is_some(), |_| CallApprovalOutcome::Reevaluate);
     }
 
     /// Ends the requests of a client whose access was revoked.
-    pub(crate) fn end_client(self: &Arc<Self>, client: &ClientId) {
-        self.approvals.lock().late.retain(|_, kept| kept.client != *client);
-        self.runs.forget_client(client);
+    pub(crate) fn end_client(&self, client: &ClientId) {
+        self.state.approvals.lock().late.retain(|_, kept| kept.client != *client);
+        self.state.runs.forget_client(client);
         let of = |pending_call: &Arc<PendingCall>| pending_call.caller.client.id == *client;
-        self.end(|queued| queued.pending_call().is_some_and(of), CallApprovalOutcome::Lapsed);
+        self.end(|queued| queued.pending_call().is_some_and(of), |id| CallApprovalOutcome::Lapsed { id });
     }
 
     /// Ends the other approval requests for the same call after one was answered, as far as `which` selects
     /// them. Without a known source, calls never count as identical.
-    pub(super) fn end_duplicates(self: &Arc<Self>, key: &CallKey, which: impl Fn(&[WaitingCall]) -> bool) {
+    pub(super) fn end_duplicates(&self, key: &CallKey, which: impl Fn(&[WaitingCall]) -> bool) {
         if !key.identifies_caller() {
             return;
         }
@@ -148,13 +156,9 @@ impl ApprovalQueueShared {
         self.end(is_twin, |_| CallApprovalOutcome::Reevaluate);
     }
 
-    fn end(
-        self: &Arc<Self>,
-        ends: impl Fn(&QueuedApproval) -> bool,
-        how: impl Fn(ApprovalId) -> CallApprovalOutcome,
-    ) {
+    fn end(&self, ends: impl Fn(&QueuedApproval) -> bool, how: impl Fn(ApprovalId) -> CallApprovalOutcome) {
         let gone: Vec<QueuedApproval> = {
-            let mut approvals = self.approvals.lock();
+            let mut approvals = self.state.approvals.lock();
             let ids: Vec<ApprovalId> =
                 approvals.iter().filter(|queued| ends(queued)).map(|queued| queued.id.clone()).collect();
             ids.iter().filter_map(|id| approvals.remove(id)).collect()
@@ -167,33 +171,25 @@ impl ApprovalQueueShared {
                     lapsed.push(AuditEvent::Lapsed { ask: id.clone(), hash: pending_call.hash.clone() });
                     for waiter in waiters {
                         // A call that has left at this moment needs no answer.
-                        notify_waiter(waiter, how(id.clone())).ok();
+                        waiter.notify(how(id.clone())).ok();
                     }
                 }
                 ApprovalSource::Request(to) => {
                     let unanswered = ServerRequestAnswer::Unanswered;
-                    lapsed.extend(super::answers::server_request(&ask, &id, unanswered, None));
+                    lapsed.extend(server_request_answered(&ask, &id, unanswered, None));
                     // Dropping the sender answers the server's request with "cancel".
                     drop(to);
                 }
             }
-            self.events.emit(Event::ApprovalExpired { ask: id });
+            self.state.events.emit(Event::ApprovalExpired { ask: id });
         }
         if !lapsed.is_empty() {
-            let permissions = self.permissions.clone();
-            self.tracker.spawn(async move {
+            let permissions = self.state.permissions.clone();
+            self.state.tracker.spawn(async move {
                 if let Err(problem) = permissions.audit(lapsed).await {
                     tracing::error!(%problem, "ended questions are missing in the audit");
                 }
             });
         }
     }
-}
-
-/// Sends the outcome to a waiting call; gives it back if the call has left.
-pub(super) fn notify_waiter(
-    waiter: WaitingCall,
-    settled: CallApprovalOutcome,
-) -> Result<(), CallApprovalOutcome> {
-    waiter.to.send(settled)
 }

@@ -9,7 +9,7 @@ use gatehouse_policy::coverage::{Coverage, coverage, is_bound_to_other_program, 
 use gatehouse_policy::describe::{CallNames, describe_choice, describe_condition, describe_width};
 use gatehouse_policy::show::{clean_text, has_hidden, reveal};
 
-use crate::approvals::proposals::{EarlierValues, proposals};
+use super::proposals::{EarlierValues, proposals};
 use crate::call_types::shorten_name;
 use crate::paths::path_lookup::KnownPaths;
 use crate::pending_call::PendingCall;

@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::approval::CallDetails;
+use gatehouse_model::approval::{CallDetails, Warning};
+use gatehouse_model::record::{AuditEvent, ServerRequestAnswer, ServerRequestKind};
 use gatehouse_model::{
-    ApprovalAnswer, ApprovalId, ApprovalRequest, CallHash, ClientId, PendingApproval, Timestamp,
+    ApprovalAnswer, ApprovalId, ApprovalRequest, CallApprovalRequest, CallHash, ClientId, GrantId,
+    PendingApproval, Timestamp,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{CallApprovalOutcome, REPLY_BYTES};
+use super::limits::REPLY_BYTES;
+use super::outcome::CallApprovalOutcome;
 use crate::call_types::call_key::CallKey;
 use crate::pending_call::PendingCall;
 
@@ -68,6 +71,13 @@ pub(super) struct WaitingCall {
     pub(super) since: Instant,
     /// When its client is told to call again.
     pub(super) until: Timestamp,
+}
+
+impl WaitingCall {
+    /// Sends the outcome to the call; gives it back if the call has left.
+    pub(super) fn notify(self, outcome: CallApprovalOutcome) -> Result<(), CallApprovalOutcome> {
+        self.to.send(outcome)
+    }
 }
 
 /// An answer that came after all calls had left.
@@ -156,6 +166,25 @@ impl QueuedApproval {
             ApprovalSource::Request(_) => None,
         }
     }
+}
+
+/// The grant that an approval request shows as waiting for its first use.
+pub(super) fn unbound_grant(call: &CallApprovalRequest) -> Option<&GrantId> {
+    call.warnings.iter().find_map(|warning| {
+        if let Warning::UnboundGrant { grant, .. } = warning { Some(grant) } else { None }
+    })
+}
+
+/// The audit entry for the answer to a server's request; `None` for requests with an audit entry of their own.
+pub(super) fn server_request_answered(
+    ask: &ApprovalRequest,
+    id: &ApprovalId,
+    answer: ServerRequestAnswer,
+    by: Option<&str>,
+) -> Option<AuditEvent> {
+    let (request, server, client) = ServerRequestKind::of(ask)?;
+    let by = by.map(str::to_owned);
+    Some(AuditEvent::ServerRequestAnswered { ask: id.clone(), request, server, client, answer, by })
 }
 
 /// Bytes of requests with details in one reply.
@@ -317,12 +346,10 @@ impl ApprovalTable {
 mod tests {
     use gatehouse_model::approval::{ClientSummary, ServerSummary, Subject};
     use gatehouse_model::grant::{AccessClassification, ClassReason, Condition, ConditionTest};
-    use gatehouse_model::{
-        AccessClass, CallApprovalRequest, Generation, GrantChoice, Message, OfferedChoice, OfferedCondition,
-    };
+    use gatehouse_model::{AccessClass, Generation, GrantChoice, Message, OfferedChoice, OfferedCondition};
 
     use super::*;
-    use crate::approvals::call_size;
+    use crate::approvals::limits::call_size;
 
     fn asked() -> CallApprovalRequest {
         let client =

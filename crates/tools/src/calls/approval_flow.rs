@@ -61,7 +61,7 @@ impl ToolManagerShared {
         if let Some(carried) = carried.filter(CarriedApproval::is_approval) {
             return ApprovalStep::Approved(CallApproval::from_earlier_round(&pending_call, carried));
         }
-        let queue = &self.approvals.inner;
+        let queue = &self.approvals;
         if let Some((ask, reason)) = queue.use_refusal(&pending_call.key) {
             return ApprovalStep::Finished(refused(call_state, Rule::Answered { ask }, reason.as_deref()));
         }
@@ -131,15 +131,15 @@ impl ToolManagerShared {
         }
         match wait_end {
             WaitEnd::Answered(CallApprovalOutcome::Allowed(yes)) => {
-                let rule = Rule::Answered { ask: yes.ask.clone() };
+                let rule = Rule::Answered { ask: yes.id.clone() };
                 ApprovalStep::Approved(CallApproval::from_answer(&pending_call, rule, yes))
             }
             WaitEnd::Answered(CallApprovalOutcome::Reevaluate) => ApprovalStep::Reevaluate,
-            WaitEnd::Answered(CallApprovalOutcome::Denied(ask, reason)) => {
-                ApprovalStep::Finished(refused(call_state, Rule::Answered { ask }, reason.as_deref()))
+            WaitEnd::Answered(CallApprovalOutcome::Denied { id, reason }) => {
+                ApprovalStep::Finished(refused(call_state, Rule::Answered { ask: id }, reason.as_deref()))
             }
-            WaitEnd::Answered(CallApprovalOutcome::Lapsed(ask)) => {
-                ApprovalStep::Finished(refused(call_state, Rule::Unanswered { ask }, None))
+            WaitEnd::Answered(CallApprovalOutcome::Lapsed { id }) => {
+                ApprovalStep::Finished(refused(call_state, Rule::Unanswered { ask: id }, None))
             }
             WaitEnd::RetryLater => {
                 tracing::debug!(%ask, "a client is told to call again");
@@ -158,8 +158,8 @@ impl ToolManagerShared {
 
     /// How long this call may wait for the user.
     fn wait_budget(&self, request: &ClientRequest, call_state: &CallState) -> WaitBudget {
-        let hold = self.client_timeouts.of(&request.caller.client.id, request.progress.is_some());
-        WaitBudget { since: call_state.started, hold }
+        let client_timeout = self.client_timeouts.of(&request.caller.client.id, request.progress.is_some());
+        WaitBudget { since: call_state.started, client_timeout }
     }
 
     /// Waits for a client whose connection closed. `None` when it is back: the call is judged again, with any
@@ -210,15 +210,15 @@ impl ToolManagerShared {
     ) -> WaitEnd {
         let every = self.approval_limits.progress_interval;
         let mut progress_timer = interval_at(Instant::now() + every, every);
-        let hold = sleep_until(wait_budget.deadline());
-        tokio::pin!(hold);
+        let client_timeout = sleep_until(wait_budget.deadline());
+        tokio::pin!(client_timeout);
         loop {
             tokio::select! {
                 biased;
                 settled = call_waiter.wait_for_outcome() => return WaitEnd::Answered(settled),
                 () = request.cancel.cancelled() => return WaitEnd::Cancelled,
                 () = request.wait_for_client(false) => return WaitEnd::Disconnected,
-                () = &mut hold => return WaitEnd::RetryLater,
+                () = &mut client_timeout => return WaitEnd::RetryLater,
                 _ = progress_timer.tick() => {
                     if let Some(reporter) = &request.progress {
                         reporter.report_waiting();

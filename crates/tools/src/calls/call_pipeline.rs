@@ -297,7 +297,7 @@ impl ToolManagerShared {
         let verdict = loop {
             let permissions = Arc::clone(&self.permissions.now());
             let blocked = self.servers.forbids(&pending_call.config);
-            let ticket = if with_ticket { self.approvals.inner.ticket(&pending_call.key) } else { None };
+            let ticket = if with_ticket { self.approvals.ticket(&pending_call.key) } else { None };
             let inputs = PolicyInputs {
                 blocked_by_file: blocked.as_deref(),
                 paused: self.permissions.paused(),
@@ -356,7 +356,7 @@ impl ToolManagerShared {
             if call_state.verdict.decision == Decision::Deny {
                 return refusal_messages::refused(&call_state.verdict.rule, None, request.words());
             }
-            let runs = &self.approvals.inner.runs;
+            let runs = &self.runs;
             if approval.is_none() && request.step == RoundStep::Retry {
                 // A result is given out once, so it isn't given to a client that has left.
                 if request.is_client_gone() && runs.has_entry(&pending_call.key) {
@@ -392,7 +392,7 @@ impl ToolManagerShared {
                                 None => continue,
                             }
                         }
-                        let Some(yes) = self.approvals.inner.use_ticket(&pending_call, ask) else { continue };
+                        let Some(yes) = self.approvals.use_ticket(&pending_call, ask) else { continue };
                         approval = Some(CallApproval::from_answer(
                             &pending_call,
                             call_state.verdict.rule.clone(),
@@ -412,7 +412,7 @@ impl ToolManagerShared {
             if request.is_client_gone()
                 && let Some(yes) = approval.as_mut().and_then(|approval| approval.yes.take())
             {
-                self.approvals.inner.return_approval(&pending_call, yes);
+                self.approvals.return_approval(&pending_call, yes);
                 approval = None;
                 continue;
             }

@@ -1,0 +1,12 @@
+//! Errors of answers to approval requests.
+
+use gatehouse_model::{ErrorCode, UserError};
+
+pub(super) fn stale_answer() -> UserError {
+    UserError::new(ErrorCode::StaleAnswer, "The question is gone, or shows another call by now.")
+        .with_hint("Look at the questions that wait and answer again.")
+}
+
+pub(super) fn bad_request(what: &str) -> UserError {
+    UserError::new(ErrorCode::BadRequest, what)
+}
