@@ -14,6 +14,8 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use url::Url;
 
+use crate::error::{AuthError, unusable};
+
 /// Maximum size of a response, in bytes.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 /// Time limit for a whole request.
@@ -63,6 +65,12 @@ impl HttpError {
             Self::Status { status, .. } => *status == 429 || *status >= 500,
             Self::Forbidden(_) | Self::Unusable(_) => false,
         }
+    }
+}
+
+impl From<HttpError> for AuthError {
+    fn from(error: HttpError) -> Self {
+        if error.is_temporary() { Self::Unreachable(error.to_string()) } else { unusable(&error.to_string()) }
     }
 }
 

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use url::Url;
 
-use crate::AuthError;
-use crate::address::{resource, server_url};
+use crate::discovery::address::{resource, server_url};
+use crate::error::AuthError;
 
 /// A token is renewed this long before it expires, or after two thirds of its lifetime if that is later.
 const REFRESH_AHEAD: Duration = Duration::from_secs(300);

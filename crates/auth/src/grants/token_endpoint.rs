@@ -6,82 +6,21 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gatehouse_common::invisible_chars::one_line;
-use gatehouse_model::sign_in::TokenEndpointAuthMethod;
-use gatehouse_model::{Clock, ErrorCode, Secret, UserError};
+use gatehouse_model::{Clock, Secret};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use crate::AuthError;
-use crate::assertion::assertion;
+use crate::client::assertion::{SigningKey, assertion};
+use crate::client::authentication::{ClientAuth, OAuthClient};
+use crate::discovery::www_authenticate::scopes;
 use crate::http_client::{AuthHttpClient, HttpResponse, host};
-use crate::www_authenticate::scopes;
+use crate::oauth_error::{GrantError, MAX_TEXT_CHARS, describe_error_code};
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Minimum length of a sent value that is redacted in texts of the other side.
 const MIN_REDACTED_LEN: usize = 4;
-/// Maximum length of a displayed text of the other side, in characters.
-pub(crate) const MAX_TEXT_CHARS: usize = 200;
-
-/// Client authentication method.
-#[derive(Clone, Debug)]
-pub(crate) enum ClientAuth {
-    /// None: a public client.
-    None,
-    /// `client_secret_basic`
-    Basic(Secret),
-    /// `client_secret_post`
-    Post(Secret),
-    /// `private_key_jwt`
-    Key {
-        /// PEM.
-        key: Secret,
-        /// JWS algorithm, for example `RS256`.
-        algorithm: String,
-    },
-}
-
-impl ClientAuth {
-    /// Chooses the method for a client with this secret: the agreed one, else one that the server offers.
-    /// Without a secret the client is public.
-    pub(crate) fn with(
-        secret: Option<Secret>,
-        agreed: Option<TokenEndpointAuthMethod>,
-        offered: &[String],
-    ) -> Self {
-        let Some(secret) = secret else { return Self::None };
-        let offers = |method: &str| offered.iter().any(|offer| offer == method);
-        match agreed {
-            Some(TokenEndpointAuthMethod::ClientSecretBasic) => Self::Basic(secret),
-            Some(TokenEndpointAuthMethod::ClientSecretPost) => Self::Post(secret),
-            Some(TokenEndpointAuthMethod::None) => Self::None,
-            None if offered.is_empty() || offers("client_secret_basic") => Self::Basic(secret),
-            None if offers("client_secret_post") => Self::Post(secret),
-            None if offers("none") => Self::None,
-            None => Self::Basic(secret),
-        }
-    }
-}
-
-/// Origin of a client id. Only a registered one can be discarded when the server refuses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClientSource {
-    /// Entered by the user.
-    Entered,
-    /// The URL of a Client ID Metadata Document.
-    Document,
-    /// Dynamically registered by Gatehouse.
-    Registered,
-}
-
-/// An OAuth client at an authorization server.
-#[derive(Clone, Debug)]
-pub(crate) struct OAuthClient {
-    pub(crate) id: String,
-    pub(crate) auth: ClientAuth,
-    pub(crate) source: ClientSource,
-}
 
 /// A successful token response.
 #[derive(Clone, Debug)]
@@ -92,43 +31,6 @@ pub(crate) struct TokenResponse {
     /// `None` if the granted scopes are those that were requested.
     pub(crate) scopes: Option<Vec<String>>,
     pub(crate) id_token: Option<Secret>,
-}
-
-/// Why there is no token.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum GrantError {
-    /// The server returned an OAuth error.
-    #[error("{message}")]
-    Denied {
-        /// The OAuth error code.
-        code: String,
-        /// The error as a sentence.
-        message: String,
-    },
-    /// The server can't be reached at the moment.
-    #[error("{0}")]
-    Unreachable(String),
-    /// The response is invalid, or the settings can't be used.
-    #[error("{0}")]
-    Unusable(String),
-}
-
-impl GrantError {
-    /// Whether the server refuses the client itself.
-    pub(crate) fn is_about_client(&self) -> bool {
-        matches!(self, Self::Denied { code, .. } if code == "invalid_client" || code == "unauthorized_client")
-    }
-}
-
-impl From<GrantError> for AuthError {
-    fn from(error: GrantError) -> Self {
-        match error {
-            GrantError::Unreachable(why) => Self::Unreachable(why),
-            GrantError::Denied { .. } | GrantError::Unusable(_) => Self::Refused(
-                UserError::new(ErrorCode::Refused, "The sign-in did not work.").with_cause(error.to_string()),
-            ),
-        }
-    }
 }
 
 pub(crate) struct TokenEndpoint<'a> {
@@ -175,11 +77,12 @@ impl TokenEndpoint<'_> {
                 form.push(("client_secret", secret.clone()));
             }
             ClientAuth::Key { key, algorithm } => {
-                let statement = assertion(&client.id, self.issuer, (key, algorithm), self.clock.now())
-                    .map_err(|fault| GrantError::Unusable(fault.to_string()))?;
+                let signing = SigningKey { key, algorithm };
+                let signed = assertion(&client.id, self.issuer, signing, self.clock.now())
+                    .map_err(|error| GrantError::Unusable(error.to_string()))?;
                 form.push(("client_id", Secret::new(&*client.id)));
                 form.push(("client_assertion_type", Secret::new(JWT_BEARER)));
-                form.push(("client_assertion", statement));
+                form.push(("client_assertion", signed));
             }
         }
         let response = self.web.post_form(self.url, headers, &form).await.map_err(|error| {
@@ -295,22 +198,6 @@ fn to_grant_error(url: &Url, response: &HttpResponse, form: &Form) -> GrantError
     }
 }
 
-/// Describes an OAuth error code (RFC 6749 and extensions). Unknown codes are quoted.
-pub(crate) fn describe_error_code(code: &str) -> String {
-    match code {
-        "access_denied" => "access was not granted".to_owned(),
-        "invalid_client" => "it does not know this client, or its secret is wrong".to_owned(),
-        "invalid_grant" => "what was granted before is not valid any more".to_owned(),
-        "invalid_request" => "the request is not as it wants it".to_owned(),
-        "invalid_scope" => "a scope is unknown there, or not for this user".to_owned(),
-        "invalid_target" => "it gives no tokens for this server".to_owned(),
-        "unauthorized_client" => "this client may not sign in this way".to_owned(),
-        "unsupported_grant_type" => "it does not offer this way to sign in".to_owned(),
-        "server_error" | "temporarily_unavailable" => "it has trouble of its own; try again later".to_owned(),
-        other => format!("“{other}”"),
-    }
-}
-
 /// Makes a text of the other side safe to show: redacts what was sent, and removes control characters and
 /// excess length.
 fn redact(text: &str, form: &Form) -> String {
@@ -382,25 +269,5 @@ mod tests {
             read(&url(), &response(200, r#"{"error":"bad_verification_code"}"#), &form).unwrap_err();
         assert!(matches!(as_success, GrantError::Denied { code, .. } if code == "bad_verification_code"));
         assert!(read(&url(), &response(401, ""), &form).unwrap_err().is_about_client());
-    }
-
-    #[test]
-    fn selects_client_authentication_method() {
-        let with = |agreed, offered: &[&str]| {
-            let offered: Vec<String> = offered.iter().map(|offer| (*offer).to_owned()).collect();
-            ClientAuth::with(Some(Secret::new("s")), agreed, &offered)
-        };
-        assert!(matches!(with(None, &[]), ClientAuth::Basic(_)));
-        assert!(matches!(with(None, &["client_secret_post", "client_secret_basic"]), ClientAuth::Basic(_)));
-        assert!(matches!(with(None, &["none", "client_secret_post"]), ClientAuth::Post(_)));
-        assert!(matches!(with(None, &["none"]), ClientAuth::None));
-        assert!(matches!(
-            with(Some(TokenEndpointAuthMethod::ClientSecretPost), &["client_secret_basic"]),
-            ClientAuth::Post(_)
-        ));
-        assert!(matches!(
-            ClientAuth::with(None, Some(TokenEndpointAuthMethod::ClientSecretBasic), &[]),
-            ClientAuth::None
-        ));
     }
 }

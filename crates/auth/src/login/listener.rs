@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use gatehouse_model::{ErrorCode, UserError};
 use http::header::{
     ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -22,8 +23,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use url::{Host, Url};
 
-use crate::callback::CallbackReceiver;
-use crate::callback_page::{self, CallbackPage};
+use super::callback::CallbackReceiver;
+use super::callback_page::{self, CallbackPage};
+use crate::error::AuthError;
 
 /// Path of the redirect URI, unless the settings specify another one.
 const PATH: &str = "/callback";
@@ -44,7 +46,15 @@ pub(crate) struct LoopbackListener {
 
 /// Binds to the address in the settings; else to the one used before, if it is free; else to a port that the
 /// system chooses.
-pub(crate) async fn bind(fixed: Option<&str>, before: Option<&Url>) -> io::Result<LoopbackListener> {
+pub(crate) async fn bind(fixed: Option<&str>, before: Option<&Url>) -> Result<LoopbackListener, AuthError> {
+    bind_redirect(fixed, before).await.map_err(|error| {
+        let message = "Gatehouse cannot listen for the browser's answer.";
+        let error = UserError::new(ErrorCode::PortInUse, message).with_cause(format!("{error}."));
+        AuthError::Refused(error.with_hint("Close what uses the port, or set another redirect."))
+    })
+}
+
+async fn bind_redirect(fixed: Option<&str>, before: Option<&Url>) -> io::Result<LoopbackListener> {
     if let Some(fixed) = fixed {
         let redirect = Url::parse(fixed).map_err(|_| io::ErrorKind::InvalidInput)?;
         let bound = bind_to(redirect).await?;

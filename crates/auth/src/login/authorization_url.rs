@@ -1,5 +1,5 @@
-//! The authorization code flow with PKCE: builds the authorization URL, and exchanges the code that comes
-//! back. `state`, code verifier and nonce are used for one attempt only and dropped with it.
+//! The authorization code flow with PKCE: builds the authorization URL, waits for the response, and has its code
+//! exchanged. `state`, code verifier and nonce are used for one attempt only and dropped with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,33 +11,20 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::AuthError;
-use crate::callback::{CallbackReceiver, CallbackResult, ExpectedCallback};
-use crate::discovery::{from_http_error, unusable};
-use crate::http_client::AuthHttpClient;
-use crate::listener::LoopbackListener;
-use crate::metadata::ServerMetadata;
-use crate::token_endpoint::{Form, GrantError, OAuthClient, TokenEndpoint, TokenResponse};
+use super::callback::{CallbackReceiver, CallbackResult, ExpectedCallback};
+use super::listener::LoopbackListener;
+use crate::discovery::resolve::authorize_endpoint;
+use crate::error::AuthError;
+use crate::grants::grant_request::{AuthorizationCode, GrantRequest};
+use crate::grants::token_endpoint::TokenResponse;
+use crate::oauth_error::GrantError;
 
 /// How long to wait for the browser to load its final page.
 const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Parameters of an authorization code request.
-pub(crate) struct CodeGrant {
-    pub(crate) web: AuthHttpClient,
-    pub(crate) server: ServerMetadata,
-    /// Whether the issuer is known from a metadata document.
-    pub(crate) is_issuer_known: bool,
-    pub(crate) client: OAuthClient,
-    /// The `resource` parameter (RFC 8707).
-    pub(crate) resource: Option<String>,
-    /// The scopes to request; if empty, no `scope` parameter is sent.
-    pub(crate) scopes: Vec<String>,
-}
-
 /// An authorization request whose response is awaited.
 pub(crate) struct PendingAuthorization {
-    grant: CodeGrant,
+    grant: GrantRequest,
     listener: LoopbackListener,
     /// Receives the response.
     pub(crate) callback: Arc<CallbackReceiver>,
@@ -51,7 +38,7 @@ pub(crate) struct PendingAuthorization {
 
 /// The request that a token response belongs to.
 pub(crate) struct AuthorizationContext {
-    pub(crate) grant: CodeGrant,
+    pub(crate) grant: GrantRequest,
     /// The nonce that the id token must repeat.
     pub(crate) nonce: Secret,
 }
@@ -65,33 +52,33 @@ pub(crate) enum CallbackError {
     TimedOut,
 }
 
-impl CodeGrant {
+impl PendingAuthorization {
     /// Builds the authorization URL, with this listener as the redirect target.
-    pub(crate) fn request(self, listener: LoopbackListener) -> Result<PendingAuthorization, AuthError> {
+    pub(crate) fn new(grant: GrantRequest, listener: LoopbackListener) -> Result<Self, AuthError> {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let state = CsrfToken::new_random_len(32);
         let nonce = CsrfToken::new_random();
-        let mut address = authorize_endpoint(&self.web, &self.server)?.clone();
+        let mut address = authorize_endpoint(&grant.web, &grant.server)?.clone();
         {
             let mut query = address.query_pairs_mut();
             query
                 .append_pair("response_type", "code")
-                .append_pair("client_id", &self.client.id)
+                .append_pair("client_id", &grant.client.id)
                 .append_pair("redirect_uri", &listener.redirect_uri)
                 .append_pair("state", state.secret())
                 .append_pair("code_challenge", challenge.as_str())
                 .append_pair("code_challenge_method", "S256");
-            if let Some(resource) = &self.resource {
+            if let Some(resource) = &grant.resource {
                 query.append_pair("resource", resource);
             }
-            if !self.scopes.is_empty() {
-                query.append_pair("scope", &self.scopes.join(" "));
+            if !grant.scopes.is_empty() {
+                query.append_pair("scope", &grant.scopes.join(" "));
             }
-            let asks = |scope: &str| self.scopes.iter().any(|asked| asked == scope);
-            if asks("openid") {
+            let requests = |scope: &str| grant.scopes.iter().any(|requested| requested == scope);
+            if requests("openid") {
                 query.append_pair("nonce", nonce.secret());
             }
-            if asks("offline_access") {
+            if requests("offline_access") {
                 // OpenID Connect only grants offline access if the user is asked for consent.
                 query.append_pair("prompt", "consent");
             }
@@ -99,12 +86,12 @@ impl CodeGrant {
         let expected = ExpectedCallback {
             redirect: listener.redirect.clone(),
             state: Secret::new(state.secret()),
-            issuer: self.is_issuer_known.then(|| self.server.issuer.clone()),
-            is_issuer_required: self.server.has_iss_parameter(),
+            issuer: grant.is_issuer_known.then(|| grant.server.issuer.clone()),
+            is_issuer_required: grant.server.has_iss_parameter(),
         };
         let (callback, answer) = CallbackReceiver::open(expected);
-        Ok(PendingAuthorization {
-            grant: self,
+        Ok(Self {
+            grant,
             listener,
             callback: Arc::new(callback),
             answer,
@@ -114,53 +101,6 @@ impl CodeGrant {
         })
     }
 
-    async fn exchange(
-        &self,
-        code: &Secret,
-        verifier: &Secret,
-        redirect: &str,
-        clock: &dyn Clock,
-    ) -> Result<TokenResponse, GrantError> {
-        let url = token_endpoint(&self.server).map_err(|error| GrantError::Unusable(error.to_string()))?;
-        let endpoint = TokenEndpoint { web: &self.web, url, issuer: &self.server.issuer, clock };
-        let mut form: Form = vec![
-            ("grant_type", Secret::new("authorization_code")),
-            ("code", code.clone()),
-            ("redirect_uri", Secret::new(redirect)),
-            ("code_verifier", verifier.clone()),
-        ];
-        form.extend(self.resource.as_deref().map(|resource| ("resource", Secret::new(resource))));
-        endpoint.request(&self.client, form).await
-    }
-}
-
-/// The authorization endpoint, if the server is safe to use: it must support PKCE with S256, have allowed
-/// URLs, and have a token endpoint.
-pub(crate) fn authorize_endpoint<'a>(
-    web: &AuthHttpClient,
-    server: &'a ServerMetadata,
-) -> Result<&'a Url, AuthError> {
-    if !server.has_s256() {
-        return Err(unusable(
-            "The authorization server does not say that it protects sign-ins with PKCE (S256). Without \
-             that another program could take the answer of your browser.",
-        ));
-    }
-    let endpoint = server.authorization_endpoint.as_ref();
-    let endpoint = endpoint.ok_or_else(|| unusable("The authorization server has no page to sign in at."))?;
-    web.check(endpoint).map_err(|error| from_http_error(&error))?;
-    token_endpoint(server)?;
-    Ok(endpoint)
-}
-
-pub(crate) fn token_endpoint(server: &ServerMetadata) -> Result<&Url, AuthError> {
-    server
-        .token_endpoint
-        .as_ref()
-        .ok_or_else(|| unusable("The authorization server does not say where tokens are."))
-}
-
-impl PendingAuthorization {
     /// Waits for the response, exchanges the code for tokens, and passes the outcome to `on_response`, which returns
     /// whether the sign-in succeeded. The browser then gets its final page and the listener is closed.
     ///
@@ -168,7 +108,8 @@ impl PendingAuthorization {
     /// Why there was no response; `on_response` wasn't called then.
     pub(crate) async fn run<F, D>(
         self,
-        (deadline, cancel): (Instant, &CancellationToken),
+        deadline: Instant,
+        cancel: &CancellationToken,
         clock: &dyn Clock,
         on_response: F,
     ) -> Result<(), CallbackError>
@@ -189,7 +130,10 @@ impl PendingAuthorization {
         };
         let finish = async {
             let response = match answered.outcome {
-                Ok(code) => grant.exchange(&code, &verifier, &redirect_uri, clock).await,
+                Ok(code) => {
+                    let code = AuthorizationCode { code, verifier, redirect_uri };
+                    grant.exchange_code(code, clock).await
+                }
                 Err(error) => Err(error),
             };
             let good = on_response(AuthorizationContext { grant, nonce }, response).await;

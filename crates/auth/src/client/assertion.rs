@@ -34,11 +34,20 @@ pub(crate) enum AssertionError {
     Random,
 }
 
+/// The key that assertions are signed with.
+#[derive(Clone, Copy)]
+pub(crate) struct SigningKey<'a> {
+    /// PEM.
+    pub(crate) key: &'a Secret,
+    /// JWS algorithm, for example `RS256`.
+    pub(crate) algorithm: &'a str,
+}
+
 /// Signs an assertion that identifies this client to one audience.
 pub(crate) fn assertion(
     client: &str,
     audience: &str,
-    (key, algorithm): (&Secret, &str),
+    signing: SigningKey<'_>,
     now: Timestamp,
 ) -> Result<Secret, AssertionError> {
     let nonce: [u8; 16] = random::bytes().map_err(|_| AssertionError::Random)?;
@@ -51,10 +60,10 @@ pub(crate) fn assertion(
         "iat": issued,
         "exp": issued + i64::try_from(ASSERTION_LIFETIME.as_secs()).unwrap_or_default(),
     });
-    let header = json!({ "alg": algorithm, "typ": "JWT" });
+    let header = json!({ "alg": signing.algorithm, "typ": "JWT" });
     let encode = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let signed = format!("{}.{}", encode(&header), encode(&claims));
-    let signature = sign(key, algorithm, signed.as_bytes())?;
+    let signature = sign(signing.key, signing.algorithm, signed.as_bytes())?;
     Ok(Secret::new(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))))
 }
 
@@ -114,7 +123,8 @@ mod tests {
     }
 
     fn verify(key: &Secret, algorithm: &str, with: &'static dyn VerificationAlgorithm, public: &[u8]) {
-        let made = assertion("me", "https://id.example", (key, algorithm), Timestamp(5_000)).unwrap();
+        let made =
+            assertion("me", "https://id.example", SigningKey { key, algorithm }, Timestamp(5_000)).unwrap();
         let (signed, signature) = made.reveal().rsplit_once('.').unwrap();
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
         UnparsedPublicKey::new(with, public).verify(signed.as_bytes(), &signature).unwrap();
@@ -146,8 +156,9 @@ mod tests {
     fn key_errors_do_not_contain_the_key() {
         let pair = EcdsaKeyPair::generate(&signature::ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
         let key = pem("PRIVATE KEY", pair.to_pkcs8v1().unwrap().as_ref());
-        let fault =
-            |key: &Secret, algorithm| assertion("me", "x", (key, algorithm), Timestamp(0)).unwrap_err();
+        let fault = |key: &Secret, algorithm| {
+            assertion("me", "x", SigningKey { key, algorithm }, Timestamp(0)).unwrap_err()
+        };
         assert_eq!(fault(&key, "HS256"), AssertionError::Algorithm("HS256".to_owned()));
         assert_eq!(fault(&key, "RS256"), AssertionError::Key("RS256".to_owned()));
         assert_eq!(fault(&key, "ES384"), AssertionError::Key("ES384".to_owned()));

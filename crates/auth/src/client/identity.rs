@@ -1,16 +1,18 @@
 //! Which OAuth client Gatehouse uses (AUTH-2): the one that the user entered, else its Client ID Metadata
 //! Document, else a dynamically registered one.
 
-use gatehouse_model::sign_in::SignInMethod;
-use gatehouse_model::{Timestamp, sign_in::RegisteredClient};
+use gatehouse_model::sign_in::{RegisteredClient, SignInMethod};
+use gatehouse_model::{ServerConfig, Timestamp};
 use url::Url;
 
-use crate::AuthError;
-use crate::metadata::ServerMetadata;
-use crate::registration::require_registration_endpoint;
+use super::authentication::{ClientAuth, ClientSource, OAuthClient};
+use super::registration::require_registration_endpoint;
+use super::secret_references;
+use crate::discovery::metadata::ServerMetadata;
+use crate::error::AuthError;
+use crate::oauth_error::GrantError;
+use crate::session::token_store::{Registration, StoredSignIn, TokenStore};
 use crate::settings::SignInTarget;
-use crate::token_endpoint::{ClientAuth, ClientSource, OAuthClient};
-use crate::token_store::{Registration, StoredSignIn, TokenStore};
 
 /// How to obtain a client id.
 pub(crate) enum ClientIdentity {
@@ -42,12 +44,12 @@ pub(crate) async fn from_settings(
     let Some(RegisteredClient { id, secret, method }) = &target.settings().client else { return Ok(None) };
     let auth = if let SignInMethod::ClientKey { key, algorithm } = &target.settings().with {
         ClientAuth::Key {
-            key: target.expand_references(token_store, "key", key).await?,
+            key: secret_references::expand(target, token_store, "key", key).await?,
             algorithm: algorithm.clone(),
         }
     } else {
         let secret = match secret {
-            Some(secret) => Some(target.expand_references(token_store, "secret", secret).await?),
+            Some(secret) => Some(secret_references::expand(target, token_store, "secret", secret).await?),
             None => None,
         };
         ClientAuth::with(secret, *method, offered)
@@ -59,7 +61,8 @@ pub(crate) async fn from_settings(
 pub(crate) async fn resolve(
     target: SignInTarget<'_>,
     token_store: &TokenStore,
-    (server, client_metadata_url): (&ServerMetadata, Option<&str>),
+    server: &ServerMetadata,
+    client_metadata_url: Option<&str>,
     now: Timestamp,
 ) -> Result<ClientIdentity, AuthError> {
     if let Some(client) = from_settings(target, token_store, &server.methods()).await? {
@@ -102,4 +105,20 @@ pub(crate) async fn for_tokens(
 
 fn from_document(client_metadata_url: &str) -> OAuthClient {
     OAuthClient { id: client_metadata_url.to_owned(), auth: ClientAuth::None, source: ClientSource::Document }
+}
+
+/// Deletes a dynamic registration if the error shows that the authorization server doesn't accept the client
+/// any more.
+pub(crate) async fn forget_rejected(
+    token_store: &TokenStore,
+    server: &ServerConfig,
+    client: &OAuthClient,
+    error: &GrantError,
+) {
+    if client.source == ClientSource::Registered
+        && error.is_about_client()
+        && let Err(error) = token_store.forget::<Registration>(server).await
+    {
+        tracing::warn!(server = %server.id, %error, "a registration could not be forgotten");
+    }
 }

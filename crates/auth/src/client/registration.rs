@@ -9,12 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::AuthError;
-use crate::discovery::{from_http_error, unusable};
+use crate::discovery::metadata::ServerMetadata;
+use crate::error::{AuthError, unusable};
 use crate::http_client::{AuthHttpClient, HttpResponse, host};
-use crate::metadata::ServerMetadata;
-use crate::token_endpoint::MAX_TEXT_CHARS;
-use crate::token_store::Registration;
+use crate::oauth_error::MAX_TEXT_CHARS;
+use crate::session::token_store::Registration;
 
 /// Client authentication methods, in order of preference.
 const METHODS: [(TokenEndpointAuthMethod, &str); 3] = [
@@ -38,10 +37,10 @@ struct RegistrationErrorResponse {
 }
 
 /// The error for when registration isn't possible.
-pub(crate) fn client_id_required(why: String) -> AuthError {
-    let what = "The sign-in needs a client id that only you can get.";
-    let problem = UserError::new(ErrorCode::NeedsClientRegistration, what).with_cause(why);
-    AuthError::Refused(problem.with_hint("Register Gatehouse there and enter the client id."))
+pub(crate) fn client_id_required(cause: String) -> AuthError {
+    let message = "The sign-in needs a client id that only you can get.";
+    let error = UserError::new(ErrorCode::NeedsClientRegistration, message).with_cause(cause);
+    AuthError::Refused(error.with_hint("Register Gatehouse there and enter the client id."))
 }
 
 /// Returns the registration endpoint, or an error that says why registration isn't possible.
@@ -52,28 +51,33 @@ pub(crate) fn require_registration_endpoint(server: &ServerMetadata) -> Result<&
         .as_ref()
         .ok_or_else(|| client_id_required(format!("{} lets no program register itself.", name())))?;
     if methods(server).is_empty() {
-        let why = format!("{} offers no way to prove itself that Gatehouse can register.", name());
-        return Err(client_id_required(why));
+        let cause = format!("{} offers no way to prove itself that Gatehouse can register.", name());
+        return Err(client_id_required(cause));
     }
     Ok(endpoint)
 }
 
-/// Registers Gatehouse with this redirect URI (parsed, and as text to send). If the server answers
+/// The redirect URI of a registration.
+#[derive(Clone, Copy)]
+pub(crate) struct RedirectUri<'a> {
+    pub(crate) url: &'a Url,
+    /// As sent, exactly as the user entered it.
+    pub(crate) text: &'a str,
+}
+
+/// Registers Gatehouse with this redirect URI. If the server answers
 /// `invalid_client_metadata` for a client authentication method, the next one is tried.
 pub(crate) async fn register(
     web: &AuthHttpClient,
     server: &ServerMetadata,
-    redirect: (&Url, &str),
+    redirect: RedirectUri<'_>,
 ) -> Result<Registration, AuthError> {
     let endpoint = require_registration_endpoint(server)?;
-    let mut why = String::new();
+    let mut cause = String::new();
     for (method, word) in methods(server) {
-        let response = web
-            .post_json(endpoint, &registration_request(server, redirect.1, word))
-            .await
-            .map_err(|e| from_http_error(&e))?;
+        let response = web.post_json(endpoint, &registration_request(server, redirect.text, word)).await?;
         if (200..300).contains(&response.status) {
-            return parse_registration(server, redirect.0, (method, &response));
+            return parse_registration(server, redirect.url, method, &response);
         }
         let host = host(endpoint);
         if response.status == 429 || response.status >= 500 {
@@ -83,12 +87,12 @@ pub(crate) async fn register(
         let detail =
             denied.error_description.or(denied.error.clone()).map(|text| one_line(&text, MAX_TEXT_CHARS));
         let detail = detail.filter(|text| !text.is_empty()).map(|text| format!(" It says: “{text}”."));
-        why = format!("{host} did not register Gatehouse.{}", detail.unwrap_or_default());
+        cause = format!("{host} did not register Gatehouse.{}", detail.unwrap_or_default());
         if denied.error.as_deref() != Some("invalid_client_metadata") {
             break;
         }
     }
-    Err(client_id_required(why))
+    Err(client_id_required(cause))
 }
 
 fn methods(server: &ServerMetadata) -> Vec<(TokenEndpointAuthMethod, &'static str)> {
@@ -119,7 +123,8 @@ fn registration_request(server: &ServerMetadata, redirect: &str, method: &str) -
 fn parse_registration(
     server: &ServerMetadata,
     redirect: &Url,
-    (asked, response): (TokenEndpointAuthMethod, &HttpResponse),
+    requested: TokenEndpointAuthMethod,
+    response: &HttpResponse,
 ) -> Result<Registration, AuthError> {
     let registered: RegistrationResponse = serde_json::from_slice(&response.body)
         .map_err(|_| unusable("The authorization server registered Gatehouse without saying as what."))?;
@@ -127,9 +132,9 @@ fn parse_registration(
         return Err(unusable("The authorization server registered Gatehouse without a client id."));
     }
     let secret = registered.client_secret.filter(|secret| !secret.reveal().is_empty());
-    let said = registered.token_endpoint_auth_method.as_deref();
-    let known = METHODS.into_iter().find(|(_, word)| said == Some(word)).map(|(method, _)| method);
-    let method = if secret.is_none() { TokenEndpointAuthMethod::None } else { known.unwrap_or(asked) };
+    let named = registered.token_endpoint_auth_method.as_deref();
+    let known = METHODS.into_iter().find(|(_, word)| named == Some(word)).map(|(method, _)| method);
+    let method = if secret.is_none() { TokenEndpointAuthMethod::None } else { known.unwrap_or(requested) };
     let expires = registered.client_secret_expires_at.filter(|at| *at != 0 && secret.is_some());
     Ok(Registration {
         issuer: server.issuer.clone(),

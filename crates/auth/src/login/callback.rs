@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use url::{Url, form_urlencoded};
 
-use crate::token_endpoint::{GrantError, MAX_TEXT_CHARS, describe_error_code};
+use crate::oauth_error::{GrantError, MAX_TEXT_CHARS, describe_error_code};
 
 /// The expected response.
 pub(crate) struct ExpectedCallback {

@@ -10,7 +10,7 @@ use gatehouse_model::ServerId;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use crate::AuthError;
+use crate::error::AuthError;
 
 /// How long to wait for another process. Longer than a renewal can take.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);

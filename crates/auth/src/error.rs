@@ -1,0 +1,43 @@
+//! Errors of the sign-in. Their texts never contain tokens, codes or secrets.
+
+use gatehouse_model::{ErrorCode, UserError};
+
+/// Errors of the sign-in.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// The secret store is locked or doesn't answer.
+    #[error(transparent)]
+    Secrets(#[from] gatehouse_store::SecretError),
+    /// A stored value can't be parsed.
+    #[error("The stored sign-in cannot be read; sign in again.")]
+    Unreadable,
+    /// The authorization server can't be reached at the moment; stored state is kept.
+    #[error("The authorization server cannot be reached: {0}")]
+    Unreachable(String),
+    /// The authorization server refused, or its response can't be used.
+    #[error("{0}")]
+    Refused(UserError),
+    /// The operation was aborted, for example at shutdown.
+    #[error("The sign-in was cut off.")]
+    Aborted,
+}
+
+impl From<AuthError> for UserError {
+    fn from(error: AuthError) -> Self {
+        let message = error.to_string();
+        match error {
+            AuthError::Secrets(inner) => inner.into(),
+            AuthError::Unreadable => Self::new(ErrorCode::SecretsUnavailable, message),
+            AuthError::Unreachable(_) => {
+                Self::new(ErrorCode::ServerUnavailable, message).with_hint("Check the network and try again.")
+            }
+            AuthError::Refused(error) => error,
+            AuthError::Aborted => Self::new(ErrorCode::Internal, message),
+        }
+    }
+}
+
+/// An error for something unusable, described in a sentence.
+pub(crate) fn unusable(cause: &str) -> AuthError {
+    AuthError::Refused(UserError::new(ErrorCode::Refused, "The sign-in did not work.").with_cause(cause))
+}
