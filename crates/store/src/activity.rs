@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::database;
+use crate::data_folder::database;
 use crate::error::StoreError;
 
 mod full_text;

@@ -21,9 +21,10 @@ use rusqlite::{Connection, Transaction, params};
 use zeroize::Zeroizing;
 
 use crate::error::{SecretError, StoreError};
-use crate::sealed::SealContext;
-use crate::secrets::{SecretKey, SecretStore, SecretStoreKind};
-use crate::store::random_bytes;
+use crate::random::random_bytes;
+use crate::sealed::context::SealContext;
+use crate::secrets::key::SecretKey;
+use crate::secrets::secret_store::{SecretStore, SecretStoreKind};
 
 mod chain;
 mod check;
@@ -94,12 +95,12 @@ impl AuditState {
 }
 
 impl Audit {
-    pub(crate) fn open(place: &SealContext, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let key_name = place.key("audit");
+    pub(crate) fn open(seals: &SealContext, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let key_name = seals.key("audit");
         let audit = Self {
-            ledger: Arc::clone(&place.ledger),
-            secrets: Arc::clone(&place.secrets),
-            checkpoint_writer: CheckpointWriter::start(Arc::clone(&place.secrets), key_name.clone())?,
+            ledger: Arc::clone(&seals.ledger),
+            secrets: Arc::clone(&seals.secrets),
+            checkpoint_writer: CheckpointWriter::start(Arc::clone(&seals.secrets), key_name.clone())?,
             key_name,
             clock,
             state: Mutex::new(AuditState::default()),

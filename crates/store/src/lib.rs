@@ -10,11 +10,10 @@
 
 mod activity;
 mod audit;
-mod control_keys;
 mod data_folder;
-mod database;
 mod definitions;
 mod error;
+mod random;
 mod sealed;
 mod secrets;
 mod servers_file;
@@ -22,15 +21,15 @@ mod store;
 
 pub use activity::{Activity, Retention};
 pub use audit::{Audit, AuditFormat};
-pub use control_keys::{ControlKey, ControlKeys};
-pub use data_folder::prepare as prepare_folder;
+pub use data_folder::folder::prepare as prepare_folder;
+pub use data_folder::owner::Owner;
 pub use definitions::DefinitionStore;
 pub use error::{SealError, SecretError, StoreError};
 pub use gatehouse_model::record::AuditVerdict;
-pub use sealed::Sealed;
-pub use secrets::{
-    SecretKey, SecretStore, SecretStoreKind, generations, has_vault, make_vault, memory, open_keychain,
-    open_vault, unlock_vault, vault_file,
-};
+pub use sealed::control_keys::{ControlKey, ControlKeys};
+pub use sealed::record::Sealed;
+pub use secrets::key::{SecretKey, generations};
+pub use secrets::secret_store::{SecretStore, SecretStoreKind};
+pub use secrets::{has_vault, make_vault, memory, open_keychain, open_vault, unlock_vault, vault_file};
 pub use servers_file::{HandEdit, LoadedServers, ServersFile, WatchGuard, check_server_name, is_secret_name};
-pub use store::{Owner, Store, StoreOptions};
+pub use store::{Store, StoreOptions};

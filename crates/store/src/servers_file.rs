@@ -11,10 +11,10 @@ use gatehouse_model::approval::ConfigChangeRequest;
 use gatehouse_model::{ErrorCode, ServerConfig, ServerId, UserError};
 use parking_lot::Mutex;
 
-use crate::data_folder;
+use crate::data_folder::folder;
 use crate::error::{SealError, StoreError};
-use crate::sealed::Sealed;
-use crate::store::random_bytes;
+use crate::random::random_bytes;
+use crate::sealed::record::Sealed;
 
 mod changes;
 mod compose;
@@ -80,8 +80,8 @@ enum FileOnDisk {
 impl ServersFile {
     pub(crate) fn open(dir: &Path, confirmed: Sealed<Vec<ServerConfig>>) -> Result<Self, StoreError> {
         let (path, backup) = (dir.join(FILE), dir.join(BACKUP));
-        data_folder::restrict_to_owner(&path)?;
-        data_folder::restrict_to_owner(&backup)?;
+        folder::restrict_to_owner(&path)?;
+        folder::restrict_to_owner(&backup)?;
         Ok(Self { path, backup, confirmed, known_content: KnownContent::default(), io_lock: Mutex::new(()) })
     }
 
@@ -218,11 +218,10 @@ impl ServersFile {
         let changed = before.as_deref() != Some(text.as_bytes());
         if changed {
             if let Some(before) = &before {
-                data_folder::replace(&self.backup, before)?;
+                folder::replace(&self.backup, before)?;
             }
-            self.known_content.record_own_write(Some(text.as_bytes()), || {
-                data_folder::replace(&self.path, text.as_bytes())
-            })?;
+            self.known_content
+                .record_own_write(Some(text.as_bytes()), || folder::replace(&self.path, text.as_bytes()))?;
         }
         if is_sealed {
             return Ok(());
@@ -238,7 +237,7 @@ impl ServersFile {
     /// unconfirmed edit, so nothing of it runs.
     fn roll_back(&self, before: Option<&[u8]>) {
         let undone = self.known_content.record_own_write(before, || match before {
-            Some(before) => data_folder::replace(&self.path, before),
+            Some(before) => folder::replace(&self.path, before),
             None => std::fs::remove_file(&self.path).map_err(StoreError::io("The file cannot be removed")),
         });
         if let Err(error) = undone {

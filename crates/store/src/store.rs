@@ -12,35 +12,18 @@ use parking_lot::Mutex;
 
 use crate::activity::{Activity, Retention};
 use crate::audit::Audit;
-use crate::control_keys::ControlKeys;
-use crate::data_folder::{self, OwnerLock};
-use crate::database;
+use crate::data_folder::database;
+use crate::data_folder::folder::{self, OwnerLock};
+use crate::data_folder::owner::Owner;
 use crate::definitions::DefinitionStore;
 use crate::error::StoreError;
-use crate::sealed::{SealContext, Sealed};
-use crate::secrets::{Indexed, SecretKey, SecretStore, SecretStoreKind};
+use crate::sealed::context::SealContext;
+use crate::sealed::control_keys::ControlKeys;
+use crate::sealed::record::Sealed;
+use crate::sealed::secret_index::IndexedSecrets;
+use crate::secrets::key::SecretKey;
+use crate::secrets::secret_store::{SecretStore, SecretStoreKind};
 use crate::servers_file::ServersFile;
-
-/// The kind of process that runs on the data folder. Permissions granted under one never count under the
-/// other: every sealed record exists once for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Owner {
-    /// The desktop app.
-    Window,
-    /// `gatehousectl serve`.
-    Serve,
-}
-
-impl Owner {
-    /// `window` or `serve`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Window => "window",
-            Self::Serve => "serve",
-        }
-    }
-}
 
 /// Options for opening a store.
 #[derive(Clone)]
@@ -69,7 +52,7 @@ pub struct Store {
     owner: Owner,
     secrets: Arc<dyn SecretStore>,
     /// The same store with its index; `None` for a memory store.
-    index: Option<Arc<Indexed>>,
+    index: Option<Arc<IndexedSecrets>>,
     servers: ServersFile,
     permissions: Sealed<StoredPermissions>,
     clients: Sealed<Vec<ClientEntry>>,
@@ -93,12 +76,12 @@ impl Store {
 
     fn open_inner(options: StoreOptions, retention: Option<Retention>) -> Result<Self, StoreError> {
         let StoreOptions { dir, owner, secrets, clock } = options;
-        let dir = data_folder::prepare(&dir)?;
+        let dir = folder::prepare(&dir)?;
         let lock = OwnerLock::take(&dir, owner)?;
         let ledger = database::open(&dir.join(database::LEDGER), database::LEDGER_MIGRATIONS)?;
         let ledger = Arc::new(Mutex::new(ledger));
-        let place = SealContext::new(&dir, owner, Arc::clone(&ledger), Arc::clone(&secrets));
-        let settings = Sealed::<Settings>::new(&place, "settings");
+        let seals = SealContext::new(&dir, owner, Arc::clone(&ledger), Arc::clone(&secrets));
+        let settings = Sealed::<Settings>::new(&seals, "settings");
         let retention = retention.unwrap_or_else(|| match settings.load() {
             Ok(set) => Retention::from_settings(&set.unwrap_or_default()),
             Err(error) => {
@@ -108,19 +91,21 @@ impl Store {
         });
         let index = match secrets.kind() {
             SecretStoreKind::Memory => None,
-            SecretStoreKind::Keychain | SecretStoreKind::Vault => Some(Arc::new(Indexed::new(place.clone()))),
+            SecretStoreKind::Keychain | SecretStoreKind::Vault => {
+                Some(Arc::new(IndexedSecrets::new(seals.clone())))
+            }
         };
         let secrets: Arc<dyn SecretStore> = match &index {
-            Some(index) => Arc::<Indexed>::clone(index),
+            Some(index) => Arc::<IndexedSecrets>::clone(index),
             None => secrets,
         };
         Ok(Self {
             settings,
-            servers: ServersFile::open(&dir, Sealed::new(&place, "servers"))?,
-            permissions: Sealed::new(&place, "rights"),
-            clients: Sealed::new(&place, "clients"),
-            control_keys: ControlKeys::new(&place),
-            audit: Audit::open(&place, Arc::clone(&clock))?,
+            servers: ServersFile::open(&dir, Sealed::new(&seals, "servers"))?,
+            permissions: Sealed::new(&seals, "rights"),
+            clients: Sealed::new(&seals, "clients"),
+            control_keys: ControlKeys::new(&seals),
+            audit: Audit::open(&seals, Arc::clone(&clock))?,
             activity: Activity::open(&dir.join(database::ACTIVITY), retention, clock)?,
             definitions: DefinitionStore::new(ledger),
             dir,
@@ -198,9 +183,4 @@ impl Store {
         self.activity.flush();
         self.audit.flush();
     }
-}
-
-/// Random bytes from the operating system.
-pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], StoreError> {
-    gatehouse_common::random::bytes().map_err(|e| StoreError::Random(e.to_string()))
 }

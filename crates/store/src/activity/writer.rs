@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 
 use super::{ID_SHIFT, Retention, first_id, full_text, programs, usage};
 use crate::error::StoreError;
-use crate::store::random_bytes;
+use crate::random::random_bytes;
 
 /// Messages to the writer.
 pub(super) enum WriterMessage {

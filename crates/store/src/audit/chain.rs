@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use sha2::{Digest, Sha256};
 
 use crate::error::StoreError;
-use crate::sealed::hmac_with_key;
+use crate::sealed::context::hmac_with_key;
 
 /// The head: first and last entry of the chain.
 #[derive(Clone)]

@@ -11,7 +11,8 @@ use gatehouse_model::Secret;
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{SecretError, StoreError};
-use crate::secrets::{SecretKey, SecretStore, SecretStoreKind};
+use crate::secrets::key::SecretKey;
+use crate::secrets::secret_store::{SecretStore, SecretStoreKind};
 
 /// How long flushing and shutdown wait for the last mark.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);

@@ -7,7 +7,8 @@ use gatehouse_model::Secret;
 use keyring_core::api::CredentialStoreApi;
 use keyring_core::{Entry, Error};
 
-use super::{SecretKey, SecretStore, SecretStoreKind};
+use super::key::SecretKey;
+use super::secret_store::{SecretStore, SecretStoreKind};
 use crate::error::SecretError;
 
 const SERVICE: &str = "gatehouse";

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use gatehouse_model::Secret;
 use parking_lot::Mutex;
 
-use super::{SecretKey, SecretStore, SecretStoreKind};
+use super::key::SecretKey;
+use super::secret_store::{SecretStore, SecretStoreKind};
 use crate::error::SecretError;
 
 #[derive(Default)]

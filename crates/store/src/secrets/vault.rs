@@ -17,10 +17,11 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{SecretKey, SecretStore, SecretStoreKind};
-use crate::data_folder;
+use super::key::SecretKey;
+use super::secret_store::{SecretStore, SecretStoreKind};
+use crate::data_folder::folder;
 use crate::error::SecretError;
-use crate::store::random_bytes;
+use crate::random::random_bytes;
 
 const FILE: &str = "vault.bin";
 const MAGIC: &[u8; 15] = b"gatehouse vault";
@@ -105,7 +106,7 @@ impl Vault {
 
     /// Opens the vault of a folder; `None` if there is none.
     pub(super) fn unlock(dir: &Path, passphrase: &Secret) -> Result<Option<Self>, SecretError> {
-        let path = data_folder::prepare(dir).map_err(refused)?.join(FILE);
+        let path = folder::prepare(dir).map_err(refused)?.join(FILE);
         match std::fs::read(&path) {
             Ok(bytes) => Self::read(path, &bytes, passphrase).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -114,7 +115,7 @@ impl Vault {
     }
 
     pub(super) fn create(dir: &Path, passphrase: &Secret) -> Result<Self, SecretError> {
-        let path = data_folder::prepare(dir).map_err(refused)?.join(FILE);
+        let path = folder::prepare(dir).map_err(refused)?.join(FILE);
         let (encryption, content) = (VaultEncryption::new(passphrase)?, VaultContent::default());
         encryption.write(&path, &content)?;
         Ok(Self { path, state: Mutex::new(UnlockedVault { encryption, content }) })
@@ -136,7 +137,7 @@ impl Vault {
         let plain = Zeroizing::new(plain);
         let content =
             serde_json::from_slice(&plain).map_err(|_| damaged("its content is not what was written"))?;
-        data_folder::restrict_to_owner(&path).map_err(refused)?;
+        folder::restrict_to_owner(&path).map_err(refused)?;
         let state =
             UnlockedVault { encryption: VaultEncryption { cipher, header }, content: VaultContent(content) };
         Ok(Self { path, state: Mutex::new(state) })
@@ -218,7 +219,7 @@ impl VaultEncryption {
         file.extend_from_slice(&self.header);
         file.extend_from_slice(&nonce);
         file.extend_from_slice(&sealed);
-        data_folder::replace(path, &file).map_err(refused)
+        folder::replace(path, &file).map_err(refused)
     }
 }
 

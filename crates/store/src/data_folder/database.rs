@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::data_folder;
+use super::folder;
 use crate::error::StoreError;
 
 pub(crate) const LEDGER: &str = "ledger.db";
@@ -20,7 +20,7 @@ pub(crate) type SqlMigration = &'static str;
 
 /// Opens a database, makes it owner-only, and migrates it to the current schema.
 pub(crate) fn open(path: &Path, migrations: &[SqlMigration]) -> Result<Connection, StoreError> {
-    data_folder::create_owner_only(path)?;
+    folder::create_owner_only(path)?;
     let mut connection = connect(path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;

@@ -14,16 +14,17 @@ use gatehouse_model::Secret;
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
-use super::{SecretKey, SecretStore, SecretStoreKind};
+use super::context::{RowKey, SealContext};
 use crate::error::{SecretError, StoreError};
-use crate::sealed::{RowKey, SealContext};
+use crate::secrets::key::SecretKey;
+use crate::secrets::secret_store::{SecretStore, SecretStoreKind};
 
 /// Secrets that one sweep deletes at most: a start does not wait longer for a slow keychain.
 const AT_ONCE: usize = 1_000;
 /// What the key of the rows is for.
 const TABLE: &str = "kept_secrets";
 
-pub(crate) struct Indexed {
+pub(crate) struct IndexedSecrets {
     seals: SealContext,
     /// Owner and kind of store. Each has servers of its own.
     place: String,
@@ -32,7 +33,7 @@ pub(crate) struct Indexed {
     turn: Mutex<()>,
 }
 
-impl Indexed {
+impl IndexedSecrets {
     pub(crate) fn new(seals: SealContext) -> Self {
         let place = format!("{}/{}", seals.owner.as_str(), seals.secrets.kind().as_str());
         Self { seals, place, turn: Mutex::new(()) }
@@ -124,7 +125,7 @@ impl Indexed {
     }
 }
 
-impl SecretStore for Indexed {
+impl SecretStore for IndexedSecrets {
     fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError> {
         self.seals.secrets.get(key)
     }
@@ -167,8 +168,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::database::LEDGER_MIGRATIONS;
-    use crate::store::Owner;
+    use crate::data_folder::database::LEDGER_MIGRATIONS;
+    use crate::data_folder::owner::Owner;
+    use crate::secrets::memory;
 
     #[test]
     fn a_sweep_has_an_end_and_the_next_one_goes_on() {
@@ -177,10 +179,10 @@ mod tests {
             ledger.execute_batch(step).unwrap();
         }
         let ledger = Arc::new(Mutex::new(ledger));
-        let seals = SealContext::new(Path::new("folder"), Owner::Window, ledger, crate::secrets::memory());
-        let indexed = Indexed::new(seals);
+        let seals = SealContext::new(Path::new("folder"), Owner::Window, ledger, memory());
+        let indexed = IndexedSecrets::new(seals);
         for number in 0..AT_ONCE + 5 {
-            let key = SecretKey::new(crate::secrets::SERVER, "a", &format!("env/{number}"));
+            let key = SecretKey::new("server", "a", &format!("env/{number}"));
             indexed.set(&key, &Secret::new("s")).unwrap();
         }
         assert_eq!(indexed.sweep(&HashSet::new()).unwrap(), AT_ONCE);

@@ -10,10 +10,11 @@ use hmac::Mac as _;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
+use super::context::{SealContext, hmac_with_key};
+use crate::data_folder::owner::Owner;
 use crate::error::SecretError;
-use crate::sealed::{SealContext, hmac_with_key};
-use crate::secrets::{SecretKey, SecretStore};
-use crate::store::Owner;
+use crate::secrets::key::SecretKey;
+use crate::secrets::secret_store::SecretStore;
 
 /// A key for the control socket.
 #[derive(Clone)]
@@ -57,8 +58,8 @@ pub struct ControlKeys {
 }
 
 impl ControlKeys {
-    pub(crate) fn new(place: &SealContext) -> Self {
-        Self { secrets: Arc::clone(&place.secrets), folder: place.folder().to_owned(), owner: place.owner }
+    pub(crate) fn new(seals: &SealContext) -> Self {
+        Self { secrets: Arc::clone(&seals.secrets), folder: seals.folder().to_owned(), owner: seals.owner }
     }
 
     /// The operator's key, if one was stored.
