@@ -167,15 +167,9 @@ fn keys_in_use(config: &ServerConfig) -> Vec<SecretKey> {
 }
 
 async fn forget_keys(state: &AppState, keys: Vec<SecretKey>) {
-    let forgotten = with_secrets(state, move |secrets| {
-        for key in &keys {
-            secrets.delete(key)?;
-        }
-        Ok(())
-    })
-    .await;
-    if let Err(problem) = forgotten {
-        tracing::warn!(%problem, "a secret that serves nothing any more could not be forgotten");
+    let forgotten = with_secrets(state, move |secrets| Ok(secrets.delete_all(&keys)?)).await;
+    if let Err(error) = forgotten {
+        tracing::warn!(%error, "a secret that serves nothing any more could not be forgotten");
     }
 }
 

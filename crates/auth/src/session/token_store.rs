@@ -200,15 +200,7 @@ impl TokenStore {
         let keys =
             [StoredSignIn::all_keys(server), Registration::all_keys(server), IdpSignIn::all_keys(server)]
                 .concat();
-        self.run_blocking(move |secrets| {
-            let mut outcome = Ok(());
-            for key in &keys {
-                // Continue after an error, so that everything that can be deleted is.
-                outcome = outcome.and(secrets.delete(key));
-            }
-            Ok(outcome?)
-        })
-        .await
+        self.run_blocking(move |secrets| Ok(secrets.delete_all(&keys)?)).await
     }
 
     pub(crate) async fn secret(&self, key: SecretKey) -> Result<Option<Secret>, AuthError> {

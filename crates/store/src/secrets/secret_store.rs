@@ -26,6 +26,19 @@ pub trait SecretStore: Send + Sync {
     /// When the store is locked or doesn't answer.
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError>;
 
+    /// Deletes secrets. One that can't be deleted doesn't keep the others.
+    ///
+    /// # Errors
+    /// The first error, after all were tried.
+    fn delete_all(&self, keys: &[SecretKey]) -> Result<(), SecretError> {
+        let mut outcome = Ok(());
+        for key in keys {
+            let deleted = self.delete(key);
+            outcome = outcome.and(deleted);
+        }
+        outcome
+    }
+
     fn kind(&self) -> SecretStoreKind;
 
     /// Changes the passphrase. Durable on return; after an error the old one stays valid.

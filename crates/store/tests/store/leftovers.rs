@@ -220,6 +220,25 @@ fn one_that_cannot_be_deleted_does_not_keep_the_others() {
 }
 
 #[test]
+fn deleting_several_tries_all_and_returns_the_first_error() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    let keys = ["a", "b", "c"].map(|id| SecretKey::for_server_field(&server(id), "env/A"));
+    for (stuck, left) in [(0, [true, false, false]), (1, [false, true, false]), (2, [false, false, true])] {
+        for key in &keys {
+            keep(&store, key);
+        }
+        *fixture.secrets.stuck.lock() = Some(keys[stuck].account().to_owned());
+        let error = store.secrets().delete_all(&keys).unwrap_err();
+        assert!(matches!(error, SecretError::Refused { .. }), "{error}");
+        assert_eq!(keys.each_ref().map(|key| has(&fixture, key)), left);
+        *fixture.secrets.stuck.lock() = None;
+    }
+    assert_eq!(store.secrets().delete_all(&keys), Ok(()));
+    assert!(listed(&fixture).is_empty());
+}
+
+#[test]
 fn what_is_kept_while_it_is_deleted_is_listed() {
     let fixture = StoreFixture::new();
     let store = fixture.open();
