@@ -13,17 +13,17 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::changed_lists::ChangedLists;
-use crate::clients::{ClientRegistry, DisconnectReason};
-use crate::connections;
+use crate::clients::registry::{ClientRegistry, DisconnectReason};
 use crate::error::GatewayError;
-use crate::input_required::ParkedCalls;
-use crate::pagination::{PaginatedList, PaginatedListCache};
-use crate::peer_process::PeerResolver;
-use crate::resource_subscriptions::ResourceRef;
-use crate::sessions::{Session, Sessions};
-use crate::subscriptions::ListenStreams;
-use crate::tool_list::ToolListCache;
+use crate::http::connections;
+use crate::http::peer_process::PeerResolver;
+use crate::protocol::input_required::ParkedCalls;
+use crate::protocol::pagination::{PaginatedList, PaginatedListCache};
+use crate::protocol::subscriptions::ListenStreams;
+use crate::protocol::tool_list::ToolListCache;
+use crate::session::changed_lists::ChangedLists;
+use crate::session::resource_subscriptions::ResourceRef;
+use crate::session::sessions::{Session, Sessions};
 use crate::tool_service::ToolService;
 
 /// Catalog changes within this time are announced together.
@@ -84,7 +84,7 @@ pub(crate) struct GatewayState {
 
 impl GatewayState {
     /// The current list of tools.
-    pub(crate) fn tool_list(&self) -> Arc<crate::tool_list::ToolListPages> {
+    pub(crate) fn tool_list(&self) -> Arc<crate::protocol::tool_list::ToolListPages> {
         let revision = self.changes.borrow().tools;
         self.tool_list.current(&*self.tool_service, revision)
     }

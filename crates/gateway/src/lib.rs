@@ -6,40 +6,59 @@
 //! never reads a body before it has verified the token. It forwards arguments unchanged, never reserializes
 //! results, and logs neither.
 
-mod calls;
-mod changed_lists;
-mod client_capabilities;
-mod clients;
-mod connection_limits;
-mod connections;
-mod envelope;
+mod clients {
+    //! The clients that may connect: their sealed list, their tokens, and what they say about themselves.
+    //! Knows no protocol and no connection.
+
+    pub(crate) mod capabilities;
+    pub(crate) mod registry;
+    pub(crate) mod token;
+}
 mod error;
-mod event_log;
 mod gateway;
-mod http_handler;
-mod http_response;
-mod initialize;
-mod input_required;
-mod kept_end;
-mod mcp_headers;
-mod pagination;
-pub mod peer_process;
-mod protocol_compat;
-mod request_guard;
-mod resource_subscriptions;
+mod http {
+    //! HTTP/1.1 on loopback: connections and their limits, the request guard, responses, and the peer process of
+    //! a connection. Never reads a body before the token was verified.
+
+    pub(crate) mod connection_limits;
+    pub(crate) mod connections;
+    pub(crate) mod handler;
+    pub mod peer_process;
+    pub(crate) mod request_guard;
+    pub(crate) mod response;
+}
+mod protocol {
+    //! MCP as clients speak it, in both protocol families. Never reserializes arguments or results.
+
+    pub(crate) mod calls;
+    pub(crate) mod envelope;
+    pub(crate) mod initialize;
+    pub(crate) mod input_required;
+    pub(crate) mod mcp_headers;
+    pub(crate) mod pagination;
+    pub(crate) mod protocol_compat;
+    pub(crate) mod rpc_error;
+    pub(crate) mod service_request;
+    pub(crate) mod stateful;
+    pub(crate) mod stateless;
+    pub(crate) mod subscriptions;
+    pub(crate) mod tool_list;
+}
 mod revision;
-mod rpc_error;
-mod server_requests;
-mod service_request;
-mod sessions;
-mod stateful;
-mod stateless;
-mod subscriptions;
-mod token;
-mod tool_list;
+mod session {
+    //! State that outlives one request: sessions, event logs that can be resumed, and subscriptions.
+
+    pub(crate) mod changed_lists;
+    pub(crate) mod event_log;
+    pub(crate) mod kept_end;
+    pub(crate) mod resource_subscriptions;
+    pub(crate) mod server_requests;
+    pub(crate) mod sessions;
+}
 mod tool_service;
 
-pub use clients::ClientRegistry;
+pub use clients::registry::ClientRegistry;
 pub use error::GatewayError;
 pub use gateway::{Gateway, GatewayDeps, GatewayServices};
+pub use http::peer_process;
 pub use tool_service::ToolService;

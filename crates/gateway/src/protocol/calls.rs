@@ -19,12 +19,12 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::event_log::EventLog;
-use crate::http_response::{self, GatewayBody, MessageChunks, RpcResponse};
-use crate::protocol_compat::{self, AdaptError};
-use crate::request_guard::Accepts;
+use crate::http::request_guard::Accepts;
+use crate::http::response::{self as http_response, GatewayBody, MessageChunks, RpcResponse};
+use crate::protocol::protocol_compat::{self, AdaptError};
+use crate::protocol::rpc_error::HttpRpcError;
 use crate::revision::Revision;
-use crate::rpc_error::HttpRpcError;
+use crate::session::event_log::EventLog;
 
 /// A response that takes longer than this is sent as an SSE stream, so that the client sees that the
 /// connection is alive.

@@ -11,19 +11,19 @@ use gatehouse_tools::{AccessCall, AccessKind, CallResponse, Caller, ProtocolFami
 use hyper::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{self, CallExchange, OnDisconnect, RunningCall};
-use crate::client_capabilities::ClientCapabilities;
-use crate::event_log::EventLog;
-use crate::http_handler::{HandlerOutcome, RpcRequest};
-use crate::http_response::{self, RpcResponse};
-use crate::initialize;
-use crate::input_required::{CallIdentity, InteractiveCall, LogForwarding};
-use crate::mcp_headers;
-use crate::resource_subscriptions::ResourceRef;
+use crate::clients::capabilities::ClientCapabilities;
+use crate::http::handler::{HandlerOutcome, RpcRequest};
+use crate::http::response::{self as http_response, RpcResponse};
+use crate::protocol::calls::{self, CallExchange, OnDisconnect, RunningCall};
+use crate::protocol::initialize;
+use crate::protocol::input_required::{CallIdentity, InteractiveCall, LogForwarding};
+use crate::protocol::mcp_headers;
+use crate::protocol::rpc_error::HttpRpcError;
+use crate::protocol::service_request::ServiceRequest;
+use crate::protocol::subscriptions;
 use crate::revision::Revision;
-use crate::rpc_error::HttpRpcError;
-use crate::service_request::ServiceRequest;
-use crate::subscriptions;
+use crate::session::event_log::EventLog;
+use crate::session::resource_subscriptions::ResourceRef;
 
 /// The `_meta` member for the protocol version.
 pub(crate) const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";

@@ -13,7 +13,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::rpc_error::HttpRpcError;
+use crate::protocol::rpc_error::HttpRpcError;
 
 /// Maximum length of a request id, in bytes.
 const MAX_ID_BYTES: usize = 256;

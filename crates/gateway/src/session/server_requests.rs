@@ -12,8 +12,8 @@ use gatehouse_tools::{ClientFeature, ClientPeer, ServerRequest, ServerRequestRes
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::event_log::EventLog;
-use crate::sessions::Session;
+use crate::session::event_log::EventLog;
+use crate::session::sessions::Session;
 
 /// How long a client, and the person using it, may take to answer.
 pub(crate) const CLIENT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);

@@ -6,7 +6,7 @@
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::{StatusCode, Uri};
 
-use crate::rpc_error::HttpRpcError;
+use crate::protocol::rpc_error::HttpRpcError;
 
 /// Checks that the request is addressed to this endpoint and doesn't come from a foreign web page.
 pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap, port: u16) -> Result<(), HttpRpcError> {

@@ -1,6 +1,6 @@
 //! Accepts connections and serves HTTP/1.1 on them.
 //!
-//! The number of connections ([`crate::connection_limits`]) and the time that a client may take to send a
+//! The number of connections ([`crate::http::connection_limits`]) and the time that a client may take to send a
 //! request head are bounded.
 
 use std::convert::Infallible;
@@ -14,10 +14,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::connection_limits::{ConnectionLimitSlot, ConnectionLimits};
 use crate::gateway::GatewayState;
-use crate::http_handler;
-use crate::peer_process::ConnectionPeer;
+use crate::http::connection_limits::{ConnectionLimitSlot, ConnectionLimits};
+use crate::http::handler as http_handler;
+use crate::http::peer_process::ConnectionPeer;
 
 /// Time limit for reading a request head. Also limits how long an idle connection stays open between
 /// requests.

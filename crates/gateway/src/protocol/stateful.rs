@@ -15,24 +15,24 @@ use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
 use serde_json::value::RawValue;
 
-use crate::calls::{self, CallExchange, OnDisconnect, RunningCall};
-use crate::changed_lists::ChangedLists;
-use crate::client_capabilities::ClientCapabilities;
-use crate::clients::ClientState;
-use crate::event_log::{self, EventLog};
+use crate::clients::capabilities::ClientCapabilities;
+use crate::clients::registry::ClientState;
+use crate::clients::token;
 use crate::gateway::GatewayState;
-use crate::http_handler::{HandlerOutcome, RpcRequest, is_stateless, session_id};
-use crate::http_response::{self, GatewayBody, RpcResponse};
-use crate::initialize;
-use crate::mcp_headers::{self, LAST_EVENT_ID};
-use crate::request_guard::Accepts;
-use crate::resource_subscriptions::{self, ResourceRef};
+use crate::http::handler::{HandlerOutcome, RpcRequest, is_stateless, session_id};
+use crate::http::request_guard::Accepts;
+use crate::http::response::{self as http_response, GatewayBody, RpcResponse};
+use crate::protocol::calls::{self, CallExchange, OnDisconnect, RunningCall};
+use crate::protocol::initialize;
+use crate::protocol::mcp_headers::{self, LAST_EVENT_ID};
+use crate::protocol::rpc_error::HttpRpcError;
+use crate::protocol::service_request::ServiceRequest;
 use crate::revision::Revision;
-use crate::rpc_error::HttpRpcError;
-use crate::server_requests::SessionPeer;
-use crate::service_request::ServiceRequest;
-use crate::sessions::{Session, SessionInit};
-use crate::token;
+use crate::session::changed_lists::ChangedLists;
+use crate::session::event_log::{self, EventLog};
+use crate::session::resource_subscriptions::{self, ResourceRef};
+use crate::session::server_requests::SessionPeer;
+use crate::session::sessions::{Session, SessionInit};
 
 /// Opens a session.
 pub(crate) fn initialize(request: &RpcRequest<'_>) -> Result<Response<GatewayBody>, HttpRpcError> {

@@ -12,8 +12,8 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 
-use crate::event_log::EventReader;
-use crate::rpc_error::HttpRpcError;
+use crate::protocol::rpc_error::HttpRpcError;
+use crate::session::event_log::EventReader;
 
 #[derive(Debug)]
 pub(crate) enum GatewayBody {

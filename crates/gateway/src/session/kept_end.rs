@@ -8,7 +8,7 @@ use gatehouse_model::ClientId;
 use gatehouse_tools::{ByteBudget, CallResponse, Evict, KeptKind, Reservation};
 use parking_lot::Mutex;
 
-use crate::server_requests::internal_error;
+use crate::session::server_requests::internal_error;
 
 /// The kept outcome of one call.
 pub(crate) struct KeptEnd {

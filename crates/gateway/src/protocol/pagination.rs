@@ -10,8 +10,8 @@ use gatehouse_mcp_wire::raw::{Members, text_of};
 use gatehouse_tools::CatalogList;
 use serde_json::value::RawValue;
 
+use crate::protocol::rpc_error::HttpRpcError;
 use crate::revision::Revision;
-use crate::rpc_error::HttpRpcError;
 use crate::tool_service::ToolService;
 
 /// Items per page. Large enough that nearly every client gets its whole list in one page.

@@ -23,12 +23,12 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
-use crate::client_capabilities::ClientCapabilities;
-use crate::event_log::EventLog;
-use crate::http_handler::RpcRequest;
-use crate::kept_end::KeptEnd;
-use crate::server_requests::{CLIENT_ANSWER_TIMEOUT, forward_log, internal_error};
-use crate::token;
+use crate::clients::capabilities::ClientCapabilities;
+use crate::clients::token;
+use crate::http::handler::RpcRequest;
+use crate::session::event_log::EventLog;
+use crate::session::kept_end::KeptEnd;
+use crate::session::server_requests::{CLIENT_ANSWER_TIMEOUT, forward_log, internal_error};
 
 /// Prefix of our `requestState` values, which distinguishes them from those of servers.
 const STATE_PREFIX: &str = "gatehouse:";

@@ -13,21 +13,22 @@ use hyper::body::{Body, Incoming};
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, Response, StatusCode};
 
-use crate::calls::{CallExchange, ExchangeStart};
-use crate::clients::ClientState;
-use crate::connection_limits::TooManyConnections;
-use crate::connections::ClientConnection;
-use crate::envelope::{self, RpcMessage};
-use crate::event_log::EventLog;
+use crate::clients::registry::ClientState;
 use crate::gateway::GatewayState;
-use crate::http_response::{self, GatewayBody, MessageChunks, RpcResponse};
-use crate::mcp_headers;
-use crate::peer_process::ConnectionPeer;
-use crate::request_guard::{self, Accepts};
+use crate::http::connection_limits::TooManyConnections;
+use crate::http::connections::ClientConnection;
+use crate::http::peer_process::ConnectionPeer;
+use crate::http::request_guard::{self, Accepts};
+use crate::http::response::{self as http_response, GatewayBody, MessageChunks, RpcResponse};
+use crate::protocol::calls::{CallExchange, ExchangeStart};
+use crate::protocol::envelope::{self, RpcMessage};
+use crate::protocol::mcp_headers;
+use crate::protocol::rpc_error::HttpRpcError;
+use crate::protocol::stateful;
+use crate::protocol::stateless;
 use crate::revision;
-use crate::rpc_error::HttpRpcError;
-use crate::sessions::Session;
-use crate::{stateful, stateless};
+use crate::session::event_log::EventLog;
+use crate::session::sessions::Session;
 
 /// The only path served.
 const ENDPOINT_PATH: &str = "/mcp";

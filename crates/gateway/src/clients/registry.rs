@@ -16,7 +16,7 @@ use gatehouse_store::{ControlKey, SealError, Store, StoreError};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::token::{self, TokenDigest};
+use crate::clients::token::{self, TokenDigest};
 
 /// Maximum length of a client name, in characters.
 const MAX_NAME_CHARS: usize = 64;
@@ -88,7 +88,7 @@ impl ClientState {
     pub(crate) fn record_client_info(&self, info: &serde_json::value::RawValue) -> Option<String> {
         let mut info_cache = self.activity.info_cache.lock();
         if info_cache.raw != info.get() {
-            info_cache.text = crate::protocol_compat::client_info(info);
+            info_cache.text = crate::protocol::protocol_compat::client_info(info);
             info_cache.raw = info.get().to_owned();
         }
         info_cache.text.clone()

@@ -9,8 +9,8 @@ use gatehouse_mcp_wire::raw::Members;
 use hyper::header::{HeaderMap, HeaderName};
 use serde_json::value::RawValue;
 
-use crate::request_guard::{SingleHeader, single_header};
-use crate::rpc_error::HttpRpcError;
+use crate::http::request_guard::{SingleHeader, single_header};
+use crate::protocol::rpc_error::HttpRpcError;
 
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 

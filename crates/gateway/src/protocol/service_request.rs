@@ -14,10 +14,10 @@ use gatehouse_tools::{
 use hyper::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls;
-use crate::resource_subscriptions::ResourceRef;
+use crate::protocol::calls;
+use crate::protocol::rpc_error::HttpRpcError;
 use crate::revision::Revision;
-use crate::rpc_error::HttpRpcError;
+use crate::session::resource_subscriptions::ResourceRef;
 use crate::tool_service::ToolService;
 
 /// One upstream request.

@@ -18,12 +18,12 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::changed_lists::ChangedLists;
-use crate::client_capabilities::ClientCapabilities;
-use crate::clients::ClientState;
-use crate::event_log::EventLog;
-use crate::resource_subscriptions::{ResourceRef, ResourceSubscriptions};
+use crate::clients::capabilities::ClientCapabilities;
+use crate::clients::registry::ClientState;
 use crate::revision::Revision;
+use crate::session::changed_lists::ChangedLists;
+use crate::session::event_log::EventLog;
+use crate::session::resource_subscriptions::{ResourceRef, ResourceSubscriptions};
 
 /// A session that was unused for this long ends.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);

@@ -10,9 +10,9 @@ use gatehouse_mcp_wire::raw::Members;
 use gatehouse_tools::CatalogList;
 use serde_json::value::RawValue;
 
-use crate::pagination::PaginatedList;
+use crate::protocol::pagination::PaginatedList;
+use crate::protocol::rpc_error::HttpRpcError;
 use crate::revision::Revision;
-use crate::rpc_error::HttpRpcError;
 use crate::tool_service::ToolService;
 
 /// The list of one catalog revision, ready to be sent.

@@ -9,13 +9,13 @@ use gatehouse_model::ClientId;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use crate::changed_lists::ChangedLists;
-use crate::event_log::EventLog;
 use crate::gateway::GatewayState;
-use crate::http_response::{MessageChunks, RpcResponse};
-use crate::initialize;
-use crate::resource_subscriptions::{self, ResourceRef, ResourceSubscriptions};
-use crate::rpc_error::HttpRpcError;
+use crate::http::response::{MessageChunks, RpcResponse};
+use crate::protocol::initialize;
+use crate::protocol::rpc_error::HttpRpcError;
+use crate::session::changed_lists::ChangedLists;
+use crate::session::event_log::EventLog;
+use crate::session::resource_subscriptions::{self, ResourceRef, ResourceSubscriptions};
 
 /// Maximum number of streams per client.
 const MAX_STREAMS_PER_CLIENT: usize = 64;
