@@ -28,7 +28,7 @@ pub(super) async fn call(
     let arguments = RawValue::from_string(call.arguments.clone()).map_err(|e| {
         UserError::new(ErrorCode::BadRequest, "The arguments are not JSON.").with_cause(format!("{e}."))
     })?;
-    state.clients.record_seen(&client.id, None);
+    state.clients.record_seen(&client.id);
     if state.tools.catalog().by_exposed(&call.tool).is_none() {
         state.tools.refresh().await;
     }

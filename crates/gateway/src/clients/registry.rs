@@ -6,16 +6,15 @@
 //! once; the list contains their SHA-256.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use arc_swap::ArcSwap;
 use gatehouse_common::invisible_chars::is_invisible;
 use gatehouse_model::client::ClientView;
-use gatehouse_model::{AuditEvent, ClientEntry, ClientId, Clock, ErrorCode, Secret, Timestamp, UserError};
+use gatehouse_model::{AuditEvent, ClientEntry, ClientId, Clock, ErrorCode, Secret, UserError};
 use gatehouse_store::{ControlKey, SealError, Store, StoreError};
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
 
+use crate::clients::client_state::ClientState;
 use crate::clients::token::{self, TokenDigest};
 
 /// Maximum length of a client name, in characters.
@@ -31,89 +30,6 @@ pub(crate) enum DisconnectReason {
 
 /// Callback for revoked or rotated clients. Runs before the method that caused the change returns.
 pub(crate) type DisconnectListener = Arc<dyn Fn(&ClientId, DisconnectReason) + Send + Sync>;
-
-/// A client and its in-memory state since Gatehouse started.
-pub(crate) struct ClientState {
-    /// The persisted entry.
-    pub(crate) entry: Arc<ClientEntry>,
-    /// Cancelled when the client's token is no longer valid. The tokens of its sessions and calls are
-    /// children of this one.
-    pub(crate) disconnected: CancellationToken,
-    digest: Option<TokenDigest>,
-    activity: Arc<ClientActivity>,
-}
-
-/// State that is kept in memory only and survives a token rotation.
-#[derive(Default)]
-struct ClientActivity {
-    info_cache: Mutex<ClientInfoCache>,
-    last_seen: AtomicI64,
-    sessions: AtomicU32,
-}
-
-#[derive(Default)]
-struct ClientInfoCache {
-    /// The last `clientInfo` as raw JSON, so that an unchanged one isn't parsed again.
-    raw: String,
-    text: Option<String>,
-}
-
-impl ClientState {
-    /// A client without in-memory state.
-    #[cfg(test)]
-    pub(crate) fn new_for_test(entry: ClientEntry) -> Self {
-        Self::new(entry, Arc::default())
-    }
-
-    fn new(entry: ClientEntry, activity: Arc<ClientActivity>) -> Self {
-        Self {
-            digest: TokenDigest::from_hex(&entry.token_sha256),
-            entry: Arc::new(entry),
-            disconnected: CancellationToken::new(),
-            activity,
-        }
-    }
-
-    /// Records that the client was seen. Returns whether this is the first time since Gatehouse started.
-    pub(crate) fn mark_seen(&self, now: Timestamp) -> bool {
-        self.activity.last_seen.swap(now.0, Ordering::Relaxed) == 0
-    }
-
-    /// How the client last identified itself.
-    pub(crate) fn client_info(&self) -> Option<String> {
-        self.activity.info_cache.lock().text.clone()
-    }
-
-    /// Records how the client identifies itself now (`clientInfo` as raw JSON), and returns it as text.
-    pub(crate) fn record_client_info(&self, info: &serde_json::value::RawValue) -> Option<String> {
-        let mut info_cache = self.activity.info_cache.lock();
-        if info_cache.raw != info.get() {
-            info_cache.text = crate::protocol::protocol_compat::client_info(info);
-            info_cache.raw = info.get().to_owned();
-        }
-        info_cache.text.clone()
-    }
-
-    pub(crate) fn session_opened(&self) {
-        self.activity.sessions.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn session_closed(&self) {
-        self.activity.sessions.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn view(&self) -> ClientView {
-        let seen = self.activity.last_seen.load(Ordering::Relaxed);
-        ClientView {
-            id: self.entry.id.clone(),
-            name: self.entry.name.clone(),
-            created: self.entry.created,
-            says: self.client_info(),
-            last_seen: (seen != 0).then_some(Timestamp(seen)),
-            sessions: self.activity.sessions.load(Ordering::Relaxed),
-        }
-    }
-}
 
 /// The current list.
 #[derive(Default)]
@@ -145,35 +61,31 @@ impl ClientRegistry {
     /// too. Blocks.
     #[must_use]
     pub fn open(store: Arc<Store>, clock: Arc<dyn Clock>) -> (Self, Option<UserError>) {
-        let (snapshot, problem) = match Self::load(&store) {
-            Ok(snapshot) => (snapshot, None),
-            Err(error) => {
-                let problem = rejected(&error);
-                tracing::warn!(%error, "the list of clients is not believed: nobody may connect");
-                (ClientList { clients: Vec::new(), rejected: Some(error) }, Some(problem))
-            }
-        };
-        let book = Self {
+        let snapshot = Self::load(&store).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the list of clients can't be verified, so no client may connect");
+            ClientList { clients: Vec::new(), rejected: Some(error) }
+        });
+        let registry = Self {
             store,
             clock,
             snapshot: ArcSwap::from_pointee(snapshot),
             write_lock: tokio::sync::Mutex::new(()),
             on_client_disconnect: Mutex::new(None),
         };
-        (book, problem)
+        let error = registry.load_error();
+        (registry, error)
     }
 
     fn load(store: &Store) -> Result<ClientList, SealError> {
         let entries = store.clients().load()?.unwrap_or_default();
-        let clients =
-            entries.into_iter().map(|entry| Arc::new(ClientState::new(entry, Arc::default()))).collect();
+        let clients = entries.into_iter().map(|entry| Arc::new(ClientState::new(entry))).collect();
         Ok(ClientList { clients, rejected: None })
     }
 
     /// The client with this token.
     #[must_use]
     pub fn authenticate(&self, token: &str) -> Option<Arc<ClientEntry>> {
-        self.recognise(token).map(|client| Arc::clone(&client.entry))
+        self.find_by_token(token).map(|client| Arc::clone(&client.entry))
     }
 
     /// Whether a client has a token with this SHA-256 (lower-case hexadecimal).
@@ -184,12 +96,12 @@ impl ClientRegistry {
 
     /// As [`Self::authenticate`], with the client's in-memory state. All digests are compared, even after a
     /// match, so that the timing reveals nothing about the list.
-    pub(crate) fn recognise(&self, token: &str) -> Option<Arc<ClientState>> {
+    pub(crate) fn find_by_token(&self, token: &str) -> Option<Arc<ClientState>> {
         let given = TokenDigest::hash(token);
         let snapshot = self.snapshot.load();
         let mut found = None;
         for client in &snapshot.clients {
-            if client.digest.is_some_and(|digest| digest.matches(&given)) {
+            if client.has_token(&given) {
                 found = Some(client);
             }
         }
@@ -219,7 +131,7 @@ impl ClientRegistry {
             created: self.clock.now(),
         };
         let mut clients = snapshot.clients.clone();
-        clients.push(Arc::new(ClientState::new(entry.clone(), Arc::default())));
+        clients.push(Arc::new(ClientState::new(entry.clone())));
         let keys = ControlKeyChange { new: Some(ControlKey::of_client_token(&token)), old: None };
         self.write(&clients, &entry, "added", keys).await?;
         self.snapshot.store(Arc::new(ClientList { clients, rejected: None }));
@@ -241,9 +153,8 @@ impl ClientRegistry {
             created: self.clock.now(),
             ..(*before.entry).clone()
         };
-        let after = ClientState::new(entry.clone(), Arc::clone(&before.activity));
-        if let Some(place) = clients.get_mut(at) {
-            *place = Arc::new(after);
+        if let Some(slot) = clients.get_mut(at) {
+            *slot = Arc::new(before.rotated(entry.clone()));
         }
         let old = Some(before.entry.token_sha256.clone());
         let keys = ControlKeyChange { new: Some(ControlKey::of_client_token(&token)), old };
@@ -266,12 +177,12 @@ impl ClientRegistry {
         self.snapshot.store(Arc::new(ClientList { clients: clients.clone(), rejected: None }));
         self.disconnect(&before, DisconnectReason::Revoked);
         let keys = ControlKeyChange { new: None, old: Some(entry.token_sha256.clone()) };
-        self.write(&clients, &entry, "revoked", keys).await.map_err(|problem| {
+        self.write(&clients, &entry, "revoked", keys).await.map_err(|error| {
             UserError::new(
-                problem.code,
+                error.code,
                 format!("“{}” has no access any more, but that could not be written down.", entry.name),
             )
-            .with_cause(problem.to_string())
+            .with_cause(error.to_string())
             .with_hint("Revoke it again after the next start of Gatehouse.")
         })?;
         Ok(entry)
@@ -292,19 +203,15 @@ impl ClientRegistry {
 
     /// The error for the user if the stored list was rejected.
     #[must_use]
-    pub fn problem(&self) -> Option<UserError> {
+    pub fn load_error(&self) -> Option<UserError> {
         self.snapshot.load().rejected.as_ref().map(rejected)
     }
 
-    /// Records that a client was seen outside the gateway (its token came with a command on the control
-    /// socket), and how it identified itself.
-    pub fn record_seen(&self, client: &ClientId, says: Option<String>) {
+    /// Records that a client was seen outside the gateway: its token came with a command on the control socket.
+    pub fn record_seen(&self, client: &ClientId) {
         let snapshot = self.snapshot.load();
         if let Some(found) = snapshot.clients.iter().find(|other| other.entry.id == *client) {
             found.mark_seen(self.clock.now());
-            if says.is_some() {
-                *found.activity.info_cache.lock() = ClientInfoCache { raw: String::new(), text: says };
-            }
         }
     }
 
@@ -313,11 +220,11 @@ impl ClientRegistry {
         *self.on_client_disconnect.lock() = Some(listener);
     }
 
-    fn disconnect(&self, client: &ClientState, why: DisconnectReason) {
+    fn disconnect(&self, client: &ClientState, reason: DisconnectReason) {
         client.disconnected.cancel();
         let listener = self.on_client_disconnect.lock().clone();
         if let Some(listener) = listener {
-            listener(&client.entry.id, why);
+            listener(&client.entry.id, reason);
         }
     }
 
@@ -379,7 +286,7 @@ impl ClientRegistry {
             let saved = store.clients().overwrite(&entries);
             let gone = if saved.is_ok() { old } else { new.map(|_| digest) };
             if let Some(Err(error)) = gone.map(|digest| store.control_keys().forget_client(&digest)) {
-                tracing::warn!(%error, "a key of the control socket that is for nothing any more was not forgotten");
+                tracing::warn!(%error, "an unused key of the control socket could not be deleted");
             }
             Ok(saved?)
         })
@@ -405,8 +312,8 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn rejected(error: &SealError) -> UserError {
-    let problem = UserError::from(error.clone());
-    let todo = match error {
+    let cause = UserError::from(error.clone());
+    let hint = match error {
         SealError::Locked { .. } | SealError::Unreadable { .. } => {
             "Make it readable again (unlock the keychain) and restart Gatehouse."
         }
@@ -415,9 +322,9 @@ fn rejected(error: &SealError) -> UserError {
         | SealError::OldCopy { .. }
         | SealError::Gone { .. } => "Add the clients again; each gets a new token.",
     };
-    UserError::new(problem.code, "No client may connect, because the list of clients could not be verified.")
-        .with_cause(problem.message)
-        .with_hint(todo)
+    UserError::new(cause.code, "No client may connect, because the list of clients could not be verified.")
+        .with_cause(cause.message)
+        .with_hint(hint)
 }
 
 fn unknown_client(client: &str) -> UserError {

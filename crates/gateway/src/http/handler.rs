@@ -13,7 +13,7 @@ use hyper::body::{Body, Incoming};
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, Response, StatusCode};
 
-use crate::clients::registry::ClientState;
+use crate::clients::client_state::ClientState;
 use crate::gateway::GatewayState;
 use crate::http::connection_limits::TooManyConnections;
 use crate::http::connections::ClientConnection;
@@ -101,7 +101,7 @@ async fn try_serve(
 ) -> Result<Response<GatewayBody>, HttpRpcError> {
     request_guard::check_origin(request.uri(), request.headers(), gateway.port)?;
     let client = request_guard::bearer_token(request.headers())
-        .and_then(|token| gateway.clients.recognise(token))
+        .and_then(|token| gateway.clients.find_by_token(token))
         .ok_or_else(request_guard::unauthorized)?;
     connection
         .slot

@@ -4,8 +4,7 @@
 //! ones; an error code that a revision doesn't have is replaced by the one that it does have.
 
 use bytes::Bytes;
-use gatehouse_common::invisible_chars::one_line;
-use gatehouse_mcp_wire::raw::{Members, object, place, splice, text_of};
+use gatehouse_mcp_wire::raw::{Members, object, place, splice};
 use memchr::memmem;
 use serde_json::value::RawValue;
 
@@ -112,15 +111,6 @@ pub(crate) fn with_progress_token(params: &RawValue, token: &str) -> Option<Stri
     let inside = params.get().strip_prefix('{')?;
     let comma = if inside.trim_ascii_start().starts_with('}') { "" } else { "," };
     Some(format!(r#"{{"progressToken":{token}{comma}{inside}"#))
-}
-
-/// Name and version in a client's `clientInfo`, as one short line of text.
-pub(crate) fn client_info(info: &RawValue) -> Option<String> {
-    let members = Members::of(info).ok()?;
-    let name = text_of(members.get("name")?)?;
-    let version = members.text("version").unwrap_or_default();
-    let said = one_line(&format!("{name} {version}"), 120);
-    (!said.is_empty()).then_some(said)
 }
 
 #[cfg(test)]
@@ -236,19 +226,5 @@ mod tests {
         );
         assert_eq!(with_progress_token(&raw("{}"), "7").unwrap(), r#"{"progressToken":7}"#);
         assert!(with_progress_token(&raw("1"), "7").is_none());
-    }
-
-    #[test]
-    fn renders_client_info_as_one_line() {
-        for (info, said) in [
-            (r#"{"name":"claude-code","version":"2.1"}"#, Some("claude-code 2.1")),
-            (r#"{"name":"x"}"#, Some("x")),
-            (r#"{"name":"a\u202eb\nc\u200b","version":""}"#, Some("ab c")),
-            (r#"{"name":""}"#, None),
-            (r#"{"version":"1"}"#, None),
-            ("7", None),
-        ] {
-            assert_eq!(client_info(&raw(info)).as_deref(), said, "{info}");
-        }
     }
 }

@@ -16,7 +16,7 @@ use hyper::{Response, StatusCode};
 use serde_json::value::RawValue;
 
 use crate::clients::capabilities::ClientCapabilities;
-use crate::clients::registry::ClientState;
+use crate::clients::client_state::ClientState;
 use crate::clients::token;
 use crate::gateway::GatewayState;
 use crate::http::handler::{HandlerOutcome, RpcRequest, is_stateless, session_id};

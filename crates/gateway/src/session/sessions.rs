@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clients::capabilities::ClientCapabilities;
-use crate::clients::registry::ClientState;
+use crate::clients::client_state::ClientState;
 use crate::revision::Revision;
 use crate::session::changed_lists::ChangedLists;
 use crate::session::event_log::EventLog;
@@ -459,7 +459,7 @@ mod tests {
     use super::*;
 
     fn client(id: &str) -> Arc<ClientState> {
-        Arc::new(ClientState::new_for_test(ClientEntry {
+        Arc::new(ClientState::new(ClientEntry {
             id: ClientId::new(id),
             name: "Agent".into(),
             token_sha256: String::new(),

@@ -123,7 +123,7 @@ async fn rejects_every_client_when_list_is_unverified() {
     assert!(registry.list().is_empty());
     // The user begins anew; the old token stays out.
     let (_, fresh) = registry.add("Agent").await.unwrap();
-    assert_eq!(registry.problem(), None);
+    assert_eq!(registry.load_error(), None);
     assert!(registry.authenticate(fresh.reveal()).is_some());
     assert!(registry.authenticate(token.reveal()).is_none());
 }

@@ -1,0 +1,10 @@
+//! Who may connect: the sealed list of clients, their tokens, and what each client says about itself.
+//!
+//! Knows no protocol message, session or connection. Never stores or logs a token, and grants no access before the
+//! change is on disk.
+
+pub(crate) mod capabilities;
+pub(crate) mod client_info;
+pub(crate) mod client_state;
+pub(crate) mod registry;
+pub(crate) mod token;

@@ -1,0 +1,18 @@
+//! MCP as clients speak it, in both families of revisions: parses a message, serves it, and returns its response.
+//!
+//! Knows HTTP headers and status codes, but no connection. Never reserializes arguments or results, and reaches a
+//! tool, a resource or a prompt only through [`crate::tool_service::ToolService`].
+
+pub(crate) mod calls;
+pub(crate) mod envelope;
+pub(crate) mod initialize;
+pub(crate) mod input_required;
+pub(crate) mod mcp_headers;
+pub(crate) mod pagination;
+pub(crate) mod protocol_compat;
+pub(crate) mod rpc_error;
+pub(crate) mod service_request;
+pub(crate) mod stateful;
+pub(crate) mod stateless;
+pub(crate) mod subscriptions;
+pub(crate) mod tool_list;

@@ -1,0 +1,12 @@
+//! What outlives one request: sessions, event logs that can be resumed, responses that wait for their client, and
+//! resource subscriptions.
+//!
+//! Knows no HTTP, and parses no request. Never shows one client what belongs to another, and holds nothing without a
+//! limit.
+
+pub(crate) mod changed_lists;
+pub(crate) mod event_log;
+pub(crate) mod kept_end;
+pub(crate) mod resource_subscriptions;
+pub(crate) mod server_requests;
+pub(crate) mod sessions;
