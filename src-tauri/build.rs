@@ -5,34 +5,10 @@ use std::error::Error;
 use std::path::Path;
 use std::{env, fs, io};
 
-/// Every command of the shell. What is not here cannot be called by any window.
-const COMMANDS: [&str; 25] = [
-    "command",
-    "events",
-    "main_signals",
-    "start_again",
-    "vault",
-    "unlock_vault",
-    "put_vault_aside",
-    "make_vault",
-    "change_passphrase",
-    "preferences",
-    "set_preferences",
-    "open_link",
-    "painted",
-    "show_prompt",
-    "hide_main",
-    "quit",
-    "prompt_pending",
-    "prompt_answer",
-    "prompt_reveal",
-    "prompt_signals",
-    "prompt_preferences",
-    "prompt_put_away",
-    "prompt_fit",
-    "prompt_open_main",
-    "prompt_open_link",
-];
+/// The commands that the shell has.
+#[allow(dead_code, unreachable_pub, reason = "the build script needs the names only")]
+#[path = "../crates/desktop/src/window_commands.rs"]
+mod window_commands;
 
 fn main() -> Result<(), Box<dyn Error>> {
     if env::var_os("CARGO_FEATURE_TEST_DOOR").is_some() && env::var("PROFILE")? == "release" {
@@ -44,7 +20,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_placeholder(pages, "index.html")?;
     write_placeholder(pages, "prompt.html")?;
     println!("cargo::rerun-if-changed={}", pages.display());
-    let commands = tauri_build::AppManifest::new().commands(&COMMANDS);
+    println!("cargo::rerun-if-changed=../crates/desktop/src/window_commands.rs");
+    let names: Vec<&'static str> =
+        window_commands::WINDOW_COMMANDS.iter().map(|command| command.name()).collect();
+    // The manifest keeps the list for as long as the program runs.
+    let commands = tauri_build::AppManifest::new().commands(Vec::leak(names));
     tauri_build::try_build(tauri_build::Attributes::new().app_manifest(commands))?;
     Ok(())
 }

@@ -1,31 +1,26 @@
-//! Builds the application and its windows, and ends it. Windows show Gatehouse's own pages and cannot be
-//! navigated to another address. The application exits only after the core has stopped.
+//! Builds the application and its windows, and ends it. The application exits only after the core has
+//! stopped.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
 
+use gatehouse_desktop::{Desktop, DesktopOptions, KeychainUse};
 use gatehouse_model::UserError;
 use tauri::plugin::TauriPlugin;
-use tauri::{App, AppHandle, Manager, RunEvent, Url, Window, WindowEvent, Wry};
+use tauri::{App, AppHandle, Manager, RunEvent, Window, WindowEvent, Wry};
 
 use crate::commands::{main as of_main, prompt as of_prompt};
-use crate::host::Host;
-use crate::i18n::Locale;
-use crate::main_page::MainPage;
-use crate::main_window::{self, MAIN};
-use crate::process_start::ProcessStart;
-use crate::prompt::Prompt;
-use crate::prompt::policy::PromptInput;
-use crate::prompt::window::PROMPT;
-use crate::tray::Tray;
-use crate::{event_forwarder, locations, preferences, shortcut};
+use crate::platform::TauriPlatform;
+use crate::process::locations;
+use crate::process::process_start::ProcessStart;
+use crate::shell::shortcut;
+use crate::shell::tray::Tray;
+use crate::windows::main_window::{self, MAIN};
+use crate::windows::prompt_window::{PROMPT, TauriPromptWindow};
 
 /// The application's identifier, the same as in the configuration.
 const IDENTIFIER: &str = "app.gatehouse.desktop";
-
-/// How long the remaining start-up waits for the main window, so as not to slow it down.
-const FIRST_PAINT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Why the application could not start.
 #[derive(Debug, thiserror::Error)]
@@ -75,12 +70,10 @@ pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
         .setup(|app| setup_app(app).map_err(Into::into))
         .build(tauri::generate_context!())?;
     app.run(|app, event| {
-        if let RunEvent::ExitRequested { api, .. } = event {
-            let host = app.state::<Host>();
-            if !host.is_quitting() {
-                api.prevent_exit();
-                shut_down(app, host.inner().clone());
-            }
+        if let RunEvent::ExitRequested { api, .. } = event
+            && !app.state::<Desktop>().may_exit()
+        {
+            api.prevent_exit();
         }
     });
     Ok(())
@@ -111,60 +104,47 @@ fn window_event(window: &Window, event: &WindowEvent) {
     api.prevent_close();
     let app = window.app_handle();
     match window.label() {
-        MAIN => main_window::on_close_requested(app),
-        PROMPT => app.state::<Prompt>().input(PromptInput::Dismissed),
+        MAIN => app.state::<Desktop>().on_main_close_requested(),
+        PROMPT => app.state::<Desktop>().on_prompt_close_requested(),
         _ => {}
     }
 }
 
 fn setup_app(app: &App) -> Result<(), StartError> {
     let data_dir = locations::data_dir(app.handle())?;
-    // Before anything is written there. The core reports problems with the folder again.
+    // Before anything is written there. The core reports errors of the folder again.
     let log = gatehouse_app::prepare_folder(&data_dir).map_err(UserError::from);
-    if let Err(problem) = log.and_then(|folder| gatehouse_app::logging::start(&folder)) {
-        eprintln!("Gatehouse writes no log: {problem}");
+    if let Err(error) = log.and_then(|folder| gatehouse_app::logging::start(&folder)) {
+        eprintln!("Gatehouse writes no log: {error}");
     }
-    let (host, permit) = Host::new(data_dir)?;
-    let (prompt, driver) = Prompt::new();
-    let preferred = preferences::load(app.handle()).unwrap_or_default();
-    app.manage(host.clone());
-    app.manage(prompt);
-    app.manage(MainPage::default());
-    app.manage(Tray::new(Locale::from_preference(preferred.language)));
+    let tray = Tray::default();
+    let (desktop, start) = Desktop::new(DesktopOptions {
+        data_dir,
+        keychain: KeychainUse::IfAvailable,
+        platform: Arc::new(TauriPlatform::new(app.handle().clone(), tray.clone())),
+        prompt_window: Box::new(TauriPromptWindow::new(app.handle().clone())),
+        runtime: tauri::async_runtime::handle().inner().clone(),
+    })?;
+    app.manage(desktop.clone());
     let handle = app.handle().clone();
-    host.spawn(async move {
+    desktop.spawn(async move {
         wait_for_termination().await;
         handle.exit(0);
     });
-    host.spawn(driver.run(app.handle().clone()));
-    host.spawn(start_deferred(app.handle().clone()));
-    let handle = app.handle().clone();
-    // Not a task of the host: quitting waits for it anyway, and must not cancel it.
-    tauri::async_runtime::spawn(async move {
-        host.start(permit, |outcome| event_forwarder::on_core_start(&handle, outcome)).await;
-    });
+    desktop.spawn(start_deferred(app.handle().clone(), desktop.clone(), tray));
+    // Not a task of the desktop: quitting waits for it anyway, and must not cancel it.
+    tauri::async_runtime::spawn(async move { desktop.start(start).await });
     Ok(main_window::open(app)?)
 }
 
 /// Start-up work that can wait until the main window has painted: the hidden prompt window, the tray and
 /// the shortcut.
-async fn start_deferred(app: AppHandle) {
-    let page = app.state::<MainPage>().inner().clone();
-    if tokio::time::timeout(FIRST_PAINT_TIMEOUT, page.wait_until_painted()).await.is_err() {
-        tracing::debug!("the main window has not painted yet");
-    }
-    app.state::<Prompt>().preload();
-    app.state::<Tray>().install(&app);
+async fn start_deferred(app: AppHandle, desktop: Desktop, tray: Tray) {
+    desktop.wait_for_first_paint().await;
+    desktop.preload_prompt();
+    tray.install(&app);
+    desktop.draw_tray();
     shortcut::listen(&app);
-}
-
-/// Stops the core, and then exits.
-fn shut_down(app: &AppHandle, host: Host) {
-    let app = app.clone();
-    tauri::async_runtime::spawn(async move {
-        host.stop().await;
-        app.exit(0);
-    });
 }
 
 /// Waits for a signal to terminate.
@@ -183,17 +163,8 @@ async fn wait_for_termination() {
         }
     }
     if let Err(error) = tokio::signal::ctrl_c().await {
-        tracing::error!(%error, "Ctrl+C cannot be heard");
+        tracing::error!(%error, "Ctrl+C cannot be received");
         std::future::pending::<()>().await;
-    }
-}
-
-/// Whether a URL is a page inside the program.
-pub(crate) fn is_own_page(url: &Url) -> bool {
-    match (url.scheme(), url.host_str()) {
-        ("tauri", Some("localhost")) => true,
-        ("http" | "https", Some("tauri.localhost")) => cfg!(any(windows, target_os = "android")),
-        _ => false,
     }
 }
 
@@ -209,19 +180,5 @@ mod tests {
         assert!(name("/home/ana/a").chars().all(|c| c.is_ascii_alphanumeric() || c == '.'));
         let config: serde_json::Value = serde_json::from_str(include_str!("../tauri.conf.json")).unwrap();
         assert_eq!(config["identifier"], IDENTIFIER);
-    }
-
-    #[test]
-    fn navigates_only_to_own_pages() {
-        for (address, own) in [
-            ("tauri://localhost/index.html", true),
-            ("tauri://elsewhere/", false),
-            ("https://example.org/", false),
-            ("http://localhost/", false),
-            ("file:///etc/passwd", false),
-            ("data:text/html,hi", false),
-        ] {
-            assert_eq!(Url::parse(address).is_ok_and(|url| is_own_page(&url)), own, "{address}");
-        }
     }
 }

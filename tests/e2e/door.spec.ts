@@ -24,7 +24,7 @@ test("the pages have the content security policy of the windows, and only they g
     expect((await main.request.post(door, { ...status, headers: { host } })).status(), host).toBe(403);
     expect((await main.request.get(gatehouse.address, { headers: { host } })).status(), host).toBe(403);
   }
-  await expect(gatehouse.command("call", { token: "t", tool: "x", arguments: "{}" })).rejects.toThrow("calls no tool");
+  await expect(gatehouse.command("call", { token: "t", tool: "x", arguments: "{}" })).rejects.toThrow("may not call tools");
   await expect(gatehouse.door("prompt_everything", {})).rejects.toThrow("There is no command prompt_everything");
 });
 
@@ -41,7 +41,10 @@ for (const revision of ["2026-07-28", "2025-11-25"] as const) {
       if (ask.ask !== "call") throw new Error(ask.ask);
       return { id, hash: ask.hash, answer: { answer: "allow" as const, choice } };
     });
-    await gatehouse.door("prompt_answer", { answers });
+    // The shell refuses answers until its prompt has been shown for half a second.
+    await expect(async () => {
+      await gatehouse.door("prompt_answer", { answers });
+    }).toPass();
     const answer = await call;
     expect(answer.isError).toBeFalsy();
     expect(JSON.stringify(answer)).toContain(revision);

@@ -170,7 +170,8 @@ test("a secret is shown to whoever asks, and hidden again when the window is put
   await expect(main.getByRole("article")).toContainText("sk-live-0123456789abcdefghij");
   await main.getByRole("button", { name: "Hide the secret in api_key" }).click();
   await expect(main.getByRole("article")).not.toContainText("0123456789abcdefghij");
-  await card.getByRole("button", { name: "Deny", exact: true }).click();
+  // The prompt was put away, so the shell takes no answers from it.
+  await main.getByRole("article").getByRole("button", { name: "Deny", exact: true }).click();
   expect((await call).isError).toBe(true);
 });
 

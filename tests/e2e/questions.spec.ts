@@ -71,11 +71,11 @@ test("a page to open stands there whole, its host set off, and is opened only by
   await expect(open).toHaveAttribute("aria-disabled", "false");
   await noViolations(prompt);
   await pictures(gatehouse, prompt, "ask-url", [{ width: 440, height: 420 }]);
-  const opened = async () => (await gatehouse.noted()).filter((one) => one.startsWith("prompt_open_link"));
+  const opened = async () => (await gatehouse.noted()).filter((one) => one.startsWith("browser "));
   expect(await opened()).toEqual([]);
   await open.click();
   await expect(prompt.getByText("Sent")).toBeVisible();
-  expect(await opened()).toEqual([`prompt_open_link ${JSON.stringify({ address: url })}`]);
+  expect(await opened()).toEqual([`browser ${url}`]);
   expect(JSON.stringify(await call)).toContain("accept");
 });
 

@@ -1,9 +1,10 @@
-//! Gatehouse behind a page in a browser, for tests of the UI: the real core, with the windows' commands
-//! as requests to the page's own origin. It replaces the shell and is not part of any release.
+//! Gatehouse behind a page in a browser, for tests of the UI: the real core and the real shell
+//! (`gatehouse-desktop`), with the windows' commands as requests to the page's own origin. It stands in
+//! for the window toolkit on a computer without a keychain, and is not part of any release.
 
 mod channels;
 mod pages;
-mod vault;
+mod platform;
 mod windows;
 
 use std::future::{Future, IntoFuture};
@@ -17,86 +18,68 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use gatehouse_app::Core;
-use gatehouse_model::OpenUrl;
+use gatehouse_desktop::{Desktop, DesktopOptions, KeychainUse};
+use gatehouse_model::ErrorCode;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex, RwLock, watch};
-use vault::HostedCore;
+use tokio::runtime::Handle;
 
-/// Requests to windows and to the browser, neither of which exist here.
-#[derive(Clone, Default)]
-struct RecordedActions(Arc<parking_lot::Mutex<Vec<String>>>);
-
-impl RecordedActions {
-    fn add(&self, line: String) {
-        self.0.lock().push(line);
-    }
-
-    fn all(&self) -> Vec<String> {
-        self.0.lock().clone()
-    }
-}
-
-impl OpenUrl for RecordedActions {
-    fn open(&self, url: &str) -> Result<(), String> {
-        self.add(format!("browser {url}"));
-        Ok(())
-    }
-}
+use channels::Channels;
+use platform::{BrowserPlatform, InvisiblePrompt};
 
 /// State of the routes.
 struct BrowserHost {
-    /// Taken when the server stops.
-    core: RwLock<HostedCore>,
-    data_dir: PathBuf,
-    /// Number of cores started so far.
-    core_count: watch::Sender<u64>,
+    desktop: Desktop,
+    channels: Channels,
     /// Host and port of the page, as browsers send them in `Host`.
     authority: String,
     pages: PathBuf,
-    preferences: Mutex<Value>,
-    preferences_changed: watch::Sender<u64>,
-    /// What the page requested of its window.
-    recorded_actions: RecordedActions,
+    platform: Arc<BrowserPlatform>,
 }
 
 /// Serves the pages in this folder over a core on that data folder until told to stop. `ready` gets the
 /// one line with the address. If the folder has a vault, the core starts once the page has unlocked it.
 ///
 /// # Errors
-/// When the core does not start or the port cannot be had.
+/// If the core does not start or no port is free.
 pub async fn serve(
     data_dir: PathBuf,
     pages: PathBuf,
     ready: impl FnOnce(Value),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<()> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port for the door")?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port for the pages")?;
     let authority = listener.local_addr()?.to_string();
-    let host = Arc::new(BrowserHost {
-        core: RwLock::new(HostedCore::Locked),
+    let platform = Arc::new(BrowserPlatform::default());
+    let (desktop, start) = Desktop::new(DesktopOptions {
         data_dir,
-        core_count: watch::Sender::new(0),
-        authority: authority.clone(),
-        pages,
-        preferences: Mutex::new(json!({"theme": "light", "language": "en", "saidKeepsRunning": false})),
-        preferences_changed: watch::Sender::new(0),
-        recorded_actions: RecordedActions::default(),
-    });
-    host.start().await?;
-    let endpoint = host.core.read().await.core().ok().map(Core::endpoint);
+        keychain: KeychainUse::Never,
+        platform: Arc::<BrowserPlatform>::clone(&platform),
+        prompt_window: Box::new(InvisiblePrompt),
+        runtime: Handle::current(),
+    })?;
+    Box::pin(desktop.start(start)).await;
+    let endpoint = match desktop.endpoint().await {
+        Ok(endpoint) => Some(endpoint),
+        // The vault is locked.
+        Err(error) if error.code == ErrorCode::SecretsUnavailable => None,
+        Err(error) => return Err(error.into()),
+    };
     ready(json!({"address": format!("http://{authority}"), "endpoint": endpoint}));
-    let serving = axum::serve(listener, routes(Arc::clone(&host))).into_future();
+    let host = Arc::new(BrowserHost {
+        desktop: desktop.clone(),
+        channels: Channels::default(),
+        authority,
+        pages,
+        platform,
+    });
+    let serving = axum::serve(listener, routes(host)).into_future();
     // Event streams never end by themselves: they are dropped with the server.
     tokio::select! {
-        served = serving => served.context("the door closed")?,
+        served = serving => served.context("the server of the pages ended")?,
         () = stop => {}
     }
-    let hosted = std::mem::replace(&mut *host.core.write().await, HostedCore::Ended);
-    if let HostedCore::Running(core, _) = hosted {
-        core.shutdown().await;
-    }
+    desktop.stop().await;
     Ok(())
 }
 
@@ -114,13 +97,13 @@ fn routes(host: Arc<BrowserHost>) -> Router {
 
 /// Accepts requests of the page's own origin only.
 async fn require_own_origin(State(host): State<Arc<BrowserHost>>, request: Request, next: Next) -> Response {
-    let fits = is_own_request(&host, request.headers());
-    if fits { next.run(request).await } else { StatusCode::FORBIDDEN.into_response() }
+    let is_own = is_own_request(&host, request.headers());
+    if is_own { next.run(request).await } else { StatusCode::FORBIDDEN.into_response() }
 }
 
 fn is_own_request(host: &BrowserHost, headers: &HeaderMap) -> bool {
-    let says = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let value_of = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let own = format!("http://{}", host.authority);
-    says(header::HOST) == Some(host.authority.as_str())
-        && says(header::ORIGIN).is_none_or(|origin| origin == own)
+    value_of(header::HOST) == Some(host.authority.as_str())
+        && value_of(header::ORIGIN).is_none_or(|origin| origin == own)
 }

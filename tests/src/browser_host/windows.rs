@@ -1,4 +1,4 @@
-//! The commands of both windows. Commands that would move a window are only recorded.
+//! The commands of both windows, as requests.
 
 use std::sync::Arc;
 
@@ -6,16 +6,18 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use gatehouse_app::Authority;
-use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
+use gatehouse_desktop::WindowCommand;
+use gatehouse_model::command::ApprovalsReveal;
 use gatehouse_model::{ErrorCode, UserError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::BrowserHost;
 
 pub(super) async fn recorded_actions(State(host): State<Arc<BrowserHost>>) -> Json<Vec<String>> {
-    Json(host.recorded_actions.all())
+    Json(host.platform.actions())
 }
 
 pub(super) async fn run(
@@ -23,53 +25,70 @@ pub(super) async fn run(
     Path(command): Path<String>,
     Json(args): Json<Value>,
 ) -> Response {
-    match reply(&host, &command, args).await {
+    match Box::pin(reply(&host, &command, &args)).await {
         Ok(reply) => Json(reply).into_response(),
-        Err(problem) => (StatusCode::BAD_REQUEST, Json(problem)).into_response(),
+        Err(error) => (StatusCode::BAD_REQUEST, Json(error)).into_response(),
     }
 }
 
-async fn reply(host: &BrowserHost, command: &str, args: Value) -> Result<Box<RawValue>, UserError> {
-    if let Some(reply) = host.vault(command, &args).await? {
-        return raw(&reply);
-    }
+async fn reply(host: &BrowserHost, command: &str, args: &Value) -> Result<Box<RawValue>, UserError> {
+    let Some(command) = WindowCommand::from_name(command) else {
+        return Err(UserError::new(ErrorCode::BadRequest, format!("There is no command {command}.")));
+    };
+    let desktop = &host.desktop;
     match command {
-        "command" => {
-            let name = args["name"].as_str().unwrap_or_default().to_owned();
-            if name == "call" {
-                return Err(UserError::new(ErrorCode::NotPermitted, "A window calls no tool."));
-            }
-            core(host, &name, &args["args"]).await
+        WindowCommand::Command => {
+            let name: String = argument(args, "name")?;
+            desktop.command(&name, &args["args"]).await
         }
-        "prompt_pending" => core(host, name_of::<ApprovalsList>(), &args).await,
-        "prompt_answer" => core(host, name_of::<ApprovalsAnswer>(), &args).await,
-        "prompt_reveal" => core(host, name_of::<ApprovalsReveal>(), &args).await,
-        "preferences" | "prompt_preferences" => raw(&*host.preferences.lock().await),
-        "set_preferences" => {
-            *host.preferences.lock().await = args["preferences"].clone();
-            host.preferences_changed.send_modify(|times| *times += 1);
-            raw(&Value::Null)
+        WindowCommand::StartAgain => raw(&desktop.start_again().await?),
+        WindowCommand::Vault => raw(&desktop.vault().await?),
+        WindowCommand::UnlockVault => raw(&desktop.unlock_vault(argument(args, "passphrase")?).await?),
+        WindowCommand::PutVaultAside => raw(&desktop.put_vault_aside().await?),
+        WindowCommand::MakeVault => raw(&desktop.make_vault(argument(args, "passphrase")?).await?),
+        WindowCommand::ChangePassphrase => {
+            let (old, new) = (argument(args, "old")?, argument(args, "new")?);
+            raw(&desktop.change_passphrase(old, new).await?)
         }
-        "start_again" | "open_link" | "painted" | "show_prompt" | "hide_main" | "quit"
-        | "prompt_put_away" | "prompt_fit" | "prompt_open_main" | "prompt_open_link" => {
-            host.recorded_actions.add(format!("{command} {args}"));
-            raw(&Value::Null)
+        WindowCommand::Preferences | WindowCommand::PromptPreferences => raw(&desktop.preferences()?),
+        WindowCommand::SetPreferences => raw(&desktop.set_preferences(argument(args, "preferences")?)?),
+        WindowCommand::OpenLink => raw(&desktop.open_link(&argument::<String>(args, "address")?)?),
+        WindowCommand::Painted => {
+            // Only the start-up figure depends on whether it is the first time.
+            let _first: bool = desktop.mark_painted();
+            raw(&())
         }
-        other => Err(UserError::new(ErrorCode::BadRequest, format!("There is no command {other}."))),
+        WindowCommand::ShowPrompt => raw(&desktop.show_prompt()),
+        WindowCommand::HideMain => raw(&desktop.hide_main()),
+        WindowCommand::Quit => raw(&desktop.quit()),
+        WindowCommand::PromptPending => desktop.prompt_pending(argument(args, "known")?).await,
+        WindowCommand::PromptAnswer => raw(&desktop.prompt_answer(argument(args, "answers")?).await?),
+        WindowCommand::PromptReveal => {
+            let (id, hash) = (argument(args, "id")?, argument(args, "hash")?);
+            let argument = argument(args, "argument")?;
+            desktop.prompt_reveal(ApprovalsReveal { id, hash, argument }).await
+        }
+        WindowCommand::PromptPutAway => raw(&desktop.prompt_put_away()),
+        WindowCommand::PromptFit => raw(&desktop.prompt_fit(argument(args, "height")?)),
+        WindowCommand::PromptOpenMain => raw(&desktop.prompt_open_main()),
+        WindowCommand::PromptOpenLink => {
+            raw(&desktop.prompt_open_link(&argument::<String>(args, "address")?).await?)
+        }
+        WindowCommand::Events | WindowCommand::MainSignals | WindowCommand::PromptSignals => {
+            Err(UserError::new(ErrorCode::BadRequest, format!("{} is an event stream.", command.name())))
+        }
     }
 }
 
-fn name_of<R: gatehouse_model::command::TypedCommand>() -> &'static str {
-    R::NAME
+fn argument<T: DeserializeOwned>(args: &Value, name: &str) -> Result<T, UserError> {
+    serde_json::from_value(args[name].clone()).map_err(|error| {
+        UserError::new(ErrorCode::BadRequest, format!("The argument {name} is not valid."))
+            .with_cause(format!("{error}."))
+    })
 }
 
-async fn core(host: &BrowserHost, name: &str, args: &Value) -> Result<Box<RawValue>, UserError> {
-    let command = Command::parse(name, &raw(args)?)?;
-    host.core.read().await.core()?.execute(command, Authority::Operator).await
-}
-
-fn raw(value: &Value) -> Result<Box<RawValue>, UserError> {
-    to_raw_value(value).map_err(|e| {
-        UserError::new(ErrorCode::Internal, "A value cannot be written.").with_cause(format!("{e}."))
+fn raw<T: Serialize>(value: &T) -> Result<Box<RawValue>, UserError> {
+    to_raw_value(value).map_err(|error| {
+        UserError::new(ErrorCode::Internal, "A value cannot be written.").with_cause(format!("{error}."))
     })
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which members of the workspace a member may use.
-const MEMBERS: [(&str, &[&str]); 14] = [
+const MEMBERS: [(&str, &[&str]); 15] = [
     ("gatehouse-model", &[]),
     ("gatehouse-common", &["gatehouse-model"]),
     ("gatehouse-mcp-wire", &["gatehouse-model"]),
@@ -47,7 +47,8 @@ const MEMBERS: [(&str, &[&str]); 14] = [
         ],
     ),
     ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
-    ("gatehouse", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
+    ("gatehouse-desktop", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
+    ("gatehouse", &["gatehouse-desktop", "gatehouse-app", "gatehouse-model", "gatehouse-common"]),
     // The conformance suite tests the servers crate directly; the other tests use the running product.
     (
         "gatehouse-tests",
@@ -59,6 +60,7 @@ const MEMBERS: [(&str, &[&str]); 14] = [
             "gatehouse-auth",
             "gatehouse-servers",
             "gatehouse-app",
+            "gatehouse-desktop",
         ],
     ),
     ("xtask", &["gatehouse-model"]),
@@ -156,6 +158,8 @@ mod tests {
             ("gatehouse-model", "tokio", false, false),
             ("gatehouse-policy", "tracing", false, false),
             ("gatehouse-app", "tauri-plugin-store", false, false),
+            ("gatehouse-desktop", "tauri", false, false),
+            ("gatehouse-desktop", "gatehouse-store", true, false),
             ("gatehouse", "tauri-build", false, true),
             ("gatehouse-app", "opener", false, true),
             ("gatehouse-servers", "rmcp", false, true),

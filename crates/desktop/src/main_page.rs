@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gatehouse_model::EventEnvelope;
 use parking_lot::Mutex;
 use serde::Serialize;
-use tauri::ipc::Channel;
 use tokio::sync::Notify;
+
+/// Sends a message to a page. Returns whether it was handed over.
+pub type PageSink<T> = Arc<dyn Fn(T) -> bool + Send + Sync>;
 
 /// Signals for the main page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum MainPageSignal {
+pub enum MainPageSignal {
     /// The user closed the window, and has not been told yet that Gatehouse keeps running.
     Closing,
     /// Go to a page.
@@ -23,7 +25,7 @@ pub(crate) enum MainPageSignal {
 /// Pages that can be opened from other windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum PageTarget {
+pub enum PageTarget {
     /// The pending approvals.
     Approvals,
 }
@@ -34,8 +36,8 @@ pub(crate) struct MainPage(Arc<MainPageState>);
 
 #[derive(Default)]
 struct MainPageState {
-    events: Mutex<Option<Channel<Option<EventEnvelope>>>>,
-    signals: Mutex<Option<Channel<MainPageSignal>>>,
+    events: Mutex<Option<PageSink<Option<EventEnvelope>>>>,
+    signals: Mutex<Option<PageSink<MainPageSignal>>>,
     close_requested: AtomicBool,
     has_painted: AtomicBool,
     painted: Notify,
@@ -43,27 +45,27 @@ struct MainPageState {
 
 impl MainPage {
     /// Replaces the channel for events.
-    pub(crate) fn listen_to_events(&self, channel: Channel<Option<EventEnvelope>>) {
+    pub(crate) fn listen_to_events(&self, channel: PageSink<Option<EventEnvelope>>) {
         *self.0.events.lock() = Some(channel);
     }
 
     /// Replaces the channel for signals.
-    pub(crate) fn listen_to_signals(&self, channel: Channel<MainPageSignal>) {
+    pub(crate) fn listen_to_signals(&self, channel: PageSink<MainPageSignal>) {
         *self.0.signals.lock() = Some(channel);
     }
 
     /// Sends an event; `None` means that events were missed.
     pub(crate) fn send_event(&self, envelope: Option<&EventEnvelope>) {
         let channel = self.0.events.lock().clone();
-        if let Some(Err(error)) = channel.map(|channel| channel.send(envelope.cloned())) {
-            tracing::debug!(%error, "the page did not hear an event");
+        if channel.is_some_and(|channel| !channel(envelope.cloned())) {
+            tracing::debug!("an event was not sent to the page");
         }
     }
 
     /// Sends a signal. Returns whether there was a page to receive it.
     pub(crate) fn send_signal(&self, signal: MainPageSignal) -> bool {
         let channel = self.0.signals.lock().clone();
-        channel.is_some_and(|channel| channel.send(signal).is_ok())
+        channel.is_some_and(|channel| channel(signal))
     }
 
     /// Makes the page explain that Gatehouse keeps running. Only once: a page that does not respond must
@@ -101,16 +103,16 @@ mod tests {
     #[test]
     fn notifies_closing_once() {
         let page = MainPage::default();
-        assert!(!page.notify_closing(), "nobody listens");
-        let heard = Arc::new(Mutex::new(0));
-        let counted = Arc::clone(&heard);
+        assert!(!page.notify_closing(), "no page listens");
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&sent);
         let listener = MainPage::default();
-        listener.listen_to_signals(Channel::new(move |_| {
-            *counted.lock() += 1;
-            Ok(())
+        listener.listen_to_signals(Arc::new(move |signal| {
+            sink.lock().push(signal);
+            true
         }));
         assert!(listener.notify_closing());
         assert!(!listener.notify_closing());
-        assert_eq!(*heard.lock(), 1);
+        assert_eq!(*sent.lock(), [MainPageSignal::Closing]);
     }
 }

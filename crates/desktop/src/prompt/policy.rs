@@ -49,7 +49,7 @@ pub(crate) enum PromptEffect {
 /// State of the approval requests and of the window.
 #[derive(Debug, Default)]
 pub(crate) struct PromptPolicy {
-    waiting: BTreeSet<ApprovalId>,
+    pending: BTreeSet<ApprovalId>,
     shown: bool,
     /// Since when nothing is pending while the window still shows the last outcomes.
     empty_since: Option<Instant>,
@@ -59,24 +59,24 @@ impl PromptPolicy {
     /// Processes an input.
     pub(crate) fn transition(&mut self, input: PromptInput, now: Instant) -> Vec<PromptEffect> {
         match input {
-            PromptInput::Requested(ask) => {
-                let new = self.waiting.insert(ask);
+            PromptInput::Requested(id) => {
+                let new = self.pending.insert(id);
                 self.queue_changed(new, now)
             }
             PromptInput::Changed => self.reread(),
-            PromptInput::Ended(ask) => {
-                self.waiting.remove(&ask);
+            PromptInput::Ended(id) => {
+                self.pending.remove(&id);
                 self.queue_changed(false, now)
             }
-            PromptInput::Snapshot(asks) => {
-                let before = std::mem::replace(&mut self.waiting, asks.into_iter().collect());
-                let new = self.waiting.difference(&before).next().is_some();
+            PromptInput::Snapshot(ids) => {
+                let before = std::mem::replace(&mut self.pending, ids.into_iter().collect());
+                let new = self.pending.difference(&before).next().is_some();
                 self.queue_changed(new, now)
             }
             PromptInput::PageReady if self.shown => vec![PromptEffect::Rearm],
             PromptInput::Dismissed if self.shown => self.hide(),
             PromptInput::Raise if self.shown => vec![PromptEffect::Raise],
-            PromptInput::Raise if !self.waiting.is_empty() => {
+            PromptInput::Raise if !self.pending.is_empty() => {
                 self.shown = true;
                 vec![PromptEffect::Raise, PromptEffect::Reread]
             }
@@ -101,7 +101,7 @@ impl PromptPolicy {
             self.shown = true;
             return vec![PromptEffect::Show, PromptEffect::Reread];
         }
-        if self.waiting.is_empty() {
+        if self.pending.is_empty() {
             self.empty_since.get_or_insert(now);
             return self.reread();
         }
@@ -131,7 +131,7 @@ mod tests {
     /// Milliseconds since the start, the input, and the expected effects.
     type PolicyStep = (u64, PromptInput, &'static [PromptEffect]);
 
-    fn asked(id: &str) -> PromptInput {
+    fn requested(id: &str) -> PromptInput {
         PromptInput::Requested(id.into())
     }
 
@@ -153,11 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn shows_window_for_questions_and_hides_after_last() {
+    fn shows_window_for_requests_and_hides_after_last() {
         play(
-            "one question",
+            "one request",
             &[
-                (0, asked("a"), &[Show, Reread]),
+                (0, requested("a"), &[Show, Reread]),
                 (10, PromptInput::PageReady, &[Rearm]),
                 (900, ended("a"), &[Reread]),
                 (4_899, PromptInput::Tick, &[]),
@@ -168,8 +168,8 @@ mod tests {
         play(
             "two at a time",
             &[
-                (0, asked("a"), &[Show, Reread]),
-                (1, asked("b"), &[Reread]),
+                (0, requested("a"), &[Show, Reread]),
+                (1, requested("b"), &[Reread]),
                 (2, PromptInput::Changed, &[Reread]),
                 (3, ended("a"), &[Reread]),
                 (9_000, PromptInput::Tick, &[]),
@@ -180,20 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn next_question_replaces_tombstone() {
+    fn next_request_replaces_tombstone() {
         play(
-            "a question comes while the last tombstone stands",
+            "a request arrives while the last outcome is shown",
             &[
-                (0, asked("a"), &[Show, Reread]),
+                (0, requested("a"), &[Show, Reread]),
                 (900, ended("a"), &[Reread]),
-                (2_000, asked("b"), &[Rearm, Reread]),
+                (2_000, requested("b"), &[Rearm, Reread]),
                 (9_000, PromptInput::Tick, &[]),
             ],
         );
         play(
-            "what ended twice does not stay longer",
+            "a request that ended twice is not shown for longer",
             &[
-                (0, asked("a"), &[Show, Reread]),
+                (0, requested("a"), &[Show, Reread]),
                 (100, ended("a"), &[Reread]),
                 (3_000, ended("a"), &[Reread]),
                 (4_100, PromptInput::Tick, &[Hide]),
@@ -202,25 +202,25 @@ mod tests {
     }
 
     #[test]
-    fn dismissed_window_returns_only_for_new_question() {
+    fn dismissed_window_returns_only_for_new_request() {
         play(
             "put away",
             &[
-                (0, asked("a"), &[Show, Reread]),
+                (0, requested("a"), &[Show, Reread]),
                 (1, PromptInput::Dismissed, &[Hide]),
                 (2, PromptInput::Dismissed, &[]),
                 (3, PromptInput::Changed, &[]),
-                (4, asked("a"), &[]),
+                (4, requested("a"), &[]),
                 (5, all(&["a"]), &[]),
                 (6, PromptInput::PageReady, &[]),
                 (7, PromptInput::Tick, &[]),
-                (8, asked("b"), &[Show, Reread]),
+                (8, requested("b"), &[Show, Reread]),
             ],
         );
         play(
-            "put away while its tombstone stands",
+            "put away while the last outcome is shown",
             &[
-                (0, asked("a"), &[Show, Reread]),
+                (0, requested("a"), &[Show, Reread]),
                 (1, ended("a"), &[Reread]),
                 (2, PromptInput::Dismissed, &[Hide]),
                 (9_000, PromptInput::Tick, &[]),
@@ -229,12 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn user_can_raise_window_while_questions_wait() {
+    fn user_can_raise_window_while_requests_are_pending() {
         play(
             "raised",
             &[
                 (0, PromptInput::Raise, &[]),
-                (1, asked("a"), &[Show, Reread]),
+                (1, requested("a"), &[Show, Reread]),
                 (2, PromptInput::Raise, &[Raise]),
                 (3, PromptInput::Dismissed, &[Hide]),
                 (4, PromptInput::Raise, &[Raise, Reread]),
@@ -247,13 +247,13 @@ mod tests {
     #[test]
     fn snapshot_replaces_missed_events() {
         play(
-            "questions from before",
-            &[(0, all(&[]), &[]), (1, all(&["a"]), &[Show, Reread]), (2, asked("a"), &[Reread])],
+            "requests from before",
+            &[(0, all(&[]), &[]), (1, all(&["a"]), &[Show, Reread]), (2, requested("a"), &[Reread])],
         );
         play(
-            "others than before",
+            "other requests than before",
             &[
-                (0, asked("a"), &[Show, Reread]),
+                (0, requested("a"), &[Show, Reread]),
                 (1, PromptInput::Dismissed, &[Hide]),
                 (2, all(&["b"]), &[Show, Reread]),
                 (3, all(&[]), &[Reread]),

@@ -12,13 +12,14 @@ use gatehouse_model::command::{Command, TypedCommand};
 use gatehouse_model::{ErrorCode, UserError};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::links::Browser;
-use crate::locations;
-use crate::secrets::{self, SecretsAtStart};
+use crate::listen_address;
+use crate::secrets::{self, KeychainUse, SecretsAtStart};
 
 /// State of the core.
 enum CoreState {
@@ -50,9 +51,9 @@ impl CoreState {
     fn running(&self) -> Result<&RunningCore, UserError> {
         match self {
             Self::Running(running) => Ok(running),
-            Self::Failed(problem) => Err(problem.clone()),
-            Self::Locked => Err(locked_problem()),
-            Self::NotStarted | Self::Stopped => Err(stopping_problem()),
+            Self::Failed(error) => Err(error.clone()),
+            Self::Locked => Err(locked_error()),
+            Self::NotStarted | Self::Stopped => Err(stopping_error()),
         }
     }
 
@@ -69,6 +70,15 @@ impl CoreState {
     }
 }
 
+/// What a host needs.
+pub(crate) struct HostOptions {
+    pub(crate) data_dir: PathBuf,
+    pub(crate) keychain: KeychainUse,
+    pub(crate) browser: Browser,
+    /// Runs the tasks of the host.
+    pub(crate) runtime: Handle,
+}
+
 /// Holds the core for as long as the application runs.
 #[derive(Clone)]
 pub(crate) struct Host {
@@ -76,7 +86,12 @@ pub(crate) struct Host {
     /// the start.
     core_state: Arc<RwLock<CoreState>>,
     data_dir: PathBuf,
+    keychain: KeychainUse,
+    browser: Browser,
+    runtime: Handle,
     quitting: CancellationToken,
+    /// Cancelled when the core has stopped for good.
+    stopped: CancellationToken,
     /// Cancels running commands when their core is about to stop.
     stopping: Arc<Mutex<CancellationToken>>,
     /// Serializes changes of the secret store.
@@ -91,18 +106,22 @@ pub(crate) struct StartPermit {
 
 impl Host {
     /// A host whose core is about to be started on this folder.
-    pub(crate) fn new(data_dir: PathBuf) -> Result<(Self, StartPermit), UserError> {
+    pub(crate) fn new(options: HostOptions) -> Result<(Self, StartPermit), UserError> {
         let core_state = Arc::new(RwLock::new(CoreState::NotStarted));
         let permit = Arc::clone(&core_state).try_write_owned();
         let permit = permit.map_err(|e| {
-            UserError::new(ErrorCode::Internal, "The core has no place.").with_cause(format!("{e}."))
+            UserError::new(ErrorCode::Internal, "The core can't be started.").with_cause(format!("{e}."))
         })?;
         let quitting = CancellationToken::new();
         let stopping = Arc::new(Mutex::new(quitting.child_token()));
         let host = Self {
             core_state,
-            data_dir,
+            data_dir: options.data_dir,
+            keychain: options.keychain,
+            browser: options.browser,
+            runtime: options.runtime,
             quitting,
+            stopped: CancellationToken::new(),
             stopping,
             vault_lock: Arc::default(),
             tasks: TaskTracker::new(),
@@ -127,19 +146,40 @@ impl Host {
     }
 
     async fn try_start(&self) -> CoreState {
-        let data_dir = self.data_dir.clone();
-        match blocking(move || secrets::open_secret_store(&data_dir)).await {
+        let (data_dir, keychain) = (self.data_dir.clone(), self.keychain);
+        match blocking(move || secrets::open_secret_store(&data_dir, keychain)).await {
             Ok(Ok(SecretsAtStart::Open(secrets))) => self.start_with(secrets).await,
             Ok(Ok(SecretsAtStart::Locked)) => CoreState::Locked,
-            Ok(Err(problem)) | Err(problem) => start_failed(problem),
+            Ok(Err(error)) | Err(error) => start_failed(error),
         }
     }
 
     async fn start_with(&self, secrets: Arc<dyn SecretStore>) -> CoreState {
-        match start_core(self.data_dir.clone(), Arc::clone(&secrets)).await {
+        match self.start_core(Arc::clone(&secrets)).await {
             Ok(core) => CoreState::Running(RunningCore { core, secrets }),
-            Err(problem) => start_failed(problem),
+            Err(error) => start_failed(error),
         }
+    }
+
+    async fn start_core(&self, secrets: Arc<dyn SecretStore>) -> Result<Core, UserError> {
+        let listen = listen_address::preferred_listen_address(&self.data_dir);
+        // Its `main` runs the child guard if asked: child processes must not outlive a kill of the
+        // application.
+        let guard_program = std::env::current_exe().ok();
+        let options = CoreOptions {
+            owner: Owner::Window,
+            guard_program,
+            browser: Arc::new(self.browser.clone()),
+            ..CoreOptions::new(self.data_dir.clone(), listen, secrets)
+        };
+        let core = Core::start(options).await?;
+        listen_address::save_port(&self.data_dir, &core.endpoint());
+        Ok(core)
+    }
+
+    /// URL of the running core's gateway.
+    pub(crate) async fn endpoint(&self) -> Result<String, UserError> {
+        self.core_state.read().await.core().map(Core::endpoint)
     }
 
     /// Runs a command with the operator's authority, since a person operates the window; its reply is
@@ -168,7 +208,7 @@ impl Host {
         let stopping = self.stopping.lock().clone();
         tokio::select! {
             biased;
-            () = stopping.cancelled() => Err(if self.is_quitting() { stopping_problem() } else { restarting_problem() }),
+            () = stopping.cancelled() => Err(if self.quitting.is_cancelled() { stopping_error() } else { restarting_error() }),
             reply = work => reply,
         }
     }
@@ -182,12 +222,17 @@ impl Host {
                 () = task => {}
             }
         });
-        tauri::async_runtime::spawn(tracked);
+        self.runtime.spawn(tracked);
     }
 
-    /// Whether the application is quitting.
-    pub(crate) fn is_quitting(&self) -> bool {
-        self.quitting.is_cancelled()
+    /// Runs a task that [`Host::stop`] neither cancels nor waits for.
+    pub(crate) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
+    }
+
+    /// Whether the core has stopped for good.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.is_cancelled()
     }
 
     /// Stops the core. A second call waits for the first one.
@@ -199,49 +244,34 @@ impl Host {
         if let CoreState::Running(running) = std::mem::replace(&mut *core_state, CoreState::Stopped) {
             running.core.shutdown().await;
         }
+        self.stopped.cancel();
     }
 }
 
-fn start_failed(problem: UserError) -> CoreState {
-    tracing::error!(%problem, "the core did not start");
-    CoreState::Failed(problem)
+fn start_failed(error: UserError) -> CoreState {
+    tracing::error!(%error, "the core did not start");
+    CoreState::Failed(error)
 }
 
-fn stopping_problem() -> UserError {
-    UserError::new(ErrorCode::NotRunning, "Gatehouse is about to end.")
+fn stopping_error() -> UserError {
+    UserError::new(ErrorCode::NotRunning, "Gatehouse is quitting.")
 }
 
-fn restarting_problem() -> UserError {
-    UserError::new(ErrorCode::NotRunning, "Gatehouse begins anew with another place for its secrets.")
+fn restarting_error() -> UserError {
+    UserError::new(ErrorCode::NotRunning, "Gatehouse is restarting with another secret store.")
         .with_hint("Try again in a moment.")
 }
 
-fn locked_problem() -> UserError {
+fn locked_error() -> UserError {
     UserError::new(ErrorCode::SecretsUnavailable, "Gatehouse waits for the passphrase of its vault.")
         .with_hint("Enter it in Gatehouse's window.")
 }
 
 /// Runs a blocking closure on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, UserError> {
-    let done = tauri::async_runtime::spawn_blocking(work).await;
+    let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|e| {
-        UserError::new(ErrorCode::SecretsUnavailable, "The place for secrets was not asked.")
+        UserError::new(ErrorCode::SecretsUnavailable, "The secret store could not be read.")
             .with_cause(format!("{e}."))
     })
-}
-
-async fn start_core(data_dir: PathBuf, secrets: Arc<dyn SecretStore>) -> Result<Core, UserError> {
-    let listen = locations::preferred_listen_address(&data_dir);
-    // Its `main` runs the child guard if asked: child processes must not outlive a kill of the
-    // application.
-    let guard_program = std::env::current_exe().ok();
-    let options = CoreOptions {
-        owner: Owner::Window,
-        guard_program,
-        browser: Arc::new(Browser),
-        ..CoreOptions::new(data_dir.clone(), listen, secrets)
-    };
-    let core = Core::start(options).await?;
-    locations::save_port(&data_dir, &core.endpoint());
-    Ok(core)
 }

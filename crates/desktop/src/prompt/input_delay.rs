@@ -30,12 +30,12 @@ impl InputDelay {
         let up = self.0.lock().map(|since| now.saturating_duration_since(since));
         let why = match up {
             Some(up) if up >= INPUT_DELAY => return Ok(()),
-            Some(_) => "The window has just come up, so this may have been meant for another one.",
-            None => "The window with the questions is not up.",
+            Some(_) => "The window has only just appeared, so this may have been meant for another one.",
+            None => "The prompt window is not shown.",
         };
-        Err(UserError::new(ErrorCode::NotPermitted, "This answer was not taken.")
+        Err(UserError::new(ErrorCode::NotPermitted, "This answer was not accepted.")
             .with_cause(why)
-            .with_hint("Look at the question, and answer it then."))
+            .with_hint("Look at the request, then answer it again."))
     }
 }
 

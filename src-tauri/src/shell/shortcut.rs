@@ -1,11 +1,9 @@
 //! The global keyboard shortcut that pauses all calls (PERM-13). It only ever pauses; resuming needs the
 //! window or the tray, so a process that can inject key presses gains nothing from it.
 
-use gatehouse_model::command::Pause;
+use gatehouse_desktop::Desktop;
 use tauri::{AppHandle, Manager};
 use tauri_plugin_global_shortcut::{Builder, GlobalShortcutExt as _, ShortcutState};
-
-use crate::host::Host;
 
 /// Unlikely to be typed by accident.
 const PAUSE: &str = "CommandOrControl+Alt+Shift+P";
@@ -16,7 +14,7 @@ pub(crate) fn listen(app: &AppHandle) {
     let listening = app.plugin(Builder::new().build()).map_err(|error| error.to_string()).and_then(|()| {
         let pressed = |app: &AppHandle, state: ShortcutState| {
             if state == ShortcutState::Pressed {
-                pause(app);
+                app.state::<Desktop>().pause();
             }
         };
         let keys = app.global_shortcut();
@@ -24,15 +22,6 @@ pub(crate) fn listen(app: &AppHandle) {
             .map_err(|error| error.to_string())
     });
     if let Err(error) = listening {
-        tracing::warn!(error, keys = PAUSE, "the keys that pause everything are not to be had");
+        tracing::warn!(error, keys = PAUSE, "the shortcut that pauses everything is not available");
     }
-}
-
-fn pause(app: &AppHandle) {
-    let host = app.state::<Host>().inner().clone();
-    app.state::<Host>().spawn(async move {
-        if let Err(problem) = host.run(&Pause {}).await {
-            tracing::error!(%problem, "everything should have been paused and was not");
-        }
-    });
 }

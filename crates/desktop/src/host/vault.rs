@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gatehouse_app::{SecretStore, SecretStoreKind, make_vault, memory, unlock_vault};
 use gatehouse_model::{ErrorCode, Secret, UserError};
 
-use super::{CoreState, Host, StartOutcome, blocking, stopping_problem};
+use super::{CoreState, Host, StartOutcome, blocking, stopping_error};
 use crate::secrets::{PassphraseResult, VaultView};
 
 impl Host {
@@ -25,7 +25,7 @@ impl Host {
     ) -> Result<PassphraseResult, UserError> {
         let _guard = self.vault_lock.lock().await;
         if !matches!(self.kind().await?, None | Some(SecretStoreKind::Memory)) {
-            return Err(wrong_state_problem("The vault is not locked."));
+            return Err(wrong_state_error("The vault is not locked."));
         }
         let data_dir = self.data_dir.clone();
         match blocking(move || unlock_vault(&data_dir, &passphrase)).await? {
@@ -38,9 +38,9 @@ impl Host {
     pub(crate) async fn put_vault_aside(&self, on_start: impl FnOnce(StartOutcome)) -> Result<(), UserError> {
         let _guard = self.vault_lock.lock().await;
         if self.kind().await?.is_some() {
-            return Err(wrong_state_problem("The vault is not locked."));
+            return Err(wrong_state_error("The vault is not locked."));
         }
-        tracing::warn!("the vault is put aside: secrets and rights last until Gatehouse ends");
+        tracing::warn!("the vault is put aside: secrets and permissions last until Gatehouse ends");
         self.restart_with(memory(), on_start).await
     }
 
@@ -52,7 +52,7 @@ impl Host {
     ) -> Result<(), UserError> {
         let _guard = self.vault_lock.lock().await;
         if self.kind().await? != Some(SecretStoreKind::Memory) {
-            return Err(wrong_state_problem("Secrets are not kept in memory."));
+            return Err(wrong_state_error("Secrets are not kept in memory."));
         }
         let data_dir = self.data_dir.clone();
         let vault = blocking(move || make_vault(&data_dir, &passphrase)).await??;
@@ -98,7 +98,7 @@ impl Host {
             CoreState::Running(running) => running.core.shutdown().await,
             CoreState::Stopped => {
                 *core_state = CoreState::Stopped;
-                return Err(stopping_problem());
+                return Err(stopping_error());
             }
             CoreState::NotStarted | CoreState::Locked | CoreState::Failed(_) => {}
         }
@@ -108,6 +108,6 @@ impl Host {
     }
 }
 
-fn wrong_state_problem(what: &str) -> UserError {
-    UserError::new(ErrorCode::BadRequest, what).with_hint("Look at the page again.")
+fn wrong_state_error(what: &str) -> UserError {
+    UserError::new(ErrorCode::BadRequest, what).with_hint("Reload the page.")
 }

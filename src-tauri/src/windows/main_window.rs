@@ -1,15 +1,14 @@
-//! The main window: creating, raising and closing it. Closing it never quits Gatehouse, because clients
-//! keep using the gateway and the servers without the window.
+//! The main window: creating, raising and hiding it.
 
 use tauri::webview::WebviewWindowBuilder;
 use tauri::{App, AppHandle, Manager};
 
-use crate::application::is_own_page;
-use crate::main_page::MainPage;
-use crate::preferences;
+use gatehouse_desktop::WindowKind;
+
+use super::navigation::is_own_page;
 
 /// Label of the main window.
-pub(crate) const MAIN: &str = "main";
+pub(crate) const MAIN: &str = WindowKind::Main.label();
 
 /// Creates the window from the configuration.
 pub(crate) fn open(app: &App) -> tauri::Result<()> {
@@ -36,18 +35,9 @@ pub(crate) fn hide(app: &AppHandle) {
     with_window(app, "hide", tauri::WebviewWindow::hide);
 }
 
-/// The user closed the window. The first time the page explains that Gatehouse keeps running, and then
-/// hides the window itself.
-pub(crate) fn on_close_requested(app: &AppHandle) {
-    let said = preferences::load(app).is_ok_and(|preferences| preferences.said_keeps_running);
-    if said || !app.state::<MainPage>().notify_closing() {
-        hide(app);
-    }
-}
-
 fn with_window(app: &AppHandle, what: &str, how: impl FnOnce(&tauri::WebviewWindow) -> tauri::Result<()>) {
     let Some(window) = app.get_webview_window(MAIN) else { return };
     if let Err(error) = how(&window) {
-        tracing::warn!(%error, what, "the main window did not obey");
+        tracing::warn!(%error, what, "the main window could not be changed");
     }
 }

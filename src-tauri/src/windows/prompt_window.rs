@@ -1,25 +1,98 @@
 //! Creates and places the prompt window. It must never take the keyboard focus by itself: a user who is
 //! typing would type into it.
 
+use gatehouse_desktop::{Desktop, PromptWindow, WindowKind};
 use tauri::webview::WebviewWindowBuilder;
 use tauri::{AppHandle, LogicalSize, PhysicalPosition, PhysicalRect, WebviewUrl, WebviewWindow};
 
-use crate::application::is_own_page;
-use crate::i18n::Locale;
-use crate::preferences;
+use super::navigation::is_own_page;
+use crate::shell::preferences;
 
 /// Label of the window.
-pub(crate) const PROMPT: &str = "prompt";
+pub(crate) const PROMPT: &str = WindowKind::Prompt.label();
 
 const WIDTH: f64 = 440.0;
 const MIN_HEIGHT: f64 = 120.0;
 const MAX_HEIGHT: f64 = 640.0;
 
+/// The prompt window in Tauri.
+pub(crate) struct TauriPromptWindow {
+    app: AppHandle,
+    window: Option<WebviewWindow>,
+}
+
+impl TauriPromptWindow {
+    /// A window that is not built yet.
+    pub(crate) fn new(app: AppHandle) -> Self {
+        Self { app, window: None }
+    }
+
+    /// The window; built first if necessary.
+    fn window(&mut self) -> Option<&WebviewWindow> {
+        if self.window.is_none() {
+            match build(&self.app) {
+                Ok(window) => self.window = Some(window),
+                Err(error) => tracing::error!(%error, "the prompt window could not be built"),
+            }
+        }
+        self.window.as_ref()
+    }
+
+    fn present(&mut self, how: fn(&AppHandle, &WebviewWindow) -> tauri::Result<()>) -> bool {
+        let app = self.app.clone();
+        let Some(window) = self.window() else { return false };
+        log_failure("show", how(&app, window));
+        true
+    }
+}
+
+impl PromptWindow for TauriPromptWindow {
+    fn preload(&mut self) {
+        self.window();
+    }
+
+    fn show(&mut self) -> bool {
+        self.present(show)
+    }
+
+    fn raise(&mut self) -> bool {
+        self.present(raise)
+    }
+
+    fn hide(&mut self) {
+        if let Some(window) = &self.window {
+            log_failure("hide", window.hide());
+        }
+    }
+
+    fn fit(&mut self, height: f64) {
+        if let Some(window) = &self.window {
+            log_failure("fit", fit(window, height));
+        }
+    }
+
+    fn set_title(&mut self, title: &str) {
+        if let Some(window) = &self.window {
+            log_failure("title", window.set_title(title));
+        }
+    }
+
+    fn is_minimized(&self) -> bool {
+        self.window.as_ref().is_some_and(|window| window.is_minimized().unwrap_or(false))
+    }
+}
+
+fn log_failure(what: &str, result: tauri::Result<()>) {
+    if let Err(error) = result {
+        tracing::warn!(%error, what, "the prompt window could not be changed");
+    }
+}
+
 /// Builds the window, hidden, with its page loading.
-pub(super) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
+fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
     let preferred = preferences::load(app).unwrap_or_default();
     WebviewWindowBuilder::new(app, PROMPT, WebviewUrl::App("prompt.html".into()))
-        .title(Locale::from_preference(preferred.language).prompt_title())
+        .title(Desktop::prompt_title(&preferred))
         .inner_size(WIDTH, MAX_HEIGHT)
         .min_inner_size(WIDTH, MAX_HEIGHT)
         .max_inner_size(WIDTH, MAX_HEIGHT)
@@ -35,7 +108,7 @@ pub(super) fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
 }
 
 /// Shows the window on the screen that the user looks at, without changing the keyboard focus.
-pub(super) fn show(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
+fn show(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     position_window(app, window)?;
     window.unminimize()?;
     show_quietly(app, window)
@@ -72,7 +145,7 @@ fn show_quietly(_: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
 }
 
 /// Brings the window to the front with the keyboard focus, since the user requested it.
-pub(super) fn raise(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
+fn raise(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()> {
     if !window.is_visible()? {
         position_window(app, window)?;
     }
@@ -83,7 +156,7 @@ pub(super) fn raise(app: &AppHandle, window: &WebviewWindow) -> tauri::Result<()
 
 /// Sets the height that the page needs. Minimum and maximum size are equal, so that only this code can
 /// change the size; a window that is not resizable would ignore its own size here.
-pub(super) fn fit(window: &WebviewWindow, height: f64) -> tauri::Result<()> {
+fn fit(window: &WebviewWindow, height: f64) -> tauri::Result<()> {
     let size = LogicalSize::new(WIDTH, clamp_height(height));
     window.set_min_size(Some(size))?;
     window.set_max_size(Some(size))?;

@@ -11,6 +11,15 @@ use gatehouse_app::{
 use gatehouse_model::UserError;
 use serde::Serialize;
 
+/// Whether the system's keychain is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeychainUse {
+    /// If there is one.
+    IfAvailable,
+    /// As on a computer that has none.
+    Never,
+}
+
 /// The secret store found at the start.
 pub(crate) enum SecretsAtStart {
     /// A store that is open.
@@ -22,7 +31,10 @@ pub(crate) enum SecretsAtStart {
 /// Looks for the keychain, then for a vault; if there is neither, uses memory, which the status reports.
 /// A keychain that exists and does not open is an error: otherwise the permissions sealed with it would
 /// be replaced silently.
-pub(crate) fn open_secret_store(data_dir: &Path) -> Result<SecretsAtStart, UserError> {
+pub(crate) fn open_secret_store(data_dir: &Path, keychain: KeychainUse) -> Result<SecretsAtStart, UserError> {
+    if keychain == KeychainUse::Never {
+        return without_keychain(data_dir, "the keychain is not used");
+    }
     match open_keychain() {
         Ok(keychain) => Ok(SecretsAtStart::Open(keychain)),
         Err(SecretError::Unavailable { reason }) => without_keychain(data_dir, &reason),
@@ -33,7 +45,7 @@ pub(crate) fn open_secret_store(data_dir: &Path) -> Result<SecretsAtStart, UserE
 fn without_keychain(data_dir: &Path, reason: &str) -> Result<SecretsAtStart, UserError> {
     match has_vault(data_dir) {
         Ok(false) => {
-            tracing::warn!(reason, "no keychain: secrets and rights last until Gatehouse ends");
+            tracing::warn!(reason, "no keychain: secrets and permissions last until Gatehouse ends");
             Ok(SecretsAtStart::Open(memory()))
         }
         // The page reads which of them it is.
@@ -48,7 +60,7 @@ fn without_keychain(data_dir: &Path, reason: &str) -> Result<SecretsAtStart, Use
 /// The state of the vault for the main page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct VaultView {
+pub struct VaultView {
     state: VaultState,
     fault: Option<VaultFault>,
     /// Path of the vault, whether it exists or not.
@@ -58,7 +70,7 @@ pub(crate) struct VaultView {
 /// How secrets are kept, as far as the vault is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum VaultState {
+enum VaultState {
     /// There is a keychain; the vault is not used.
     Keychain,
     /// In memory, and there is no vault.
@@ -74,7 +86,7 @@ pub(crate) enum VaultState {
 /// Why no passphrase can open the vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum VaultFault {
+enum VaultFault {
     /// Its content is damaged.
     Damaged,
     /// A newer version of Gatehouse wrote it.
@@ -104,7 +116,7 @@ impl VaultView {
 /// Result of a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum PassphraseResult {
+pub enum PassphraseResult {
     /// It is correct.
     Right,
     /// It is wrong.

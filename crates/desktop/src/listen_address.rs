@@ -1,26 +1,11 @@
-//! The gateway's address and the data folder: the same as `gatehousectl` uses. The last port is reused,
-//! so that clients need not be reconfigured.
+//! The gateway's address. The last port is reused, so that clients need not be reconfigured.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gatehouse_common::atomic_file;
-use tauri::{AppHandle, Manager, Runtime};
 
 const PORT_FILE: &str = "port";
-
-pub(crate) fn data_dir<R: Runtime>(app: &AppHandle<R>) -> tauri::Result<PathBuf> {
-    if let Some(named) = data_dir_override() {
-        return Ok(named);
-    }
-    let name = if cfg!(target_os = "linux") { "gatehouse" } else { "Gatehouse" };
-    Ok(app.path().data_dir()?.join(name))
-}
-
-/// The data folder set in the environment.
-pub(crate) fn data_dir_override() -> Option<PathBuf> {
-    std::env::var_os("GATEHOUSE_DATA_DIR").filter(|value| !value.is_empty()).map(PathBuf::from)
-}
 
 /// The last port if it is free, else any port.
 pub(crate) fn preferred_listen_address(data_dir: &Path) -> SocketAddr {

@@ -1,20 +1,9 @@
-//! The tray's icon: the application icon with a mark for the state. The marks differ in shape too, for
+//! The tray's icon: the application icon with a mark for the state: nothing, a disc for pending
+//! approvals, two bars on grey while paused, a triangle for problems. The marks differ in shape too, for
 //! users who cannot distinguish the colours.
 
+use gatehouse_desktop::TrayIconState;
 use tauri::image::Image;
-
-/// The state shown by the icon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum TrayIconState {
-    /// Everything is fine: no mark.
-    Normal,
-    /// An approval is pending: a disc.
-    Waiting,
-    /// No calls pass: two bars, and the icon is grey.
-    Paused,
-    /// There is a problem: a triangle.
-    Problem,
-}
 
 const AMBER: [u8; 4] = [0xf5, 0x9f, 0x00, 0xff];
 const RED: [u8; 4] = [0xe0, 0x31, 0x31, 0xff];

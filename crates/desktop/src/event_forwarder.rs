@@ -6,60 +6,56 @@ use std::time::Duration;
 use gatehouse_app::{EventStream, StreamEvent};
 use gatehouse_model::command::{ApprovalsList, Status};
 use gatehouse_model::{Event, EventEnvelope};
-use tauri::{AppHandle, Manager};
 use tokio::time::Instant;
 
 use crate::host::{Host, StartOutcome};
 use crate::main_page::MainPage;
-use crate::prompt::Prompt;
-use crate::prompt::policy::PromptInput;
+use crate::prompt::{Prompt, PromptInput};
 use crate::tray::{Tray, TrayView};
 
 /// Debounce of the tray: how long it waits for more events before it reads the state.
 const TRAY_REFRESH_DELAY: Duration = Duration::from_millis(150);
 
-/// Receivers of the events.
+/// Receivers of the events, and the host that they come from.
+#[derive(Clone)]
+pub(crate) struct EventReceivers {
+    pub(crate) host: Host,
+    pub(crate) page: MainPage,
+    pub(crate) prompt: Prompt,
+    pub(crate) tray: Tray,
+}
+
 struct EventForwarder {
-    host: Host,
-    page: MainPage,
-    prompt: Prompt,
-    tray: Tray,
+    to: EventReceivers,
     /// When the tray reads the state again.
     refresh_at: Option<Instant>,
 }
 
 /// Reacts to a start of the core. The page has to read again: its data is from another core, or from
 /// none.
-pub(crate) fn on_core_start(app: &AppHandle, outcome: StartOutcome) {
+pub(crate) fn on_core_start(to: &EventReceivers, outcome: StartOutcome) {
     match outcome {
-        StartOutcome::Running(events) => start(app, events),
-        StartOutcome::Locked => app.state::<Tray>().set_view(TrayView::Locked),
-        StartOutcome::Failed => app.state::<Tray>().set_view(TrayView::NotRunning),
+        StartOutcome::Running(events) => start(to, events),
+        StartOutcome::Locked => to.tray.set_view(TrayView::Locked),
+        StartOutcome::Failed => to.tray.set_view(TrayView::NotRunning),
     }
-    app.state::<MainPage>().send_event(None);
+    to.page.send_event(None);
 }
 
 /// Starts forwarding; it ends with the core or the host.
-fn start(app: &AppHandle, events: EventStream) {
-    let host = app.state::<Host>().inner().clone();
-    let event_forwarder = EventForwarder {
-        host: host.clone(),
-        page: app.state::<MainPage>().inner().clone(),
-        prompt: app.state::<Prompt>().inner().clone(),
-        tray: app.state::<Tray>().inner().clone(),
-        refresh_at: Some(Instant::now()),
-    };
-    host.spawn(event_forwarder.run(events));
+fn start(to: &EventReceivers, events: EventStream) {
+    let event_forwarder = EventForwarder { to: to.clone(), refresh_at: Some(Instant::now()) };
+    to.host.spawn(event_forwarder.run(events));
 }
 
 impl EventForwarder {
     async fn run(mut self, mut events: EventStream) {
         self.read_pending().await;
         loop {
-            let heard = match self.refresh_at {
+            let received = match self.refresh_at {
                 None => events.next().await,
                 Some(at) => match tokio::time::timeout_at(at, events.next()).await {
-                    Ok(heard) => heard,
+                    Ok(received) => received,
                     Err(_) => {
                         self.refresh_at = None;
                         self.refresh_tray().await;
@@ -67,11 +63,11 @@ impl EventForwarder {
                     }
                 },
             };
-            match heard {
+            match received {
                 None => return,
                 Some(StreamEvent::Event(envelope)) => self.forward(&envelope),
                 Some(StreamEvent::Missed) => {
-                    self.page.send_event(None);
+                    self.to.page.send_event(None);
                     self.schedule_tray_refresh();
                     self.read_pending().await;
                 }
@@ -80,9 +76,9 @@ impl EventForwarder {
     }
 
     fn forward(&mut self, envelope: &EventEnvelope) {
-        self.page.send_event(Some(envelope));
+        self.to.page.send_event(Some(envelope));
         if let Some(input) = prompt_input(&envelope.event) {
-            self.prompt.input(input);
+            self.to.prompt.input(input);
         }
         if is_tray_relevant(&envelope.event) {
             self.schedule_tray_refresh();
@@ -94,18 +90,19 @@ impl EventForwarder {
     }
 
     async fn refresh_tray(&self) {
-        match self.host.run(&Status {}).await {
-            Ok(report) => self.tray.set_view(TrayView::from(&report)),
-            Err(problem) => tracing::warn!(%problem, "the tray could not read the state"),
+        match self.to.host.run(&Status {}).await {
+            Ok(report) => self.to.tray.set_view(TrayView::from(&report)),
+            Err(error) => tracing::warn!(%error, "the tray could not read the state"),
         }
     }
 
     async fn read_pending(&self) {
-        match self.host.run(&ApprovalsList { known: Vec::new() }).await {
-            Ok(all) => {
-                self.prompt.input(PromptInput::Snapshot(all.into_iter().map(|pending| pending.id).collect()))
-            }
-            Err(problem) => tracing::warn!(%problem, "the questions could not be read"),
+        match self.to.host.run(&ApprovalsList { known: Vec::new() }).await {
+            Ok(all) => self
+                .to
+                .prompt
+                .input(PromptInput::Snapshot(all.into_iter().map(|pending| pending.id).collect())),
+            Err(error) => tracing::warn!(%error, "the pending approvals could not be read"),
         }
     }
 }

@@ -1,30 +1,48 @@
 //! Opens addresses in the user's browser. Only `https`, and `http` on this computer; always as one
 //! argument of one program, never through a shell.
 
+use std::sync::Arc;
+
 use gatehouse_common::ip_address::is_https_or_loopback;
 use gatehouse_model::{ErrorCode, OpenUrl, UserError};
 use url::Url;
 
-/// The user's browser.
-pub(crate) struct Browser;
+/// Starts the user's browser.
+pub trait BrowserLauncher: Send + Sync {
+    /// Opens an address whose scheme was checked, as one argument and without a shell.
+    ///
+    /// # Errors
+    /// Why it could not be opened.
+    fn launch_browser(&self, url: &str) -> Result<(), String>;
+}
 
-impl OpenUrl for Browser {
-    fn open(&self, url: &str) -> Result<(), String> {
-        open_link(url).map_err(|problem| problem.to_string())
+/// The user's browser. It opens no address that was not checked.
+#[derive(Clone)]
+pub(crate) struct Browser(Arc<dyn BrowserLauncher>);
+
+impl Browser {
+    pub(crate) fn new(launcher: Arc<dyn BrowserLauncher>) -> Self {
+        Self(launcher)
+    }
+
+    /// Opens an address after a check of its scheme.
+    pub(crate) fn open_link(&self, address: &str) -> Result<(), UserError> {
+        let url = permitted_url(address).ok_or_else(|| {
+            UserError::new(ErrorCode::Refused, "This link was not opened.")
+                .with_cause("Gatehouse opens only https addresses, and http ones on this computer.")
+        })?;
+        self.0.launch_browser(url.as_str()).map_err(|error| {
+            UserError::new(ErrorCode::Internal, "The browser could not be opened.")
+                .with_cause(format!("{error}."))
+                .with_hint("Copy the address and open it yourself.")
+        })
     }
 }
 
-/// Opens an address after a check of its scheme.
-pub(crate) fn open_link(address: &str) -> Result<(), UserError> {
-    let url = permitted_url(address).ok_or_else(|| {
-        UserError::new(ErrorCode::Refused, "This link was not opened.")
-            .with_cause("Gatehouse opens only https addresses, and http ones on this computer.")
-    })?;
-    open::that_detached(url.as_str()).map_err(|error| {
-        UserError::new(ErrorCode::Internal, "The browser could not be opened.")
-            .with_cause(format!("{error}."))
-            .with_hint("Copy the address and open it yourself.")
-    })
+impl OpenUrl for Browser {
+    fn open(&self, url: &str) -> Result<(), String> {
+        self.open_link(url).map_err(|error| error.to_string())
+    }
 }
 
 /// The normalised address, if it may be opened.

@@ -1,0 +1,254 @@
+//! The commands that windows may run. Each is listed with its window in `window_commands`; the toolkit
+//! checks the window with [`WindowCommand::ensure_from`] before it runs the command.
+
+use gatehouse_model::approval::ElicitationMode;
+use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
+use gatehouse_model::{
+    ApprovalId, ApprovalRequest, ErrorCode, EventEnvelope, Secret, SubmittedAnswer, UserError,
+};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::desktop::Desktop;
+use crate::event_forwarder::on_core_start;
+use crate::main_page::{MainPageSignal, PageSink, PageTarget};
+use crate::preferences::Preferences;
+use crate::prompt::{PromptInput, PromptSignal};
+use crate::secrets::{PassphraseResult, VaultView};
+use crate::window_commands::WindowCommand;
+
+impl WindowCommand {
+    /// Checks that the calling window may run this command. The capability files enforce the same; this
+    /// is defence in depth in case one of them is wrong.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotPermitted`] for every other window.
+    pub fn ensure_from(self, label: &str) -> Result<(), UserError> {
+        if label == self.window().label() {
+            return Ok(());
+        }
+        Err(UserError::new(ErrorCode::NotPermitted, "This window may not do that."))
+    }
+}
+
+/// Commands for the main window.
+impl Desktop {
+    /// Runs any command of the core with the operator's authority, since a person operates the window.
+    ///
+    /// # Errors
+    /// If there is no such command, or the command's error.
+    pub async fn command(&self, name: &str, args: &Value) -> Result<Box<RawValue>, UserError> {
+        let command = parse_window_command(name, args)?;
+        self.host().execute(command).await
+    }
+
+    /// Sends events from now on; `None` means that events were missed. A `None` is sent first, because
+    /// what the page read before it subscribed may be outdated.
+    pub async fn listen_to_events(&self, page: PageSink<Option<EventEnvelope>>) {
+        if let Err(error) = self.host().wait_until_ready().await {
+            tracing::debug!(%error, "the page subscribed before the core runs");
+        }
+        self.page().listen_to_events(page);
+        self.page().send_event(None);
+    }
+
+    /// Sends the shell's signals to the page.
+    pub fn listen_to_main_signals(&self, page: PageSink<MainPageSignal>) {
+        self.page().listen_to_signals(page);
+    }
+
+    /// Starts the core again if it could not be started.
+    ///
+    /// # Errors
+    /// Why the core does not run.
+    pub async fn start_again(&self) -> Result<(), UserError> {
+        self.host().start_again(|outcome| on_core_start(self.receivers(), outcome)).await
+    }
+
+    /// Where secrets are stored, and whether the vault waits for its passphrase.
+    ///
+    /// # Errors
+    /// If the core does not run, or the vault cannot be looked for.
+    pub async fn vault(&self) -> Result<VaultView, UserError> {
+        self.host().vault().await
+    }
+
+    /// Unlocks the vault, and starts the core with it.
+    ///
+    /// # Errors
+    /// If the vault is not locked, or the core does not start.
+    pub async fn unlock_vault(&self, passphrase: Secret) -> Result<PassphraseResult, UserError> {
+        self.host().unlock_vault(passphrase, |outcome| on_core_start(self.receivers(), outcome)).await
+    }
+
+    /// Starts the core with secrets in memory for this run.
+    ///
+    /// # Errors
+    /// If the vault is not locked, or the core does not start.
+    pub async fn put_vault_aside(&self) -> Result<(), UserError> {
+        self.host().put_vault_aside(|outcome| on_core_start(self.receivers(), outcome)).await
+    }
+
+    /// Creates a vault to replace the store in memory, and starts the core with it.
+    ///
+    /// # Errors
+    /// If secrets are not in memory, or the vault cannot be created, or the core does not start.
+    pub async fn make_vault(&self, passphrase: Secret) -> Result<(), UserError> {
+        self.host().make_vault(passphrase, |outcome| on_core_start(self.receivers(), outcome)).await
+    }
+
+    /// Changes the passphrase of the vault.
+    ///
+    /// # Errors
+    /// If the core does not run, or the vault cannot be written.
+    pub async fn change_passphrase(&self, old: Secret, new: Secret) -> Result<PassphraseResult, UserError> {
+        self.host().change_passphrase(old, new).await
+    }
+
+    /// The stored preferences. The prompt window may read them too.
+    ///
+    /// # Errors
+    /// If the store cannot be used.
+    pub fn preferences(&self) -> Result<Preferences, UserError> {
+        self.platform().load_preferences()
+    }
+
+    /// Opens an address in the browser.
+    ///
+    /// # Errors
+    /// If the address may not be opened, or the browser did not start.
+    pub fn open_link(&self, address: &str) -> Result<(), UserError> {
+        self.browser().open_link(address)
+    }
+
+    /// The page shows useful content. Returns whether this is the first time.
+    #[must_use]
+    pub fn mark_painted(&self) -> bool {
+        self.page().mark_painted()
+    }
+
+    /// Brings the prompt window to the front if there are pending approvals.
+    pub fn show_prompt(&self) {
+        self.prompt().input(PromptInput::Raise);
+    }
+
+    /// Hides the main window; Gatehouse keeps running.
+    pub fn hide_main(&self) {
+        self.platform().hide_main();
+    }
+
+    /// Quits Gatehouse.
+    pub fn quit(&self) {
+        self.platform().exit();
+    }
+}
+
+/// Commands for the prompt window.
+impl Desktop {
+    /// The pending approvals; details of those that the page already has (`known`) are left out.
+    ///
+    /// # Errors
+    /// If the core does not run.
+    pub async fn prompt_pending(&self, known: Vec<ApprovalId>) -> Result<Box<RawValue>, UserError> {
+        self.host().execute(Command::ApprovalsList(ApprovalsList { known })).await
+    }
+
+    /// Answers approval requests that were shown together.
+    ///
+    /// # Errors
+    /// If the window is hidden or has only just come up, or if an answer is refused.
+    pub async fn prompt_answer(&self, answers: Vec<SubmittedAnswer>) -> Result<(), UserError> {
+        self.prompt().ensure_can_answer()?;
+        self.host().run(&ApprovalsAnswer { answers }).await
+    }
+
+    /// One argument of a pending call without its mask, because the user pressed Show.
+    ///
+    /// # Errors
+    /// If there is no such argument of a pending call.
+    pub async fn prompt_reveal(&self, request: ApprovalsReveal) -> Result<Box<RawValue>, UserError> {
+        self.host().execute(Command::ApprovalsReveal(request)).await
+    }
+
+    /// Sends signals about the window and the approval requests.
+    pub fn listen_to_prompt_signals(&self, page: PageSink<PromptSignal>) {
+        self.prompt().listen(page);
+    }
+
+    /// Hides the window without answering anything.
+    pub fn prompt_put_away(&self) {
+        self.prompt().input(PromptInput::Dismissed);
+    }
+
+    /// Sets the window's height to that of its content, in logical pixels.
+    pub fn prompt_fit(&self, height: f64) {
+        self.prompt().fit(height);
+    }
+
+    /// Opens the main window on the page of pending approvals.
+    pub fn prompt_open_main(&self) {
+        self.platform().raise_main();
+        if !self.page().send_signal(MainPageSignal::Open(PageTarget::Approvals)) {
+            tracing::warn!("the main window does not listen");
+        }
+    }
+
+    /// Opens the page that an approval request is about in the browser. No other page can be opened from
+    /// this window.
+    ///
+    /// # Errors
+    /// If no pending request is about the page, or it cannot be opened.
+    pub async fn prompt_open_link(&self, address: &str) -> Result<(), UserError> {
+        let pending = self.host().run(&ApprovalsList { known: Vec::new() }).await?;
+        if !pending.iter().any(|pending| is_about(&pending.ask, address)) {
+            return Err(UserError::new(ErrorCode::StaleAnswer, "No pending request is about this page."));
+        }
+        self.browser().open_link(address)
+    }
+}
+
+/// The command with this name. A window is not a client: it may not call tools with a client's token.
+fn parse_window_command(name: &str, args: &Value) -> Result<Command, UserError> {
+    let args = to_raw_value(args).map_err(|error| {
+        UserError::new(ErrorCode::BadRequest, "The arguments cannot be read.").with_cause(format!("{error}."))
+    })?;
+    match Command::parse(name, &args)? {
+        Command::Call(_) => Err(UserError::new(ErrorCode::NotPermitted, "A window may not call tools.")),
+        command => Ok(command),
+    }
+}
+
+fn is_about(request: &ApprovalRequest, address: &str) -> bool {
+    matches!(request, ApprovalRequest::Elicitation(wanted) if matches!(&wanted.want, ElicitationMode::Url { url, .. } if url == address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    use crate::window_commands::WINDOW_COMMANDS;
+
+    #[test]
+    fn rejects_tool_calls_from_windows() {
+        let list = parse_window_command("servers.list", &json!({})).unwrap();
+        assert_eq!(list.name(), "servers.list");
+        let code = |name, args| parse_window_command(name, &args).unwrap_err().code;
+        let call = json!({"token": "t", "tool": "time__now", "arguments": "{}"});
+        assert_eq!(code("call", call), ErrorCode::NotPermitted);
+        assert_eq!(code("servers.list", json!({"more": 1})), ErrorCode::BadRequest);
+        assert_eq!(code("servers.lost", json!({})), ErrorCode::BadRequest);
+    }
+
+    #[test]
+    fn each_command_is_for_one_window() {
+        for command in WINDOW_COMMANDS {
+            let is_for_prompt = command.name().starts_with("prompt_");
+            assert_eq!(command.ensure_from("prompt").is_ok(), is_for_prompt, "{}", command.name());
+            assert_eq!(command.ensure_from("main").is_ok(), !is_for_prompt, "{}", command.name());
+            assert!(command.ensure_from("other").is_err(), "{}", command.name());
+            assert_eq!(WindowCommand::from_name(command.name()), Some(*command));
+        }
+        assert_eq!(WindowCommand::from_name("prompt_everything"), None);
+    }
+}

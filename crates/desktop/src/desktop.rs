@@ -1,0 +1,355 @@
+//! The shell: builds its parts, starts the core, reacts to windows that are closed and to the tray, and
+//! lets the application exit only after the core has stopped.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gatehouse_model::UserError;
+use gatehouse_model::command::{Pause, Resume};
+use tokio::runtime::Handle;
+
+use crate::event_forwarder::{EventReceivers, on_core_start};
+use crate::host::{Host, HostOptions, StartPermit};
+use crate::i18n::Locale;
+use crate::links::Browser;
+use crate::main_page::MainPage;
+use crate::platform::Platform;
+use crate::preferences::Preferences;
+use crate::prompt::{Prompt, PromptDriver, PromptInput, PromptWindow};
+use crate::secrets::KeychainUse;
+use crate::tray::{Tray, TrayAction};
+
+/// How long the remaining start-up waits for the main window, so as not to slow it down.
+const FIRST_PAINT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What the shell is built on.
+pub struct DesktopOptions {
+    pub data_dir: PathBuf,
+    pub keychain: KeychainUse,
+    pub platform: Arc<dyn Platform>,
+    pub prompt_window: Box<dyn PromptWindow>,
+    /// Runs the tasks of the shell.
+    pub runtime: Handle,
+}
+
+/// The shell.
+#[derive(Clone)]
+pub struct Desktop {
+    receivers: EventReceivers,
+    browser: Browser,
+    platform: Arc<dyn Platform>,
+}
+
+/// Starts the core and the prompt's task. Commands wait until it was used.
+pub struct DesktopStart {
+    permit: StartPermit,
+    driver: PromptDriver,
+}
+
+impl Desktop {
+    /// A shell whose core is about to be started.
+    ///
+    /// # Errors
+    /// An internal error.
+    pub fn new(options: DesktopOptions) -> Result<(Self, DesktopStart), UserError> {
+        let platform = options.platform;
+        let browser = Browser::new(Arc::<dyn Platform>::clone(&platform));
+        let (host, permit) = Host::new(HostOptions {
+            data_dir: options.data_dir,
+            keychain: options.keychain,
+            browser: browser.clone(),
+            runtime: options.runtime,
+        })?;
+        let (prompt, driver) = Prompt::new(options.prompt_window);
+        let preferences = platform.load_preferences().unwrap_or_default();
+        let tray =
+            Tray::new(Locale::from_preference(preferences.language), Arc::<dyn Platform>::clone(&platform));
+        let receivers = EventReceivers { host, page: MainPage::default(), prompt, tray };
+        Ok((Self { receivers, browser, platform }, DesktopStart { permit, driver }))
+    }
+
+    /// Starts the core, or leaves it stopped where the vault is locked or the start fails; windows are
+    /// told which. Quitting waits for the start.
+    pub async fn start(&self, start: DesktopStart) {
+        self.host().spawn(start.driver.run());
+        self.host().start(start.permit, |outcome| on_core_start(&self.receivers, outcome)).await;
+    }
+
+    /// URL of the running core's gateway.
+    ///
+    /// # Errors
+    /// Why the core does not run.
+    pub async fn endpoint(&self) -> Result<String, UserError> {
+        self.host().endpoint().await
+    }
+
+    /// Runs a task until it ends or the application quits.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.host().spawn(task);
+    }
+
+    /// Stops the core and the tasks. A second call waits for the first one.
+    pub async fn stop(&self) {
+        self.host().stop().await;
+    }
+
+    /// Waits until the main page shows useful content, or for a few seconds. For a single waiter.
+    pub async fn wait_for_first_paint(&self) {
+        if tokio::time::timeout(FIRST_PAINT_TIMEOUT, self.page().wait_until_painted()).await.is_err() {
+            tracing::debug!("the main window has not painted yet");
+        }
+    }
+
+    /// Builds the hidden prompt window ahead of the first approval request.
+    pub fn preload_prompt(&self) {
+        self.prompt().preload();
+    }
+
+    /// Draws the tray, which has come up on the screen.
+    pub fn draw_tray(&self) {
+        self.receivers.tray.draw();
+    }
+
+    /// Title of the prompt window.
+    #[must_use]
+    pub fn prompt_title(preferences: &Preferences) -> &'static str {
+        Locale::from_preference(preferences.language).prompt_title()
+    }
+
+    /// Stores the preferences and applies them to the prompt window and the tray.
+    ///
+    /// # Errors
+    /// If they cannot be stored; then nothing changes.
+    pub fn set_preferences(&self, preferences: Preferences) -> Result<(), UserError> {
+        self.platform.save_preferences(preferences)?;
+        self.prompt().apply_preferences(Self::prompt_title(&preferences));
+        self.receivers.tray.set_locale(Locale::from_preference(preferences.language));
+        Ok(())
+    }
+
+    /// The user closed the main window, which does not quit Gatehouse. The first time the page explains
+    /// that Gatehouse keeps running, and then hides the window itself.
+    pub fn on_main_close_requested(&self) {
+        let was_told = self.preferences().is_ok_and(|preferences| preferences.said_keeps_running);
+        if was_told || !self.page().notify_closing() {
+            self.platform.hide_main();
+        }
+    }
+
+    /// The user closed the prompt window: it is put away, and nothing is answered.
+    pub fn on_prompt_close_requested(&self) {
+        self.prompt().input(PromptInput::Dismissed);
+    }
+
+    /// Handles the choice of a menu item of the tray.
+    pub fn on_tray_action(&self, action: TrayAction) {
+        match action {
+            TrayAction::ShowMain => self.platform.raise_main(),
+            TrayAction::ShowPrompt => self.prompt().input(PromptInput::Raise),
+            TrayAction::TogglePause if self.receivers.tray.is_paused() => {
+                self.set_paused(PauseState::Running)
+            }
+            TrayAction::TogglePause => self.set_paused(PauseState::Paused),
+            TrayAction::Quit => self.platform.exit(),
+        }
+    }
+
+    /// Pauses all calls (PERM-13).
+    pub fn pause(&self) {
+        self.set_paused(PauseState::Paused);
+    }
+
+    fn set_paused(&self, wanted: PauseState) {
+        let host = self.host().clone();
+        self.spawn(async move {
+            let done = match wanted {
+                PauseState::Paused => host.run(&Pause {}).await,
+                PauseState::Running => host.run(&Resume {}).await,
+            };
+            if let Err(error) = done {
+                tracing::error!(%error, ?wanted, "calls could not be paused or resumed");
+            }
+        });
+    }
+
+    /// Whether the application may exit now. If not, the core is stopped, and then
+    /// [`Platform::exit`] is called again.
+    #[must_use]
+    pub fn may_exit(&self) -> bool {
+        if self.host().is_stopped() {
+            return true;
+        }
+        let desktop = self.clone();
+        // Not a task of the host, which waits for those before it stops the core.
+        self.host().spawn_detached(async move {
+            desktop.stop().await;
+            desktop.platform.exit();
+        });
+        false
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.receivers.host
+    }
+
+    pub(crate) fn page(&self) -> &MainPage {
+        &self.receivers.page
+    }
+
+    pub(crate) fn prompt(&self) -> &Prompt {
+        &self.receivers.prompt
+    }
+
+    pub(crate) fn receivers(&self) -> &EventReceivers {
+        &self.receivers
+    }
+
+    pub(crate) fn browser(&self) -> &Browser {
+        &self.browser
+    }
+
+    pub(crate) fn platform(&self) -> &Arc<dyn Platform> {
+        &self.platform
+    }
+}
+
+/// Whether calls are to pass.
+#[derive(Clone, Copy, Debug)]
+enum PauseState {
+    Paused,
+    Running,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatehouse_model::ErrorCode;
+    use parking_lot::Mutex;
+    use tokio::sync::Notify;
+
+    use crate::links::BrowserLauncher;
+    use crate::preferences::PreferencesStore;
+    use crate::tray::{TrayDisplay, TrayMenu};
+
+    /// A toolkit that records what it is told.
+    #[derive(Default)]
+    struct FakePlatform {
+        actions: Mutex<Vec<String>>,
+        preferences: Mutex<Preferences>,
+        exit: Notify,
+    }
+
+    impl FakePlatform {
+        fn act(&self, action: impl Into<String>) {
+            self.actions.lock().push(action.into());
+        }
+    }
+
+    impl BrowserLauncher for FakePlatform {
+        fn launch_browser(&self, url: &str) -> Result<(), String> {
+            self.act(format!("browser {url}"));
+            Ok(())
+        }
+    }
+
+    impl PreferencesStore for FakePlatform {
+        fn load_preferences(&self) -> Result<Preferences, UserError> {
+            Ok(*self.preferences.lock())
+        }
+
+        fn save_preferences(&self, preferences: Preferences) -> Result<(), UserError> {
+            *self.preferences.lock() = preferences;
+            Ok(())
+        }
+    }
+
+    impl TrayDisplay for FakePlatform {
+        fn draw_tray(&self, menu: &TrayMenu) {
+            self.act(format!("tray {}", menu.status));
+        }
+    }
+
+    impl Platform for FakePlatform {
+        fn raise_main(&self) {
+            self.act("raise main");
+        }
+
+        fn hide_main(&self) {
+            self.act("hide main");
+        }
+
+        fn exit(&self) {
+            self.exit.notify_one();
+        }
+    }
+
+    struct NoWindow;
+
+    impl PromptWindow for NoWindow {
+        fn preload(&mut self) {}
+
+        fn show(&mut self) -> bool {
+            false
+        }
+
+        fn raise(&mut self) -> bool {
+            false
+        }
+
+        fn hide(&mut self) {}
+
+        fn fit(&mut self, _: f64) {}
+
+        fn set_title(&mut self, _: &str) {}
+
+        fn is_minimized(&self) -> bool {
+            false
+        }
+    }
+
+    fn desktop(platform: &Arc<FakePlatform>) -> (Desktop, DesktopStart, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let (desktop, start) = Desktop::new(DesktopOptions {
+            data_dir: folder.path().join("data"),
+            keychain: KeychainUse::Never,
+            platform: Arc::<FakePlatform>::clone(platform),
+            prompt_window: Box::new(NoWindow),
+            runtime: Handle::current(),
+        })
+        .unwrap();
+        (desktop, start, folder)
+    }
+
+    #[tokio::test]
+    async fn exits_only_after_core_has_stopped() {
+        let platform = Arc::new(FakePlatform::default());
+        let (desktop, start, _folder) = desktop(&platform);
+        // The core is not started yet, so it cannot stop: quitting again and again changes nothing.
+        assert!(!desktop.may_exit());
+        tokio::task::yield_now().await;
+        assert!(!desktop.may_exit(), "quitting twice skips no shutdown");
+        drop(start);
+        platform.exit.notified().await;
+        assert!(desktop.may_exit());
+        let error = desktop.command("status", &serde_json::json!({})).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::NotRunning);
+    }
+
+    #[tokio::test]
+    async fn closing_main_window_hides_it_and_explains_once() {
+        let platform = Arc::new(FakePlatform::default());
+        let (desktop, _start, _folder) = desktop(&platform);
+        let hidden = || platform.actions.lock().iter().filter(|action| *action == "hide main").count();
+        desktop.listen_to_main_signals(Arc::new(|_| true));
+        desktop.on_main_close_requested();
+        assert_eq!(hidden(), 0, "the page explains first");
+        desktop.on_main_close_requested();
+        assert_eq!(hidden(), 1);
+        let preferences = Preferences { said_keeps_running: true, ..Preferences::default() };
+        desktop.set_preferences(preferences).unwrap();
+        desktop.on_main_close_requested();
+        assert_eq!(hidden(), 2);
+    }
+}

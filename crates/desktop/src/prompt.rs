@@ -1,0 +1,276 @@
+//! The prompt window, which shows pending approvals: one task owns the window, receives messages and
+//! applies the effects of the policy. It makes no decision about an approval request; if the window
+//! cannot be shown, the request expires, which denies it.
+
+mod input_delay;
+mod policy;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use gatehouse_model::UserError;
+use parking_lot::Mutex;
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use input_delay::InputDelay;
+use policy::{PromptEffect, PromptPolicy};
+
+use crate::main_page::PageSink;
+
+pub(crate) use policy::PromptInput;
+
+/// Signals for the page of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptSignal {
+    /// The pending approvals have changed.
+    Changed,
+    /// The window came up or was raised.
+    Shown,
+    /// Theme or language changed.
+    Preferences,
+}
+
+/// The toolkit's prompt window. It is built, hidden, before it is first used.
+pub trait PromptWindow: Send {
+    /// Builds the window without showing it, unless it is built.
+    fn preload(&mut self);
+
+    /// Shows the window on the screen that the user looks at, without taking the keyboard focus. Returns
+    /// whether there is a window.
+    fn show(&mut self) -> bool;
+
+    /// Brings the window to the front with the keyboard focus, since the user requested it. Returns
+    /// whether there is a window.
+    fn raise(&mut self) -> bool;
+
+    /// Hides the window.
+    fn hide(&mut self);
+
+    /// Sets the height of the page, in logical pixels.
+    fn fit(&mut self, height: f64);
+
+    /// Changes the title.
+    fn set_title(&mut self, title: &str);
+
+    /// Whether the user has minimised the window.
+    fn is_minimized(&self) -> bool;
+}
+
+/// Messages for the window's task.
+enum PromptMessage {
+    /// Build the window without showing it.
+    Preload,
+    /// An input of the policy.
+    PromptInput(PromptInput),
+    /// Set this height, in logical pixels.
+    Fit(f64),
+    /// Set this title.
+    Title(&'static str),
+}
+
+/// Handle to the prompt window.
+#[derive(Clone)]
+pub(crate) struct Prompt {
+    inbox: mpsc::UnboundedSender<PromptMessage>,
+    input_delay: Arc<InputDelay>,
+    page: Arc<Mutex<Option<PageSink<PromptSignal>>>>,
+}
+
+/// The receiving end, run as a task.
+pub(crate) struct PromptDriver {
+    outbox: mpsc::UnboundedReceiver<PromptMessage>,
+    prompt: Prompt,
+    policy: PromptPolicy,
+    window: Box<dyn PromptWindow>,
+}
+
+impl Prompt {
+    /// The prompt of a window.
+    pub(crate) fn new(window: Box<dyn PromptWindow>) -> (Self, PromptDriver) {
+        let (inbox, outbox) = mpsc::unbounded_channel();
+        let prompt = Self { inbox, input_delay: Arc::default(), page: Arc::default() };
+        let driver = PromptDriver { outbox, prompt: prompt.clone(), policy: PromptPolicy::default(), window };
+        (prompt, driver)
+    }
+
+    /// Builds the window ahead of the first approval request.
+    pub(crate) fn preload(&self) {
+        self.send(PromptMessage::Preload);
+    }
+
+    /// Sends an input to the policy.
+    pub(crate) fn input(&self, input: PromptInput) {
+        self.send(PromptMessage::PromptInput(input));
+    }
+
+    /// Sets the window's height to that of its page.
+    pub(crate) fn fit(&self, height: f64) {
+        self.send(PromptMessage::Fit(height));
+    }
+
+    /// Replaces the page's channel. The page has to read again: what it read before it subscribed may be
+    /// outdated.
+    pub(crate) fn listen(&self, page: PageSink<PromptSignal>) {
+        *self.page.lock() = Some(page);
+        self.send_signal(PromptSignal::Changed);
+        self.input(PromptInput::PageReady);
+    }
+
+    /// Sends a signal to the page, if there is one.
+    fn send_signal(&self, signal: PromptSignal) {
+        let page = self.page.lock().clone();
+        if page.is_some_and(|page| !page(signal)) {
+            tracing::warn!(?signal, "a signal was not sent to the page of the prompt");
+        }
+    }
+
+    /// Makes the page read the changed preferences, and sets the window's title.
+    pub(crate) fn apply_preferences(&self, title: &'static str) {
+        self.send_signal(PromptSignal::Preferences);
+        self.send(PromptMessage::Title(title));
+    }
+
+    /// Refuses an answer that comes too soon to be intended.
+    pub(crate) fn ensure_can_answer(&self) -> Result<(), UserError> {
+        self.input_delay.check(Instant::now())
+    }
+
+    /// After the application has ended there is no receiver, and nothing to do.
+    fn send(&self, message: PromptMessage) {
+        if self.inbox.send(message).is_err() {
+            tracing::debug!("the prompt window is gone");
+        }
+    }
+}
+
+impl PromptDriver {
+    /// Runs until the application ends.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let message = match self.policy.next_wakeup() {
+                None => self.outbox.recv().await,
+                Some(at) => match tokio::time::timeout_at(at.into(), self.outbox.recv()).await {
+                    Ok(message) => message,
+                    Err(_) => Some(PromptMessage::PromptInput(PromptInput::Tick)),
+                },
+            };
+            match message {
+                None => return,
+                Some(PromptMessage::Preload) => self.window.preload(),
+                Some(PromptMessage::Fit(height)) => self.window.fit(height),
+                Some(PromptMessage::Title(title)) => self.window.set_title(title),
+                Some(PromptMessage::PromptInput(input)) => self.handle_input(input),
+            }
+        }
+    }
+
+    fn handle_input(&mut self, input: PromptInput) {
+        // The user minimised the window, which is another way of putting it away.
+        if matches!(input, PromptInput::Requested(_) | PromptInput::Snapshot(_)) && self.window.is_minimized()
+        {
+            self.apply(PromptInput::Dismissed);
+        }
+        self.apply(input);
+    }
+
+    fn apply(&mut self, input: PromptInput) {
+        for effect in self.policy.transition(input, Instant::now()) {
+            match effect {
+                PromptEffect::Show => {
+                    if self.window.show() {
+                        self.on_shown();
+                    }
+                }
+                PromptEffect::Raise => {
+                    if self.window.raise() {
+                        self.on_shown();
+                    }
+                }
+                PromptEffect::Rearm => self.on_shown(),
+                PromptEffect::Reread => self.prompt.send_signal(PromptSignal::Changed),
+                PromptEffect::Hide => {
+                    self.prompt.input_delay.close();
+                    self.window.hide();
+                }
+            }
+        }
+    }
+
+    fn on_shown(&self) {
+        self.prompt.input_delay.arm(Instant::now());
+        self.prompt.send_signal(PromptSignal::Shown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records what is done to the window.
+    struct FakeWindow {
+        actions: mpsc::UnboundedSender<&'static str>,
+        exists: bool,
+    }
+
+    impl FakeWindow {
+        fn act(&self, action: &'static str) -> bool {
+            self.actions.send(action).unwrap();
+            self.exists
+        }
+    }
+
+    impl PromptWindow for FakeWindow {
+        fn preload(&mut self) {
+            self.act("preload");
+        }
+
+        fn show(&mut self) -> bool {
+            self.act("show")
+        }
+
+        fn raise(&mut self) -> bool {
+            self.act("raise")
+        }
+
+        fn hide(&mut self) {
+            self.act("hide");
+        }
+
+        fn fit(&mut self, _: f64) {
+            self.act("fit");
+        }
+
+        fn set_title(&mut self, title: &str) {
+            assert_eq!(title, "Title");
+            self.act("title");
+        }
+
+        fn is_minimized(&self) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn accepts_no_answer_unless_window_is_shown() {
+        for exists in [true, false] {
+            let (actions, mut seen) = mpsc::unbounded_channel();
+            let (prompt, driver) = Prompt::new(Box::new(FakeWindow { actions, exists }));
+            let running = tokio::spawn(driver.run());
+            let (sink, mut signals) = mpsc::unbounded_channel();
+            prompt.listen(Arc::new(move |signal| sink.send(signal).is_ok()));
+            prompt.input(PromptInput::Requested("a".into()));
+            prompt.apply_preferences("Title");
+            assert_eq!(seen.recv().await, Some("show"));
+            assert_eq!(seen.recv().await, Some("title"));
+            let sent: Vec<_> = std::iter::from_fn(|| signals.try_recv().ok()).collect();
+            assert_eq!(sent.contains(&PromptSignal::Shown), exists, "{sent:?}");
+            assert!(exists || prompt.ensure_can_answer().is_err());
+            prompt.input(PromptInput::Dismissed);
+            assert_eq!(seen.recv().await, Some("hide"));
+            assert!(prompt.ensure_can_answer().is_err());
+            running.abort();
+        }
+    }
+}

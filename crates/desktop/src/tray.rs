@@ -1,0 +1,322 @@
+//! What the tray shows: status at a glance, a switch for pausing (PERM-13), and a way to open the
+//! windows. A toolkit draws it as it is given; it keeps no state of its own that this module needs.
+
+use std::sync::Arc;
+
+use gatehouse_model::command::StatusReport;
+use parking_lot::Mutex;
+
+use crate::i18n::Locale;
+
+/// Draws the tray.
+pub trait TrayDisplay: Send + Sync {
+    /// Shows this menu and icon. A desktop without a tray is not an error.
+    fn draw_tray(&self, menu: &TrayMenu);
+}
+
+/// The mark on the tray's icon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TrayIconState {
+    /// Everything is fine: no mark.
+    Normal,
+    /// An approval is pending, or the vault is locked.
+    Waiting,
+    /// No calls pass.
+    Paused,
+    /// There is a problem.
+    Problem,
+}
+
+/// An item of the menu that the user can choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrayAction {
+    ShowMain,
+    ShowPrompt,
+    /// Pauses or resumes, as the item says.
+    TogglePause,
+    Quit,
+}
+
+impl TrayAction {
+    const ALL: [Self; 4] = [Self::ShowMain, Self::ShowPrompt, Self::TogglePause, Self::Quit];
+
+    /// Identifier of the menu item.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::ShowMain => "show-main",
+            Self::ShowPrompt => "show-prompt",
+            Self::TogglePause => "toggle-pause",
+            Self::Quit => "quit",
+        }
+    }
+
+    /// The action of a menu item.
+    #[must_use]
+    pub fn from_id(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.id() == id)
+    }
+}
+
+/// The tray's menu and icon as they are to be drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrayMenu {
+    pub icon: TrayIconState,
+    /// Status line: what runs and what is pending. Also the tooltip.
+    pub status: String,
+    pub show_main: &'static str,
+    pub show_prompt: &'static str,
+    /// Whether there are pending approvals to show.
+    pub show_prompt_enabled: bool,
+    pub toggle_pause: &'static str,
+    /// Whether there is a core to pause.
+    pub toggle_pause_enabled: bool,
+    pub quit: &'static str,
+}
+
+impl TrayMenu {
+    fn new(view: TrayView, locale: Locale) -> Self {
+        Self {
+            icon: view.icon_state(),
+            status: status_line(view, locale),
+            show_main: locale.pick("Show Gatehouse", "显示 Gatehouse"),
+            show_prompt: locale.pick("Show pending approvals", "显示待审批的请求"),
+            show_prompt_enabled: matches!(view, TrayView::Running { pending: 1.., .. }),
+            toggle_pause: if view.is_paused() {
+                locale.pick("Resume", "恢复")
+            } else {
+                locale.pick("Pause everything", "全部暂停")
+            },
+            toggle_pause_enabled: matches!(view, TrayView::Running { .. }),
+            quit: locale.pick("Quit Gatehouse", "退出 Gatehouse"),
+        }
+    }
+}
+
+/// The state to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrayView {
+    /// The core was not started yet, or could not be.
+    NotRunning,
+    /// The core waits for the passphrase of the vault.
+    Locked,
+    /// The core runs.
+    Running {
+        /// Number of connected servers.
+        running: u32,
+        /// Number of servers.
+        servers: u32,
+        /// Number of pending approvals.
+        pending: u32,
+        /// Whether calls are paused.
+        paused: bool,
+        /// Whether MCP is on.
+        on: bool,
+        /// Whether there is a problem.
+        problem: bool,
+    },
+}
+
+impl From<&StatusReport> for TrayView {
+    fn from(report: &StatusReport) -> Self {
+        Self::Running {
+            running: report.running,
+            servers: report.servers,
+            pending: report.waiting,
+            paused: report.paused,
+            on: report.switched_on,
+            problem: !report.problems.is_empty(),
+        }
+    }
+}
+
+impl TrayView {
+    /// In order of importance: pending approvals, then paused or off, then problems.
+    fn icon_state(self) -> TrayIconState {
+        match self {
+            Self::NotRunning => TrayIconState::Normal,
+            Self::Locked | Self::Running { pending: 1.., .. } => TrayIconState::Waiting,
+            Self::Running { paused: true, .. } | Self::Running { on: false, .. } => TrayIconState::Paused,
+            Self::Running { problem: true, .. } => TrayIconState::Problem,
+            Self::Running { .. } => TrayIconState::Normal,
+        }
+    }
+
+    fn is_paused(self) -> bool {
+        matches!(self, Self::Running { paused: true, .. })
+    }
+}
+
+/// Status line: what runs and what is pending.
+fn status_line(view: TrayView, locale: Locale) -> String {
+    let (running, servers, pending, paused, on) = match view {
+        TrayView::NotRunning => {
+            return locale.pick("Gatehouse isn't running", "Gatehouse 未运行").to_owned();
+        }
+        TrayView::Locked => {
+            let english = "Vault locked: enter the passphrase";
+            return locale.pick(english, "保险库已锁定：请输入口令").to_owned();
+        }
+        TrayView::Running { running, servers, pending, paused, on, .. } => {
+            (running, servers, pending, paused, on)
+        }
+    };
+    let state = match (on, paused) {
+        (false, _) => locale.pick("MCP is off", "MCP 已关闭").to_owned(),
+        (true, true) => locale.pick("Everything is paused", "已全部暂停").to_owned(),
+        (true, false) => match locale {
+            Locale::English if servers == 1 => format!("{running} of 1 server running"),
+            Locale::English => format!("{running} of {servers} servers running"),
+            Locale::SimplifiedChinese => format!("{servers} 个服务器中 {running} 个在运行"),
+        },
+    };
+    let approvals = match (locale, pending) {
+        (_, 0) => return state,
+        (Locale::English, 1) => "1 pending approval".to_owned(),
+        (Locale::English, _) => format!("{pending} pending approvals"),
+        (Locale::SimplifiedChinese, _) => format!("{pending} 个请求待审批"),
+    };
+    format!("{state} · {approvals}")
+}
+
+/// The tray's state, drawn again when it changes.
+#[derive(Clone)]
+pub(crate) struct Tray {
+    state: Arc<Mutex<TrayState>>,
+    display: Arc<dyn TrayDisplay>,
+}
+
+#[derive(Clone, Copy)]
+struct TrayState {
+    view: TrayView,
+    locale: Locale,
+}
+
+impl Tray {
+    /// A tray that is not drawn yet.
+    pub(crate) fn new(locale: Locale, display: Arc<dyn TrayDisplay>) -> Self {
+        let state = TrayState { view: TrayView::NotRunning, locale };
+        Self { state: Arc::new(Mutex::new(state)), display }
+    }
+
+    /// Shows another state.
+    pub(crate) fn set_view(&self, view: TrayView) {
+        let before = std::mem::replace(&mut self.state.lock().view, view);
+        if before != view {
+            self.draw();
+        }
+    }
+
+    /// Changes the language.
+    pub(crate) fn set_locale(&self, locale: Locale) {
+        let before = std::mem::replace(&mut self.state.lock().locale, locale);
+        if before != locale {
+            self.draw();
+        }
+    }
+
+    /// Whether the menu says that calls are paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.state.lock().view.is_paused()
+    }
+
+    /// Draws the tray as it is.
+    pub(crate) fn draw(&self) {
+        // The lock is released first: a toolkit may draw on the main thread, which may need it.
+        let state = *self.state.lock();
+        self.display.draw_tray(&TrayMenu::new(state.view, state.locale));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn icon_shows_most_important_state() {
+        let view = |pending, paused, on, problem| TrayView::Running {
+            running: 1,
+            servers: 2,
+            pending,
+            paused,
+            on,
+            problem,
+        };
+        for (view, icon_state) in [
+            (TrayView::NotRunning, TrayIconState::Normal),
+            (TrayView::Locked, TrayIconState::Waiting),
+            (view(0, false, true, false), TrayIconState::Normal),
+            (view(0, false, true, true), TrayIconState::Problem),
+            (view(0, true, true, true), TrayIconState::Paused),
+            (view(0, false, false, false), TrayIconState::Paused),
+            (view(1, false, true, true), TrayIconState::Waiting),
+            (view(3, true, true, false), TrayIconState::Waiting),
+        ] {
+            assert_eq!(view.icon_state(), icon_state, "{view:?}");
+        }
+    }
+
+    #[test]
+    fn renders_status_line() {
+        let view = |running, servers, pending| TrayView::Running {
+            running,
+            servers,
+            pending,
+            paused: false,
+            on: true,
+            problem: false,
+        };
+        let off =
+            TrayView::Running { running: 0, servers: 3, pending: 0, paused: true, on: false, problem: false };
+        let paused =
+            TrayView::Running { running: 2, servers: 3, pending: 2, paused: true, on: true, problem: true };
+        for (view, english, chinese) in [
+            (TrayView::NotRunning, "Gatehouse isn't running", "Gatehouse 未运行"),
+            (TrayView::Locked, "Vault locked: enter the passphrase", "保险库已锁定：请输入口令"),
+            (view(0, 0, 0), "0 of 0 servers running", "0 个服务器中 0 个在运行"),
+            (view(1, 1, 0), "1 of 1 server running", "1 个服务器中 1 个在运行"),
+            (
+                view(2, 3, 1),
+                "2 of 3 servers running · 1 pending approval",
+                "3 个服务器中 2 个在运行 · 1 个请求待审批",
+            ),
+            (
+                view(2, 3, 4),
+                "2 of 3 servers running · 4 pending approvals",
+                "3 个服务器中 2 个在运行 · 4 个请求待审批",
+            ),
+            (off, "MCP is off", "MCP 已关闭"),
+            (paused, "Everything is paused · 2 pending approvals", "已全部暂停 · 2 个请求待审批"),
+        ] {
+            assert_eq!(status_line(view, Locale::English), english);
+            assert_eq!(status_line(view, Locale::SimplifiedChinese), chinese);
+        }
+    }
+
+    #[test]
+    fn enables_items_that_have_an_effect() {
+        let running = |pending, paused| TrayView::Running {
+            running: 1,
+            servers: 1,
+            pending,
+            paused,
+            on: true,
+            problem: false,
+        };
+        for (view, show_prompt, toggle_pause, label) in [
+            (TrayView::NotRunning, false, false, "Pause everything"),
+            (TrayView::Locked, false, false, "Pause everything"),
+            (running(0, false), false, true, "Pause everything"),
+            (running(1, true), true, true, "Resume"),
+        ] {
+            let menu = TrayMenu::new(view, Locale::English);
+            assert_eq!(menu.show_prompt_enabled, show_prompt, "{view:?}");
+            assert_eq!(menu.toggle_pause_enabled, toggle_pause, "{view:?}");
+            assert_eq!(menu.toggle_pause, label, "{view:?}");
+        }
+        for action in TrayAction::ALL {
+            assert_eq!(TrayAction::from_id(action.id()), Some(action));
+        }
+        assert_eq!(TrayAction::from_id("status"), None);
+    }
+}

@@ -1,0 +1,29 @@
+//! Stores the preferences with the store plugin, which does not write atomically.
+
+use gatehouse_desktop::Preferences;
+use gatehouse_model::{ErrorCode, UserError};
+use tauri::{AppHandle, Runtime};
+use tauri_plugin_store::StoreExt;
+
+const FILE: &str = "preferences.json";
+const KEY: &str = "preferences";
+
+/// The stored preferences; the defaults if there are none or they cannot be parsed.
+pub(crate) fn load<R: Runtime>(app: &AppHandle<R>) -> Result<Preferences, UserError> {
+    let store = app.store(FILE).map_err(storage_error)?;
+    Ok(store.get(KEY).map(Preferences::from_stored).unwrap_or_default())
+}
+
+pub(crate) fn save<R: Runtime>(app: &AppHandle<R>, preferences: Preferences) -> Result<(), UserError> {
+    let store = app.store(FILE).map_err(storage_error)?;
+    let value = serde_json::to_value(preferences).map_err(|error| {
+        UserError::new(ErrorCode::Internal, "The preferences could not be saved.")
+            .with_cause(error.to_string())
+    })?;
+    store.set(KEY, value);
+    store.save().map_err(storage_error)
+}
+
+fn storage_error(error: tauri_plugin_store::Error) -> UserError {
+    UserError::new(ErrorCode::Storage, "The preferences file cannot be used.").with_cause(format!("{error}."))
+}
