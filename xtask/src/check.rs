@@ -5,6 +5,11 @@ mod files;
 mod forbidden_words;
 mod layers;
 mod licences;
+mod module_circles;
+mod source;
+mod type_names;
+
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
@@ -12,33 +17,54 @@ use crate::paths::WorkspacePaths;
 use crate::process::{cargo, npm, print_step, run};
 use crate::{codegen, setup};
 
-/// A check with the name that it is reported by.
-type Check = (&'static str, fn(&WorkspacePaths) -> Result<()>);
+struct Check {
+    /// The argument of `cargo xtask check` that selects it.
+    name: &'static str,
+    what: &'static str,
+    run: fn(&WorkspacePaths) -> Result<()>,
+}
 
 /// The checks in order: quick ones first.
-const CHECKS: [Check; 9] = [
-    ("format", format),
-    ("files and words", file_rules),
-    ("who knows whom", |paths| layers::check(&paths.root)),
-    ("generated types", codegen::check),
-    ("lints of the interface", |paths| interface(paths, "lint")),
-    ("types of the interface", |paths| interface(paths, "types")),
-    ("types of its tests in a browser", |paths| run(npm(&paths.tests_e2e()).args(["run", "types"]))),
-    ("licences and sources of dependencies", licences::check),
-    ("lints of Rust", lints),
+static CHECKS: [Check; 11] = [
+    Check { name: "format", what: "format", run: format },
+    Check { name: "files", what: "files and words", run: file_rules },
+    Check { name: "layers", what: "dependencies between crates", run: |paths| layers::check(&paths.root) },
+    Check { name: "circles", what: "circles of modules", run: |paths| module_circles::check(&paths.root) },
+    Check { name: "type-names", what: "names of types", run: |paths| type_names::check(&paths.root) },
+    Check { name: "codegen", what: "generated types", run: codegen::check },
+    Check { name: "ui-lint", what: "lints of the interface", run: |paths| npm_script(&paths.ui(), "lint") },
+    Check { name: "ui-types", what: "types of the interface", run: |paths| npm_script(&paths.ui(), "types") },
+    Check {
+        name: "e2e-types",
+        what: "types of its tests in a browser",
+        run: |paths| npm_script(&paths.tests_e2e(), "types"),
+    },
+    Check { name: "licences", what: "licences and sources of dependencies", run: licences::check },
+    Check { name: "clippy", what: "lints of Rust", run: lints },
 ];
 
-pub(crate) fn check(paths: &WorkspacePaths) -> Result<()> {
-    setup::interface(paths)?;
+/// Runs the checks with these names, or all of them.
+pub(crate) fn check(paths: &WorkspacePaths, names: &[String]) -> Result<()> {
     let mut failed = Vec::new();
-    for (what, check) in CHECKS {
-        print_step(&format!("Checking {what}"));
-        if let Err(error) = check(paths) {
+    for check in select(names)? {
+        print_step(&format!("Checking {}", check.what));
+        if let Err(error) = (check.run)(paths) {
             println!("{error:#}");
-            failed.push(what);
+            failed.push(check.name);
         }
     }
     if failed.is_empty() { Ok(()) } else { bail!("these checks failed: {}", failed.join(", ")) }
+}
+
+fn select(names: &[String]) -> Result<Vec<&'static Check>> {
+    if let Some(unknown) = names.iter().find(|name| CHECKS.iter().all(|check| check.name != **name)) {
+        let known: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
+        bail!("there is no check `{unknown}`; there are {}", known.join(", "));
+    }
+    Ok(CHECKS
+        .iter()
+        .filter(|check| names.is_empty() || names.iter().any(|name| name == check.name))
+        .collect())
 }
 
 fn format(paths: &WorkspacePaths) -> Result<()> {
@@ -51,10 +77,30 @@ fn file_rules(paths: &WorkspacePaths) -> Result<()> {
     if violations.is_empty() { Ok(()) } else { bail!("{}", violations.join("\n")) }
 }
 
-fn interface(paths: &WorkspacePaths, script: &str) -> Result<()> {
-    run(npm(&paths.ui()).args(["run", script]))
+/// A script of a `package.json`; its packages are installed first if they are not there.
+fn npm_script(folder: &Path, script: &str) -> Result<()> {
+    setup::npm_packages(folder)?;
+    run(npm(folder).args(["run", script]))
 }
 
 fn lints(paths: &WorkspacePaths) -> Result<()> {
     run(cargo(&paths.root).args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selected(names: &[&str]) -> Result<Vec<&'static str>> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        Ok(select(&names)?.iter().map(|check| check.name).collect())
+    }
+
+    #[test]
+    fn selects_checks_by_name() -> Result<()> {
+        assert_eq!(selected(&[])?.len(), CHECKS.len());
+        assert_eq!(selected(&["type-names", "circles"])?, ["circles", "type-names"]);
+        assert!(selected(&["circles", "squares"]).is_err());
+        Ok(())
+    }
 }

@@ -30,7 +30,7 @@ cargo xtask <task>
   demo       plays a first click in the real windows, and leaves pictures
   test       sets up, checks and tests everything
   fuzz       tries the fuzz targets for longer: [TARGET] [--seconds N]
-  check      format, lints, layers, generated types, file rules, interface, licences
+  check      format, lints, layers, generated types, file rules, interface, licences: all, or [NAME…]
   conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
   codegen    writes ui/src/generated from the commands and events of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`
@@ -60,7 +60,7 @@ fn dispatch() -> Result<()> {
         "run" => run::run(&paths, rest),
         "demo" => demo::demo(&paths),
         "test" => test::test(&paths, rest),
-        "check" => check::check(&paths),
+        "check" => check::check(&paths, rest),
         "fuzz" => fuzz::fuzz(&paths, rest),
         "codegen" => codegen::write(&paths),
         "conformance" => conformance::conformance(&paths, rest),

@@ -26,12 +26,6 @@ pub(crate) fn setup(paths: &WorkspacePaths) -> Result<()> {
     python::environments(paths)
 }
 
-/// Only the npm packages of the UI and its browser tests, for tasks that need no more.
-pub(crate) fn interface(paths: &WorkspacePaths) -> Result<()> {
-    npm_packages(&paths.ui())?;
-    npm_packages(&paths.tests_e2e())
-}
-
 fn rust_components(root: &Path) -> Result<()> {
     for (tool, component) in [("clippy", "clippy"), ("fmt", "rustfmt")] {
         if !succeeds(cargo(root).args([tool, "--version"])) {

@@ -17,7 +17,7 @@ pub(crate) fn test(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     setup::setup(paths)?;
     ui::build(paths)?;
     ui::build_for_browser(paths)?;
-    check::check(paths)?;
+    check::check(paths, &[])?;
     print_step("Testing the interface");
     run(npm(&paths.ui()).args(["run", "test"]))?;
     print_step("Building every program: tests run them");
