@@ -8,6 +8,7 @@ mod licences;
 mod module_circles;
 mod source;
 mod type_names;
+mod unused;
 
 use std::path::Path;
 
@@ -25,20 +26,27 @@ struct Check {
 }
 
 /// The checks in order: quick ones first.
-static CHECKS: [Check; 11] = [
+static CHECKS: [Check; 14] = [
     Check { name: "format", what: "format", run: format },
     Check { name: "files", what: "files and words", run: file_rules },
-    Check { name: "layers", what: "dependencies between crates", run: |paths| layers::check(&paths.root) },
-    Check { name: "circles", what: "circles of modules", run: |paths| module_circles::check(&paths.root) },
-    Check { name: "type-names", what: "names of types", run: |paths| type_names::check(&paths.root) },
+    Check { name: "layers", what: "dependencies between crates", run: |p| layers::check(&p.root) },
+    Check { name: "circles", what: "circles of modules", run: |p| module_circles::check(&p.root) },
+    Check { name: "type-names", what: "names of types", run: |p| type_names::check(&p.root) },
     Check { name: "codegen", what: "generated types", run: codegen::check },
-    Check { name: "ui-lint", what: "lints of the interface", run: |paths| npm_script(&paths.ui(), "lint") },
-    Check { name: "ui-types", what: "types of the interface", run: |paths| npm_script(&paths.ui(), "types") },
+    Check { name: "ui-lint", what: "lints of the interface", run: |p| npm_script(&p.ui(), "lint") },
+    Check { name: "ui-types", what: "types of the interface", run: |p| npm_script(&p.ui(), "types") },
+    Check {
+        name: "ui-format",
+        what: "format of the interface",
+        run: |p| npm_script(&p.ui(), "format:check"),
+    },
+    Check { name: "ui-unused", what: "unused code of the interface", run: |p| npm_script(&p.ui(), "unused") },
     Check {
         name: "e2e-types",
         what: "types of its tests in a browser",
-        run: |paths| npm_script(&paths.tests_e2e(), "types"),
+        run: |p| npm_script(&p.tests_e2e(), "types"),
     },
+    Check { name: "unused", what: "unused dependencies", run: unused::check },
     Check { name: "licences", what: "licences and sources of dependencies", run: licences::check },
     Check { name: "clippy", what: "lints of Rust", run: lints },
 ];

@@ -35,9 +35,13 @@ const SUITE_GRACE: Duration = Duration::from_secs(15);
 
 pub(crate) fn conformance(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     let revision = revision(arguments)?;
-    print_step("Building the client");
-    run(cargo(&paths.root).args(["build", "--package=gatehouse-tests", "--bin=conformance-client"]))?;
+    build_client(paths)?;
     play(paths, revision)
+}
+
+pub(crate) fn build_client(paths: &WorkspacePaths) -> Result<()> {
+    print_step("Building the client");
+    run(cargo(&paths.root).args(["build", "--package=gatehouse-tests", "--bin=conformance-client"]))
 }
 
 /// Runs the scenarios of every revision with the client that is already built.

@@ -14,6 +14,7 @@ mod process;
 mod run;
 mod setup;
 mod test;
+mod tools;
 mod ui;
 
 use std::process::ExitCode;
@@ -25,10 +26,13 @@ use crate::paths::WorkspacePaths;
 const HELP: &str = "\
 cargo xtask <task>
 
-  setup      installs what building and testing need: system packages, npm and Python packages
+  setup      installs what building and testing need: system packages, npm and Python packages;
+             with --nextest also cargo-nextest, which `test` then uses
   run        sets up, builds and opens Gatehouse
   demo       plays a first click in the real windows, and leaves pictures
-  test       sets up, checks and tests everything
+  test       sets up, checks and tests everything; or one suite: unit, integration, window, doc, ui,
+             e2e, conformance, fuzz, or the name of a folder of crates. Further arguments go to the
+             test runner
   fuzz       tries the fuzz targets for longer: [TARGET] [--seconds N]
   check      format, lints, layers, generated types, file rules, interface, licences: all, or [NAME…]
   conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
@@ -56,7 +60,7 @@ fn dispatch() -> Result<()> {
     };
     let paths = WorkspacePaths::find()?;
     match task {
-        "setup" => setup::setup(&paths),
+        "setup" => setup::task(&paths, rest),
         "run" => run::run(&paths, rest),
         "demo" => demo::demo(&paths),
         "test" => test::test(&paths, rest),

@@ -11,9 +11,26 @@ use anyhow::{Context, Result, bail};
 
 use crate::paths::WorkspacePaths;
 use crate::process::{cargo, npm, output, print_step, program, run, succeeds};
+use crate::tools::NEXTEST;
 
 /// The oldest Node.js that the UI's build tools support.
 const NODE: (u32, u32) = (20, 19);
+
+/// The task: `setup`, and what only is installed by name.
+pub(crate) fn task(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
+    let mut with_nextest = false;
+    for argument in arguments {
+        match argument.as_str() {
+            "--nextest" => with_nextest = true,
+            other => bail!("there is no option `{other}`; there is --nextest"),
+        }
+    }
+    setup(paths)?;
+    if with_nextest {
+        NEXTEST.install(paths)?;
+    }
+    Ok(())
+}
 
 pub(crate) fn setup(paths: &WorkspacePaths) -> Result<()> {
     print_step("Setting up");
