@@ -38,7 +38,7 @@ export default tseslint.config(
         "error",
         {
           selector: "JSXText[value=/\\p{L}/u]",
-          message: "Text that people see is in src/messages.",
+          message: "Text that people see is in locales.",
         },
         {
           selector: "ImportExpression[source.value=/^@tauri-apps/]",

@@ -29,7 +29,7 @@ export default defineConfig(({ mode }) => ({
     // In mode `door` the pages run in a browser, for tests; every other build knows Tauri alone.
     alias: { "#base": file(mode === "door" ? "./src/platform/door.ts" : "./src/platform/tauri.ts") },
   },
-  // Texts that the pages share with the command line.
+  // Texts, shared with the core, the command line and the tray.
   server: { fs: { allow: [file("."), file("../locales")] } },
   build: {
     target: "es2022",

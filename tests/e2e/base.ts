@@ -76,7 +76,7 @@ export class Gatehouse {
   /** The rules in words. */
   async rules(): Promise<string[]> {
     const { rules } = await this.command("policy.show", {});
-    return rules.map(({ sentence }) => render(sentence, { templates, time: String }));
+    return rules.map(({ sentence }) => render(sentence, { language: "en", templates, time: String }));
   }
 
   /** Sends something through the door. */

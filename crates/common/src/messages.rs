@@ -1,5 +1,6 @@
-//! Localised texts of the core: the catalogs of `locales/`, and how a template is rendered. The UI
-//! renders the same templates in the same way (`ui/src/messages/render.ts`).
+//! Localised texts of the core, the command line and the desktop shell: their catalogs in `locales/`, and how a
+//! message becomes a text. The UI renders the same templates in the same way
+//! (`ui/src/messages/render.ts`).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,7 +8,9 @@ use std::sync::LazyLock;
 use gatehouse_model::message::{Message, MessageParam};
 use gatehouse_model::time::Timestamp;
 
-/// Templates by key. A placeholder is a name in braces: `{server}`.
+use crate::message_format::{Value, format};
+
+/// Templates by key, in ICU MessageFormat.
 pub type Catalog = BTreeMap<String, String>;
 
 /// Key of the separator between the messages of a list.
@@ -16,9 +19,15 @@ pub const AND: &str = "list.and";
 /// Environment variables for the language; the first that is set counts.
 const VARIABLES: [&str; 4] = ["LC_ALL", "LC_MESSAGES", "LANGUAGE", "LANG"];
 
-static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| read(include_str!("../../../locales/en/rules.json")));
-static SIMPLIFIED_CHINESE: LazyLock<Catalog> =
-    LazyLock::new(|| read(include_str!("../../../locales/zh-CN/rules.json")));
+static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
+    read(&[include_str!("../../../locales/en/rules.json"), include_str!("../../../locales/en/shell.json")])
+});
+static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
+    read(&[
+        include_str!("../../../locales/zh-CN/rules.json"),
+        include_str!("../../../locales/zh-CN/shell.json"),
+    ])
+});
 
 /// A language with a catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,74 +57,46 @@ impl Language {
     }
 }
 
-/// Parses a catalog compiled into the program. If it is invalid, messages show their keys.
-fn read(text: &str) -> Catalog {
-    serde_json::from_str(text).unwrap_or_default()
+/// Parses catalogs that are compiled into the program. If one is invalid, its messages show their keys.
+fn read(files: &[&str]) -> Catalog {
+    files.iter().flat_map(|text| serde_json::from_str::<Catalog>(text).unwrap_or_default()).collect()
 }
 
 /// Renders a message. A key that is not in the catalog is shown as it is.
 #[must_use]
 pub fn render(message: &Message, language: Language, time: &dyn Fn(Timestamp) -> String) -> String {
-    let all = |messages: &[Message]| -> Vec<String> {
-        messages.iter().map(|message| render(message, language, time)).collect()
-    };
-    let words = |param: &MessageParam| match param {
-        MessageParam::Text(text) => text.clone(),
-        MessageParam::Time(at) => time(*at),
-        MessageParam::Message(message) => render(message, language, time),
-        MessageParam::List(messages) => all(messages).join(template(AND, language)),
-    };
-    let values = message.params.iter().map(|(place, param)| (place.as_str(), words(param))).collect();
-    fill(template(&message.key, language), &values)
-}
-
-fn template(key: &str, language: Language) -> &str {
-    language.catalog().get(key).map_or(key, String::as_str)
-}
-
-/// Replaces each placeholder that has a value. Values are not expanded again, even if they contain
-/// braces.
-fn fill(template: &str, values: &BTreeMap<&str, String>) -> String {
-    let mut out = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        out.push_str(before);
-        let filled = after.split_once('}').and_then(|(place, after)| Some((values.get(place)?, after)));
-        match filled {
-            Some((value, after)) => {
-                out.push_str(value);
-                rest = after;
-            }
-            None => {
-                out.push('{');
-                rest = after;
-            }
+    let Some(template) = language.catalog().get(&message.key) else { return message.key.clone() };
+    let text = |message: &Message| render(message, language, time);
+    let value = |param: &MessageParam| match param {
+        MessageParam::Number(number) => Value::Number(*number),
+        MessageParam::Text(text) => Value::Text(text.clone()),
+        MessageParam::Time(at) => Value::Text(time(*at)),
+        MessageParam::Message(message) => Value::Text(text(message)),
+        MessageParam::List(messages) => {
+            let and = language.catalog().get(AND).map_or(AND, String::as_str);
+            Value::Text(messages.iter().map(text).collect::<Vec<String>>().join(and))
         }
-    }
-    out.push_str(rest);
-    out
+    };
+    let values = message.params.iter().map(|(name, param)| (name.as_str(), value(param))).collect();
+    format(template, language, &values)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message_format::is_valid;
 
     fn text(text: &str) -> MessageParam {
         MessageParam::Text(text.to_owned())
     }
 
     #[test]
-    fn places_are_filled_in_once() {
-        let values = BTreeMap::from([("a", "{b}".to_owned()), ("b", "two".to_owned())]);
-        for (template, filled) in [
-            ("{a} of {b} {c}", "{b} of two {c}"),
-            ("{a", "{a"),
-            ("{ {b}", "{ two"),
-            ("{{b}}", "{two}"),
-            ("none", "none"),
-            ("", ""),
-        ] {
-            assert_eq!(fill(template, &values), filled, "{template}");
+    fn every_template_is_valid() {
+        for language in Language::ALL {
+            assert!(language.catalog().len() > 40, "{language:?}");
+            for (key, template) in language.catalog() {
+                assert!(is_valid(template), "{key}");
+            }
         }
     }
 

@@ -114,7 +114,7 @@ impl Desktop {
 
     /// Title of the prompt window.
     #[must_use]
-    pub fn prompt_title(preferences: &Preferences) -> &'static str {
+    pub fn prompt_title(preferences: &Preferences) -> String {
         Locale::from_preference(preferences.language).prompt_title()
     }
 

@@ -1,40 +1,41 @@
-//! The language of the shell's own texts (the tray and a title). The pages have their own catalogs.
+//! The shell's own texts (the tray and a title), rendered from the catalogs that all parts share.
 
 use gatehouse_common::messages;
+use gatehouse_model::Message;
 
 use crate::preferences::Language;
 
-/// The texts of one language.
+/// The language of the shell's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Locale {
-    English,
-    /// 简体中文
-    SimplifiedChinese,
-}
+pub(crate) struct Locale(messages::Language);
 
 impl Locale {
-    /// The texts for the user's preference.
+    #[cfg(test)]
+    pub(crate) const ENGLISH: Self = Self(messages::Language::English);
+    #[cfg(test)]
+    pub(crate) const SIMPLIFIED_CHINESE: Self = Self(messages::Language::SimplifiedChinese);
+
+    /// The language of the user's preference.
     pub(crate) fn from_preference(language: Language) -> Self {
-        match language {
-            Language::English => Self::English,
-            Language::SimplifiedChinese => Self::SimplifiedChinese,
-            Language::System => match messages::Language::of_environment(|name| std::env::var(name).ok()) {
-                messages::Language::English => Self::English,
-                messages::Language::SimplifiedChinese => Self::SimplifiedChinese,
-            },
-        }
+        Self(match language {
+            Language::English => messages::Language::English,
+            Language::SimplifiedChinese => messages::Language::SimplifiedChinese,
+            Language::System => messages::Language::of_environment(|name| std::env::var(name).ok()),
+        })
     }
 
     /// Title of the prompt window.
-    pub(crate) fn prompt_title(self) -> &'static str {
-        self.pick("Gatehouse asks", "Gatehouse 询问")
+    pub(crate) fn prompt_title(self) -> String {
+        self.text("shell.prompt")
     }
 
-    /// The text in this language.
-    pub(crate) fn pick(self, english: &'static str, chinese: &'static str) -> &'static str {
-        match self {
-            Self::English => english,
-            Self::SimplifiedChinese => chinese,
-        }
+    /// The text of a key without parameters.
+    pub(crate) fn text(self, key: &str) -> String {
+        self.render(&Message::new(key))
+    }
+
+    /// The text of a message. No text of the shell has a time in it.
+    pub(crate) fn render(self, message: &Message) -> String {
+        messages::render(message, self.0, &|_| String::new())
     }
 }

@@ -67,7 +67,7 @@ enum PromptMessage {
     /// Set this height, in logical pixels.
     Fit(f64),
     /// Set this title.
-    Title(&'static str),
+    Title(String),
 }
 
 /// Handle to the prompt window.
@@ -127,7 +127,7 @@ impl Prompt {
     }
 
     /// Makes the page read the changed preferences, and sets the window's title.
-    pub(crate) fn apply_preferences(&self, title: &'static str) {
+    pub(crate) fn apply_preferences(&self, title: String) {
         self.send_signal(PromptSignal::Preferences);
         self.send(PromptMessage::Title(title));
     }
@@ -160,7 +160,7 @@ impl PromptDriver {
                 None => return,
                 Some(PromptMessage::Preload) => self.window.preload(),
                 Some(PromptMessage::Fit(height)) => self.window.fit(height),
-                Some(PromptMessage::Title(title)) => self.window.set_title(title),
+                Some(PromptMessage::Title(title)) => self.window.set_title(&title),
                 Some(PromptMessage::PromptInput(input)) => self.handle_input(input),
             }
         }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use gatehouse_model::Message;
 use gatehouse_model::command::StatusReport;
 use parking_lot::Mutex;
 
@@ -64,14 +65,14 @@ pub struct TrayMenu {
     pub icon: TrayIconState,
     /// Status line: what runs and what is pending. Also the tooltip.
     pub status: String,
-    pub show_main: &'static str,
-    pub show_prompt: &'static str,
+    pub show_main: String,
+    pub show_prompt: String,
     /// Whether there are pending approvals to show.
     pub show_prompt_enabled: bool,
-    pub toggle_pause: &'static str,
+    pub toggle_pause: String,
     /// Whether there is a core to pause.
     pub toggle_pause_enabled: bool,
-    pub quit: &'static str,
+    pub quit: String,
 }
 
 impl TrayMenu {
@@ -79,16 +80,12 @@ impl TrayMenu {
         Self {
             icon: view.icon_state(),
             status: status_line(view, locale),
-            show_main: locale.pick("Show Gatehouse", "显示 Gatehouse"),
-            show_prompt: locale.pick("Show pending approvals", "显示待审批的请求"),
+            show_main: locale.text("shell.show"),
+            show_prompt: locale.text("shell.approvals"),
             show_prompt_enabled: matches!(view, TrayView::Running { pending: 1.., .. }),
-            toggle_pause: if view.is_paused() {
-                locale.pick("Resume", "恢复")
-            } else {
-                locale.pick("Pause everything", "全部暂停")
-            },
+            toggle_pause: locale.text(if view.is_paused() { "shell.resume" } else { "shell.pause" }),
             toggle_pause_enabled: matches!(view, TrayView::Running { .. }),
-            quit: locale.pick("Quit Gatehouse", "退出 Gatehouse"),
+            quit: locale.text("shell.quit"),
         }
     }
 }
@@ -150,33 +147,21 @@ impl TrayView {
 /// Status line: what runs and what is pending.
 fn status_line(view: TrayView, locale: Locale) -> String {
     let (running, servers, pending, paused, on) = match view {
-        TrayView::NotRunning => {
-            return locale.pick("Gatehouse isn't running", "Gatehouse 未运行").to_owned();
-        }
-        TrayView::Locked => {
-            let english = "Vault locked: enter the passphrase";
-            return locale.pick(english, "保险库已锁定：请输入口令").to_owned();
-        }
+        TrayView::NotRunning => return locale.text("shell.notRunning"),
+        TrayView::Locked => return locale.text("shell.locked"),
         TrayView::Running { running, servers, pending, paused, on, .. } => {
             (running, servers, pending, paused, on)
         }
     };
     let state = match (on, paused) {
-        (false, _) => locale.pick("MCP is off", "MCP 已关闭").to_owned(),
-        (true, true) => locale.pick("Everything is paused", "已全部暂停").to_owned(),
-        (true, false) => match locale {
-            Locale::English if servers == 1 => format!("{running} of 1 server running"),
-            Locale::English => format!("{running} of {servers} servers running"),
-            Locale::SimplifiedChinese => format!("{servers} 个服务器中 {running} 个在运行"),
-        },
+        (false, _) => Message::new("shell.off"),
+        (true, true) => Message::new("shell.paused"),
+        (true, false) => Message::new("shell.running").with("running", running).with("servers", servers),
     };
-    let approvals = match (locale, pending) {
-        (_, 0) => return state,
-        (Locale::English, 1) => "1 pending approval".to_owned(),
-        (Locale::English, _) => format!("{pending} pending approvals"),
-        (Locale::SimplifiedChinese, _) => format!("{pending} 个请求待审批"),
-    };
-    format!("{state} · {approvals}")
+    if pending == 0 {
+        return locale.render(&state);
+    }
+    locale.render(&Message::new("shell.pending").with("state", state).with("count", pending))
 }
 
 /// The tray's state, drawn again when it changes.
@@ -288,8 +273,8 @@ mod tests {
             (off, "MCP is off", "MCP 已关闭"),
             (paused, "Everything is paused · 2 pending approvals", "已全部暂停 · 2 个请求待审批"),
         ] {
-            assert_eq!(status_line(view, Locale::English), english);
-            assert_eq!(status_line(view, Locale::SimplifiedChinese), chinese);
+            assert_eq!(status_line(view, Locale::ENGLISH), english);
+            assert_eq!(status_line(view, Locale::SIMPLIFIED_CHINESE), chinese);
         }
     }
 
@@ -309,7 +294,7 @@ mod tests {
             (running(0, false), false, true, "Pause everything"),
             (running(1, true), true, true, "Resume"),
         ] {
-            let menu = TrayMenu::new(view, Locale::English);
+            let menu = TrayMenu::new(view, Locale::ENGLISH);
             assert_eq!(menu.show_prompt_enabled, show_prompt, "{view:?}");
             assert_eq!(menu.toggle_pause_enabled, toggle_pause, "{view:?}");
             assert_eq!(menu.toggle_pause, label, "{view:?}");

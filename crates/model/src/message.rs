@@ -25,6 +25,8 @@ pub struct Message {
 pub enum MessageParam {
     /// A name, an address or a value: the same in every language.
     Text(String),
+    /// A count, which templates can choose a plural form by.
+    Number(u32),
     /// A moment; the reader's language decides how it is written.
     Time(Timestamp),
     /// Another message.
@@ -45,6 +47,12 @@ impl Message {
     pub fn with(mut self, place: &str, param: impl Into<MessageParam>) -> Self {
         self.params.insert(place.to_owned(), param.into());
         self
+    }
+}
+
+impl From<u32> for MessageParam {
+    fn from(number: u32) -> Self {
+        Self::Number(number)
     }
 }
 
@@ -75,9 +83,10 @@ mod tests {
         let message = Message::new("a")
             .with("name", MessageParam::Text("files".to_owned()))
             .with("at", Timestamp(7))
+            .with("count", 2_u32)
             .with("what", Message::new("b"))
             .with("when", vec![Message::new("c")]);
-        let text = r#"{"key":"a","params":{"at":{"time":7},"name":{"text":"files"},"what":{"message":{"key":"b","params":{}}},"when":{"list":[{"key":"c","params":{}}]}}}"#;
+        let text = r#"{"key":"a","params":{"at":{"time":7},"count":{"number":2},"name":{"text":"files"},"what":{"message":{"key":"b","params":{}}},"when":{"list":[{"key":"c","params":{}}]}}}"#;
         assert_eq!(serde_json::to_string(&message).unwrap(), text);
         assert_eq!(serde_json::from_str::<Message>(text).unwrap(), message);
     }

@@ -346,7 +346,7 @@ fn gather(message: &Message, found: &mut BTreeMap<String, BTreeSet<String>>) {
     assert!(before.is_none_or(|before| before == found[&message.key]), "{message:?} has other parameters");
     for param in message.params.values() {
         match param {
-            MessageParam::Text(_) | MessageParam::Time(_) => {}
+            MessageParam::Text(_) | MessageParam::Number(_) | MessageParam::Time(_) => {}
             MessageParam::Message(message) => gather(message, found),
             MessageParam::List(messages) => messages.iter().for_each(|message| gather(message, found)),
         }
@@ -364,8 +364,12 @@ fn every_text_is_in_both_catalogs_and_no_other() {
     everything().iter().for_each(|message| gather(message, &mut found));
     found.insert(AND.to_owned(), BTreeSet::new());
     for language in Language::ALL {
-        let known: BTreeMap<String, BTreeSet<String>> =
-            language.catalog().iter().map(|(key, template)| (key.clone(), places(template))).collect();
+        let known: BTreeMap<String, BTreeSet<String>> = language
+            .catalog()
+            .iter()
+            .filter(|(key, _)| ["rule.", "condition.", "list."].iter().any(|family| key.starts_with(family)))
+            .map(|(key, template)| (key.clone(), places(template)))
+            .collect();
         assert_eq!(known, found, "{language:?}");
     }
 }

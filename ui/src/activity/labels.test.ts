@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 
 import { someAsk } from "../approvals/testApprovals";
 import type { CallRecord, Event } from "../generated/types";
-import { fill, type Translate } from "../messages";
+import { translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { merged } from "./callRecords";
 import { eventWords } from "./labels";
 
-const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
+const t = translator({ language: "en", messages: catalogues.en });
 const names = { server: () => "files", client: () => "Claude Code" };
 
 describe("an event in words", () => {

@@ -1628,7 +1628,7 @@ params: { [key in string]: MessageParam }, };
 /**
  * What stands in one place of a template.
  */
-export type MessageParam = { "text": string } | { "time": Timestamp } | { "message": Message } | { "list": Array<Message> };
+export type MessageParam = { "text": string } | { "number": number } | { "time": Timestamp } | { "message": Message } | { "list": Array<Message> };
 
 /**
  * A client with its token, which is shown this once.

@@ -1,6 +1,60 @@
+import activityEn from "../../../locales/en/activity.json";
+import appEn from "../../../locales/en/app.json";
+import askEn from "../../../locales/en/ask.json";
+import auditEn from "../../../locales/en/audit.json";
+import clientsEn from "../../../locales/en/clients.json";
+import frameEn from "../../../locales/en/frame.json";
+import offerEn from "../../../locales/en/offer.json";
+import permissionsEn from "../../../locales/en/permissions.json";
+import rulesEn from "../../../locales/en/rules.json";
+import serversEn from "../../../locales/en/servers.json";
+import settingsEn from "../../../locales/en/settings.json";
+import vaultEn from "../../../locales/en/vault.json";
+import activityZh from "../../../locales/zh-CN/activity.json";
+import appZh from "../../../locales/zh-CN/app.json";
+import askZh from "../../../locales/zh-CN/ask.json";
+import auditZh from "../../../locales/zh-CN/audit.json";
+import clientsZh from "../../../locales/zh-CN/clients.json";
+import frameZh from "../../../locales/zh-CN/frame.json";
+import offerZh from "../../../locales/zh-CN/offer.json";
+import permissionsZh from "../../../locales/zh-CN/permissions.json";
+import rulesZh from "../../../locales/zh-CN/rules.json";
+import serversZh from "../../../locales/zh-CN/servers.json";
+import settingsZh from "../../../locales/zh-CN/settings.json";
+import vaultZh from "../../../locales/zh-CN/vault.json";
 import type { Language, Messages } from ".";
-import { en } from "./en";
-import { zhCN } from "./zh-CN";
 
-/** Every message in every language. */
-export const catalogues: Record<Language, Messages> = { en, "zh-CN": zhCN };
+/** English. The keys of this catalog are those of every other one. */
+export const en = {
+  ...activityEn,
+  ...appEn,
+  ...askEn,
+  ...auditEn,
+  ...clientsEn,
+  ...frameEn,
+  ...offerEn,
+  ...permissionsEn,
+  ...rulesEn,
+  ...serversEn,
+  ...settingsEn,
+  ...vaultEn,
+};
+
+/** Every message of the main window in every language. */
+export const catalogues: Record<Language, Messages> = {
+  en,
+  "zh-CN": {
+    ...activityZh,
+    ...appZh,
+    ...askZh,
+    ...auditZh,
+    ...clientsZh,
+    ...frameZh,
+    ...offerZh,
+    ...permissionsZh,
+    ...rulesZh,
+    ...serversZh,
+    ...settingsZh,
+    ...vaultZh,
+  },
+};

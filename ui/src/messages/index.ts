@@ -1,10 +1,10 @@
-import { createContext, useContext } from "react";
+import { createContext, useContext, useMemo } from "react";
 
 import type { Message } from "../generated/types";
-import type { en } from "./en";
-import { fill, render } from "./render";
+import type { en } from "./catalogues";
+import { format, render, type Values } from "./render";
 
-export { fill, render } from "./render";
+export { render } from "./render";
 
 export type MessageKey = keyof typeof en;
 export type Messages = Record<MessageKey, string>;
@@ -34,12 +34,17 @@ function useSpeech(): Speech {
   return speech;
 }
 
-export type Translate = (key: MessageKey, values?: Readonly<Record<string, string | number>>) => string;
+export type Translate = (key: MessageKey, values?: Values) => string;
 
-/** The messages in the language of the window. */
+/** Looks messages up in one language and fills their values in. */
+export function translator({ language, messages }: Speech): Translate {
+  return (key, values = {}) => format(messages[key], language, values);
+}
+
+/** The messages in the language of the window. The same function for as long as the language is. */
 export function useMessages(): Translate {
-  const { messages } = useSpeech();
-  return (key, values = {}) => fill(messages[key], values);
+  const speech = useSpeech();
+  return useMemo(() => translator(speech), [speech]);
 }
 
 /** A text that the core made, in words. */
@@ -48,7 +53,7 @@ export type Render = (message: Message) => string;
 /** Texts of the core in the language of the window. */
 export function useRender(): Render {
   const { language, messages } = useSpeech();
-  const words = { templates: messages, time: (at: number) => timesIn(language).full(at) };
+  const words = { language, templates: messages, time: (at: number) => timesIn(language).full(at) };
   return (message) => render(message, words);
 }
 

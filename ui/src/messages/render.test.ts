@@ -1,32 +1,46 @@
 import { describe, expect, it } from "vitest";
 
+import cases from "../../../locales/format-cases.json";
 import type { Message, MessageParam } from "../generated/types";
 import { catalogues } from "./catalogues";
-import { render } from "./render";
+import { format, render, type Values } from "./render";
 
-const templates = { said: "[{it}]", other: "other {it}", "list.and": " and " };
-const words = { templates, time: (at: number) => `day ${String(at)}` };
+const templates = { said: "[{it}]", other: "other {it}", counted: "{it, plural, one {# thing} other {# things}}", "list.and": " and " };
+const words = { language: "en", templates, time: (at: number) => `day ${String(at)}` };
+
+describe("a template", () => {
+  // crates/common/src/message_format.rs renders the same table.
+  it.each(cases)("$template in $language: $text", ({ template, language, values, text }) => {
+    expect(format(template, language, values as unknown as Values)).toBe(text);
+  });
+});
 
 describe("a text of the core", () => {
   it.each<[MessageParam, string]>([
     [{ text: "files" }, "[files]"],
+    [{ number: 1200 }, "[1200]"],
     [{ time: 7 }, "[day 7]"],
     [{ message: { key: "other", params: { it: { text: "x" } } } }, "[other x]"],
     [{ list: [{ key: "other", params: { it: { text: "x" } } }, { key: "other", params: { it: { time: 1 } } }] }, "[other x and other day 1]"],
     // What is filled in is not a template.
-    [{ text: "{it} $& {said}" }, "[{it} $& {said}]"],
+    [{ text: "{it} $& {said} '{" }, "[{it} $& {said} '{]"],
   ])("has %j in its place", (it, expected) => {
     expect(render({ key: "said", params: { it } }, words)).toBe(expected);
   });
 
-  it("shows its key where there is no template, and its places where there is nothing to stand in them", () => {
+  it("shows its key where there is no template, and the name of an argument without a value", () => {
     expect(render({ key: "no.such", params: {} }, words)).toBe("no.such");
     expect(render({ key: "said", params: {} }, words)).toBe("[{it}]");
+  });
+
+  it("has the plural form of its count", () => {
+    const counted = (number: number) => render({ key: "counted", params: { it: { number } } }, words);
+    expect([0, 1, 2].map(counted)).toEqual(["0 things", "1 thing", "2 things"]);
   });
 
   it("is said in each language", () => {
     const message: Message = { key: "rule.allow.always", params: { what: { message: { key: "rule.reads", params: { server: { text: "files" } } } }, who: { text: "Zed" } } };
     expect(render(message, { ...words, templates: catalogues.en })).toBe("Always allow all reads of files, for Zed");
-    expect(render(message, { ...words, templates: catalogues["zh-CN"] })).toBe("始终允许 Zed 使用 files 的全部读取");
+    expect(render(message, { ...words, language: "zh-CN", templates: catalogues["zh-CN"] })).toBe("始终允许 Zed 使用 files 的全部读取");
   });
 });

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 
 import type { Grant, Message, RuleView } from "../generated/types";
-import { fill, render } from "../messages";
+import { render, translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { fitting, noFilter, said, type Filter, type Speaking } from "./describedRules";
 
 const time = (at: number) => `day ${String(at)}`;
 const speaking: Speaking = {
-  t: (key, values = {}) => fill(catalogues.en[key], values),
-  render: (message) => render(message, { templates: catalogues.en, time }),
+  t: translator({ language: "en", messages: catalogues.en }),
+  render: (message) => render(message, { language: "en", templates: catalogues.en, time }),
   time,
 };
 

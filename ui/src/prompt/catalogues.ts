@@ -1,13 +1,15 @@
+import appEn from "../../../locales/en/app.json";
+import askEn from "../../../locales/en/ask.json";
+import rulesEn from "../../../locales/en/rules.json";
+import appZh from "../../../locales/zh-CN/app.json";
+import askZh from "../../../locales/zh-CN/ask.json";
+import rulesZh from "../../../locales/zh-CN/rules.json";
 import type { Language, Messages } from "../messages";
-import { ask as askEn } from "../messages/en/ask";
-import { rules as rulesEn } from "../messages/en/rules";
-import { ask as askZh } from "../messages/zh-CN/ask";
-import { rules as rulesZh } from "../messages/zh-CN/rules";
 
-/** The messages that questions need; the window with the questions loads no others. */
+/** The messages that approval requests need; the prompt window loads no others. */
 const own = {
-  en: { "app.name": "Gatehouse", ...askEn, ...rulesEn },
-  "zh-CN": { "app.name": "Gatehouse", ...askZh, ...rulesZh },
+  en: { ...appEn, ...askEn, ...rulesEn },
+  "zh-CN": { ...appZh, ...askZh, ...rulesZh },
 };
 
 export const catalogues = own as Record<Language, Partial<Messages>> as Record<Language, Messages>;

@@ -8,7 +8,7 @@ import { useMessages } from "../messages";
 export function ErrorCount({ view: { config, errorsLastHour } }: { view: ServerView }) {
   const t = useMessages();
   if (errorsLastHour === 0) return null;
-  const words = errorsLastHour === 1 ? t("servers.errors.one") : t("servers.errors", { count: errorsLastHour });
+  const words = t("servers.errors", { count: errorsLastHour });
   return (
     <a className="error-count" href={format({ page: "server", id: config.id, tab: "logs" })}>
       <IconAlertTriangle size={15} aria-hidden />

@@ -24,9 +24,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   const read = useMemo(() => readEntry(text, taken, config), [text, taken, config]);
   const faults = useMemo(
     () => ("faults" in read ? read.faults.map(({ from, to, key, values }) => ({ from, to, message: t(key, values) })) : []),
-    // The translation is another function each time; what it says hangs on the reading alone.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-    [read],
+    [read, t],
   );
   const change = (next: string | null) => {
     setEdited(next === kept ? null : next);

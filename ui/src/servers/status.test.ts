@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { ServerStatus, SignInState } from "../generated/types";
-import { fill } from "../messages";
+import { translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { usualSignIn } from "./signInForm";
 import { hostOf, statusWords, targetOf, toneOf, wantsSignIn } from "./status";
@@ -33,7 +33,7 @@ describe("the state of a server", () => {
     [{ state: "needs_client_registration", reason: "r" }, 0, "wait", "Client ID needed from the provider"],
     [failed, 0, "bad", "Stopped: `npx` was not found. Install Node.js, or choose another command."],
   ])("%j with %i tools", (status, tools, tone, words) => {
-    const english = (key: keyof typeof catalogues.en, values = {}) => fill(catalogues.en[key], values);
+    const english = translator({ language: "en", messages: catalogues.en });
     expect(toneOf(status)).toBe(tone);
     expect(statusWords(english, { status, counts: { tools, resources: 1, prompts: 0 }, signIn: null })).toBe(words);
   });
@@ -50,7 +50,7 @@ describe("the state of a server", () => {
     [{ state: "needs_auth", issuer: null }, null, false, "Sign-in needed"],
     [{ state: "stopped" }, { is: "out", problem: null }, false, "Stopped"],
   ])("%j with the sign-in %j", (status, signIn, wants, words) => {
-    const english = (key: keyof typeof catalogues.en, values = {}) => fill(catalogues.en[key], values);
+    const english = translator({ language: "en", messages: catalogues.en });
     expect(wantsSignIn({ status, signIn })).toBe(wants);
     expect(statusWords(english, { status, counts: { tools: 0, resources: 0, prompts: 0 }, signIn })).toBe(words);
   });

@@ -27,7 +27,7 @@ export function toneOf({ state }: ServerStatus): Tone {
 
 /** "1 tool", "14 tools". */
 export function counted(t: Translate, what: "tools" | "resources" | "prompts" | "attempts", count: number): string {
-  return t(count === 1 ? `servers.${what}.one` : `servers.${what}`, { count });
+  return t(`servers.${what}`, { count });
 }
 
 /** Whether it waits for the user to sign in, and nobody does so yet. */

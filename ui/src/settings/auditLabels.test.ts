@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 
 import type { AuditEntryView, AuditEvent, Grant, Message } from "../generated/types";
-import { fill, render, type Translate } from "../messages";
+import { render, translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { auditDetail, auditWords, namesWith } from "./auditLabels";
 
-const t: Translate = (key, values = {}) => fill(catalogues.en[key], values);
+const t = translator({ language: "en", messages: catalogues.en });
 const names = { server: () => "files", client: () => "Claude Code" };
-const saying = { t, names, render: (message: Message) => render(message, { templates: catalogues.en, time: () => "noon" }) };
+const saying = { t, names, render: (message: Message) => render(message, { language: "en", templates: catalogues.en, time: () => "noon" }) };
 const signIn = { audit: "sign_in", server: "s", issuer: "https://as.example", account: "ann", reason: null } as const;
 const request = { audit: "server_request_answered", ask: "a", server: "s", by: "window" } as const;
 

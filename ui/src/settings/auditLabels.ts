@@ -3,7 +3,7 @@
 import { subjectName } from "../activity/labels";
 import type { Names } from "../core/useNames";
 import type { AuditEntryView } from "../generated/types";
-import type { MessageKey, Render, Translate } from "../messages";
+import type { Render, Translate } from "../messages";
 
 /** Names of servers and clients, also of those that are gone, as far as the entries say them. */
 export function namesWith(names: Names, entries: readonly AuditEntryView[]): Names {
@@ -50,13 +50,13 @@ export function auditWords({ event, rule }: Pick<AuditEntryView, "event" | "rule
     case "labels_trusted":
       return t(event.trusted ? "audit.labels.trusted" : "audit.labels.distrusted", { server: names.server(event.server) });
     case "server_changed":
-      return t(known("server", event.what), { name: event.name, what: event.what });
+      return t(`audit.server.${oneOf(serverChanges, event.what)}`, { name: event.name, what: event.what });
     case "settings_changed":
       return t("audit.settings", { what: event.what });
     case "hand_edit":
       return t(event.confirmed ? "audit.handEdit.confirmed" : "audit.handEdit.refused", { file: event.file, server: event.server });
     case "client_changed":
-      return t(known("client", event.what), { name: event.name, what: event.what });
+      return t(`audit.client.${oneOf(clientChanges, event.what)}`, { name: event.name, what: event.what });
     case "sign_in": {
       const server = names.server(event.server);
       return event.what === "signed_in" && event.account !== null
@@ -89,11 +89,9 @@ export function auditDetail({ event, note }: Pick<AuditEntryView, "event" | "not
   return parts.join(" · ");
 }
 
-const deeds: Record<"server" | "client", readonly string[]> = {
-  server: ["added", "edited", "renamed", "removed", "enabled", "disabled"],
-  client: ["added", "rotated", "revoked"],
-};
+const serverChanges = ["added", "edited", "renamed", "removed", "enabled", "disabled"] as const;
+const clientChanges = ["added", "rotated", "revoked"] as const;
 
-function known(of: "server" | "client", what: string): MessageKey {
-  return `audit.${of}.${deeds[of].includes(what) ? what : "other"}` as MessageKey;
+function oneOf<Known extends string>(known: readonly Known[], what: string): Known | "other" {
+  return known.find((one) => one === what) ?? "other";
 }

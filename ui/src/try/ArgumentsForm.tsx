@@ -44,16 +44,14 @@ const words: Partial<Record<TranslatableString, MessageKey>> = {
 export function ArgumentsForm({ schema, value, onChange, onSend, id }: Props) {
   const t = useMessages();
   const [tried, setTried] = useState(false);
-  // The translation is another function each time; the form holds to its first validator.
-  const [validator] = useState(() => validatorIn(t));
+  const validator = useMemo(() => validatorIn(t), [t]);
   const say = useMemo(
     () => (text: TranslatableString, values: string[] = []) => {
       const key = words[text];
       if (key === undefined) return replaceStringParameters(text, values);
       return t(key, { a: values[0] ?? "", b: values[1] ?? "" });
     },
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- as above
-    [],
+    [t],
   );
   return (
     <Form

@@ -41,7 +41,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   const [looked, setLooked] = useState<string | null>(null);
   const broken = useMemo(() => brokenAt(text), [text]);
   const unfit = useMemo(() => (broken || !schema ? [] : faultsOf(schema, JSON.parse(text))), [broken, schema, text]);
-  const faults = useMemo(() => (broken ? [{ ...broken, message: t("json.broken") }] : []), [broken]); // eslint-disable-line react-hooks/exhaustive-deps -- the translation is another function each time
+  const faults = useMemo(() => (broken ? [{ ...broken, message: t("json.broken") }] : []), [broken, t]);
   const shown = tries.find(({ id }) => id === looked) ?? tries[0];
   const running = tries.find(({ end }) => end === "running");
   const isRunning = running !== undefined;

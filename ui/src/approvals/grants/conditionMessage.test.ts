@@ -5,7 +5,7 @@ import { render } from "../../messages";
 import { catalogues } from "../../messages/catalogues";
 import { conditionMessage, narrowed } from "./conditionMessage";
 
-const words = { templates: catalogues.en, time: String };
+const words = { language: "en", templates: catalogues.en, time: String };
 
 describe("a condition that is being written", () => {
   it.each<[string, ConditionTest, string]>([

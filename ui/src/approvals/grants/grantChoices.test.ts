@@ -6,7 +6,7 @@ import { catalogues } from "../../messages/catalogues";
 import { atFirst, byWidth, canBeForEvery, chosen, coverOf, denyAtFirst, lasting, lifetimes, pick, type Picked } from "./grantChoices";
 import { someAsk } from "../testApprovals";
 
-const words = { templates: catalogues.en, time: String };
+const words = { language: "en", templates: catalogues.en, time: String };
 const inside: Condition = { pointer: "/path", test: { test: "inside", folder: "/home/ana/notes" } };
 const proposed: OfferedCondition = { condition: inside, sentence: { key: "condition.inside", params: { place: { text: "path" }, value: { text: "⟦the folder⟧" } } } };
 
