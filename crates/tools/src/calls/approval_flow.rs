@@ -1,29 +1,17 @@
 //! Approval flow of one call: makes an approval request and waits for its outcome (PERM-9, PERM-11).
 
-use std::sync::Arc;
-
-use gatehouse_model::approval::{ServerSummary, Warning};
-use gatehouse_model::grant::FieldChange;
 use gatehouse_model::record::CallOutcome;
-use gatehouse_model::{CallApprovalRequest, Decision, GrantId, Rule, ServerStatus, Verdict};
-use gatehouse_policy::coverage::DefinitionRef;
-use gatehouse_policy::definition::{diff, fingerprint};
-use gatehouse_policy::describe::CallNames;
-use gatehouse_policy::show::reveal;
+use gatehouse_model::{Decision, Rule, ServerStatus, Verdict};
 use tokio::time::{Instant, interval_at, sleep_until};
 
-use crate::approvals::options::{CallHistory, Offer, offer, warnings};
-use crate::approvals::proposals;
-use crate::approvals::{CallApprovalOutcome, CallWaiter, WaitBudget, shown_bytes};
+use super::call_state::{CallApproval, CallState};
+use super::client_request::ClientRequest;
+use super::client_timeout::WaitObservation;
+use super::input_required::{CarriedApproval, RoundStep};
+use super::pipeline_state::CallPipeline;
+use super::refusal_messages::{self, SubjectWording};
+use crate::approvals::{CallApprovalOutcome, CallWaiter, UndecidedCall, WaitBudget};
 use crate::call_types::response::FinishedCall;
-use crate::calls::call_pipeline::{CallApproval, CallState};
-use crate::calls::client_request::ClientRequest;
-use crate::calls::client_timeout::WaitObservation;
-use crate::calls::input_required::{CarriedApproval, RoundStep};
-use crate::calls::refusal_messages::{self, SubjectWording};
-use crate::catalog::definition_source::DefinitionSource;
-use crate::manager::ToolManagerShared;
-use crate::paths::path_lookup::{self, KnownPaths};
 use crate::pending_call::PendingCall;
 
 /// Outcome for a call that no rule decided.
@@ -46,10 +34,10 @@ enum WaitEnd {
     Disconnected,
 }
 
-impl ToolManagerShared {
+impl CallPipeline {
     /// Gets a decision for a call that no rule decided.
     pub(crate) async fn request_approval(
-        self: &Arc<Self>,
+        &self,
         request: &ClientRequest,
         call_state: &mut CallState,
     ) -> ApprovalStep {
@@ -96,7 +84,13 @@ impl ToolManagerShared {
         let put = match queue.attach(&pending_call, wait_budget) {
             Ok(Some(call_waiter)) => Ok(call_waiter),
             Ok(None) => {
-                let call = self.build_approval_request(request, call_state, &pending_call).await;
+                let undecided = UndecidedCall {
+                    pending_call: &pending_call,
+                    rule: &call_state.verdict.rule,
+                    last_shown: call_state.shown.as_ref(),
+                    arguments: request.shown(),
+                };
+                let call = self.request_builder.build(undecided).await;
                 queue.enqueue(&pending_call, call, wait_budget)
             }
             Err(too_many) => Err(too_many),
@@ -208,7 +202,7 @@ impl ToolManagerShared {
         request: &ClientRequest,
         wait_budget: WaitBudget,
     ) -> WaitEnd {
-        let every = self.approval_limits.progress_interval;
+        let every = self.progress_interval;
         let mut progress_timer = interval_at(Instant::now() + every, every);
         let client_timeout = sleep_until(wait_budget.deadline());
         tokio::pin!(client_timeout);
@@ -225,144 +219,6 @@ impl ToolManagerShared {
                     }
                 }
             }
-        }
-    }
-
-    /// The approval request as the UI shows it.
-    async fn build_approval_request(
-        &self,
-        request: &ClientRequest,
-        call_state: &CallState,
-        pending_call: &PendingCall,
-    ) -> CallApprovalRequest {
-        let rule = &call_state.verdict.rule;
-        let shown = call_state.shown.as_ref().and_then(DefinitionSource::definition);
-        let changes = match (rule, shown, pending_call.origin.definition()) {
-            (Rule::ChangedDefinition { grant }, ..) => self.changes_since(pending_call, grant).await,
-            // The definition changed while the request was shown.
-            (_, Some((_, shown)), Some((_, now))) => diff(shown.get(), now.get()),
-            _ => Vec::new(),
-        };
-        let past = CallHistory {
-            first_use: self.is_first_use(pending_call).await,
-            programs: self.programs_of(pending_call).await,
-        };
-        let mut paths = KnownPaths::default();
-        let missing = paths.missing(proposals::paths(&pending_call.arguments));
-        self.shown_paths.look_up(missing, path_lookup::deadline(), &mut paths).await;
-        let permissions = self.permissions.now();
-        let mut warnings = warnings(pending_call, &permissions, rule, &past);
-        if !changes.is_empty() && !warnings.contains(&Warning::DefinitionChanged) {
-            warnings.insert(0, Warning::DefinitionChanged);
-        }
-        let name = pending_call.subject.rule_name();
-        let title = match pending_call.origin.tool() {
-            Some(definition) => {
-                definition.title.clone().unwrap_or_else(|| reveal(&definition.name).into_owned())
-            }
-            None => reveal(&name).into_owned(),
-        };
-        let client = pending_call.client_summary();
-        let asked = CallNames {
-            server: &pending_call.config.name,
-            client: &client.name,
-            subject: &pending_call.subject,
-        };
-        let Offer { choices, denials, conditions } =
-            offer(pending_call, &permissions, &warnings, &paths, &asked);
-        let arguments = request.shown();
-        CallApprovalRequest {
-            client,
-            server: ServerSummary {
-                id: pending_call.server().clone(),
-                generation: pending_call.generation(),
-                name: pending_call.config.name.clone(),
-                description: pending_call.config.look.description.clone(),
-                icon: pending_call.config.icon().to_owned(),
-            },
-            subject: pending_call.subject.clone(),
-            title,
-            exposed_name: pending_call.exposed_name.to_string(),
-            class: pending_call.class.clone(),
-            argument_bytes: u32::try_from(shown_bytes(&arguments)).unwrap_or(u32::MAX),
-            arguments: Some(arguments),
-            is_abridged: false,
-            hash: pending_call.approval_hash.clone(),
-            choices,
-            denials,
-            conditions,
-            warnings,
-            changes,
-            client_waits_until: None,
-        }
-    }
-
-    /// The differences between the current definition and the one that a grant was given for (PERM-8).
-    async fn changes_since(&self, pending_call: &PendingCall, grant: &GrantId) -> Vec<FieldChange> {
-        let (Some((of, definition)), DefinitionRef::Pinned { pin, .. }) =
-            (pending_call.origin.definition(), pending_call.origin.definition_ref())
-        else {
-            return Vec::new();
-        };
-        let pinned = {
-            let permissions = self.permissions.now();
-            let rule = permissions.rules().find(|rule| rule.id == *grant);
-            rule.and_then(|rule| rule.pins.get(pin).cloned())
-        };
-        let Some(pinned) = pinned else { return Vec::new() };
-        let (store, key) = (self.store.clone(), pinned.clone());
-        let before = match tokio::task::spawn_blocking(move || store.definitions().get(&key)).await {
-            Ok(Ok(before)) => before,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "an earlier definition cannot be read");
-                None
-            }
-            Err(_) => None,
-        };
-        // Stored definitions have no MAC. If the stored one isn't the pinned one, all fields are shown as new.
-        let before = before.filter(|before| fingerprint(of, before).is_ok_and(|found| found == pinned));
-        diff(before.as_deref().unwrap_or("{}"), definition.get())
-    }
-
-    /// The programs that allowed calls of this client came from, as far as known.
-    async fn programs_of(&self, pending_call: &PendingCall) -> Vec<String> {
-        let (store, client) = (self.store.clone(), pending_call.caller.client.id.clone());
-        let known = tokio::task::spawn_blocking(move || store.activity().programs_of(&client)).await;
-        match known {
-            Ok(Ok(known)) => known,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "it cannot be told from where a client was seen before");
-                Vec::new()
-            }
-            Err(_) => Vec::new(),
-        }
-    }
-
-    /// Whether this subject of the server has never been allowed before, as far as known.
-    async fn is_first_use(&self, pending_call: &PendingCall) -> bool {
-        let name = pending_call.subject.rule_name();
-        let used =
-            self.used_tools.lock().get(pending_call.server()).is_some_and(|names| names.contains(&*name));
-        let granted = || {
-            let permissions = self.permissions.now();
-            let of_tool = |rule: &gatehouse_model::Grant| {
-                rule.server.as_ref().is_some_and(|bound| bound.server == *pending_call.server())
-                    && matches!(&rule.width, gatehouse_model::Scope::Tool { tool } if **tool == *name)
-            };
-            permissions.rules().any(of_tool)
-        };
-        if used || granted() {
-            return false;
-        }
-        let (store, server, name) = (self.store.clone(), pending_call.server().clone(), name.into_owned());
-        let known = tokio::task::spawn_blocking(move || store.activity().was_allowed(&server, &name)).await;
-        match known {
-            Ok(Ok(known)) => !known,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "it cannot be told whether a tool was used before");
-                true
-            }
-            Err(_) => true,
         }
     }
 }

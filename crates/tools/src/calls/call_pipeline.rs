@@ -4,96 +4,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::record::{CallOutcome, CallProgress, RunningCall};
-use gatehouse_model::{CallHash, CallId, CallRecord, Decision, Event, Rule, Timestamp, Verdict};
-use gatehouse_policy::call_hash::{ApprovalHashInput, CallHashInput, approval_hash, call_hash};
+use gatehouse_model::record::{CallOutcome, RunningCall};
+use gatehouse_model::{CallId, CallRecord, Decision, Event, Rule, Timestamp, Verdict};
 use gatehouse_policy::show::{one_line, reveal};
-use gatehouse_servers::{CallError, Progress, ProgressSink, RpcOutcome, ServerHandle, ServerLists};
+use gatehouse_servers::{CallError, RpcOutcome};
 use tokio::time::Instant;
 
-use crate::approvals::OneTimeApproval;
+use super::approval_flow::ApprovalStep;
+use super::call_record::{RecordContext, outcome_of_error, outcome_of_result};
+use super::call_state::{CallApproval, CallState};
+use super::client_request::ClientRequest;
+use super::input_required::{RoundStep, URL_ELICITATION};
+use super::pipeline_state::{CONSTANTLY_CHANGING, CallPipeline, MAX_EVALUATIONS};
+use super::refusal_messages::{self, SubjectWording};
+use super::upstream_call::SendOutcome;
 use crate::call_types::ClientPresence;
-use crate::call_types::call_key::CallKey;
 use crate::call_types::response::{CallResponse, FinishedCall};
-use crate::call_types::shorten_name;
-use crate::calls::approval_flow::ApprovalStep;
-use crate::calls::call_record::{RecordContext, outcome_of_error, outcome_of_result};
-use crate::calls::client_request::{ClientRequest, RequestTarget, not_found};
-use crate::calls::input_required::{CarriedApproval, RoundStep, URL_ELICITATION};
-use crate::calls::progress::progress_view;
-use crate::calls::refusal_messages::{self, SubjectWording};
-use crate::calls::upstream_call::SendOutcome;
-use crate::catalog::definition_source::{DefinitionSource, SubjectInfo};
-use crate::manager::ToolManagerShared;
-use crate::paths::path_lookup::{self, KnownPaths};
-use crate::pending_call::{PendingCall, PolicyInputs};
-use crate::shared_runs::{EarlierResult, MIN_CLIENT_TIMEOUT, Receipt, RunHandle, SharedRun};
+use crate::shared_runs::{EarlierResult, MIN_CLIENT_TIMEOUT, Receipt, SharedRun};
 
-/// A call is judged at most this many times before it is refused.
-const MAX_EVALUATIONS: usize = 256;
-
-/// Limits for the used names that are remembered per server: their number, and the length of one in bytes.
-const MAX_USED_NAMES: usize = 4096;
-const MAX_USED_NAME_BYTES: usize = 1024;
-
-const CONSTANTLY_CHANGING: &str = "This server or what is allowed on it is changing all the time; the call was not sent. Try again in a moment.";
-
-/// A call with its target in the current state.
-pub(crate) struct ResolvedCall {
-    pub(crate) pending_call: Arc<PendingCall>,
-    pub(crate) handle: ServerHandle,
-    /// The lists that the definition comes from; `None` if there is none.
-    pub(crate) lists: Option<Arc<ServerLists>>,
-}
-
-/// Progress of a call. Used to write its record if the call is cancelled.
-pub(crate) struct CallState {
-    pub(crate) resolved: ResolvedCall,
-    pub(crate) verdict: Verdict,
-    pub(crate) waited: Duration,
-    /// The definition that an approval request last showed.
-    pub(crate) shown: Option<DefinitionSource>,
-    /// When the call came in. The client's time-out starts then.
-    pub(crate) started: Instant,
-    sent: bool,
-    /// Whether it was sent again because the server had lost its session.
-    sent_again: bool,
-}
-
+/// A call that came in.
 struct CallStart {
     id: CallId,
     at: Timestamp,
+    /// The rule that allows it beforehand: set for the user's own calls.
+    given_rule: Option<Rule>,
 }
 
-/// An approval of one exact call.
-pub(crate) struct CallApproval {
-    hash: CallHash,
-    rule: Rule,
-    carried: Option<CarriedApproval>,
-    /// The user's answer to this exact call; `None` for carried-over approvals and the user's own calls.
-    yes: Option<OneTimeApproval>,
-}
-
-impl CallApproval {
-    fn from_user(pending_call: &PendingCall, rule: Rule) -> Self {
-        Self { hash: pending_call.hash.clone(), rule, carried: None, yes: None }
-    }
-
-    pub(crate) fn from_answer(pending_call: &PendingCall, rule: Rule, yes: OneTimeApproval) -> Self {
-        Self { hash: pending_call.hash.clone(), rule, carried: None, yes: Some(yes) }
-    }
-
-    pub(crate) fn from_earlier_round(pending_call: &PendingCall, carried: CarriedApproval) -> Self {
-        let rule = carried.rule.clone();
-        Self { hash: pending_call.hash.clone(), rule, carried: Some(carried), yes: None }
-    }
-
-    fn run(&self) -> Option<RunHandle> {
-        self.yes.as_ref().map(|yes| yes.run.id())
-    }
-}
-
-impl ToolManagerShared {
+impl CallPipeline {
     /// Runs one request to its end.
     pub(crate) async fn run(self: &Arc<Self>, request: ClientRequest) -> CallResponse {
         self.run_with_rule(request, None).await
@@ -105,7 +42,11 @@ impl ToolManagerShared {
         self.run_with_rule(request, Some(Rule::ByUser)).await
     }
 
-    async fn run_with_rule(self: &Arc<Self>, request: ClientRequest, given: Option<Rule>) -> CallResponse {
+    async fn run_with_rule(
+        self: &Arc<Self>,
+        request: ClientRequest,
+        given_rule: Option<Rule>,
+    ) -> CallResponse {
         let started = Instant::now();
         let at = self.clock.now();
         // Loaded before the pause is checked: a later pause then cancels this token.
@@ -138,27 +79,19 @@ impl ToolManagerShared {
             tool: pending_call.subject.rule_name().into_owned(),
             input: one_line(&pending_call.arguments),
         });
-        let verdict = Verdict { decision: Decision::Deny, rule: Rule::DefaultAsk };
-        let mut call_state = CallState {
-            resolved,
-            verdict,
-            waited: Duration::ZERO,
-            shown: None,
-            started,
-            sent: false,
-            sent_again: false,
-        };
+        let start = CallStart { id, at, given_rule };
+        let mut call_state = CallState::new(resolved, started);
         let ended = tokio::select! {
             biased;
             () = halt.cancelled() => self.interrupted(&mut call_state),
-            ended = self.evaluate(&request, (&id, given), &mut call_state) => ended,
+            ended = self.evaluate(&request, &start, &mut call_state) => ended,
         };
         let ended = request.target.fit(ended);
         if matches!(ended.outcome, CallOutcome::Failed { .. } | CallOutcome::RpcError { .. }) {
             call_state.resolved.handle.count_error(self.clock.now());
         }
         drop(running);
-        self.record(&request, CallStart { id, at }, &call_state, &ended);
+        self.record(&request, start, &call_state, &ended);
         ended.end
     }
 
@@ -183,151 +116,15 @@ impl ToolManagerShared {
         FinishedCall::with_text(&text, CallOutcome::Refused)
     }
 
-    /// Resolves the target of a request in the current state.
-    async fn resolve(self: &Arc<Self>, request: &ClientRequest) -> Result<ResolvedCall, CallResponse> {
-        for _ in 0..MAX_EVALUATIONS {
-            match self.look_up(request)? {
-                Some(resolved) => return Ok(resolved),
-                None => self.refresh().await,
-            }
-        }
-        let refused = FinishedCall::with_text(CONSTANTLY_CHANGING, CallOutcome::Refused);
-        Err(request.target.fit(refused).end)
-    }
-
-    /// As `resolve`; `None` if the catalog is older than the server's lists.
-    fn look_up(&self, request: &ClientRequest) -> Result<Option<ResolvedCall>, CallResponse> {
-        let permissions = self.permissions.now();
-        let (handle, (config, binding), subject, exposed_name, known) = match &request.target {
-            RequestTarget::Tool(name) => {
-                let catalog = self.catalog.load();
-                let Some(tool) = catalog.by_exposed(name) else {
-                    return Err(not_found(&format!(
-                        "There is no tool named “{}”.",
-                        reveal(shorten_name(name))
-                    )));
-                };
-                let Some(handle) = self.servers.get(tool.server()) else { return Ok(None) };
-                let present = handle.config();
-                if !present.enabled
-                    || present.generation != tool.generation()
-                    || !Arc::ptr_eq(&handle.lists(), &tool.tool_server.lists)
-                {
-                    return Ok(None);
-                }
-                let subject = gatehouse_model::approval::Subject::Tool { name: tool.name().to_owned() };
-                let known = SubjectInfo {
-                    class: permissions.class_of(tool).clone(),
-                    origin: DefinitionSource::Tool(tool.definition.clone()),
-                    lists: Some(tool.tool_server.lists.clone()),
-                };
-                let present = (present, tool.tool_server.binding.clone());
-                (handle, present, subject, tool.exposed.clone(), known)
-            }
-            RequestTarget::Access { server, kind, target, exposed } => {
-                let handle = self.servers.get(server).filter(|handle| handle.config().enabled);
-                let Some(handle) = handle else { return Err(not_found("There is no such server.")) };
-                let (config, subject) = (handle.config(), kind.subject(target));
-                let known = self.catalog.load().subject_info(server, config.generation, &subject);
-                if known.lists.as_ref().is_some_and(|lists| !Arc::ptr_eq(lists, &handle.lists())) {
-                    return Ok(None);
-                }
-                let binding = config.binding();
-                (handle, (config, binding), subject, exposed.clone(), known)
-            }
-        };
-        let SubjectInfo { class, origin, lists } = known;
-        let hash_of = |hash_input: &str| {
-            call_hash(&CallHashInput {
-                client: &request.caller.client.id,
-                server: &binding,
-                subject: &subject.rule_name(),
-                fingerprint: origin.fingerprint(),
-                arguments: hash_input,
-            })
-        };
-        let caller = &request.caller;
-        let source = caller.peer.source(caller.session.as_ref());
-        let key_of = |hash: &CallHash| CallKey::new(hash, source.clone());
-        let (mut hash, mut is_unknown_round) = (hash_of(&request.hash_input), false);
-        let round_key = key_of(&hash);
-        if !request.round.is_empty() && request.continued_round(&round_key, &self.rounds).is_none() {
-            hash = hash_of(&format!("{}{}", request.hash_input, request.round));
-            is_unknown_round = true;
-        }
-        // The approval request shows the round, so a late answer is valid only for the call with exactly this
-        // round.
-        let key = if request.round.is_empty() {
-            round_key.clone()
-        } else {
-            key_of(&hash_of(&format!("{}{}", request.hash_input, request.round)))
-        };
-        let approval_hash = approval_hash(&ApprovalHashInput {
-            call: &hash,
-            program: caller.peer.program().map(|program| program.path.as_str()),
-            peer: caller.peer.hashed_id(source.as_ref()).as_deref(),
-            says: caller.says.as_deref(),
-            session: caller.session.as_ref(),
-            round: &request.round,
-        });
-        let pending_call = Arc::new(PendingCall {
-            caller: request.caller.clone(),
-            config,
-            binding,
-            subject,
-            exposed_name,
-            class,
-            origin,
-            arguments: request.arguments.clone(),
-            extra_members: request.extra_members.clone(),
-            hash,
-            approval_hash,
-            key,
-            round_key,
-            is_unknown_round,
-        });
-        Ok(Some(ResolvedCall { pending_call, handle, lists }))
-    }
-
-    /// The verdict of the policy now. Paths are looked up first, each time afresh. Everything else is read
-    /// after that, and if new rules came in the meantime, their paths are looked up too.
-    pub(crate) async fn decide(&self, pending_call: &PendingCall, with_ticket: bool) -> Verdict {
-        let deadline = path_lookup::deadline();
-        let mut known = KnownPaths::default();
-        let verdict = loop {
-            let permissions = Arc::clone(&self.permissions.now());
-            let blocked = self.servers.forbids(&pending_call.config);
-            let ticket = if with_ticket { self.approvals.ticket(&pending_call.key) } else { None };
-            let inputs = PolicyInputs {
-                blocked_by_file: blocked.as_deref(),
-                paused: self.permissions.paused(),
-                ticket: ticket.as_ref(),
-                now: self.clock.now(),
-                paths: &known,
-            };
-            let missing = known.missing(pending_call.paths(&permissions, inputs));
-            if missing.is_empty() {
-                break pending_call.decide(&permissions, inputs);
-            }
-            self.paths.look_up(missing, deadline, &mut known).await;
-        };
-        let by_ticket = matches!(verdict.rule, Rule::LateTicket { .. });
-        let by_grant = (verdict.decision == Decision::Allow && !by_ticket)
-            || matches!(verdict.rule, Rule::UnboundGrant { .. });
-        if pending_call.is_unknown_round && by_grant {
-            // No rule covers input that Gatehouse didn't see a server require.
-            return Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk };
-        }
-        verdict
-    }
-
     async fn evaluate(
         self: &Arc<Self>,
         request: &ClientRequest,
-        (id, given): (&CallId, Option<Rule>),
+        start: &CallStart,
         call_state: &mut CallState,
     ) -> FinishedCall {
-        let mut approval = given.map(|rule| CallApproval::from_user(&call_state.resolved.pending_call, rule));
+        let given_rule = start.given_rule.clone();
+        let mut approval =
+            given_rule.map(|rule| CallApproval::from_user(&call_state.resolved.pending_call, rule));
         let mut looked_up = true;
         for _ in 0..MAX_EVALUATIONS {
             if !looked_up {
@@ -410,15 +207,15 @@ impl ToolManagerShared {
             // The client has left and wouldn't see the result; the approval is kept for the next identical
             // call.
             if request.is_client_gone()
-                && let Some(yes) = approval.as_mut().and_then(|approval| approval.yes.take())
+                && let Some(yes) = approval.as_mut().and_then(|approval| approval.one_time.take())
             {
                 self.approvals.return_approval(&pending_call, yes);
                 approval = None;
                 continue;
             }
-            if let Some(ended) = self.dispatch(request, id, call_state, approval.as_ref()).await {
-                if let Some(yes) = approval.and_then(|approval| approval.yes).filter(|_| ended.has_run) {
-                    let (call, verdict, at) = (id.clone(), call_state.verdict.clone(), Instant::now());
+            if let Some(ended) = self.dispatch(request, &start.id, call_state, approval.as_ref()).await {
+                if let Some(yes) = approval.and_then(|approval| approval.one_time).filter(|_| ended.has_run) {
+                    let (call, verdict, at) = (start.id.clone(), call_state.verdict.clone(), Instant::now());
                     let result = || EarlierResult { call, ended: ended.clone(), verdict, at };
                     yes.run.finish(Self::receipt(request, call_state), result);
                 }
@@ -447,7 +244,7 @@ impl ToolManagerShared {
         approval: Option<&CallApproval>,
     ) -> Option<FinishedCall> {
         let pending_call = call_state.resolved.pending_call.clone();
-        self.remember_tool_use(&pending_call);
+        self.history.record_use(&pending_call);
         call_state.sent = true;
         let run = approval.and_then(CallApproval::run);
         let sent = self.running.mark_sent(id, &request.cancel);
@@ -551,49 +348,14 @@ impl ToolManagerShared {
         FinishedCall::with_text(&text, outcome)
     }
 
-    /// Progress sink for the server. Always set, because progress resets the time-out of a silent call
-    /// (SRV-8); relayed to the client only if it asked for progress.
-    pub(crate) fn progress(&self, request: &ClientRequest, id: &CallId) -> ProgressSink {
-        let reporter = request.progress.clone();
-        let (events, running, id) = (self.events.clone(), self.running.clone(), id.clone());
-        Arc::new(move |progress: Progress| {
-            if let Some(reporter) = &reporter {
-                reporter.relay(&progress);
-            }
-            let shown = progress_view(&progress);
-            running.set_progress(&id, &shown);
-            let CallProgress { progress, total, message } = shown;
-            events.emit(Event::CallProgress { call: id.clone(), progress, total, message });
-        })
-    }
-
-    /// Remembers that a subject was allowed once. A client can make up any number of names; names that aren't
-    /// remembered here are looked up in the activity database.
-    fn remember_tool_use(&self, pending_call: &PendingCall) {
-        let name = pending_call.subject.rule_name();
-        if name.len() > MAX_USED_NAME_BYTES {
-            return;
-        }
-        let mut used = self.used_tools.lock();
-        match used.get_mut(pending_call.server()) {
-            Some(names) if names.contains(&*name) || names.len() >= MAX_USED_NAMES => {}
-            Some(names) => {
-                names.insert(name.into_owned());
-            }
-            None => {
-                used.insert(pending_call.server().clone(), [name.into_owned()].into());
-            }
-        }
-    }
-
     fn record(
         &self,
         request: &ClientRequest,
-        began: CallStart,
+        start: CallStart,
         call_state: &CallState,
         ended: &FinishedCall,
     ) {
-        let CallStart { id, at } = began;
+        let CallStart { id, at, .. } = start;
         let pending_call = &call_state.resolved.pending_call;
         let millis = |span: Duration| u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
         let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);

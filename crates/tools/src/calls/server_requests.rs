@@ -12,17 +12,19 @@ use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ApprovalAnswer, ApprovalRequest, AskUser as _, BoxFuture, ServerId};
 use gatehouse_policy::show::clean_text;
 use gatehouse_servers::{
-    ROOTS_LIST, Responder, ServerRequest, ServerRequestHandler, ServerRequestResult, roots_result,
+    ROOTS_LIST, Responder, ServerManager, ServerRequest, ServerRequestHandler, ServerRequestResult,
+    roots_result,
 };
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::approvals::ApprovalQueue;
 use crate::call_types::client_peer::{ClientFeature, ClientPeer};
 use crate::call_types::response::rpc_error;
-use crate::manager::ToolManagerShared;
 use crate::pending_call::PendingCall;
+use crate::permissions::PermissionStore;
 use crate::shared_runs::RunHandle;
 
 /// Most requests of one server that may wait for the user at a time.
@@ -36,7 +38,7 @@ const INTERNAL: i32 = -32603;
 /// Answers a server's requests during one call.
 #[derive(Clone)]
 pub(crate) struct CallResponder {
-    inner: Weak<ToolManagerShared>,
+    answerer: Weak<ServerRequestAnswerer>,
     client: Option<Arc<dyn ClientPeer>>,
     asker: Arc<Asker>,
     until_done: bool,
@@ -46,13 +48,13 @@ pub(crate) struct CallResponder {
 
 impl CallResponder {
     pub(crate) fn new(
-        inner: &Arc<ToolManagerShared>,
+        pipeline: &Arc<impl AnswersServerRequests>,
         pending_call: &PendingCall,
         client: Option<Arc<dyn ClientPeer>>,
         run: Option<RunHandle>,
     ) -> Self {
         Self {
-            inner: Arc::downgrade(inner),
+            answerer: Arc::downgrade(pipeline.server_requests()),
             client,
             asker: Arc::new(pending_call.client_summary()),
             until_done: false,
@@ -94,7 +96,7 @@ impl ServerRequestHandler for CallResponder {
             Some(_) | None => {
                 let context =
                     RequestContext { client: Some((*self.asker).clone()), until_done: self.until_done };
-                ask_user(&self.inner, request, context)
+                ask_user(&self.answerer, request, context)
             }
         }
     }
@@ -107,7 +109,7 @@ impl ServerRequestHandler for CallResponder {
 }
 
 /// Answers requests that can't be attributed to a call.
-pub(crate) struct UnattributedResponder(pub(crate) Weak<ToolManagerShared>);
+pub(crate) struct UnattributedResponder(pub(crate) Weak<ServerRequestAnswerer>);
 
 impl ServerRequestHandler for UnattributedResponder {
     fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
@@ -121,14 +123,14 @@ struct RequestContext {
 }
 
 fn ask_user(
-    inner: &Weak<ToolManagerShared>,
+    answerer: &Weak<ServerRequestAnswerer>,
     request: ServerRequest,
     context: RequestContext,
 ) -> BoxFuture<'static, ServerRequestResult> {
-    let inner = Weak::clone(inner);
+    let answerer = Weak::clone(answerer);
     Box::pin(async move {
-        match inner.upgrade() {
-            Some(inner) => inner.answer_server_request(request, context).await,
+        match answerer.upgrade() {
+            Some(answerer) => answerer.answer(request, context).await,
             None => Err(rpc_error(INTERNAL, "Gatehouse is shutting down.")),
         }
     })
@@ -136,7 +138,7 @@ fn ask_user(
 
 /// Number of requests per server that wait for the user.
 #[derive(Default)]
-pub(crate) struct PendingRequestCounts(Mutex<HashMap<ServerId, usize>>);
+struct PendingRequestCounts(Mutex<HashMap<ServerId, usize>>);
 
 /// One counted request. Dropping this decrements the count.
 struct PendingRequestGuard<'a>(&'a PendingRequestCounts, ServerId);
@@ -165,13 +167,30 @@ impl Drop for PendingRequestGuard<'_> {
     }
 }
 
-impl ToolManagerShared {
+/// Answers requests that the client of their call can't answer, or that belong to no call.
+pub(crate) struct ServerRequestAnswerer {
+    servers: ServerManager,
+    permissions: PermissionStore,
+    approvals: ApprovalQueue,
+    pending: PendingRequestCounts,
+}
+
+/// Gives access to the answerer of requests that the client of a call can't answer.
+pub(crate) trait AnswersServerRequests {
+    fn server_requests(&self) -> &Arc<ServerRequestAnswerer>;
+}
+
+impl ServerRequestAnswerer {
+    pub(crate) fn new(
+        servers: ServerManager,
+        permissions: PermissionStore,
+        approvals: ApprovalQueue,
+    ) -> Arc<Self> {
+        Arc::new(Self { servers, permissions, approvals, pending: PendingRequestCounts::default() })
+    }
+
     /// Answers a request: roots from the server's settings, everything else by asking the user.
-    async fn answer_server_request(
-        &self,
-        request: ServerRequest,
-        context: RequestContext,
-    ) -> ServerRequestResult {
+    async fn answer(&self, request: ServerRequest, context: RequestContext) -> ServerRequestResult {
         let refused = |why: &str| Err(rpc_error(INTERNAL, why));
         if self.permissions.paused() || !self.servers.is_on() {
             return refused("The user has stopped everything for now.");
@@ -180,7 +199,7 @@ impl ToolManagerShared {
             let now = self.servers.get(&request.server.id).map(|handle| handle.config());
             return Ok(roots_result(now.as_deref().unwrap_or(&request.server)));
         }
-        let Some(place) = self.pending_requests.reserve(&request.server.id) else {
+        let Some(reserved) = self.pending.reserve(&request.server.id) else {
             return refused("Too many questions of this server wait for the user already.");
         };
         let Some(ask) = build_approval_request(&request, context) else {
@@ -188,7 +207,7 @@ impl ToolManagerShared {
         };
         let sampling = matches!(ask, ApprovalRequest::Sampling(_));
         let answer = self.approvals.ask(ask).await;
-        drop(place);
+        drop(reserved);
         if sampling { sampling_answer(answer) } else { elicitation_answer(answer) }
     }
 }

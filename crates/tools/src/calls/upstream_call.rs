@@ -17,12 +17,12 @@ use serde_json::value::RawValue;
 
 use crate::call_types::client_peer::ClientFeature;
 use crate::call_types::{AccessKind, ProtocolFamily};
-use crate::calls::call_pipeline::CallState;
+use crate::calls::call_state::CallState;
 use crate::calls::client_request::{ClientRequest, RequestTarget};
 use crate::calls::input_required::{InputRequired, URL_ELICITATION, is_user_answer};
+use crate::calls::pipeline_state::CallPipeline;
 use crate::calls::refusal_messages;
 use crate::calls::server_requests::CallResponder;
-use crate::manager::ToolManagerShared;
 use crate::shared_runs::RunHandle;
 
 /// Most rounds of one call that are answered here.
@@ -61,7 +61,7 @@ enum RoundOutcome {
     Again(NextRound),
 }
 
-impl ToolManagerShared {
+impl CallPipeline {
     /// Sends a call and answers its rounds until it ends. Each round after the first is judged again, and is
     /// sent only to the same generation of the server as the first.
     pub(crate) async fn send(
