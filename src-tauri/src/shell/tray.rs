@@ -70,12 +70,12 @@ impl TrayItems {
     fn draw_menu(&self, menu: &TrayMenu) -> tauri::Result<()> {
         self.icon.set_tooltip(Some(&menu.status))?;
         self.status.set_text(&menu.status)?;
-        self.show_main.set_text(menu.show_main)?;
-        self.show_prompt.set_text(menu.show_prompt)?;
+        self.show_main.set_text(&menu.show_main)?;
+        self.show_prompt.set_text(&menu.show_prompt)?;
         self.show_prompt.set_enabled(menu.show_prompt_enabled)?;
-        self.toggle_pause.set_text(menu.toggle_pause)?;
+        self.toggle_pause.set_text(&menu.toggle_pause)?;
         self.toggle_pause.set_enabled(menu.toggle_pause_enabled)?;
-        self.quit.set_text(menu.quit)
+        self.quit.set_text(&menu.quit)
     }
 
     fn draw_icon(&self, state: TrayIconState) -> tauri::Result<()> {
