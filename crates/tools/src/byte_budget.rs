@@ -96,7 +96,8 @@ impl ByteBudget {
     pub fn reserve<E: Evict + 'static>(
         self: &Arc<Self>,
         client: &ClientId,
-        (kind, bytes): (KeptKind, usize),
+        kind: KeptKind,
+        bytes: usize,
         owner: Weak<E>,
     ) -> (Reservation, Surplus) {
         let owner: Weak<dyn Evict> = owner;
@@ -215,7 +216,7 @@ mod tests {
         bytes: usize,
     ) -> (Arc<Item>, Reservation) {
         let item = Arc::new(Item::default());
-        let (reservation, surplus) = budget.reserve(&client.into(), (kind, bytes), Arc::downgrade(&item));
+        let (reservation, surplus) = budget.reserve(&client.into(), kind, bytes, Arc::downgrade(&item));
         surplus.evict();
         (item, reservation)
     }

@@ -260,8 +260,12 @@ impl ActiveRun {
         };
         let place = KeptPlace { runs: Arc::downgrade(&self.runs), key: self.key.clone(), no: self.no };
         let (client, place) = (entry.client.clone(), Arc::new(place));
-        let size = (KeptKind::Finished, result.ended.size());
-        let (reservation, surplus) = self.runs.kept_bytes.reserve(&client, size, Arc::downgrade(&place));
+        let (reservation, surplus) = self.runs.kept_bytes.reserve(
+            &client,
+            KeptKind::Finished,
+            result.ended.size(),
+            Arc::downgrade(&place),
+        );
         let until = Instant::now() + self.runs.life;
         entry.stage = RunStage::Finished { result, until, missed, _counted: (place, reservation) };
         entries.prune(&client);

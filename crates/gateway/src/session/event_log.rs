@@ -206,7 +206,7 @@ impl EventLog {
             }
             if state.bytes > 0 {
                 let kind = if state.ended.is_some() { KeptKind::Finished } else { KeptKind::Running };
-                let (kept, over) = budget.reserve(client, (kind, state.bytes), Weak::clone(&self.reader_id));
+                let (kept, over) = budget.reserve(client, kind, state.bytes, Weak::clone(&self.reader_id));
                 state.kept = Some(kept);
                 surplus = over;
             }

@@ -25,10 +25,11 @@ impl KeptEnd {
         is_awaited: Arc<AtomicBool>,
         (budget, client): (&Arc<ByteBudget>, &ClientId),
     ) -> Arc<Self> {
-        let size = (KeptKind::Finished, end.body().get().len());
+        let bytes = end.body().get().len();
         let kept = Arc::new(Self { end: Mutex::new(Some(end)), counted: Mutex::default(), is_awaited });
         if !kept.is_awaited.load(Ordering::SeqCst) {
-            let (reservation, surplus) = budget.reserve(client, size, Arc::downgrade(&kept));
+            let (reservation, surplus) =
+                budget.reserve(client, KeptKind::Finished, bytes, Arc::downgrade(&kept));
             *kept.counted.lock() = Some(reservation);
             surplus.evict();
         }

@@ -316,7 +316,7 @@ impl CallPipeline {
         let end = match &ended.end {
             CallResponse::Result(result) => {
                 let words = request.words();
-                CallResponse::Result(refusal_messages::with_earlier_mark(result, (call, at.elapsed()), words))
+                CallResponse::Result(refusal_messages::with_earlier_mark(result, call, at.elapsed(), words))
             }
             CallResponse::Error(error) => CallResponse::Error(error.clone()),
         };

@@ -47,20 +47,20 @@ impl Recorder {
     pub(crate) fn record_call(&self, record: CallRecord, context: RecordContext, result: &RawValue) {
         let bytes = u64::from(record.bytes_in) + u64::from(record.bytes_out);
         if bytes <= MAX_INLINE_BYTES as u64 && !context.has_output_schema() {
-            let kept = redacted_result(result, &context.redactor);
-            self.write(record, &context, (Some(result), kept));
+            let stored_result = redacted_result(result, &context.redactor);
+            self.write(record, &context, Some(result), stored_result);
             return;
         }
         // What is too large to be stored isn't copied either, unless it has to be checked.
         let whole = result.get().len() <= MAX_SCANNED_BYTES || context.has_output_schema();
-        let (whole, words) =
+        let (whole, placeholder) =
             if whole { (Some(result.to_owned()), None) } else { (None, Some(omitted_result(result))) };
         let recorder = self.clone();
         self.tracker.spawn_blocking(move || {
-            let kept = words
+            let stored_result = placeholder
                 .or_else(|| whole.as_deref().map(|whole| redacted_result(whole, &context.redactor)))
                 .unwrap_or_default();
-            recorder.write(record, &context, (whole.as_deref(), kept));
+            recorder.write(record, &context, whole.as_deref(), stored_result);
         });
     }
 
@@ -68,16 +68,17 @@ impl Recorder {
         &self,
         mut record: CallRecord,
         context: &RecordContext,
-        (result, kept): (Option<&RawValue>, String),
+        result: Option<&RawValue>,
+        stored_result: String,
     ) {
         if record.outcome == CallOutcome::Ok
             && let Some(definition) = &context.definition
-            && let Some(problem) = result.and_then(|result| {
+            && let Some(mismatch) = result.and_then(|result| {
                 let by = SchemaContext { checker: &self.schemas, server: &record.server };
                 definition.output_mismatch(result, by)
             })
         {
-            record.outcome = CallOutcome::Unfit { problem: context.redactor.text(problem) };
+            record.outcome = CallOutcome::Unfit { problem: context.redactor.text(mismatch) };
         }
         let finished = Event::CallFinished {
             call: record.id.clone(),
@@ -86,7 +87,7 @@ impl Recorder {
             duration_ms: record.duration_ms,
         };
         record.arguments = Some(truncate(context.redactor.text(masked_json(&context.arguments))));
-        record.result = Some(kept);
+        record.result = Some(stored_result);
         self.store.activity().record(record);
         self.events.emit(finished);
     }

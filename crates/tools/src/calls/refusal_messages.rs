@@ -126,7 +126,8 @@ const EARLIER: &str = "gatehouse/earlierResult";
 /// tool also in an additional last text for the model. All other bytes stay.
 pub(crate) fn with_earlier_mark(
     result: &RawValue,
-    (call, ago): (&CallId, Duration),
+    call: &CallId,
+    ago: Duration,
     words: SubjectWording,
 ) -> Box<RawValue> {
     let text = result.get();
@@ -327,7 +328,7 @@ mod tests {
         let call = CallId::from("call-1");
         let mark = |text: &str, words| {
             let result = RawValue::from_string(text.to_owned()).unwrap();
-            with_earlier_mark(&result, (&call, Duration::from_secs(75)), words).get().to_owned()
+            with_earlier_mark(&result, &call, Duration::from_secs(75), words).get().to_owned()
         };
         let note = |text: &str| {
             let value: serde_json::Value = serde_json::from_str(text).unwrap();

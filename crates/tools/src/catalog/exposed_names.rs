@@ -1,6 +1,6 @@
 //! Exposed names (TOOL-2): valid for every client, unique, and stable across restarts. A name once assigned
 //! stays with its tool; later tools avoid it. No two tools have the same name, nor have two prompts. Prompts
-//! have a name book of their own; the docs below say "tool" for both.
+//! have a registry of their own; the docs below say "tool" for both.
 
 use std::collections::HashMap;
 use std::fs;
@@ -70,35 +70,40 @@ impl NameRegistry {
     /// Loads the names of earlier runs. An unreadable file is replaced: names don't grant permissions.
     pub(crate) fn open(dir: Option<&Path>, file: &str) -> Self {
         let file = dir.map(|dir| dir.join(file));
-        let mut book = Self { file, given: HashMap::new(), taken: HashMap::new(), unsaved: false };
-        let Some(text) = book.file.as_ref().and_then(|file| fs::read_to_string(file).ok()) else {
-            return book;
+        let mut registry = Self { file, given: HashMap::new(), taken: HashMap::new(), unsaved: false };
+        let Some(text) = registry.file.as_ref().and_then(|file| fs::read_to_string(file).ok()) else {
+            return registry;
         };
         match serde_json::from_str::<NameFile>(&text) {
-            Ok(kept) if kept.version == VERSION => {
-                for name in kept.names {
-                    let free = !book.taken.contains_key(&(name.naming, name.exposed.clone()));
+            Ok(file) if file.version == VERSION => {
+                for name in file.names {
+                    let free = !registry.taken.contains_key(&(name.naming, name.exposed.clone()));
                     if is_legal(&name.exposed) && free {
-                        book.keep(name.naming, &name.server, &name.tool, &name.exposed);
+                        registry.assign(name.naming, &name.server, &name.tool, &name.exposed);
                     }
                 }
             }
-            Ok(kept) => {
+            Ok(file) => {
                 tracing::warn!(
-                    version = kept.version,
+                    version = file.version,
                     "the tool names were kept by another version; they are left alone"
                 );
-                book.file = None;
+                registry.file = None;
             }
             Err(error) => tracing::warn!(%error, "the kept tool names cannot be read; names are given anew"),
         }
-        book.unsaved = false;
-        book
+        registry.unsaved = false;
+        registry
     }
 
     /// The exposed name of a tool: the assigned one, otherwise a new one.
-    pub(crate) fn name(&mut self, naming: ToolNaming, server: (&ServerId, &str), tool: &str) -> Box<str> {
-        let (id, server_name) = server;
+    pub(crate) fn name(
+        &mut self,
+        naming: ToolNaming,
+        id: &ServerId,
+        server_name: &str,
+        tool: &str,
+    ) -> Box<str> {
         let candidates = candidates(naming, id, server_name, tool);
         let given = self.given.get(&(naming, id.clone())).and_then(|tools| tools.get(tool));
         if let Some(given) = given {
@@ -109,7 +114,7 @@ impl NameRegistry {
         }
         for name in candidates {
             if !self.taken.contains_key(&(naming, name.clone())) {
-                self.keep(naming, id, tool, &name);
+                self.assign(naming, id, tool, &name);
                 return name;
             }
         }
@@ -117,7 +122,7 @@ impl NameRegistry {
         loop {
             let name = with_hash("tool", &format!("{id}\n{tool}\n{salt}"));
             if !self.taken.contains_key(&(naming, name.clone())) {
-                self.keep(naming, id, tool, &name);
+                self.assign(naming, id, tool, &name);
                 return name;
             }
             salt = salt.wrapping_add(1);
@@ -154,7 +159,7 @@ impl NameRegistry {
         }
     }
 
-    fn keep(&mut self, naming: ToolNaming, server: &ServerId, tool: &str, exposed: &str) {
+    fn assign(&mut self, naming: ToolNaming, server: &ServerId, tool: &str, exposed: &str) {
         let old = self.given.entry((naming, server.clone())).or_default().insert(tool.into(), exposed.into());
         if let Some(old) = old {
             self.taken.remove(&(naming, old));
@@ -221,9 +226,9 @@ mod tests {
             (ToolNaming::Server, "My Files", "read.all", "My_Files__read_all"),
             (ToolNaming::OnConflict, "files", "\u{202E}", "_"),
         ] {
-            assert_eq!(&*book().name(naming, (&"s".into(), server), tool), expect);
+            assert_eq!(&*book().name(naming, &"s".into(), server, tool), expect);
         }
-        let name = book().name(ToolNaming::OnConflict, (&"s".into(), "files"), &long);
+        let name = book().name(ToolNaming::OnConflict, &"s".into(), "files", &long);
         assert_eq!(name.len(), 64);
         assert!(name.starts_with("files__xxx") && is_legal(&name), "{name}");
     }
@@ -233,14 +238,14 @@ mod tests {
         let mut book = book();
         let a: ServerId = "a".into();
         let b: ServerId = "b".into();
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
-        let third = book.name(ToolNaming::OnConflict, (&"c".into(), "two"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
+        let third = book.name(ToolNaming::OnConflict, &"c".into(), "two", "read");
         assert!(third.starts_with("two__read_") && is_legal(&third), "{third}");
         // Two tools of one server whose names become the same once sanitized.
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "x.y"), "x_y");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "x y"), "one__x_y");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "x.y"), "x_y");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "x y"), "one__x_y");
     }
 
     #[test]
@@ -248,17 +253,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (a, b): (ServerId, ServerId) = ("a".into(), "b".into());
         let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
         book.save();
         let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&a, "one"), "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
         book.forget(&a);
         book.save();
         let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&b, "two"), "read"), "two__read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"c".into(), "three"), "read"), "read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &"c".into(), "three", "read"), "read");
     }
 
     #[test]
@@ -279,17 +284,17 @@ mod tests {
         )
         .unwrap();
         let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"a".into(), "s"), "t"), "t");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"a".into(), "s"), "u"), "v");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&"b".into(), "r"), "u"), "u");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &"a".into(), "s", "t"), "t");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &"a".into(), "s", "u"), "v");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &"b".into(), "r", "u"), "u");
     }
 
     #[test]
     fn renaming_a_server_changes_only_prefixed_names() {
         let mut book = book();
         let id: ServerId = "a".into();
-        assert_eq!(&*book.name(ToolNaming::Server, (&id, "old"), "t"), "old__t");
-        assert_eq!(&*book.name(ToolNaming::Server, (&id, "new"), "t"), "new__t");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, (&id, "new"), "t"), "t");
+        assert_eq!(&*book.name(ToolNaming::Server, &id, "old", "t"), "old__t");
+        assert_eq!(&*book.name(ToolNaming::Server, &id, "new", "t"), "new__t");
+        assert_eq!(&*book.name(ToolNaming::OnConflict, &id, "new", "t"), "t");
     }
 }

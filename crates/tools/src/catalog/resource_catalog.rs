@@ -223,7 +223,7 @@ impl ResourceCatalog {
         let mut prompts = ExposedList::default();
         for ListedServer { server, name, listing } in &listed_servers {
             for named in &listing.prompts {
-                prompts.push(server, named, names.name(naming, (server, name), &named.name));
+                prompts.push(server, named, names.name(naming, server, name, &named.name));
             }
         }
         let patterns = templates

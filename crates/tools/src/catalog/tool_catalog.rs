@@ -172,7 +172,7 @@ impl ToolCatalog {
                 lists: source.lists.clone(),
             });
             for definition in &part.tools {
-                let exposed = names.tools.name(naming, (id, &source.config.name), &definition.name);
+                let exposed = names.tools.name(naming, id, &source.config.name, &definition.name);
                 let old = before
                     .get(&(id, &*definition.name))
                     .and_then(|index| Some((self.tools.get(*index)?, self.list.get(*index)?)))

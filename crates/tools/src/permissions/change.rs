@@ -25,34 +25,63 @@ pub(crate) struct PermissionChange {
     pub(crate) audit: Vec<AuditEvent>,
     /// Definitions to store.
     pub(crate) keep: Vec<(Fingerprint, Box<str>)>,
-    /// Whether it allows nothing more; then it takes effect even if it can't be stored.
-    pub(crate) is_narrowing: bool,
-    /// Whether a user ordered it. Only such a plan may remove a block, and only such a plan may be stored in
+    kind: ChangeKind,
+}
+
+/// Whether a change allows more, and who may order it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ChangeKind {
+    /// Allows nothing more, and may come from any origin.
+    Narrowing,
+    /// Allows nothing more, ordered by a user.
+    NarrowingByPerson,
+    /// May allow more; only a user can order it.
+    Widening,
+}
+
+impl ChangeKind {
+    /// Whether it takes effect even if it can't be stored.
+    fn is_narrowing(self) -> bool {
+        match self {
+            Self::Narrowing | Self::NarrowingByPerson => true,
+            Self::Widening => false,
+        }
+    }
+
+    /// Whether a user ordered it. Only such a change may remove a block, and only such a change may be stored in
     /// place of permissions that couldn't be verified.
-    pub(crate) is_by_person: bool,
+    fn is_by_person(self) -> bool {
+        match self {
+            Self::NarrowingByPerson | Self::Widening => true,
+            Self::Narrowing => false,
+        }
+    }
 }
 
 impl PermissionChange {
     /// A plan that allows nothing more and may come from any origin.
     pub(crate) fn narrowing() -> Self {
-        Self { is_narrowing: true, is_by_person: false, ..Self::widening() }
+        Self::new(ChangeKind::Narrowing)
     }
 
     /// A plan that allows nothing more, ordered by a user.
     pub(crate) fn narrowing_by_person() -> Self {
-        Self { is_narrowing: true, ..Self::widening() }
+        Self::new(ChangeKind::NarrowingByPerson)
     }
 
     /// A plan that only a user can order.
     pub(crate) fn widening() -> Self {
+        Self::new(ChangeKind::Widening)
+    }
+
+    fn new(kind: ChangeKind) -> Self {
         Self {
             permissions: None,
             add: Vec::new(),
             drop: Vec::new(),
             audit: Vec::new(),
             keep: Vec::new(),
-            is_narrowing: false,
-            is_by_person: true,
+            kind,
         }
     }
 
@@ -134,7 +163,7 @@ impl PermissionStore {
         } else if plan.permissions.is_some() || !plan.audit.is_empty() {
             written = self.write(&plan).await;
         }
-        if written.is_ok() || plan.is_narrowing {
+        if written.is_ok() || plan.kind.is_narrowing() {
             let saved = written.is_ok() && plan.permissions.is_some();
             self.publish(plan, saved);
         }
@@ -178,7 +207,7 @@ impl PermissionStore {
     async fn write(&self, plan: &PermissionChange) -> Result<(), UserError> {
         let store = self.state.store.clone();
         let (audit, keep, permissions) = (plan.audit.clone(), plan.keep.clone(), plan.permissions.clone());
-        let is_by_person = plan.is_by_person;
+        let is_by_person = plan.kind.is_by_person();
         let undone: Vec<AuditEvent> = audit
             .iter()
             .filter_map(|event| match event {

@@ -175,9 +175,10 @@ impl Evict for Other {
 
 /// Keeps as much for a client as it may have.
 fn fill(harness: &ToolsHarness, client: &str) -> Reservation {
-    let size = (KeptKind::Finished, ByteLimits::default().client);
+    let bytes = ByteLimits::default().client;
+    let budget = harness.tools.kept_bytes();
     let (reservation, surplus) =
-        harness.tools.kept_bytes().reserve(&client.into(), size, Weak::<Other>::new());
+        budget.reserve(&client.into(), KeptKind::Finished, bytes, Weak::<Other>::new());
     surplus.evict();
     reservation
 }

@@ -50,8 +50,7 @@ fn draft_of(rules: Vec<(RuleEffect, RuleSpec)>) -> SimulationDraft {
     SimulationDraft { rules, ..SimulationDraft::default() }
 }
 
-fn record(index: i64, client: &str, tool: (&str, &str), arguments: Option<&str>) -> CallRecord {
-    let (server, name) = tool;
+fn record(index: i64, client: &str, server: &str, name: &str, arguments: Option<&str>) -> CallRecord {
     CallRecord {
         id: format!("call-{index}").as_str().into(),
         at: Timestamp(NOW + index),
@@ -132,7 +131,7 @@ async fn incomplete_arguments_never_allow() {
     let masked = r#"{"password":"••••••","text":"milk"}"#;
     let kept = [Some(r#"{"text":"milk"}"#), Some(r#"{"text":"eggs"}"#), Some(masked), Some(&*long), None];
     let records = kept.into_iter().zip(1..);
-    let harness = house_with(records.map(|(kept, i)| record(i, "Claude", ("notes", "add_note"), kept))).await;
+    let harness = house_with(records.map(|(kept, i)| record(i, "Claude", "notes", "add_note", kept))).await;
     let allow = on_text(rule(Some("notes"), Some("add_note"), None), r#""milk""#);
     let found = simulate(&harness, draft_of(vec![(RuleEffect::Allow, allow)])).await;
     assert_eq!((found.calls, found.incomplete), (5, 3));
@@ -149,11 +148,11 @@ async fn incomplete_arguments_never_allow() {
 async fn judges_calls_by_current_state() {
     let resource = Subject::Resource { uri: "notes://1".into() };
     let harness = house_with([
-        record(1, "Claude", ("notes", "add_note"), Some("{}")),
-        record(2, "Cursor", ("notes", "add_note"), Some("{}")),
-        record(3, "Claude", ("notes", "no_such_tool"), Some("{}")),
-        record(4, "Claude", ("no-such-server", "add_note"), Some("{}")),
-        CallRecord { subject: resource, ..record(5, "Claude", ("notes", ""), Some("{}")) },
+        record(1, "Claude", "notes", "add_note", Some("{}")),
+        record(2, "Cursor", "notes", "add_note", Some("{}")),
+        record(3, "Claude", "notes", "no_such_tool", Some("{}")),
+        record(4, "Claude", "no-such-server", "add_note", Some("{}")),
+        CallRecord { subject: resource, ..record(5, "Claude", "notes", "", Some("{}")) },
     ])
     .await;
     let permissions = harness.tools.permissions();
@@ -204,7 +203,7 @@ async fn finds_call_rules_by_hash() {
 
 #[tokio::test(start_paused = true)]
 async fn rejects_invalid_drafts() {
-    let harness = house_with([record(1, "Claude", ("notes", "add_note"), Some("{}"))]).await;
+    let harness = house_with([record(1, "Claude", "notes", "add_note", Some("{}"))]).await;
     let once = RuleSpec { choice: GrantChoice::once(), ..rule(Some("notes"), None, None) };
     let everywhere = RuleSpec { server: None, ..rule(Some("notes"), None, None) };
     let (allow, deny) = (RuleEffect::Allow, RuleEffect::Deny);
@@ -240,7 +239,7 @@ async fn paths_that_hang_are_unknown_and_do_not_hold_it_up() {
     let (ground, harness) = house_on_a_disk().await;
     for (path, index) in ["fine/a", "hung/a", "hung/b"].into_iter().zip(1..) {
         let arguments = ground.note(path);
-        harness.store.activity().record(record(index, "Claude", ("notes", "add_note"), Some(&arguments)));
+        harness.store.activity().record(record(index, "Claude", "notes", "add_note", Some(&arguments)));
     }
     let draft = || draft_of(vec![(RuleEffect::Allow, inside("add_note", ground.root()))]);
     assert_eq!(simulate(&harness, draft()).await.draft, tally(3, 0, 0));
@@ -258,8 +257,10 @@ async fn draft_matches_applied_changes() {
     let calls = [("notes", "add_note"), ("notes", "list_notes"), ("time", "current_time")];
     let clients = ["Claude", "Cursor"];
     let all = calls.iter().flat_map(|tool| clients.map(|client| (client, *tool)));
-    let harness =
-        house_with(all.zip(1..).map(|((client, tool), i)| record(i, client, tool, Some("{}")))).await;
+    let harness = house_with(
+        all.zip(1..).map(|((client, (server, name)), i)| record(i, client, server, name, Some("{}"))),
+    )
+    .await;
     let permissions = harness.tools.permissions();
     permissions.trust_labels(&"notes".into(), true).await.unwrap();
     permissions.trust_labels(&"time".into(), true).await.unwrap();
@@ -326,7 +327,7 @@ async fn limits_simulation_to_newest_calls() {
     let harness = house_with([]).await;
     let records = |range: std::ops::RangeInclusive<i64>| {
         for index in range {
-            harness.store.activity().record(record(index, "Claude", ("notes", "add_note"), Some("{}")));
+            harness.store.activity().record(record(index, "Claude", "notes", "add_note", Some("{}")));
             if index % 10_000 == 0 {
                 harness.store.activity().flush();
             }
