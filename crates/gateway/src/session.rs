@@ -6,7 +6,7 @@
 
 pub(crate) mod changed_lists;
 pub(crate) mod event_log;
-pub(crate) mod kept_end;
 pub(crate) mod resource_subscriptions;
 pub(crate) mod server_requests;
 pub(crate) mod sessions;
+pub(crate) mod unclaimed_response;

@@ -12,7 +12,7 @@ import { catalogues as ofPrompt } from "../prompt/catalogues";
 import { catalogues } from "./catalogues";
 
 const ui = resolve(import.meta.dirname, "../..");
-const isOwnSource = ({ fileName }: ts.SourceFile) => fileName.startsWith(`${ui}/src/`) && !fileName.includes("/src/gen/") && !/\.test\.tsx?$/.test(fileName);
+const isOwnSource = ({ fileName }: ts.SourceFile) => fileName.startsWith(`${ui}/src/`) && !fileName.includes("/src/generated/") && !/\.test\.tsx?$/.test(fileName);
 
 /** The keys of templates that the core and the desktop shell render, and tests of Rust compare with what can be made. */
 const isMadeByCore = (key: string) => /^(rule|condition|list)\./.test(key);

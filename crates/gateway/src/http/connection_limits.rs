@@ -24,8 +24,8 @@ const MAX_AUTHENTICATED: usize = 384;
 /// approval requests may be pending) and one for each stream.
 const MAX_PER_CLIENT: usize = 160;
 
-/// Connections reserved for clients that have fewer than [`RESERVED_PER_CLIENT`], so that two busy clients can't lock out a
-/// third.
+/// Connections reserved for clients that have fewer than [`RESERVED_PER_CLIENT`], so that two busy clients can't
+/// lock out a third.
 const RESERVED: usize = 64;
 const RESERVED_PER_CLIENT: usize = 8;
 
@@ -48,7 +48,7 @@ pub(crate) struct ConnectionLimits {
 #[derive(Default)]
 struct OpenConnections {
     /// Number of the most recent connection.
-    last: u64,
+    last_number: u64,
     /// Unauthenticated connections, oldest first.
     unauthenticated: BTreeMap<u64, UnauthenticatedConnection>,
     /// Number of connections per client.
@@ -78,7 +78,7 @@ impl ConnectionLimits {
             }
             // No notification is sent when a grace period ends, so this polls. Checking early is harmless.
             if tokio::time::timeout(SILENCE_GRACE / 4, changed).await.is_err() {
-                tracing::trace!("all places of connections without a token are taken");
+                tracing::trace!("all slots of connections without a token are taken");
             }
         }
     }
@@ -87,8 +87,8 @@ impl ConnectionLimits {
     pub(crate) fn register(self: &Arc<Self>) -> ConnectionLimitSlot {
         let displaced = CancellationToken::new();
         let mut open = self.open.lock();
-        open.last += 1;
-        let number = open.last;
+        open.last_number += 1;
+        let number = open.last_number;
         open.unauthenticated
             .insert(number, UnauthenticatedConnection { silent_since: None, displaced: displaced.clone() });
         drop(open);
@@ -96,7 +96,7 @@ impl ConnectionLimits {
             limits: Arc::clone(self),
             number,
             displaced,
-            recognised: CancellationToken::new(),
+            authenticated: CancellationToken::new(),
             client: Mutex::default(),
         }
     }
@@ -108,25 +108,28 @@ impl OpenConnections {
         if self.unauthenticated.len() < MAX_UNAUTHENTICATED {
             return true;
         }
-        let is_over = |unauthenticated: &UnauthenticatedConnection| {
-            unauthenticated.silent_since.is_some_and(|since| now.duration_since(since) >= SILENCE_GRACE)
+        let is_displaceable = |connection: &UnauthenticatedConnection| {
+            connection.silent_since.is_some_and(|since| now.duration_since(since) >= SILENCE_GRACE)
         };
-        let Some(number) =
-            self.unauthenticated.iter().find(|(_, one)| is_over(one)).map(|(number, _)| *number)
+        let Some(number) = self
+            .unauthenticated
+            .iter()
+            .find(|(_, connection)| is_displaceable(connection))
+            .map(|(number, _)| *number)
         else {
             return false;
         };
-        if let Some(gone) = self.unauthenticated.remove(&number) {
-            gone.displaced.cancel();
+        if let Some(removed) = self.unauthenticated.remove(&number) {
+            removed.displaced.cancel();
         }
         true
     }
 
     fn has_room_for(&self, client: &ClientId) -> bool {
         let own = self.authenticated.get(client).copied().unwrap_or(0);
-        let all: usize = self.authenticated.values().sum();
-        let most = if own < RESERVED_PER_CLIENT { MAX_AUTHENTICATED } else { MAX_AUTHENTICATED - RESERVED };
-        own < MAX_PER_CLIENT && all < most
+        let total: usize = self.authenticated.values().sum();
+        let limit = if own < RESERVED_PER_CLIENT { MAX_AUTHENTICATED } else { MAX_AUTHENTICATED - RESERVED };
+        own < MAX_PER_CLIENT && total < limit
     }
 
     fn release(&mut self, client: &ClientId) {
@@ -144,7 +147,7 @@ pub(crate) struct ConnectionLimitSlot {
     limits: Arc<ConnectionLimits>,
     number: u64,
     displaced: CancellationToken,
-    recognised: CancellationToken,
+    authenticated: CancellationToken,
     /// The client, once the connection is authenticated.
     client: Mutex<Option<ClientId>>,
 }
@@ -154,22 +157,22 @@ impl ConnectionLimitSlot {
     ///
     /// # Errors
     /// When a connection limit is reached. The connection then stays unauthenticated.
-    pub(crate) fn recognise(&self, client: &ClientId) -> Result<(), TooManyConnections> {
-        let mut own = self.client.lock();
-        if own.as_ref() == Some(client) {
+    pub(crate) fn authenticate(&self, client: &ClientId) -> Result<(), TooManyConnections> {
+        let mut current = self.client.lock();
+        if current.as_ref() == Some(client) {
             return Ok(());
         }
         let mut open = self.limits.open.lock();
         if !open.has_room_for(client) {
             return Err(TooManyConnections);
         }
-        if let Some(before) = own.replace(client.clone()) {
+        if let Some(before) = current.replace(client.clone()) {
             open.release(&before);
         }
         open.unauthenticated.remove(&self.number);
         *open.authenticated.entry(client.clone()).or_default() += 1;
         drop(open);
-        self.recognised.cancel();
+        self.authenticated.cancel();
         self.limits.changed.notify_one();
         Ok(())
     }
@@ -183,8 +186,8 @@ impl ConnectionLimitSlot {
     }
 
     /// Waits until the connection is authenticated.
-    pub(crate) async fn wait_until_recognised(&self) {
-        self.recognised.cancelled().await;
+    pub(crate) async fn wait_until_authenticated(&self) {
+        self.authenticated.cancelled().await;
     }
 
     /// Waits until a newer connection displaces this one. Never returns once the connection is authenticated.
@@ -217,7 +220,7 @@ mod tests {
         let mut taken = Vec::new();
         for _ in 0..count {
             let slot = limits.register();
-            if slot.recognise(&client(name)).is_ok() {
+            if slot.authenticate(&client(name)).is_ok() {
                 taken.push(slot);
             }
         }
@@ -233,7 +236,7 @@ mod tests {
         slots[1].mark_silent();
         slots[2].mark_silent();
         // An authenticated connection is no longer a candidate.
-        slots[0].recognise(&client("a")).unwrap();
+        slots[0].authenticate(&client("a")).unwrap();
         limits.wait_for_room().await;
         let next = limits.register();
         let began = Instant::now();
@@ -266,9 +269,9 @@ mod tests {
     fn counts_connection_for_its_last_token() {
         let limits = Arc::new(ConnectionLimits::default());
         let slot = limits.register();
-        slot.recognise(&client("a")).unwrap();
-        slot.recognise(&client("a")).unwrap();
-        slot.recognise(&client("b")).unwrap();
+        slot.authenticate(&client("a")).unwrap();
+        slot.authenticate(&client("a")).unwrap();
+        slot.authenticate(&client("b")).unwrap();
         assert_eq!(limits.open.lock().authenticated.get(&client("a")), None);
         assert_eq!(limits.open.lock().authenticated.get(&client("b")), Some(&1));
     }

@@ -14,9 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::gateway::GatewayState;
 use crate::http::connection_limits::{ConnectionLimitSlot, ConnectionLimits};
-use crate::http::handler as http_handler;
+use crate::http::handler::{ClientConnection, HttpHandler};
 use crate::http::peer_process::ConnectionPeer;
 
 /// Time limit for reading a request head. Also limits how long an idle connection stays open between
@@ -30,20 +29,22 @@ const TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a failed accept (no file descriptors left), so that the loop doesn't spin.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// One connection, authenticated or not.
-pub(crate) struct ClientConnection {
-    /// The two socket addresses.
-    pub(crate) peer: ConnectionPeer,
-    /// Its slot in the connection limits.
-    pub(crate) slot: ConnectionLimitSlot,
+/// Signals that end connections.
+#[derive(Clone, Default)]
+pub(crate) struct ShutdownSignals {
+    /// Cancelled when the gateway stops: no further connection is accepted, and open ones end after the request
+    /// that they serve.
+    pub(crate) stop: CancellationToken,
+    /// Cancelled when connections took too long to end: they are closed.
+    pub(crate) kill: CancellationToken,
 }
 
-/// Accepts connections until the gateway stops.
+/// Accepts connections until the gateway stops, and serves each in a task of its own.
 pub(crate) async fn accept(
     listener: TcpListener,
-    gateway: Arc<GatewayState>,
+    handler: Arc<HttpHandler>,
     tasks: TaskTracker,
-    kill: CancellationToken,
+    signals: ShutdownSignals,
 ) {
     let limits = Arc::new(ConnectionLimits::default());
     loop {
@@ -59,9 +60,9 @@ pub(crate) async fn accept(
             }
         };
         tokio::select! {
-            () = gateway.stop.cancelled() => return,
+            () = signals.stop.cancelled() => return,
             accepted = next => if let Some(stream) = accepted {
-                tasks.spawn(serve(stream, Arc::clone(&gateway), kill.clone(), limits.register()));
+                tasks.spawn(serve(stream, Arc::clone(&handler), signals.clone(), limits.register()));
             },
         }
     }
@@ -69,27 +70,26 @@ pub(crate) async fn accept(
 
 async fn serve(
     stream: TcpStream,
-    gateway: Arc<GatewayState>,
-    kill: CancellationToken,
+    handler: Arc<HttpHandler>,
+    signals: ShutdownSignals,
     slot: ConnectionLimitSlot,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection stays with delayed writes");
+        tracing::debug!(%error, "writes on a connection stay delayed");
     }
     let peer = match (stream.peer_addr(), stream.local_addr()) {
         (Ok(remote), Ok(local)) => ConnectionPeer::new(remote, local),
         (Err(error), _) | (_, Err(error)) => {
-            tracing::debug!(%error, "a connection was gone before it began");
+            tracing::debug!(%error, "a connection was closed before it was served");
             return;
         }
     };
-    let own = Arc::new(ClientConnection { peer, slot });
-    let stop = gateway.stop.clone();
+    let client_connection = Arc::new(ClientConnection { peer, slot });
     let service = {
-        let own = Arc::clone(&own);
+        let client_connection = Arc::clone(&client_connection);
         service_fn(move |request| {
-            let (gateway, own) = (Arc::clone(&gateway), Arc::clone(&own));
-            async move { Ok::<_, Infallible>(http_handler::serve(gateway, &own, request).await) }
+            let (handler, client_connection) = (Arc::clone(&handler), Arc::clone(&client_connection));
+            async move { Ok::<_, Infallible>(handler.serve(&client_connection, request).await) }
         })
     };
     let connection = http1::Builder::new()
@@ -100,11 +100,11 @@ async fn serve(
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => Some(ended),
-        () = token_timed_out(&own.slot) => {
-            tracing::debug!("a connection showed no token in time");
+        () = token_timed_out(&client_connection.slot) => {
+            tracing::debug!("a connection sent no token in time");
             return;
         }
-        () = stop.cancelled() => None,
+        () = signals.stop.cancelled() => None,
     };
     let ended = match ended {
         Some(ended) => ended,
@@ -112,7 +112,7 @@ async fn serve(
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 ended = connection => ended,
-                () = kill.cancelled() => Ok(()),
+                () = signals.kill.cancelled() => Ok(()),
             }
         }
     };
@@ -127,7 +127,7 @@ async fn token_timed_out(slot: &ConnectionLimitSlot) {
     slot.mark_silent();
     tokio::select! {
         biased;
-        () = slot.wait_until_recognised() => std::future::pending().await,
+        () = slot.wait_until_authenticated() => std::future::pending().await,
         () = slot.wait_until_displaced() => {}
         () = tokio::time::sleep(TOKEN_TIMEOUT) => {}
     }

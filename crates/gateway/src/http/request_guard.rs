@@ -1,12 +1,13 @@
 //! Request guard: checks on the request head, made before any byte of the body is read.
 //!
-//! A web page must not reach the gateway through the user's own browser, so `Host` and `ServerOrigin` are checked
+//! A web page must not reach the gateway through the user's own browser, so `Host` and `Origin` are checked
 //! (DNS rebinding, cross-site requests), and every request needs a token. A check that can't be made fails.
 
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 use hyper::{StatusCode, Uri};
 
 use crate::protocol::rpc_error::HttpRpcError;
+use crate::protocol::single_header::{SingleHeader, single_header};
 
 /// Checks that the request is addressed to this endpoint and doesn't come from a foreign web page.
 pub(crate) fn check_origin(uri: &Uri, headers: &HeaderMap, port: u16) -> Result<(), HttpRpcError> {
@@ -88,42 +89,6 @@ pub(crate) fn too_many_connections() -> HttpRpcError {
     )
 }
 
-/// The response types that the client accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Accepts {
-    /// `application/json`
-    pub(crate) json: bool,
-    /// `text/event-stream`; only if it is named explicitly, not by a wildcard.
-    pub(crate) events: bool,
-}
-
-impl Accepts {
-    /// Parses the `Accept` header. Without one, JSON is accepted.
-    pub(crate) fn parse(headers: &HeaderMap) -> Self {
-        let mut accepts = Self { json: !headers.contains_key(ACCEPT), events: false };
-        for value in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
-            for range in value.split(',') {
-                let mut parts = range.split(';').map(str::trim);
-                let kind = parts.next().unwrap_or_default();
-                if parts.any(is_zero_weight) {
-                    continue;
-                }
-                accepts.json |= ["application/json", "application/*", "*/*"]
-                    .iter()
-                    .any(|name| kind.eq_ignore_ascii_case(name));
-                accepts.events |= kind.eq_ignore_ascii_case("text/event-stream");
-            }
-        }
-        accepts
-    }
-}
-
-fn is_zero_weight(parameter: &str) -> bool {
-    parameter.split_once('=').is_some_and(|(name, value)| {
-        name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0f32)
-    })
-}
-
 /// Whether the `Content-Type` is JSON. Requiring it also rejects HTML forms, which can't send it.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     match single_header(headers, &CONTENT_TYPE) {
@@ -134,29 +99,10 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     }
 }
 
-/// A header that may occur only once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SingleHeader<'a> {
-    /// Absent.
-    None,
-    /// Occurs once, as text.
-    One(&'a str),
-    /// Occurs more than once, or isn't text.
-    Unusable,
-}
-
-/// Reads a header that may occur only once.
-pub(crate) fn single_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> SingleHeader<'a> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => SingleHeader::None,
-        (Some(value), None) => HeaderValue::to_str(value).map_or(SingleHeader::Unusable, SingleHeader::One),
-        (Some(_), Some(_)) => SingleHeader::Unusable,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderName;
+
     use super::*;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -239,21 +185,5 @@ mod tests {
         ] {
             assert_eq!(bearer_token(&headers(&pairs)), token, "{pairs:?}");
         }
-    }
-
-    #[test]
-    fn requires_event_stream_named_in_accept() {
-        for (accept, json, events) in [
-            ("application/json, text/event-stream", true, true),
-            ("text/event-stream", false, true),
-            ("application/json", true, false),
-            ("*/*", true, false),
-            ("text/event-stream;q=0, application/json;q=0.5", true, false),
-            ("Text/Event-Stream; charset=utf-8", false, true),
-            ("text/html", false, false),
-        ] {
-            assert_eq!(Accepts::parse(&headers(&[("accept", accept)])), Accepts { json, events }, "{accept}");
-        }
-        assert_eq!(Accepts::parse(&HeaderMap::new()), Accepts { json: true, events: false });
     }
 }

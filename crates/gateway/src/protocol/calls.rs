@@ -13,18 +13,19 @@ use std::time::Duration;
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::BoxFuture;
 use gatehouse_tools::{CallResponse, ProgressCallback, ToolCall};
-use hyper::{Response, StatusCode};
+use hyper::StatusCode;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::http::request_guard::Accepts;
-use crate::http::response::{self as http_response, GatewayBody, MessageChunks, RpcResponse};
+use crate::protocol::accepts::Accepts;
 use crate::protocol::protocol_compat::{self, AdaptError};
+use crate::protocol::response::{HandlerResponse, MessageChunks, RpcResponse};
 use crate::protocol::rpc_error::HttpRpcError;
 use crate::revision::Revision;
 use crate::session::event_log::EventLog;
+use crate::session::sessions::Session;
 
 /// A response that takes longer than this is sent as an SSE stream, so that the client sees that the
 /// connection is alive.
@@ -183,24 +184,54 @@ pub(crate) struct CallExchange {
     pub(crate) accepts: Accepts,
     /// Whether the result is cacheable in the stateless revision and so needs `ttlMs` and `cacheScope`.
     pub(crate) has_cache_hints: bool,
+    /// What happens to the stream, if the response becomes one.
+    pub(crate) stream: CallStream,
+}
+
+/// The stream of a call.
+pub(crate) enum CallStream {
+    /// Can't be resumed. Losing its connection cancels the call (stateless revision).
+    Transient,
+    /// Is stored in a session under its number, so that it can be resumed (older revisions).
+    Resumable { session: Arc<Session>, number: u64 },
 }
 
 /// State of an exchange once [`STREAM_AFTER`] has passed or the first event was written.
-pub(crate) enum ExchangeStart {
+enum ExchangeStart {
     /// The call finished in time; the response is complete.
-    Completed(Response<GatewayBody>),
+    Completed(HandlerResponse),
     /// The response becomes an SSE stream.
     Streaming(CallExchange),
 }
 
 impl CallExchange {
-    /// The token that cancels the call.
-    pub(crate) fn cancellation_token(&self) -> CancellationToken {
-        self.running.cancel.clone()
+    /// Returns the response: complete, or a stream to which the call writes its result in a task of its own.
+    pub(crate) async fn respond(self) -> HandlerResponse {
+        let exchange = match self.begin().await {
+            ExchangeStart::Completed(response) => return response,
+            ExchangeStart::Streaming(exchange) => exchange,
+        };
+        let log = Arc::clone(&exchange.log);
+        let reader = match &exchange.stream {
+            CallStream::Resumable { session, number } => {
+                if exchange.revision.primes_streams() && log.is_drained() {
+                    log.prime();
+                }
+                session.keep_stream(*number, &log);
+                log.read()
+            }
+            CallStream::Transient => {
+                let cancel = exchange.running.cancel.clone();
+                log.read().on_disconnect(move || cancel.cancel())
+            }
+        };
+        let tasks = exchange.running.tasks.clone();
+        tasks.spawn(exchange.run_to_end());
+        HandlerResponse::events(reader)
     }
 
     /// Waits for the result as long as it may still be sent as plain JSON.
-    pub(crate) async fn begin(mut self) -> ExchangeStart {
+    async fn begin(mut self) -> ExchangeStart {
         if !self.accepts.events {
             let end = (&mut self.running).await;
             return ExchangeStart::Completed(self.json_response(end));
@@ -245,13 +276,13 @@ impl CallExchange {
         }
     }
 
-    fn json_response(&self, end: CallResponse) -> Response<GatewayBody> {
+    fn json_response(&self, end: CallResponse) -> HandlerResponse {
         let (status, response) = response(end, self.revision, self.has_cache_hints);
-        http_response::json(status, MessageChunks::response(&self.id, &response))
+        HandlerResponse::message(status, MessageChunks::response(&self.id, &response))
     }
 
     /// Waits for the result and writes it into the log as the last event.
-    pub(crate) async fn run_to_end(self) {
+    async fn run_to_end(self) {
         let Self { running, log, id, revision, has_cache_hints, .. } = self;
         let end = running.await;
         let (_, response) = response(end, revision, has_cache_hints);

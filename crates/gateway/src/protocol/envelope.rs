@@ -34,12 +34,16 @@ pub(crate) enum RpcMessage<'a> {
         params: Members<'a>,
     },
     /// A response to a request that the gateway sent.
-    RpcResponse {
-        /// The id, byte for byte.
-        id: Option<&'a str>,
-        /// `result`, or the whole `error` object; `None` if there is neither or both.
-        outcome: Option<Result<&'a RawValue, &'a RawValue>>,
-    },
+    Response(ClientResponse<'a>),
+}
+
+/// A response to a request that the gateway sent.
+#[derive(Debug)]
+pub(crate) struct ClientResponse<'a> {
+    /// The id, byte for byte.
+    pub(crate) id: Option<&'a str>,
+    /// `result`, or the whole `error` object; `None` if there is neither or both.
+    pub(crate) outcome: Option<Result<&'a RawValue, &'a RawValue>>,
 }
 
 /// Parses a request body.
@@ -70,9 +74,9 @@ fn message<'a>(envelope: Envelope<'a, RawParams<'a>>) -> Result<RpcMessage<'a>, 
     if envelope.version.and_then(text_of).as_deref() != Some("2.0") {
         return Err(HttpRpcError::invalid_request("The member `jsonrpc` must be \"2.0\"."));
     }
-    let answers = envelope.result.is_some() || envelope.error.is_some();
-    if answers && envelope.method.is_some() {
-        return Err(HttpRpcError::invalid_request("A message is either a request or an answer, not both."));
+    let is_response = envelope.result.is_some() || envelope.error.is_some();
+    if is_response && envelope.method.is_some() {
+        return Err(HttpRpcError::invalid_request("A message is either a request or a response, not both."));
     }
     let outcome = match (envelope.result, envelope.error) {
         (Some(result), None) => Some(Ok(result)),
@@ -82,7 +86,7 @@ fn message<'a>(envelope: Envelope<'a, RawParams<'a>>) -> Result<RpcMessage<'a>, 
     let id = match envelope.id.map(RawValue::get) {
         None => None,
         Some(id) if is_id(id) => Some(id),
-        Some(_) if answers => return Ok(RpcMessage::RpcResponse { id: None, outcome }),
+        Some(_) if is_response => return Ok(RpcMessage::Response(ClientResponse { id: None, outcome })),
         Some(_) => {
             return Err(HttpRpcError::invalid_request(
                 "The member `id` must be a string or a number of at most 256 bytes.",
@@ -90,8 +94,8 @@ fn message<'a>(envelope: Envelope<'a, RawParams<'a>>) -> Result<RpcMessage<'a>, 
         }
     };
     let Some(method) = envelope.method else {
-        if answers {
-            return Ok(RpcMessage::RpcResponse { id, outcome });
+        if is_response {
+            return Ok(RpcMessage::Response(ClientResponse { id, outcome }));
         }
         return Err(HttpRpcError::invalid_request("The member `method` is missing."));
     };
@@ -168,11 +172,9 @@ mod tests {
 
     fn request(body: &str) -> (String, String, Vec<(String, String)>) {
         match parse(body.as_bytes()).unwrap() {
-            RpcMessage::Request { id, method, params } => (
-                id.to_owned(),
-                method.into_owned(),
-                params.iter().map(|(name, value)| (name.to_owned(), value.get().to_owned())).collect(),
-            ),
+            RpcMessage::Request { id, method, params } => {
+                (id.to_owned(), method.into_owned(), texts_of(&params))
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -244,11 +246,11 @@ mod tests {
         ));
         assert!(matches!(
             parse(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#).unwrap(),
-            RpcMessage::RpcResponse { .. }
+            RpcMessage::Response(_)
         ));
         assert!(matches!(
             parse(br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}"#).unwrap(),
-            RpcMessage::RpcResponse { .. }
+            RpcMessage::Response(_)
         ));
     }
 
@@ -295,7 +297,7 @@ mod tests {
             let (id, method, params) = match &message {
                 RpcMessage::Request { id, method, params } => (Some(*id), method, params),
                 RpcMessage::Notification { method, params } => (None, method, params),
-                RpcMessage::RpcResponse { .. } => {
+                RpcMessage::Response(_) => {
                     prop_assert!(raw.get("method").is_none());
                     prop_assert!(raw.get("result").is_some() || raw.get("error").is_some());
                     return Ok(());
@@ -308,7 +310,7 @@ mod tests {
                 None => prop_assert_eq!(params.iter().count(), 0),
                 Some(sent) => {
                     let sent = Members::of(sent).map_err(|e| TestCaseError::fail(e.to_string()))?;
-                    prop_assert!(sent.iter().map(pair).eq(params.iter().map(pair)), "params differ");
+                    prop_assert!(texts_of(&sent) == texts_of(params), "params differ");
                 }
             }
             // A parser that keeps the last of two equal keys sees the same, since no key is duplicated.
@@ -323,7 +325,7 @@ mod tests {
         .unwrap();
     }
 
-    fn pair<'a>((name, value): (&'a str, &'a RawValue)) -> (&'a str, &'a str) {
-        (name, value.get())
+    fn texts_of(members: &Members<'_>) -> Vec<(String, String)> {
+        members.iter().map(|(name, value)| (name.to_owned(), value.get().to_owned())).collect()
     }
 }

@@ -14,7 +14,7 @@ use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientId};
 use gatehouse_tools::{
-    ByteBudget, CallResponse, CallSource, ClientFeature, ClientPeer, ServerRequest, ServerRequestResult,
+    ByteBudget, CallResponse, CallSource, ClientFeature, ClientPeer, Peer, ServerRequest, ServerRequestResult,
 };
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -25,20 +25,19 @@ use tokio_util::task::TaskTracker;
 
 use crate::clients::capabilities::ClientCapabilities;
 use crate::clients::token;
-use crate::http::handler::RpcRequest;
 use crate::session::event_log::EventLog;
-use crate::session::kept_end::KeptEnd;
-use crate::session::server_requests::{CLIENT_ANSWER_TIMEOUT, forward_log, internal_error};
+use crate::session::server_requests::{CLIENT_RESPONSE_TIMEOUT, forward_log, internal_error};
+use crate::session::unclaimed_response::UnclaimedResponse;
 
 /// Prefix of our `requestState` values, which distinguishes them from those of servers.
 const STATE_PREFIX: &str = "gatehouse:";
 /// Maximum number of calls of one client that wait for its input.
-const MAX_PARKED_PER_CLIENT: usize = 64;
+const MAX_WAITING_PER_CLIENT: usize = 64;
 
-/// A server request for the client, with the channel for the answer.
+/// A server request for the client, with the channel for the response.
 struct QueuedRequest {
     request: ServerRequest,
-    answer: oneshot::Sender<ServerRequestResult>,
+    response: oneshot::Sender<ServerRequestResult>,
 }
 
 /// Forwards server requests to a client of the stateless revision.
@@ -63,19 +62,19 @@ impl ClientPeer for InputRequiredPeer {
         }
     }
 
-    fn can(&self, what: ClientFeature) -> bool {
-        self.client_capabilities.supports(what)
+    fn can(&self, feature: ClientFeature) -> bool {
+        self.client_capabilities.supports(feature)
     }
 
     fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
-        let (answer, wait) = oneshot::channel();
-        let sent = self.queue.send(QueuedRequest { request, answer });
+        let (response, received) = oneshot::channel();
+        let sent = self.queue.send(QueuedRequest { request, response });
         Box::pin(async move {
             if sent.is_err() {
                 return Err(internal_error("The call is over."));
             }
-            match tokio::time::timeout(CLIENT_ANSWER_TIMEOUT, wait).await {
-                Ok(Ok(answer)) => answer,
+            match tokio::time::timeout(CLIENT_RESPONSE_TIMEOUT, received).await {
+                Ok(Ok(response)) => response,
                 Ok(Err(_)) => Err(internal_error("The client went away.")),
                 Err(_) => Err(internal_error("The client did not answer in time.")),
             }
@@ -93,9 +92,8 @@ pub(crate) struct CallIdentity {
 }
 
 impl CallIdentity {
-    pub(crate) fn from_request(request: &RpcRequest<'_>) -> Self {
-        let params = request.params;
-        let mut params_key = request.method.to_owned();
+    pub(crate) fn new(client: &ClientId, peer: &Peer, method: &str, params: &Members<'_>) -> Self {
+        let mut params_key = method.to_owned();
         for (name, value) in params.iter() {
             if !matches!(name, "_meta" | "inputResponses" | "requestState") {
                 params_key.push('\0');
@@ -105,23 +103,24 @@ impl CallIdentity {
             }
         }
         // The stateless revision has no sessions.
-        Self { client: request.client.entry.id.clone(), source: request.peer.source(None), params_key }
+        Self { client: client.clone(), source: peer.source(None), params_key }
     }
 }
 
 /// The calls that wait for input from their clients.
 #[derive(Clone)]
-pub(crate) struct ParkedCalls {
-    waiting: Arc<Mutex<HashMap<String, ParkedCall>>>,
+pub(crate) struct InputRequiredCalls {
+    waiting: Arc<Mutex<HashMap<String, WaitingCall>>>,
     tasks: TaskTracker,
-    /// Byte budget for the outcomes of calls whose clients haven't come back.
-    kept_bytes: Arc<ByteBudget>,
+    /// Byte budget for the responses of calls whose clients haven't come back.
+    retained_bytes: Arc<ByteBudget>,
 }
 
-struct ParkedCall {
-    call: CallIdentity,
+struct WaitingCall {
+    identity: CallIdentity,
     interactive: InteractiveCall,
-    open: HashMap<String, oneshot::Sender<ServerRequestResult>>,
+    /// The server requests that the client has to respond to, by their names in `inputRequests`.
+    open_requests: HashMap<String, oneshot::Sender<ServerRequestResult>>,
     deadline: Instant,
     /// Set when the client has come back.
     is_awaited: Arc<AtomicBool>,
@@ -129,15 +128,15 @@ struct ParkedCall {
 
 /// A call and the server requests that it produces.
 pub(crate) struct InteractiveCall {
-    call: CallIdentity,
+    identity: CallIdentity,
     future: BoxFuture<'static, CallResponse>,
     queue: mpsc::UnboundedReceiver<QueuedRequest>,
     cancel: CancellationToken,
-    parked: ParkedCalls,
+    calls: InputRequiredCalls,
 }
 
 /// Cancels a call whose client didn't come back in time.
-impl Drop for ParkedCall {
+impl Drop for WaitingCall {
     fn drop(&mut self) {
         if self.deadline <= Instant::now() {
             self.interactive.cancel.cancel();
@@ -145,14 +144,14 @@ impl Drop for ParkedCall {
     }
 }
 
-impl ParkedCalls {
+impl InputRequiredCalls {
     /// Starts empty. Calls that wait for input are run on `tasks`.
-    pub(crate) fn new(tasks: TaskTracker, kept_bytes: Arc<ByteBudget>) -> Self {
-        Self { waiting: Arc::default(), tasks, kept_bytes }
+    pub(crate) fn new(tasks: TaskTracker, retained_bytes: Arc<ByteBudget>) -> Self {
+        Self { waiting: Arc::default(), tasks, retained_bytes }
     }
 
     /// Returns the handler for the server requests of a new call, and their receiving end, which is joined
-    /// with the call by [`RequestQueue::of`].
+    /// with the call by [`RequestQueue::attach`].
     pub(crate) fn start(
         &self,
         client_capabilities: ClientCapabilities,
@@ -161,7 +160,7 @@ impl ParkedCalls {
         let (queue, receiver) = mpsc::unbounded_channel();
         (
             InputRequiredPeer { client_capabilities, logs, queue },
-            RequestQueue { queue: receiver, parked: self.clone() },
+            RequestQueue { queue: receiver, calls: self.clone() },
         )
     }
 
@@ -172,7 +171,7 @@ impl ParkedCalls {
     /// When the state is ours but expired, was used already, or belongs to another call or client.
     pub(crate) fn resume(
         &self,
-        call: &CallIdentity,
+        identity: &CallIdentity,
         params: &Members<'_>,
     ) -> Result<Option<InteractiveCall>, &'static str> {
         let Some(state) = params.text("requestState").filter(|state| state.starts_with(STATE_PREFIX)) else {
@@ -181,48 +180,50 @@ impl ParkedCalls {
         let mut waiting = self.waiting.lock();
         let is_match = waiting
             .get(&*state)
-            .is_some_and(|parked| parked.call == *call && parked.deadline > Instant::now());
+            .is_some_and(|call| call.identity == *identity && call.deadline > Instant::now());
         if !is_match {
             return Err("This requestState is not, or no longer, that of this call.");
         }
-        let Some(mut parked) = waiting.remove(&*state) else { return Ok(None) };
+        let Some(mut call) = waiting.remove(&*state) else { return Ok(None) };
         drop(waiting);
-        let answers = params.get("inputResponses").and_then(|raw| Members::of(raw).ok());
-        for (name, open) in parked.open.drain() {
-            let answer = answers.as_ref().and_then(|answers| answers.get(&name)).map(ToOwned::to_owned);
-            if open.send(answer.ok_or_else(|| internal_error("The client left this out."))).is_err() {
-                tracing::debug!("a server no longer waits for an answer that came");
+        let responses = params.get("inputResponses").and_then(|raw| Members::of(raw).ok());
+        for (name, request) in call.open_requests.drain() {
+            let response =
+                responses.as_ref().and_then(|responses| responses.get(&name)).map(ToOwned::to_owned);
+            if request.send(response.ok_or_else(|| internal_error("The client left this out."))).is_err() {
+                tracing::debug!("a client responded to a server that no longer waits");
             }
         }
-        parked.deadline = Instant::now() + CLIENT_ANSWER_TIMEOUT;
-        Ok(Some(parked.into_interactive()))
+        call.deadline = Instant::now() + CLIENT_RESPONSE_TIMEOUT;
+        Ok(Some(call.into_interactive()))
     }
 
     /// Drops calls whose clients didn't come back in time.
-    pub(crate) fn sweep(&self) {
+    pub(crate) fn drop_expired(&self) {
         let now = Instant::now();
-        self.waiting.lock().retain(|_, parked| parked.deadline > now);
+        self.waiting.lock().retain(|_, call| call.deadline > now);
     }
 
     /// Cancels the waiting calls of one client.
     pub(crate) fn end_for_client(&self, client: &ClientId) {
-        let ended: Vec<ParkedCall> = {
+        let ended: Vec<WaitingCall> = {
             let mut waiting = self.waiting.lock();
-            waiting.extract_if(|_, parked| parked.call.client == *client).map(|(_, one)| one).collect()
+            waiting.extract_if(|_, call| call.identity.client == *client).map(|(_, call)| call).collect()
         };
-        for parked in ended {
-            parked.interactive.cancel.cancel();
+        for call in ended {
+            call.interactive.cancel.cancel();
         }
     }
 
-    fn park(&self, interactive: InteractiveCall, queue: Vec<QueuedRequest>) -> CallResponse {
+    /// Lets a call run on in a task of its own, and returns the `input_required` result for its client.
+    fn suspend(&self, interactive: InteractiveCall, queue: Vec<QueuedRequest>) -> CallResponse {
         let Ok(random) = token::random::<16>() else {
             return CallResponse::Error(internal_error("The system gives no random numbers."));
         };
         let state = format!("{STATE_PREFIX}{}", hex::encode(random));
         let mut requests = String::new();
-        let mut open = HashMap::new();
-        for (number, QueuedRequest { request, answer }) in queue.into_iter().enumerate() {
+        let mut open_requests = HashMap::new();
+        for (number, QueuedRequest { request, response }) in queue.into_iter().enumerate() {
             let name = format!("q{}", number + 1);
             if number > 0 {
                 requests.push(',');
@@ -232,81 +233,86 @@ impl ParkedCalls {
                 request.method,
                 request.params.get()
             ));
-            open.insert(name, answer);
+            open_requests.insert(name, response);
         }
-        let InteractiveCall { call, future, queue, cancel, parked } = interactive;
+        let InteractiveCall { identity, future, queue, cancel, calls } = interactive;
         // The call keeps running, so that nothing it holds is blocked meanwhile.
         let is_awaited = Arc::new(AtomicBool::new(false));
-        let (budget, client, flag) =
-            (Arc::clone(&self.kept_bytes), call.client.clone(), Arc::clone(&is_awaited));
-        let running = self.tasks.spawn(async move { KeptEnd::new(future.await, flag, (&budget, &client)) });
+        let (budget, client) = (Arc::clone(&self.retained_bytes), identity.client.clone());
+        let is_awaited_by_client = Arc::clone(&is_awaited);
+        let running = self.tasks.spawn(async move {
+            UnclaimedResponse::new(future.await, is_awaited_by_client, &budget, &client)
+        });
         let future: BoxFuture<'static, CallResponse> = Box::pin(async move {
             match running.await {
-                Ok(end) => end.take(),
+                Ok(response) => response.take(),
                 Err(_) => CallResponse::Error(internal_error("The call broke off.")),
             }
         });
-        let interactive = InteractiveCall { call: call.clone(), future, queue, cancel, parked };
+        let interactive = InteractiveCall { identity: identity.clone(), future, queue, cancel, calls };
         let mut waiting = self.waiting.lock();
-        if waiting.values().filter(|other| other.call.client == call.client).count() >= MAX_PARKED_PER_CLIENT
+        if waiting.values().filter(|other| other.identity.client == identity.client).count()
+            >= MAX_WAITING_PER_CLIENT
         {
             interactive.cancel.cancel();
             return CallResponse::Error(internal_error(
                 "Too many calls of this client wait for its answers.",
             ));
         }
-        let deadline = Instant::now() + CLIENT_ANSWER_TIMEOUT;
-        waiting.insert(state.clone(), ParkedCall { call, interactive, open, deadline, is_awaited });
+        let deadline = Instant::now() + CLIENT_RESPONSE_TIMEOUT;
+        waiting.insert(
+            state.clone(),
+            WaitingCall { identity, interactive, open_requests, deadline, is_awaited },
+        );
         let text = format!(
             r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{state}"}}"#
         );
         RawValue::from_string(text).map_or_else(
-            |_| CallResponse::Error(internal_error("A question could not be passed on.")),
+            |_| CallResponse::Error(internal_error("A request of the server could not be forwarded.")),
             CallResponse::Result,
         )
     }
 }
 
-impl ParkedCall {
-    fn into_interactive(self) -> InteractiveCall {
-        let never = mpsc::unbounded_channel().1;
-        let mut parked = self;
-        parked.is_awaited.store(true, Ordering::SeqCst);
-        let empty = InteractiveCall {
-            call: parked.call.clone(),
+impl WaitingCall {
+    fn into_interactive(mut self) -> InteractiveCall {
+        self.is_awaited.store(true, Ordering::SeqCst);
+        // `self` implements `Drop`, so its call can only be replaced.
+        let placeholder = InteractiveCall {
+            identity: self.identity.clone(),
             future: Box::pin(std::future::pending()),
-            queue: never,
+            queue: mpsc::unbounded_channel().1,
             cancel: CancellationToken::new(),
-            parked: parked.interactive.parked.clone(),
+            calls: self.interactive.calls.clone(),
         };
-        std::mem::replace(&mut parked.interactive, empty)
+        std::mem::replace(&mut self.interactive, placeholder)
     }
 }
 
 /// The receiving end for the server requests of a call that hasn't started.
 pub(crate) struct RequestQueue {
     queue: mpsc::UnboundedReceiver<QueuedRequest>,
-    parked: ParkedCalls,
+    calls: InputRequiredCalls,
 }
 
 impl RequestQueue {
     /// Joins it with its call.
     pub(crate) fn attach(
         self,
-        call: CallIdentity,
+        identity: CallIdentity,
         future: BoxFuture<'static, CallResponse>,
         cancel: CancellationToken,
     ) -> InteractiveCall {
-        InteractiveCall { call, future, queue: self.queue, cancel, parked: self.parked }
+        InteractiveCall { identity, future, queue: self.queue, cancel, calls: self.calls }
     }
 }
 
 impl InteractiveCall {
-    /// Runs until the call ends or needs input from the client. `lost` cancels the call until it needs input
-    /// for the first time in this request: from then on it doesn't depend on a connection.
-    pub(crate) fn run(self, lost: CancellationToken) -> BoxFuture<'static, CallResponse> {
+    /// Runs until the call ends or needs input from the client. `connection_lost` cancels the call until it needs
+    /// input for the first time in this request: from then on it doesn't depend on a connection.
+    pub(crate) fn run(self, connection_lost: CancellationToken) -> BoxFuture<'static, CallResponse> {
         Box::pin(InteractiveCallFuture {
-            lost: Some(Box::pin(lost.cancelled_owned())),
+            connection_lost: Some(Box::pin(connection_lost.cancelled_owned())),
             interactive: Some(self),
         })
     }
@@ -314,7 +320,7 @@ impl InteractiveCall {
 
 struct InteractiveCallFuture {
     interactive: Option<InteractiveCall>,
-    lost: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    connection_lost: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 impl Future for InteractiveCallFuture {
@@ -323,13 +329,13 @@ impl Future for InteractiveCallFuture {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResponse> {
         let this = &mut *self;
         let Some(interactive) = this.interactive.as_mut() else { return Poll::Pending };
-        if this.lost.as_mut().is_some_and(|lost| lost.as_mut().poll(cx).is_ready()) {
-            this.lost = None;
+        if this.connection_lost.as_mut().is_some_and(|lost| lost.as_mut().poll(cx).is_ready()) {
+            this.connection_lost = None;
             interactive.cancel.cancel();
         }
-        if let Poll::Ready(end) = interactive.future.as_mut().poll(cx) {
+        if let Poll::Ready(response) = interactive.future.as_mut().poll(cx) {
             this.interactive = None;
-            return Poll::Ready(end);
+            return Poll::Ready(response);
         }
         let mut queue = Vec::new();
         while let Poll::Ready(Some(queued)) = interactive.queue.poll_recv(cx) {
@@ -340,8 +346,8 @@ impl Future for InteractiveCallFuture {
         }
         match this.interactive.take() {
             Some(interactive) => {
-                let parked = interactive.parked.clone();
-                Poll::Ready(parked.park(interactive, queue))
+                let calls = interactive.calls.clone();
+                Poll::Ready(calls.suspend(interactive, queue))
             }
             None => Poll::Pending,
         }

@@ -4,13 +4,16 @@
 //!
 //! An intermediary may have acted on the headers alone, so a difference is never repaired.
 
-use gatehouse_mcp_wire::headers::{METHOD, NAME, ParamHeader, decode, name_member};
+use gatehouse_mcp_wire::headers::{
+    METHOD, NAME, PROTOCOL_VERSION, ParamHeader, SESSION_ID, decode, name_member,
+};
 use gatehouse_mcp_wire::raw::Members;
 use hyper::header::{HeaderMap, HeaderName};
 use serde_json::value::RawValue;
 
-use crate::http::request_guard::{SingleHeader, single_header};
 use crate::protocol::rpc_error::HttpRpcError;
+use crate::protocol::single_header::{SingleHeader, single_header};
+use crate::revision;
 
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -21,6 +24,24 @@ pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Op
         SingleHeader::One(value) => Ok(Some(value)),
         SingleHeader::Unusable => {
             Err(HttpRpcError::header_mismatch(format!("The header {name} must come once, as plain text.")))
+        }
+    }
+}
+
+/// Whether the `MCP-Protocol-Version` header alone shows that the request belongs to the stateless revisions.
+pub(crate) fn is_stateless(headers: &HeaderMap) -> bool {
+    matches!(header(headers, &PROTOCOL_VERSION), Ok(Some(version)) if revision::is_stateless_version(version))
+}
+
+/// The session id in the request head.
+pub(crate) fn session_id(headers: &HeaderMap) -> Result<&str, HttpRpcError> {
+    match header(headers, &SESSION_ID) {
+        Ok(Some(id)) => Ok(id),
+        Ok(None) => {
+            Err(HttpRpcError::invalid_request("The header Mcp-Session-Id is missing; begin with initialize."))
+        }
+        Err(_) => {
+            Err(HttpRpcError::invalid_request("The header Mcp-Session-Id must come once, as plain text."))
         }
     }
 }

@@ -25,50 +25,53 @@ const LIST_TTL_MS: u32 = 5_000;
 #[derive(Debug)]
 pub(crate) struct PaginatedList {
     list: CatalogList,
+    /// Version of the catalog that the list was built from.
+    version: u64,
     stateful: Vec<Bytes>,
     stateless: Vec<Bytes>,
 }
 
 impl PaginatedList {
     /// Assembles a list.
-    pub(crate) fn build(list: CatalogList, items: &[Box<RawValue>]) -> Self {
-        let mut all = Self { list, stateful: Vec::new(), stateless: Vec::new() };
+    pub(crate) fn build(list: CatalogList, version: u64, items: &[Box<RawValue>]) -> Self {
+        let mut all = Self { list, version, stateful: Vec::new(), stateless: Vec::new() };
         let pages = items.len().div_ceil(PAGE_SIZE).max(1);
         for page in 0..pages {
             let part =
                 items.get(page * PAGE_SIZE..items.len().min((page + 1) * PAGE_SIZE)).unwrap_or_default();
             let next = (page + 1 < pages).then(|| cursor(list, (page + 1) * PAGE_SIZE));
-            all.stateful.push(body(list, part, next.as_deref(), false));
-            all.stateless.push(body(list, part, next.as_deref(), true));
+            all.stateful.push(body(list, part, next.as_deref(), Revision::NEWEST_WITH_SESSION));
+            all.stateless.push(body(list, part, next.as_deref(), Revision::STATELESS));
         }
         all
     }
 
     /// The result for the page that `params` asks for.
     pub(crate) fn page(&self, params: &Members<'_>, revision: Revision) -> Result<Bytes, HttpRpcError> {
-        let wrong = || {
+        let unknown_cursor = || {
             HttpRpcError::new(hyper::StatusCode::OK, -32602, "This cursor was not given out by Gatehouse.")
         };
         let page = match params.get("cursor") {
             None => 0,
             Some(raw) => {
-                text_of(raw).and_then(|text| parse_cursor(self.list, &text)).ok_or_else(wrong)? / PAGE_SIZE
+                text_of(raw).and_then(|text| parse_cursor(self.list, &text)).ok_or_else(unknown_cursor)?
+                    / PAGE_SIZE
             }
         };
         let pages = if revision.has_result_type() { &self.stateless } else { &self.stateful };
         match pages.get(page) {
             Some(body) => Ok(body.clone()),
             // The list became shorter while the client read it, so nothing is left after its cursor.
-            None => Ok(self::body(self.list, &[], None, revision.has_result_type())),
+            None => Ok(self::body(self.list, &[], None, revision)),
         }
     }
 }
 
-/// Caches one list until its revision changes.
+/// Caches one list until its version changes.
 #[derive(Debug)]
 pub(crate) struct PaginatedListCache {
     list: CatalogList,
-    ready: ArcSwapOption<(u64, PaginatedList)>,
+    ready: ArcSwapOption<PaginatedList>,
 }
 
 impl PaginatedListCache {
@@ -76,18 +79,20 @@ impl PaginatedListCache {
         Self { list, ready: ArcSwapOption::empty() }
     }
 
-    /// The current list, with its revision number. `revision` is the number that the caller saw.
-    pub(crate) fn current(&self, tool_service: &dyn ToolService, revision: u64) -> Arc<(u64, PaginatedList)> {
+    /// The current list. `version` is the version of the catalog that the caller read.
+    pub(crate) fn current(&self, tool_service: &dyn ToolService, version: u64) -> Arc<PaginatedList> {
         if let Some(ready) = self.ready.load_full()
-            && ready.0 == revision
+            && ready.version == version
         {
             return ready;
         }
-        // The revision is read before the list, so if the list is already newer than its number, the worst
+        // The version is read before the list, so if the list is already newer than its version, the worst
         // that happens is that it is built twice.
         let mut built = None;
-        tool_service.with_list(self.list, &mut |items| built = Some(PaginatedList::build(self.list, items)));
-        let built = Arc::new((revision, built.unwrap_or_else(|| PaginatedList::build(self.list, &[]))));
+        tool_service.with_list(self.list, &mut |items| {
+            built = Some(PaginatedList::build(self.list, version, items));
+        });
+        let built = Arc::new(built.unwrap_or_else(|| PaginatedList::build(self.list, version, &[])));
         self.ready.store(Some(Arc::clone(&built)));
         built
     }
@@ -102,11 +107,11 @@ fn member(list: CatalogList) -> &'static str {
     }
 }
 
-fn body(list: CatalogList, items: &[Box<RawValue>], next: Option<&str>, stateless: bool) -> Bytes {
+fn body(list: CatalogList, items: &[Box<RawValue>], next: Option<&str>, revision: Revision) -> Bytes {
     let length: usize = items.iter().map(|item| item.get().len() + 1).sum();
     let mut out = String::with_capacity(length + 128);
     out.push('{');
-    if stateless {
+    if revision.has_result_type() {
         out.push_str(r#""resultType":"complete","#);
     }
     out.push('"');
@@ -124,7 +129,7 @@ fn body(list: CatalogList, items: &[Box<RawValue>], next: Option<&str>, stateles
         out.push_str(next);
         out.push('"');
     }
-    if stateless {
+    if revision.has_result_type() {
         out.push_str(&format!(r#","ttlMs":{LIST_TTL_MS},"cacheScope":"private""#));
     }
     out.push('}');
@@ -157,7 +162,7 @@ mod tests {
 
     #[test]
     fn renders_list_as_one_page_with_raw_items() {
-        let list = PaginatedList::build(CatalogList::Tools, &tools(2));
+        let list = PaginatedList::build(CatalogList::Tools, 1, &tools(2));
         assert_eq!(
             page(&list, "{}", Revision::V2025June).unwrap(),
             r#"{"tools":[{"name":"t0","x":1.0},{"name":"t1","x":1.0}]}"#
@@ -172,31 +177,31 @@ mod tests {
             (CatalogList::Templates, "resourceTemplates"),
             (CatalogList::Prompts, "prompts"),
         ] {
-            let empty = page(&PaginatedList::build(list, &[]), "{}", Revision::V2024).unwrap();
+            let empty = page(&PaginatedList::build(list, 1, &[]), "{}", Revision::V2024).unwrap();
             assert_eq!(empty, format!(r#"{{"{member}":[]}}"#));
         }
     }
 
     #[test]
     fn pages_through_long_list() {
-        let list = PaginatedList::build(CatalogList::Tools, &tools(10_001));
-        let (mut params, mut seen, mut pages) = ("{}".to_owned(), 0, 0);
+        let list = PaginatedList::build(CatalogList::Tools, 1, &tools(10_001));
+        let (mut params, mut items, mut pages) = ("{}".to_owned(), 0, 0);
         loop {
             let text = page(&list, &params, Revision::V2025November).unwrap();
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-            seen += value["tools"].as_array().unwrap().len();
+            items += value["tools"].as_array().unwrap().len();
             pages += 1;
             match value["nextCursor"].as_str() {
                 Some(next) => params = format!(r#"{{"cursor":"{next}"}}"#),
                 None => break,
             }
         }
-        assert_eq!((seen, pages), (10_001, 3));
+        assert_eq!((items, pages), (10_001, 3));
     }
 
     #[test]
     fn rejects_foreign_cursors_and_ends_list_on_stale_ones() {
-        let list = PaginatedList::build(CatalogList::Tools, &tools(3));
+        let list = PaginatedList::build(CatalogList::Tools, 1, &tools(3));
         for bad in
             [r#"{"cursor":"x"}"#, r#"{"cursor":7}"#, r#"{"cursor":null}"#, r#"{"cursor":"dG9vbHM6MQ"}"#]
         {

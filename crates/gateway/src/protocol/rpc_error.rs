@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use hyper::StatusCode;
 
+use crate::revision::Revision;
+
 /// An error of the gateway. Has the request's id once it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpRpcError {
@@ -39,8 +41,8 @@ impl HttpRpcError {
     }
 
     /// -32601 (method not found). The stateless revision uses HTTP 404, the older ones 200.
-    pub(crate) fn unknown_method(method: &str, stateless: bool) -> Self {
-        let status = if stateless { StatusCode::NOT_FOUND } else { StatusCode::OK };
+    pub(crate) fn unknown_method(method: &str, revision: Revision) -> Self {
+        let status = if revision == Revision::STATELESS { StatusCode::NOT_FOUND } else { StatusCode::OK };
         let shown: String = method.chars().take(64).collect();
         Self::new(status, -32601, format!("There is no method {shown}."))
     }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::protocol::calls;
 use crate::protocol::rpc_error::HttpRpcError;
 use crate::revision::Revision;
-use crate::session::resource_subscriptions::ResourceRef;
+use crate::session::resource_subscriptions::{ResourceRef, ResourceSubscription};
 use crate::tool_service::ToolService;
 
 /// One upstream request.
@@ -32,7 +32,8 @@ pub(crate) enum ServiceRequest {
 impl ServiceRequest {
     /// Parses a request; `None` if the method isn't one that goes to a server.
     pub(crate) fn parse(
-        (method, params): (&str, &Members<'_>),
+        method: &str,
+        params: &Members<'_>,
         tool_service: &dyn ToolService,
         revision: Revision,
         cancel: CancellationToken,
@@ -127,12 +128,12 @@ impl ServiceRequest {
         }
     }
 
-    /// The resource and the URI that the client knows it by, if this is a subscription.
-    pub(crate) fn subscribed_resource(&self) -> Option<(ResourceRef, String)> {
+    /// The subscription that this request makes, if it succeeds.
+    pub(crate) fn subscription(&self) -> Option<ResourceSubscription> {
         match self {
             Self::Access(call) if call.kind == AccessKind::Subscribe => {
                 let resource = ResourceRef { server: call.server.clone(), target: call.target.clone() };
-                Some((resource, call.exposed_name.clone()))
+                Some(ResourceSubscription { resource, uri: call.exposed_name.clone() })
             }
             Self::Tool(_) | Self::Access(_) => None,
         }

@@ -12,18 +12,18 @@ use hyper::StatusCode;
 use tokio_util::sync::CancellationToken;
 
 use crate::clients::capabilities::ClientCapabilities;
-use crate::http::handler::{HandlerOutcome, RpcRequest};
-use crate::http::response::{self as http_response, RpcResponse};
-use crate::protocol::calls::{self, CallExchange, OnDisconnect, RunningCall};
+use crate::protocol::calls::{self, CallExchange, CallStream, OnDisconnect, RunningCall};
 use crate::protocol::initialize;
 use crate::protocol::input_required::{CallIdentity, InteractiveCall, LogForwarding};
 use crate::protocol::mcp_headers;
+use crate::protocol::request::{HandlerOutcome, RpcRequest};
+use crate::protocol::response::{HandlerResponse, RpcResponse};
 use crate::protocol::rpc_error::HttpRpcError;
 use crate::protocol::service_request::ServiceRequest;
-use crate::protocol::subscriptions;
+use crate::protocol::subscriptions::ListenFilter;
 use crate::revision::Revision;
 use crate::session::event_log::EventLog;
-use crate::session::resource_subscriptions::ResourceRef;
+use crate::session::resource_subscriptions::{ResourceRef, ResourceSubscription};
 
 /// The `_meta` member for the protocol version.
 pub(crate) const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -31,44 +31,41 @@ const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Serves one request. `is_first_request` is whether the client is seen for the first time since Gatehouse started.
-pub(crate) fn request(
-    request: &RpcRequest<'_>,
-    is_first_request: bool,
-) -> Result<HandlerOutcome, HttpRpcError> {
+/// Serves one request.
+pub(crate) fn handle_request(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
     validate_meta(request)?;
-    let says = match request.meta.and_then(|meta| meta.get(CLIENT_INFO)) {
+    let client_info = match request.meta.and_then(|meta| meta.get(CLIENT_INFO)) {
         Some(info) => request.client.record_client_info(info),
         None => request.client.client_info(),
     };
-    if is_first_request {
-        request
-            .gateway
-            .events
-            .emit(Event::ClientConnected { client: request.client.entry.id.clone(), says: says.clone() });
+    if request.is_first_request {
+        request.state.events.emit(Event::ClientConnected {
+            client: request.client.entry.id.clone(),
+            says: client_info.clone(),
+        });
     }
     match request.method {
         "server/discover" => {
             Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(initialize::discover()))))
         }
         "tools/list" => {
-            let page = request.gateway.tool_list().page(request.params, Revision::STATELESS)?;
+            let page = request.state.lists.tools().page(request.params, Revision::STATELESS)?;
             Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "resources/list" => {
-            let page = request.gateway.resources().1.page(request.params, Revision::STATELESS)?;
+            let page = request.state.lists.resources().page(request.params, Revision::STATELESS)?;
             Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "resources/templates/list" => {
-            let page = request.gateway.templates().1.page(request.params, Revision::STATELESS)?;
+            let page = request.state.lists.templates().page(request.params, Revision::STATELESS)?;
             Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "prompts/list" => {
-            let page = request.gateway.prompts().1.page(request.params, Revision::STATELESS)?;
+            let page = request.state.lists.prompts().page(request.params, Revision::STATELESS)?;
             Ok(HandlerOutcome::Done(request.response(&RpcResponse::result(page))))
         }
         "subscriptions/listen" => listen(request),
-        _ => call(request, says),
+        _ => call(request, client_info),
     }
 }
 
@@ -101,23 +98,29 @@ fn validate_meta(request: &RpcRequest<'_>) -> Result<(), HttpRpcError> {
     Ok(())
 }
 
-fn call(request: &RpcRequest<'_>, says: Option<String>) -> Result<HandlerOutcome, HttpRpcError> {
-    let call = CallIdentity::from_request(request);
-    let resumed = request.gateway.parked.resume(&call, request.params);
-    if let Some(interactive) = resumed.map_err(|why| HttpRpcError::new(StatusCode::OK, -32602, why))? {
+fn call(request: &RpcRequest<'_>, client_info: Option<String>) -> Result<HandlerOutcome, HttpRpcError> {
+    let identity = CallIdentity::new(&request.client.entry.id, request.peer, request.method, request.params);
+    let resumed = request.state.input_required_calls.resume(&identity, request.params);
+    if let Some(interactive) =
+        resumed.map_err(|message| HttpRpcError::new(StatusCode::OK, -32602, message))?
+    {
         let has_cache_hints = request.method == "resources/read";
-        return Ok(exchange(request, interactive, (EventLog::passing(), has_cache_hints)));
+        return Ok(exchange(request, interactive, EventLog::passing(), has_cache_hints));
     }
     if request.method == "resources/subscribe" {
-        return Err(HttpRpcError::unknown_method(request.method, true));
+        return Err(HttpRpcError::unknown_method(request.method, Revision::STATELESS));
     }
     let cancel = request.client.disconnected.child_token();
-    let what = (request.method, request.params);
-    let mut service_request =
-        ServiceRequest::parse(what, &*request.gateway.tool_service, Revision::STATELESS, cancel.clone())?
-            .ok_or_else(|| HttpRpcError::unknown_method(request.method, true))?;
+    let mut service_request = ServiceRequest::parse(
+        request.method,
+        request.params,
+        &*request.state.tool_service,
+        Revision::STATELESS,
+        cancel.clone(),
+    )?
+    .ok_or_else(|| HttpRpcError::unknown_method(request.method, Revision::STATELESS))?;
     if let ServiceRequest::Tool(call) = &service_request {
-        for header in request.gateway.tool_list().headers_of(&call.exposed_name) {
+        for header in request.state.lists.tools().headers_of(&call.exposed_name) {
             mcp_headers::check_param(header, request.headers, call.arguments.as_deref())?;
         }
     }
@@ -128,23 +131,28 @@ fn call(request: &RpcRequest<'_>, says: Option<String>) -> Result<HandlerOutcome
         service_request.set_progress_callback(calls::progress_callback(&log, token));
     }
     let capabilities = request.meta.and_then(|meta| meta.get(CAPABILITIES));
-    let (asks, request_queue) =
-        request.gateway.parked.start(ClientCapabilities::parse(capabilities), logs(request, &log)?);
-    service_request.set_client_peer(Arc::new(asks));
+    let (client_peer, request_queue) = request
+        .state
+        .input_required_calls
+        .start(ClientCapabilities::parse(capabilities), log_forwarding(request, &log)?);
+    service_request.set_client_peer(Arc::new(client_peer));
     let caller = Caller {
         client: Arc::clone(&request.client.entry),
         session: None,
-        says,
+        says: client_info,
         peer: request.peer.clone(),
         era: ProtocolFamily::Stateless,
     };
     let has_cache_hints = service_request.has_cache_hints();
-    let future = service_request.dispatch(&*request.gateway.tool_service, caller);
-    Ok(exchange(request, request_queue.attach(call, future, cancel), (log, has_cache_hints)))
+    let future = service_request.dispatch(&*request.state.tool_service, caller);
+    Ok(exchange(request, request_queue.attach(identity, future, cancel), log, has_cache_hints))
 }
 
 /// Which log messages of the server the client wants for this request; `None` if it doesn't set a level.
-fn logs(request: &RpcRequest<'_>, log: &Arc<EventLog>) -> Result<Option<LogForwarding>, HttpRpcError> {
+fn log_forwarding(
+    request: &RpcRequest<'_>,
+    log: &Arc<EventLog>,
+) -> Result<Option<LogForwarding>, HttpRpcError> {
     let Some(level) = request.meta.and_then(|meta| meta.get(LOG_LEVEL)) else { return Ok(None) };
     let min_level = serde_json::from_str(level.get())
         .map_err(|_| HttpRpcError::invalid_params(format!("The member {LOG_LEVEL} of _meta is no level.")))?;
@@ -154,25 +162,24 @@ fn logs(request: &RpcRequest<'_>, log: &Arc<EventLog>) -> Result<Option<LogForwa
 fn exchange(
     request: &RpcRequest<'_>,
     interactive: InteractiveCall,
-    (log, has_cache_hints): (Arc<EventLog>, bool),
+    log: Arc<EventLog>,
+    has_cache_hints: bool,
 ) -> HandlerOutcome {
-    let lost = CancellationToken::new();
-    HandlerOutcome::Call(
-        Box::new(CallExchange {
-            running: RunningCall::new(
-                interactive.run(lost.clone()),
-                lost,
-                OnDisconnect::Cancel,
-                &request.gateway.calls,
-            ),
-            log,
-            id: request.id.to_owned(),
-            revision: Revision::STATELESS,
-            accepts: request.accepts,
-            has_cache_hints,
-        }),
-        None,
-    )
+    let connection_lost = CancellationToken::new();
+    HandlerOutcome::Call(Box::new(CallExchange {
+        running: RunningCall::new(
+            interactive.run(connection_lost.clone()),
+            connection_lost,
+            OnDisconnect::Cancel,
+            &request.state.calls,
+        ),
+        log,
+        id: request.id.to_owned(),
+        revision: Revision::STATELESS,
+        accepts: request.accepts,
+        has_cache_hints,
+        stream: CallStream::Transient,
+    }))
 }
 
 fn listen(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
@@ -183,9 +190,9 @@ fn listen(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
             "Listening needs a stream: Accept must name text/event-stream.",
         ));
     }
-    let (filter, uris) = subscriptions::filter(request.params)?;
-    let Some((number, log)) =
-        request.gateway.subscriptions.listen(&request.client.entry.id, request.id, filter)
+    let filter = ListenFilter::parse(request.params)?;
+    let resource_uris = filter.resource_uris;
+    let Some(stream) = request.state.listen_streams.open(&request.client.entry.id, request.id, filter.lists)
     else {
         return Err(HttpRpcError::new(
             StatusCode::OK,
@@ -193,27 +200,27 @@ fn listen(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
             "This client listens on too many streams already.",
         ));
     };
-    let gateway = Arc::downgrade(request.gateway);
-    let gone = request.client.disconnected.child_token();
-    let lost = gone.clone();
-    let reader = log.read().on_disconnect(move || {
-        lost.cancel();
-        if let Some(gateway) = gateway.upgrade() {
-            gateway.subscriptions.forget(number, &gateway);
+    let number = stream.number;
+    let state = Arc::downgrade(request.state);
+    let cancel = request.client.disconnected.child_token();
+    let on_disconnect = cancel.clone();
+    let reader = stream.log.read().on_disconnect(move || {
+        on_disconnect.cancel();
+        if let Some(state) = state.upgrade() {
+            state.listen_streams.remove(number);
         }
     });
-    if uris.is_empty() {
-        request.gateway.subscriptions.acknowledge(number);
-        return Ok(HandlerOutcome::Done(http_response::events(reader)));
+    if resource_uris.is_empty() {
+        request.state.listen_streams.acknowledge(number);
+        return Ok(HandlerOutcome::Done(HandlerResponse::events(reader)));
     }
     // Each subscription is subject to the policy, which may take until the user has answered an approval
     // request.
-    let (gateway, client, peer) =
-        (Arc::clone(request.gateway), Arc::clone(request.client), request.peer.clone());
-    request.gateway.calls.spawn(async move {
-        for uri in uris {
-            let Some(place) = gateway.tool_service.resource(&uri) else { continue };
-            let resource = ResourceRef { server: place.server.clone(), target: place.target.clone() };
+    let (state, client, peer) = (Arc::clone(request.state), Arc::clone(request.client), request.peer.clone());
+    request.state.calls.spawn(async move {
+        for uri in resource_uris {
+            let Some(target) = state.tool_service.resource(&uri) else { continue };
+            let resource = ResourceRef { server: target.server.clone(), target: target.target.clone() };
             let caller = Caller {
                 client: Arc::clone(&client.entry),
                 session: None,
@@ -222,22 +229,22 @@ fn listen(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
                 era: ProtocolFamily::Stateless,
             };
             let call = AccessCall {
-                server: place.server,
+                server: target.server,
                 kind: AccessKind::Subscribe,
-                target: place.target,
+                target: target.target,
                 exposed_name: uri.clone(),
                 rest: Vec::new(),
                 meta: None,
                 progress: None,
                 asks: None,
                 listening: None,
-                cancel: gone.clone(),
+                cancel: cancel.clone(),
             };
-            if matches!(gateway.tool_service.access(caller, call).await, CallResponse::Result(_)) {
-                gateway.subscriptions.add_resource(number, (resource, uri), &gateway);
+            if matches!(state.tool_service.access(caller, call).await, CallResponse::Result(_)) {
+                state.listen_streams.add_resource(number, ResourceSubscription { resource, uri });
             }
         }
-        gateway.subscriptions.acknowledge(number);
+        state.listen_streams.acknowledge(number);
     });
-    Ok(HandlerOutcome::Done(http_response::events(reader)))
+    Ok(HandlerOutcome::Done(HandlerResponse::events(reader)))
 }

@@ -9,13 +9,14 @@ use gatehouse_model::ClientId;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use crate::gateway::GatewayState;
-use crate::http::response::{MessageChunks, RpcResponse};
 use crate::protocol::initialize;
+use crate::protocol::response::{MessageChunks, RpcResponse};
 use crate::protocol::rpc_error::HttpRpcError;
 use crate::session::changed_lists::ChangedLists;
 use crate::session::event_log::EventLog;
-use crate::session::resource_subscriptions::{self, ResourceRef, ResourceSubscriptions};
+use crate::session::resource_subscriptions::{
+    ResourceRef, ResourceSubscription, ResourceSubscriptions, SubscriptionReleaser,
+};
 
 /// Maximum number of streams per client.
 const MAX_STREAMS_PER_CLIENT: usize = 64;
@@ -23,52 +24,71 @@ const MAX_STREAMS_PER_CLIENT: usize = 64;
 /// Maximum number of resources per stream.
 const MAX_RESOURCES_PER_STREAM: usize = 256;
 
-/// Parses the subscription filter, as far as the gateway supports it: lists, and URIs of resources.
-pub(crate) fn filter(params: &Members<'_>) -> Result<(ChangedLists, Vec<String>), HttpRpcError> {
-    let invalid = |what: &'static str| HttpRpcError::new(hyper::StatusCode::OK, -32602, what);
-    let wrong = || invalid("The member `notifications` must be an object.");
-    let filter = params.get("notifications").and_then(|raw| Members::of(raw).ok()).ok_or_else(wrong)?;
-    let wants = |member: &str| filter.get(member).map(RawValue::get) == Some("true");
-    let uris: Vec<String> = match filter.get("resourceSubscriptions") {
-        None => Vec::new(),
-        Some(raw) => serde_json::from_str(raw.get())
-            .map_err(|_| invalid("The member `resourceSubscriptions` must be a list of URIs."))?,
-    };
-    if uris.len() > MAX_RESOURCES_PER_STREAM {
-        return Err(invalid("One stream can be for 256 resources at most."));
+/// What a client wants to be notified of, as far as the gateway supports it.
+pub(crate) struct ListenFilter {
+    pub(crate) lists: ChangedLists,
+    /// URIs of resources, as the client knows them.
+    pub(crate) resource_uris: Vec<String>,
+}
+
+impl ListenFilter {
+    /// Parses the params of `subscriptions/listen`.
+    pub(crate) fn parse(params: &Members<'_>) -> Result<Self, HttpRpcError> {
+        let invalid = |message: &'static str| HttpRpcError::new(hyper::StatusCode::OK, -32602, message);
+        let no_object = || invalid("The member `notifications` must be an object.");
+        let filter =
+            params.get("notifications").and_then(|raw| Members::of(raw).ok()).ok_or_else(no_object)?;
+        let is_set = |member: &str| filter.get(member).map(RawValue::get) == Some("true");
+        let resource_uris: Vec<String> = match filter.get("resourceSubscriptions") {
+            None => Vec::new(),
+            Some(raw) => serde_json::from_str(raw.get())
+                .map_err(|_| invalid("The member `resourceSubscriptions` must be a list of URIs."))?,
+        };
+        if resource_uris.len() > MAX_RESOURCES_PER_STREAM {
+            return Err(invalid("One stream can be for 256 resources at most."));
+        }
+        let lists = ChangedLists {
+            tools: is_set("toolsListChanged"),
+            resources: is_set("resourcesListChanged"),
+            prompts: is_set("promptsListChanged"),
+        };
+        Ok(Self { lists, resource_uris })
     }
-    let lists = ChangedLists {
-        tools: wants("toolsListChanged"),
-        resources: wants("resourcesListChanged"),
-        prompts: wants("promptsListChanged"),
-    };
-    Ok((lists, uris))
 }
 
 /// The open streams.
-#[derive(Default)]
 pub(crate) struct ListenStreams {
     state: Mutex<ListenStreamsState>,
+    releaser: SubscriptionReleaser,
+}
+
+/// A stream that was opened.
+pub(crate) struct OpenedStream {
+    pub(crate) number: u64,
+    pub(crate) log: Arc<EventLog>,
 }
 
 #[derive(Default)]
 struct ListenStreamsState {
-    next: u64,
+    /// Number of the most recent stream.
+    last_number: u64,
     open: HashMap<u64, ListenStream>,
 }
 
 struct ListenStream {
     client: ClientId,
+    /// The id of the request that opened the stream, as raw JSON.
     id: String,
-    filter: ChangedLists,
+    lists: ChangedLists,
     resource_subscriptions: ResourceSubscriptions,
     log: Arc<EventLog>,
 }
 
 impl ListenStream {
-    fn notify(&self, method: &str, more: &str) {
+    /// Writes a notification. `more_params` are further members of `params`, each with a comma before it.
+    fn notify(&self, method: &str, more_params: &str) {
         let text = format!(
-            r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}{more}}}}}"#,
+            r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}{more_params}}}}}"#,
             self.id
         );
         self.log.push(std::iter::once(text.as_bytes()));
@@ -83,18 +103,17 @@ impl ListenStream {
 }
 
 impl ListenStreams {
-    /// Opens a stream. `None` if the client has too many.
-    pub(crate) fn listen(
-        &self,
-        client: &ClientId,
-        id: &str,
-        filter: ChangedLists,
-    ) -> Option<(u64, Arc<EventLog>)> {
+    pub(crate) fn new(releaser: SubscriptionReleaser) -> Self {
+        Self { state: Mutex::default(), releaser }
+    }
+
+    /// Opens a stream for the request with this id. `None` if the client has too many.
+    pub(crate) fn open(&self, client: &ClientId, id: &str, lists: ChangedLists) -> Option<OpenedStream> {
         let log = EventLog::passing();
-        let listener = ListenStream {
+        let stream = ListenStream {
             client: client.clone(),
             id: id.to_owned(),
-            filter,
+            lists,
             resource_subscriptions: ResourceSubscriptions::default(),
             log: Arc::clone(&log),
         };
@@ -102,83 +121,76 @@ impl ListenStreams {
         if state.open.values().filter(|other| other.client == *client).count() >= MAX_STREAMS_PER_CLIENT {
             return None;
         }
-        state.next += 1;
-        let number = state.next;
-        state.open.insert(number, listener);
-        Some((number, log))
+        state.last_number += 1;
+        let number = state.last_number;
+        state.open.insert(number, stream);
+        Some(OpenedStream { number, log })
     }
 
     /// Writes the acknowledgement, which is the first message on a stream.
     pub(crate) fn acknowledge(&self, number: u64) {
         let state = self.state.lock();
-        let Some(listener) = state.open.get(&number) else { return };
-        let accepted = listener.filter.as_filter(&listener.resource_subscriptions.uris());
-        listener
-            .notify("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
+        let Some(stream) = state.open.get(&number) else { return };
+        let accepted = stream.lists.as_filter(&stream.resource_subscriptions.uris());
+        stream.notify("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
     }
 
     /// Adds a resource subscription to a stream, or releases it at the server if the stream has ended.
-    pub(crate) fn add_resource(
-        &self,
-        number: u64,
-        (resource, uri): (ResourceRef, String),
-        gateway: &GatewayState,
-    ) {
+    pub(crate) fn add_resource(&self, number: u64, subscription: ResourceSubscription) {
+        let resource = subscription.resource.clone();
         let state = self.state.lock();
-        let kept = state
-            .open
-            .get(&number)
-            .is_some_and(|listener| listener.resource_subscriptions.insert(resource.clone(), uri));
+        let is_added =
+            state.open.get(&number).is_some_and(|stream| stream.resource_subscriptions.insert(subscription));
         drop(state);
-        if !kept {
-            resource_subscriptions::release(&gateway.tool_service, &gateway.calls, resource);
+        if !is_added {
+            self.releaser.release(resource);
         }
     }
 
     /// Notifies the streams that subscribed to a resource.
     pub(crate) fn notify_resource_updated(&self, resource: &ResourceRef) {
         let state = self.state.lock();
-        for listener in state.open.values() {
-            if let Some(uri) = listener.resource_subscriptions.uri(resource) {
+        for stream in state.open.values() {
+            if let Some(uri) = stream.resource_subscriptions.uri(resource) {
                 let uri = serde_json::Value::from(uri);
-                listener.notify("notifications/resources/updated", &format!(r#","uri":{uri}"#));
+                stream.notify("notifications/resources/updated", &format!(r#","uri":{uri}"#));
             }
         }
     }
 
     /// Removes a stream whose client disconnected.
-    pub(crate) fn forget(&self, number: u64, gateway: &GatewayState) {
-        let gone = self.state.lock().open.remove(&number);
-        if let Some(listener) = gone {
-            listener.resource_subscriptions.release_all(&gateway.tool_service, &gateway.calls);
+    pub(crate) fn remove(&self, number: u64) {
+        let removed = self.state.lock().open.remove(&number);
+        if let Some(stream) = removed {
+            stream.resource_subscriptions.release_all(&self.releaser);
         }
     }
 
     /// Notifies the streams that subscribed to changed lists.
     pub(crate) fn notify_lists_changed(&self, changed: ChangedLists) {
         let state = self.state.lock();
-        for listener in state.open.values() {
-            for method in changed.and(listener.filter).methods() {
-                listener.notify(method, "");
+        for stream in state.open.values() {
+            for method in changed.and(stream.lists).methods() {
+                stream.notify(method, "");
             }
         }
     }
 
     /// Ends the streams of one client.
-    pub(crate) fn end_for_client(&self, client: &ClientId, gateway: &GatewayState) {
-        self.end_where(gateway, |listener| listener.client == *client);
+    pub(crate) fn end_for_client(&self, client: &ClientId) {
+        self.end_where(|stream| stream.client == *client);
     }
 
     /// Ends all streams.
-    pub(crate) fn end_all(&self, gateway: &GatewayState) {
-        self.end_where(gateway, |_| true);
+    pub(crate) fn end_all(&self) {
+        self.end_where(|_| true);
     }
 
-    fn end_where(&self, gateway: &GatewayState, which: impl Fn(&ListenStream) -> bool) {
-        let ended: Vec<_> = self.state.lock().open.extract_if(|_, listener| which(listener)).collect();
-        for (_, listener) in ended {
-            listener.end();
-            listener.resource_subscriptions.release_all(&gateway.tool_service, &gateway.calls);
+    fn end_where(&self, is_ended: impl Fn(&ListenStream) -> bool) {
+        let ended: Vec<_> = self.state.lock().open.extract_if(|_, stream| is_ended(stream)).collect();
+        for (_, stream) in ended {
+            stream.end();
+            stream.resource_subscriptions.release_all(&self.releaser);
         }
     }
 }

@@ -15,10 +15,10 @@ use crate::protocol::rpc_error::HttpRpcError;
 use crate::revision::Revision;
 use crate::tool_service::ToolService;
 
-/// The list of one catalog revision, ready to be sent.
+/// The list of one version of the catalog, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct ToolListPages {
-    revision: u64,
+    version: u64,
     pages: PaginatedList,
     headers: HashMap<String, Vec<ParamHeader>>,
 }
@@ -30,29 +30,29 @@ pub(crate) struct ToolListCache {
 }
 
 impl ToolListCache {
-    /// The current list. `revision` is the catalog revision that the caller saw.
-    pub(crate) fn current(&self, tool_service: &dyn ToolService, revision: u64) -> Arc<ToolListPages> {
+    /// The current list. `version` is the version of the catalog that the caller read.
+    pub(crate) fn current(&self, tool_service: &dyn ToolService, version: u64) -> Arc<ToolListPages> {
         if let Some(ready) = self.ready.load_full()
-            && ready.revision == revision
+            && ready.version == version
         {
             return ready;
         }
-        // The revision is read before the list, so if the list is already newer than its number, the worst
+        // The version is read before the list, so if the list is already newer than its version, the worst
         // that happens is that it is built twice.
         let mut built = None;
         tool_service
-            .with_list(CatalogList::Tools, &mut |tools| built = Some(ToolListPages::build(revision, tools)));
-        let built = Arc::new(built.unwrap_or_else(|| ToolListPages::build(revision, &[])));
+            .with_list(CatalogList::Tools, &mut |tools| built = Some(ToolListPages::build(version, tools)));
+        let built = Arc::new(built.unwrap_or_else(|| ToolListPages::build(version, &[])));
         self.ready.store(Some(Arc::clone(&built)));
         built
     }
 }
 
 impl ToolListPages {
-    fn build(revision: u64, tools: &[Box<RawValue>]) -> Self {
+    fn build(version: u64, tools: &[Box<RawValue>]) -> Self {
         let mut list = Self {
-            revision,
-            pages: PaginatedList::build(CatalogList::Tools, tools),
+            version,
+            pages: PaginatedList::build(CatalogList::Tools, version, tools),
             headers: HashMap::new(),
         };
         for tool in tools {

@@ -18,6 +18,14 @@ pub(crate) struct ResourceRef {
     pub(crate) target: String,
 }
 
+/// A subscription of a client.
+#[derive(Clone, Debug)]
+pub(crate) struct ResourceSubscription {
+    pub(crate) resource: ResourceRef,
+    /// The URI that the client knows the resource by.
+    pub(crate) uri: String,
+}
+
 /// The resources that one session or stream subscribed to, with the URIs that the client knows them by.
 #[derive(Default)]
 pub(crate) struct ResourceSubscriptions(Mutex<HashMap<ResourceRef, String>>);
@@ -28,8 +36,8 @@ impl ResourceSubscriptions {
     }
 
     /// Adds a subscription; `false` if it exists.
-    pub(crate) fn insert(&self, resource: ResourceRef, uri: String) -> bool {
-        self.0.lock().insert(resource, uri).is_none()
+    pub(crate) fn insert(&self, subscription: ResourceSubscription) -> bool {
+        self.0.lock().insert(subscription.resource, subscription.uri).is_none()
     }
 
     /// Removes a subscription; `false` if there is none.
@@ -50,14 +58,27 @@ impl ResourceSubscriptions {
     }
 
     /// Releases all subscriptions.
-    pub(crate) fn release_all(&self, tool_service: &Arc<dyn ToolService>, tasks: &TaskTracker) {
+    pub(crate) fn release_all(&self, releaser: &SubscriptionReleaser) {
         for (resource, _) in self.0.lock().drain() {
-            release(tool_service, tasks, resource);
+            releaser.release(resource);
         }
     }
 }
 
-/// Releases one subscription at the server.
-pub(crate) fn release(tool_service: &Arc<dyn ToolService>, tasks: &TaskTracker, resource: ResourceRef) {
-    tasks.spawn(tool_service.unwatch(resource.server, resource.target));
+/// Releases subscriptions at the servers, in tasks of their own.
+#[derive(Clone)]
+pub(crate) struct SubscriptionReleaser {
+    tool_service: Arc<dyn ToolService>,
+    tasks: TaskTracker,
+}
+
+impl SubscriptionReleaser {
+    pub(crate) fn new(tool_service: Arc<dyn ToolService>, tasks: TaskTracker) -> Self {
+        Self { tool_service, tasks }
+    }
+
+    /// Releases one subscription.
+    pub(crate) fn release(&self, resource: ResourceRef) {
+        self.tasks.spawn(self.tool_service.unwatch(resource.server, resource.target));
+    }
 }

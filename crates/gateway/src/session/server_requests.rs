@@ -1,5 +1,5 @@
 //! Forwards server requests (elicitation, sampling, roots) to clients of the older revisions: as a request on
-//! the SSE stream of the client's own call, which the client answers with a POST in the same session.
+//! the SSE stream of the client's own call, which the client responds to with a POST in the same session.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::session::event_log::EventLog;
-use crate::session::sessions::Session;
+use crate::session::sessions::{OpenRequest, Session};
 
-/// How long a client, and the person using it, may take to answer.
-pub(crate) const CLIENT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long a client, and the person using it, may take to respond.
+pub(crate) const CLIENT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(600);
 
 const INTERNAL: i32 = -32603;
 
@@ -44,28 +44,28 @@ impl ClientPeer for SessionPeer {
         }
     }
 
-    fn can(&self, what: ClientFeature) -> bool {
-        self.session.client_capabilities.supports(what)
+    fn can(&self, feature: ClientFeature) -> bool {
+        self.session.client_capabilities.supports(feature)
     }
 
     fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
         let (session, log) = (Arc::clone(&self.session), Arc::clone(&self.log));
         Box::pin(async move {
-            let Some((id, answer)) = session.open_request() else {
-                return Err(internal_error("Too many questions wait for this client."));
+            let Some(OpenRequest { id, response }) = session.open_request() else {
+                return Err(internal_error("Too many requests wait for this client."));
             };
             let params = with_elicitation_id(request.params.get(), &id);
             let text =
                 format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{}","params":{params}}}"#, request.method);
             log.push(std::iter::once(text.as_bytes()));
             let cancel_notice = CancelNotice { session: &session, log: &log, id: &id };
-            let answer = tokio::select! {
-                answer = answer => answer.unwrap_or_else(|_| Err(internal_error("The client went away."))),
-                () = tokio::time::sleep(CLIENT_ANSWER_TIMEOUT) => Err(internal_error("The client did not answer in time.")),
+            let result = tokio::select! {
+                response = response => response.unwrap_or_else(|_| Err(internal_error("The client went away."))),
+                () = tokio::time::sleep(CLIENT_RESPONSE_TIMEOUT) => Err(internal_error("The client did not answer in time.")),
                 () = session.ended.cancelled() => Err(internal_error("The client's session ended.")),
             };
             drop(cancel_notice);
-            answer
+            result
         })
     }
 }
@@ -86,7 +86,7 @@ fn with_elicitation_id<'a>(params: &'a str, id: &str) -> Cow<'a, str> {
     }
 }
 
-/// On drop, tells the client that its answer is no longer needed, if the request is still open.
+/// On drop, tells the client that its response is no longer needed, if the request is still open.
 struct CancelNotice<'a> {
     session: &'a Session,
     log: &'a EventLog,

@@ -56,7 +56,7 @@ pub(crate) struct Session {
     pub(crate) resource_subscriptions: ResourceSubscriptions,
     /// Cancelled when the session ends. The cancel tokens of its calls are children of this one.
     pub(crate) ended: CancellationToken,
-    says: Option<String>,
+    client_info: Option<String>,
     opened_at: Instant,
     /// Milliseconds from `opened_at` to the last use.
     last_used_ms: AtomicU64,
@@ -69,8 +69,16 @@ pub(crate) struct Session {
 /// Open server requests to the client.
 #[derive(Default)]
 struct ServerRequests {
-    next: u64,
+    /// Number of the most recent request.
+    last_number: u64,
     open: HashMap<String, oneshot::Sender<ServerRequestResult>>,
+}
+
+/// A server request to the client that waits for its response.
+pub(crate) struct OpenRequest {
+    /// The id that the gateway gave the request.
+    pub(crate) id: String,
+    pub(crate) response: oneshot::Receiver<ServerRequestResult>,
 }
 
 /// What `initialize` determines about a session.
@@ -80,14 +88,14 @@ pub(crate) struct SessionInit {
     /// The declared client capabilities.
     pub(crate) client_capabilities: ClientCapabilities,
     /// Name and version that the client identifies itself with.
-    pub(crate) says: Option<String>,
+    pub(crate) client_info: Option<String>,
 }
 
 #[derive(Default)]
 struct SessionStreams {
     next: u64,
     numbered: VecDeque<(u64, Arc<EventLog>)>,
-    standing: Option<Arc<EventLog>>,
+    notification_stream: Option<Arc<EventLog>>,
     /// Lists that changed without certainty that the client knows: there was no GET stream to notify it, or
     /// the notification is in the current GET stream and hasn't been read.
     unannounced: ChangedLists,
@@ -95,7 +103,7 @@ struct SessionStreams {
 
 impl Session {
     fn new(id: SessionId, client: Arc<ClientState>, init: SessionInit) -> Self {
-        let SessionInit { revision, client_capabilities, says } = init;
+        let SessionInit { revision, client_capabilities, client_info } = init;
         Self {
             ended: client.disconnected.child_token(),
             id,
@@ -104,7 +112,7 @@ impl Session {
             client_capabilities,
             resource_subscriptions: ResourceSubscriptions::default(),
             log_level: Mutex::default(),
-            says,
+            client_info,
             opened_at: Instant::now(),
             last_used_ms: AtomicU64::new(0),
             calls: Mutex::default(),
@@ -118,7 +126,7 @@ impl Session {
         Caller {
             client: Arc::clone(&self.client.entry),
             session: Some(self.id.clone()),
-            says: self.says.clone(),
+            says: self.client_info.clone(),
             peer,
             era: ProtocolFamily::Stateful,
         }
@@ -126,7 +134,7 @@ impl Session {
 
     /// How the client identified itself in `initialize`.
     pub(crate) fn client_info(&self) -> Option<&str> {
-        self.says.as_deref()
+        self.client_info.as_deref()
     }
 
     /// The least severe level of log messages that the client wants; `None` until the client sets it.
@@ -150,7 +158,7 @@ impl Session {
 
     fn is_busy(&self) -> bool {
         !self.calls.lock().is_empty()
-            || self.streams.lock().standing.as_ref().is_some_and(|log| log.is_read())
+            || self.streams.lock().notification_stream.as_ref().is_some_and(|log| log.is_read())
     }
 
     /// Registers a call under its request id. `None` if that id is in flight or the session has too many
@@ -173,18 +181,17 @@ impl Session {
         }
     }
 
-    /// Registers a server request to the client. Returns its id and the receiver for the answer; `None` if
-    /// too many are open.
-    pub(crate) fn open_request(&self) -> Option<(String, oneshot::Receiver<ServerRequestResult>)> {
+    /// Registers a server request to the client. `None` if too many are open.
+    pub(crate) fn open_request(&self) -> Option<OpenRequest> {
         let mut server_requests = self.server_requests.lock();
         if server_requests.open.len() >= MAX_SERVER_REQUESTS {
             return None;
         }
-        server_requests.next += 1;
-        let id = format!("gatehouse-{}", server_requests.next);
-        let (answer, wait) = oneshot::channel();
-        server_requests.open.insert(id.clone(), answer);
-        Some((id, wait))
+        server_requests.last_number += 1;
+        let id = format!("gatehouse-{}", server_requests.last_number);
+        let (sender, response) = oneshot::channel();
+        server_requests.open.insert(id.clone(), sender);
+        Some(OpenRequest { id, response })
     }
 
     /// Removes a server request. `true` if it was still open.
@@ -192,18 +199,18 @@ impl Session {
         self.server_requests.lock().open.remove(id).is_some()
     }
 
-    /// Delivers the client's answer to a server request.
-    pub(crate) fn handle_response(&self, id: &str, answer: ServerRequestResult) {
+    /// Delivers the client's response to a server request.
+    pub(crate) fn handle_response(&self, id: &str, response: ServerRequestResult) {
         let open = self.server_requests.lock().open.remove(id);
-        if open.is_none_or(|open| open.send(answer).is_err()) {
-            tracing::debug!("a client answered what it was not asked, or too late");
+        if open.is_none_or(|open| open.send(response).is_err()) {
+            tracing::debug!("a client responded to an unknown request, or too late");
         }
     }
 
     /// Notifies the client that a resource changed, if it subscribed to it.
     pub(crate) fn notify_resource_updated(&self, resource: &ResourceRef) {
         let Some(uri) = self.resource_subscriptions.uri(resource) else { return };
-        let log = self.streams.lock().standing.clone();
+        let log = self.streams.lock().notification_stream.clone();
         // The GET stream can't be resumed, so events without a reader would be kept in vain.
         if let Some(log) = log.filter(|log| log.is_listened()) {
             let uri = serde_json::Value::from(uri);
@@ -244,13 +251,13 @@ impl Session {
     }
 
     /// Starts the GET stream, which carries what doesn't belong to a request. Ends the previous one.
-    pub(crate) fn open_standing_stream(&self) -> Arc<EventLog> {
+    pub(crate) fn open_notification_stream(&self) -> Arc<EventLog> {
         let log = EventLog::passing();
         if self.ended.is_cancelled() {
             log.end();
         }
         let mut streams = self.streams.lock();
-        let before = streams.standing.replace(Arc::clone(&log));
+        let before = streams.notification_stream.replace(Arc::clone(&log));
         if before.as_ref().is_some_and(|before| before.is_drained()) {
             streams.unannounced = ChangedLists::default();
         }
@@ -265,7 +272,7 @@ impl Session {
     /// Notifies the client of changed lists.
     pub(crate) fn notify_lists_changed(&self, changed: ChangedLists) {
         let mut streams = self.streams.lock();
-        if let Some(log) = streams.standing.clone() {
+        if let Some(log) = streams.notification_stream.clone() {
             if log.is_drained() {
                 streams.unannounced = ChangedLists::default();
             }
@@ -283,8 +290,8 @@ impl Session {
 
     fn end(&self) {
         self.ended.cancel();
-        let SessionStreams { numbered, standing, .. } = std::mem::take(&mut *self.streams.lock());
-        if let Some(log) = standing {
+        let SessionStreams { numbered, notification_stream, .. } = std::mem::take(&mut *self.streams.lock());
+        if let Some(log) = notification_stream {
             log.end();
         }
         // Calls that are being cancelled hold their logs for a while longer.
@@ -347,8 +354,12 @@ pub(crate) struct Sessions {
     open: RwLock<HashMap<SessionId, Arc<Session>>>,
 }
 
-/// A newly opened session, and the session that was ended to make room for it, if any.
-pub(crate) type OpenedSession = (Arc<Session>, Option<Arc<Session>>);
+/// What opening a session did.
+pub(crate) struct OpenedSession {
+    pub(crate) session: Arc<Session>,
+    /// The session that was ended to make room for it.
+    pub(crate) evicted: Option<Arc<Session>>,
+}
 
 impl Sessions {
     /// Opens a session. If its client has too many, ends the longest idle one and returns it too; sessions in
@@ -371,7 +382,7 @@ impl Sessions {
         if let Some(ended) = &evicted {
             ended.end();
         }
-        (session, evicted)
+        OpenedSession { session, evicted }
     }
 
     /// The session with this id, if it belongs to this client and hasn't ended. Counts as a use.
@@ -389,7 +400,7 @@ impl Sessions {
         self.open.read().values().filter_map(|session| session.log_level()).min()
     }
 
-    /// Ends a session. `false` if it had already ended.
+    /// Ends a session. Returns `false` if it has already ended.
     pub(crate) fn end(&self, session: &Session) -> bool {
         let removed = self.open.write().remove(&session.id);
         if let Some(removed) = &removed {
@@ -469,8 +480,9 @@ mod tests {
 
     fn open(sessions: &Sessions, id: &str, client: &Arc<ClientState>) -> Arc<Session> {
         let revision = Revision::V2025November;
-        let init = SessionInit { revision, client_capabilities: ClientCapabilities::default(), says: None };
-        sessions.open(SessionId::new(id), client, init).0
+        let client_capabilities = ClientCapabilities::default();
+        let init = SessionInit { revision, client_capabilities, client_info: None };
+        sessions.open(SessionId::new(id), client, init).session
     }
 
     fn ids(ended: &[Arc<Session>]) -> Vec<&str> {
@@ -481,7 +493,7 @@ mod tests {
     async fn ends_sessions_idle_for_a_day() {
         let (sessions, client) = (Sessions::default(), client("cli-1"));
         let listens = open(&sessions, "listens", &client);
-        let reader = listens.open_standing_stream().read();
+        let reader = listens.open_notification_stream().read();
         let calls = open(&sessions, "calls", &client);
         let place = calls.register_call("1").unwrap();
         open(&sessions, "used", &client);

@@ -277,7 +277,7 @@ impl Fixture {
         let (script, recorded_events) = (ScriptedToolService::new(), Arc::new(RecordedEvents::default()));
         let services = GatewayServices {
             tool_service: Arc::clone(&script) as Arc<dyn ToolService>,
-            kept_bytes: ByteBudget::new(limits),
+            retained_bytes: ByteBudget::new(limits),
             clients: Arc::clone(&registry),
             events: Arc::clone(&recorded_events) as Arc<dyn EventSink>,
             clock: Arc::new(SystemClock),

@@ -219,7 +219,7 @@ async fn listens_only_on_loopback() {
     let fixture = Fixture::start().await;
     let services = || GatewayServices {
         tool_service: std::sync::Arc::clone(&fixture.script) as _,
-        kept_bytes: gatehouse_tools::ByteBudget::new(gatehouse_tools::ByteLimits::default()),
+        retained_bytes: gatehouse_tools::ByteBudget::new(gatehouse_tools::ByteLimits::default()),
         clients: std::sync::Arc::clone(&fixture.registry),
         events: std::sync::Arc::clone(&fixture.recorded_events) as _,
         clock: std::sync::Arc::new(gatehouse_model::SystemClock),

@@ -1,0 +1,56 @@
+//! A request with its envelope parsed, as the handlers of both families get it, and what they return.
+
+use std::sync::Arc;
+
+use gatehouse_mcp_wire::raw::Members;
+use gatehouse_tools::Peer;
+use hyper::StatusCode;
+use hyper::header::HeaderMap;
+
+use crate::clients::client_state::ClientState;
+use crate::protocol::accepts::Accepts;
+use crate::protocol::calls::CallExchange;
+use crate::protocol::response::{HandlerResponse, MessageChunks, RpcResponse};
+use crate::protocol::state::ProtocolState;
+use crate::session::event_log::EventLog;
+
+/// A request of a known client, with its envelope parsed.
+pub(crate) struct RpcRequest<'a> {
+    pub(crate) state: &'a Arc<ProtocolState>,
+    /// The client that sent the request.
+    pub(crate) client: &'a Arc<ClientState>,
+    /// Whether this is the client's first request since Gatehouse started.
+    pub(crate) is_first_request: bool,
+    /// The peer process of the connection.
+    pub(crate) peer: &'a Peer,
+    pub(crate) headers: &'a HeaderMap,
+    /// The response types that the client accepts.
+    pub(crate) accepts: Accepts,
+    /// The request's id, byte for byte.
+    pub(crate) id: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) params: &'a Members<'a>,
+    /// `params._meta`
+    pub(crate) meta: Option<&'a Members<'a>>,
+}
+
+impl RpcRequest<'_> {
+    /// A response that is complete, as JSON or, if the client accepts nothing else, as a stream.
+    pub(crate) fn response(&self, response: &RpcResponse) -> HandlerResponse {
+        let message = MessageChunks::response(self.id, response);
+        if self.accepts.json {
+            return HandlerResponse::message(StatusCode::OK, message);
+        }
+        let log = EventLog::passing();
+        log.finish(message.pieces());
+        HandlerResponse::events(log.read())
+    }
+}
+
+/// How a request continues after its handler returned.
+pub(crate) enum HandlerOutcome {
+    /// The response is complete.
+    Done(HandlerResponse),
+    /// A call is running.
+    Call(Box<CallExchange>),
+}
