@@ -1,4 +1,4 @@
-//! Who may connect: the sealed list of clients, their tokens, and what each client says about itself.
+//! Who may connect: the sealed list of clients, their tokens, and how each client identifies itself.
 //!
 //! Knows no protocol message, session or connection. Never stores or logs a token, and grants no access before the
 //! change is on disk.

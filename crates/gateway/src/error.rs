@@ -20,14 +20,14 @@ pub enum GatewayError {
 
 impl From<GatewayError> for UserError {
     fn from(error: GatewayError) -> Self {
-        let what = error.to_string();
+        let message = error.to_string();
         match error {
-            GatewayError::PortInUse(_) => UserError::new(ErrorCode::PortInUse, what)
+            GatewayError::PortInUse(_) => UserError::new(ErrorCode::PortInUse, message)
                 .with_hint("End the program that uses it, or choose another port."),
             GatewayError::NotLoopback(_) => {
-                UserError::new(ErrorCode::BadRequest, what).with_hint("Use 127.0.0.1 or [::1].")
+                UserError::new(ErrorCode::BadRequest, message).with_hint("Use 127.0.0.1 or [::1].")
             }
-            GatewayError::Io { .. } => UserError::new(ErrorCode::Internal, what),
+            GatewayError::Io { .. } => UserError::new(ErrorCode::Internal, message),
         }
     }
 }

@@ -44,10 +44,10 @@ impl Revision {
         }
     }
 
-    /// The revision for the response to `initialize`: the one that the client asked for if it has a
+    /// The revision for the response to `initialize`: the one that the client requested if it has a
     /// handshake, otherwise the newest one that has.
-    pub(crate) fn negotiate(asked: &str) -> Self {
-        match Self::parse(asked) {
+    pub(crate) fn negotiate(requested: &str) -> Self {
+        match Self::parse(requested) {
             Some(revision) if revision != Self::STATELESS => revision,
             Some(_) | None => Self::NEWEST_WITH_SESSION,
         }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn negotiates_initialize_revision() {
-        for (asked, agreed) in [
+        for (requested, agreed) in [
             ("2024-11-05", "2024-11-05"),
             ("2025-03-26", "2025-03-26"),
             ("2025-06-18", "2025-06-18"),
@@ -89,7 +89,7 @@ mod tests {
             ("1.0", "2025-11-25"),
             ("", "2025-11-25"),
         ] {
-            assert_eq!(Revision::negotiate(asked).as_str(), agreed, "{asked}");
+            assert_eq!(Revision::negotiate(requested).as_str(), agreed, "{requested}");
         }
     }
 

@@ -1,5 +1,5 @@
 //! Client capabilities: which server-to-client requests (elicitation, sampling, roots) a client declared that
-//! it can answer.
+//! it can respond to.
 
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_tools::ClientFeature;
@@ -32,9 +32,9 @@ impl ClientCapabilities {
         }
     }
 
-    /// Whether the client can answer this kind of server request.
-    pub(crate) fn supports(self, what: ClientFeature) -> bool {
-        match what {
+    /// Whether the client can respond to this kind of server request.
+    pub(crate) fn supports(self, feature: ClientFeature) -> bool {
+        match feature {
             ClientFeature::Form => self.form,
             ClientFeature::Url => self.url,
             ClientFeature::Sampling => self.sampling,
@@ -53,7 +53,7 @@ mod tests {
             let raw = RawValue::from_string(text.to_owned()).unwrap();
             let client_capabilities = ClientCapabilities::parse(Some(&raw));
             [ClientFeature::Form, ClientFeature::Url, ClientFeature::Sampling, ClientFeature::Roots]
-                .map(|what| client_capabilities.supports(what))
+                .map(|feature| client_capabilities.supports(feature))
         };
         assert_eq!(of("{}"), [false; 4]);
         assert_eq!(of(r#"{"elicitation":{}}"#), [true, false, false, false]);

@@ -108,7 +108,7 @@ impl ClientRegistry {
         found.map(Arc::clone)
     }
 
-    /// Adds a client. Its token is returned and not kept anywhere else. If the stored list was rejected, the
+    /// Adds a client. Its token is returned and not stored. If the stored list was rejected, the
     /// first client that is added starts a new list.
     ///
     /// # Errors
@@ -284,8 +284,8 @@ impl ClientRegistry {
             }
             // `overwrite` may replace a rejected list: each change of this list is made by the operator.
             let saved = store.clients().overwrite(&entries);
-            let gone = if saved.is_ok() { old } else { new.map(|_| digest) };
-            if let Some(Err(error)) = gone.map(|digest| store.control_keys().forget_client(&digest)) {
+            let unused = if saved.is_ok() { old } else { new.map(|_| digest) };
+            if let Some(Err(error)) = unused.map(|digest| store.control_keys().forget_client(&digest)) {
                 tracing::warn!(%error, "an unused key of the control socket could not be deleted");
             }
             Ok(saved?)

@@ -50,12 +50,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_fit_only_themselves() {
+    fn digest_matches_only_its_token() {
         let (one, other) = (generate().unwrap(), generate().unwrap());
-        let kept = TokenDigest::from_hex(&TokenDigest::hash(one.reveal()).to_hex()).unwrap();
-        assert!(kept.matches(&TokenDigest::hash(one.reveal())));
-        assert!(!kept.matches(&TokenDigest::hash(other.reveal())));
-        assert!(!kept.matches(&TokenDigest::hash("")));
+        let stored = TokenDigest::from_hex(&TokenDigest::hash(one.reveal()).to_hex()).unwrap();
+        assert!(stored.matches(&TokenDigest::hash(one.reveal())));
+        assert!(!stored.matches(&TokenDigest::hash(other.reveal())));
+        assert!(!stored.matches(&TokenDigest::hash("")));
         assert!(TokenDigest::from_hex("short").is_none());
     }
 }

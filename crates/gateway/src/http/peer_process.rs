@@ -19,8 +19,8 @@ use tokio::sync::OnceCell;
 /// After this time the peer process stays unknown.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Number of recent peer processes that are remembered, latest first: most connections come from a process
-/// that was seen before.
+/// Number of recent peer processes that are remembered, latest first: most connections come from one of
+/// them.
 const MAX_RECENT: usize = 32;
 
 /// Looks up peer processes.

@@ -69,9 +69,9 @@ impl Future for RunningCall {
         let Some(future) = self.future.as_mut() else {
             return Poll::Pending;
         };
-        let end = std::task::ready!(future.as_mut().poll(cx));
+        let outcome = std::task::ready!(future.as_mut().poll(cx));
         self.future = None;
-        Poll::Ready(end)
+        Poll::Ready(outcome)
     }
 }
 
@@ -84,8 +84,8 @@ impl Drop for RunningCall {
             }
             self.tasks.spawn_on(
                 async move {
-                    let end = future.await;
-                    tracing::debug!(?end, "a call ended with nobody waiting for it");
+                    let outcome = future.await;
+                    tracing::debug!(?outcome, "a call ended after its client left");
                 },
                 &self.runtime,
             );
@@ -140,14 +140,10 @@ pub(crate) fn progress_callback(log: &Arc<EventLog>, token: &str) -> ProgressCal
 }
 
 /// The response to a finished call, with its HTTP status.
-pub(crate) fn response(
-    end: CallResponse,
-    revision: Revision,
-    has_cache_hints: bool,
-) -> (StatusCode, RpcResponse) {
+fn response(outcome: CallResponse, revision: Revision, has_cache_hints: bool) -> (StatusCode, RpcResponse) {
     let adapt =
         if has_cache_hints { protocol_compat::adapt_read_result } else { protocol_compat::adapt_result };
-    match end {
+    match outcome {
         CallResponse::Result(raw) => match adapt(raw, revision) {
             Ok(adapted) => (StatusCode::OK, RpcResponse::Result { head: adapted.head, rest: adapted.rest }),
             Err(AdaptError::NotAnObject) => {
@@ -217,7 +213,7 @@ impl CallExchange {
                 if exchange.revision.primes_streams() && log.is_drained() {
                     log.prime();
                 }
-                session.keep_stream(*number, &log);
+                session.store_stream(*number, &log);
                 log.read()
             }
             CallStream::Transient => {
@@ -233,8 +229,8 @@ impl CallExchange {
     /// Waits for the result as long as it may still be sent as plain JSON.
     async fn begin(mut self) -> ExchangeStart {
         if !self.accepts.events {
-            let end = (&mut self.running).await;
-            return ExchangeStart::Completed(self.json_response(end));
+            let outcome = (&mut self.running).await;
+            return ExchangeStart::Completed(self.json_response(outcome));
         }
         let early = {
             let stream_timer = tokio::time::sleep(STREAM_AFTER);
@@ -246,12 +242,12 @@ impl CallExchange {
                 if !log.is_drained() {
                     // Progress is sent at once, which needs a stream, and always before the result.
                     return Poll::Ready(match polled {
-                        Poll::Ready(end) => Some(end),
+                        Poll::Ready(outcome) => Some(outcome),
                         Poll::Pending => None,
                     });
                 }
                 match polled {
-                    Poll::Ready(end) => Poll::Ready(Some(end)),
+                    Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
                     Poll::Pending => {
                         log.wake_on_event(cx.waker());
                         if log.is_drained() {
@@ -265,27 +261,27 @@ impl CallExchange {
             .await
         };
         match early {
-            Some(end) if self.log.is_drained() && self.accepts.json => {
-                ExchangeStart::Completed(self.json_response(end))
+            Some(outcome) if self.log.is_drained() && self.accepts.json => {
+                ExchangeStart::Completed(self.json_response(outcome))
             }
-            Some(end) => {
-                self.running.future = Some(Box::pin(std::future::ready(end)));
+            Some(outcome) => {
+                self.running.future = Some(Box::pin(std::future::ready(outcome)));
                 ExchangeStart::Streaming(self)
             }
             None => ExchangeStart::Streaming(self),
         }
     }
 
-    fn json_response(&self, end: CallResponse) -> HandlerResponse {
-        let (status, response) = response(end, self.revision, self.has_cache_hints);
+    fn json_response(&self, outcome: CallResponse) -> HandlerResponse {
+        let (status, response) = response(outcome, self.revision, self.has_cache_hints);
         HandlerResponse::message(status, MessageChunks::response(&self.id, &response))
     }
 
     /// Waits for the result and writes it into the log as the last event.
     async fn run_to_end(self) {
         let Self { running, log, id, revision, has_cache_hints, .. } = self;
-        let end = running.await;
-        let (_, response) = response(end, revision, has_cache_hints);
+        let outcome = running.await;
+        let (_, response) = response(outcome, revision, has_cache_hints);
         log.finish(MessageChunks::response(&id, &response).pieces());
     }
 }

@@ -1,6 +1,6 @@
 //! Input required: forwards server requests to clients of the stateless revision. The client's call is
 //! answered with `input_required` while the call itself keeps running; it is found again by `requestState`
-//! when the client sends the same call with its answers. A `requestState` can be used once, only by the
+//! when the client sends the same call with its responses. A `requestState` can be used once, only by the
 //! client that it was given to, and only for the identical call.
 
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ impl ClientPeer for InputRequiredPeer {
             match tokio::time::timeout(CLIENT_RESPONSE_TIMEOUT, received).await {
                 Ok(Ok(response)) => response,
                 Ok(Err(_)) => Err(internal_error("The client went away.")),
-                Err(_) => Err(internal_error("The client did not answer in time.")),
+                Err(_) => Err(internal_error("The client did not respond in time.")),
             }
         })
     }
@@ -112,7 +112,7 @@ impl CallIdentity {
 pub(crate) struct InputRequiredCalls {
     waiting: Arc<Mutex<HashMap<String, WaitingCall>>>,
     tasks: TaskTracker,
-    /// Byte budget for the responses of calls whose clients haven't come back.
+    /// Byte budget for the responses of calls whose clients haven't resumed them.
     retained_bytes: Arc<ByteBudget>,
 }
 
@@ -122,7 +122,7 @@ struct WaitingCall {
     /// The server requests that the client has to respond to, by their names in `inputRequests`.
     open_requests: HashMap<String, oneshot::Sender<ServerRequestResult>>,
     deadline: Instant,
-    /// Set when the client has come back.
+    /// Set when the client has resumed the call.
     is_awaited: Arc<AtomicBool>,
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct InteractiveCall {
     calls: InputRequiredCalls,
 }
 
-/// Cancels a call whose client didn't come back in time.
+/// Cancels a call whose client didn't resume it in time.
 impl Drop for WaitingCall {
     fn drop(&mut self) {
         if self.deadline <= Instant::now() {
@@ -190,7 +190,10 @@ impl InputRequiredCalls {
         for (name, request) in call.open_requests.drain() {
             let response =
                 responses.as_ref().and_then(|responses| responses.get(&name)).map(ToOwned::to_owned);
-            if request.send(response.ok_or_else(|| internal_error("The client left this out."))).is_err() {
+            if request
+                .send(response.ok_or_else(|| internal_error("The client sent no response to this request.")))
+                .is_err()
+            {
                 tracing::debug!("a client responded to a server that no longer waits");
             }
         }
@@ -198,7 +201,7 @@ impl InputRequiredCalls {
         Ok(Some(call.into_interactive()))
     }
 
-    /// Drops calls whose clients didn't come back in time.
+    /// Drops calls whose clients didn't resume them in time.
     pub(crate) fn drop_expired(&self) {
         let now = Instant::now();
         self.waiting.lock().retain(|_, call| call.deadline > now);
@@ -246,7 +249,7 @@ impl InputRequiredCalls {
         let future: BoxFuture<'static, CallResponse> = Box::pin(async move {
             match running.await {
                 Ok(response) => response.take(),
-                Err(_) => CallResponse::Error(internal_error("The call broke off.")),
+                Err(_) => CallResponse::Error(internal_error("The call ended unexpectedly.")),
             }
         });
         let interactive = InteractiveCall { identity: identity.clone(), future, queue, cancel, calls };
@@ -255,9 +258,7 @@ impl InputRequiredCalls {
             >= MAX_WAITING_PER_CLIENT
         {
             interactive.cancel.cancel();
-            return CallResponse::Error(internal_error(
-                "Too many calls of this client wait for its answers.",
-            ));
+            return CallResponse::Error(internal_error("Too many calls of this client wait for its input."));
         }
         let deadline = Instant::now() + CLIENT_RESPONSE_TIMEOUT;
         waiting.insert(

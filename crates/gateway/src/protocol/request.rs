@@ -41,7 +41,7 @@ impl RpcRequest<'_> {
         if self.accepts.json {
             return HandlerResponse::message(StatusCode::OK, message);
         }
-        let log = EventLog::passing();
+        let log = EventLog::transient();
         log.finish(message.pieces());
         HandlerResponse::events(log.read())
     }

@@ -38,47 +38,50 @@ impl ServiceRequest {
         revision: Revision,
         cancel: CancellationToken,
     ) -> Result<Option<Self>, HttpRpcError> {
-        let access = |kind: AccessKind, place: ResolvedTarget, exposed: Cow<'_, str>, own: &str| {
-            Self::Access(AccessCall {
-                server: place.server,
-                kind,
-                target: place.target,
-                exposed_name: exposed.into_owned(),
-                rest: params
-                    .iter()
-                    .filter(|(name, _)| *name != own && *name != "_meta")
-                    .map(|(name, value)| (name.into(), value.to_owned()))
-                    .collect(),
-                meta: params.get("_meta").map(ToOwned::to_owned),
-                progress: None,
-                asks: None,
-                listening: None,
-                cancel: cancel.clone(),
-            })
-        };
+        // `name_member` is the member of the params that names the target.
+        let access =
+            |kind: AccessKind, target: ResolvedTarget, exposed_name: Cow<'_, str>, name_member: &str| {
+                Self::Access(AccessCall {
+                    server: target.server,
+                    kind,
+                    target: target.target,
+                    exposed_name: exposed_name.into_owned(),
+                    rest: params
+                        .iter()
+                        .filter(|(name, _)| *name != name_member && *name != "_meta")
+                        .map(|(name, value)| (name.into(), value.to_owned()))
+                        .collect(),
+                    meta: params.get("_meta").map(ToOwned::to_owned),
+                    progress: None,
+                    asks: None,
+                    listening: None,
+                    cancel: cancel.clone(),
+                })
+            };
         Ok(Some(match method {
             "tools/call" => Self::Tool(calls::parse_tool_call(params, cancel.clone())?),
             "resources/read" | "resources/subscribe" => {
                 let uri = text(params, "uri")?;
-                let place = tool_service.resource(&uri).ok_or_else(|| resource_not_found(&uri, revision))?;
-                let reads = method == "resources/read";
-                let kind = if reads { AccessKind::ReadResource } else { AccessKind::Subscribe };
-                access(kind, place, uri, "uri")
+                let target = tool_service.resource(&uri).ok_or_else(|| resource_not_found(&uri, revision))?;
+                let is_read = method == "resources/read";
+                let kind = if is_read { AccessKind::ReadResource } else { AccessKind::Subscribe };
+                access(kind, target, uri, "uri")
             }
             "prompts/get" => {
                 let name = text(params, "name")?;
-                let place =
+                let target =
                     tool_service.prompt(&name).ok_or_else(|| invalid_params("There is no such prompt."))?;
-                access(AccessKind::GetPrompt, place, name, "name")
+                access(AccessKind::GetPrompt, target, name, "name")
             }
             "completion/complete" => {
-                let wrong = || {
+                let invalid_reference = || {
                     invalid_params(
                         "The member `ref` must be a reference of the type ref/prompt or ref/resource.",
                     )
                 };
-                let reference = params.get("ref").and_then(|raw| Members::of(raw).ok()).ok_or_else(wrong)?;
-                let (kind, place, name) = match reference.text("type").as_deref() {
+                let reference =
+                    params.get("ref").and_then(|raw| Members::of(raw).ok()).ok_or_else(invalid_reference)?;
+                let (kind, target, name) = match reference.text("type").as_deref() {
                     Some("ref/prompt") => {
                         let name = text(&reference, "name")?;
                         (AccessKind::CompletePrompt, tool_service.prompt(&name), name)
@@ -87,18 +90,18 @@ impl ServiceRequest {
                         let uri = text(&reference, "uri")?;
                         (AccessKind::CompleteResource, tool_service.template(&uri), uri)
                     }
-                    Some(_) | None => return Err(wrong()),
+                    Some(_) | None => return Err(invalid_reference()),
                 };
-                let place =
-                    place.ok_or_else(|| invalid_params("There is nothing that this reference names."))?;
-                if !place.has_completions {
-                    // Rejected here, before anyone is asked for approval.
+                let target =
+                    target.ok_or_else(|| invalid_params("There is no such prompt or resource template."))?;
+                if !target.has_completions {
+                    // Rejected here, before an approval request is made.
                     return Err(invalid_params(format!(
                         "The server “{}” completes no arguments.",
-                        place.server_name
+                        target.server_name
                     )));
                 }
-                access(kind, place, name, "ref")
+                access(kind, target, name, "ref")
             }
             _ => return Ok(None),
         }))
@@ -112,19 +115,19 @@ impl ServiceRequest {
         }
     }
 
-    /// Sets the signal for whether the client still listens.
-    pub(crate) fn set_client_presence(&mut self, listening: ClientPresence) {
+    /// Sets the signal for whether the client still waits.
+    pub(crate) fn set_client_presence(&mut self, presence: ClientPresence) {
         match self {
-            Self::Tool(call) => call.listening = Some(listening),
-            Self::Access(call) => call.listening = Some(listening),
+            Self::Tool(call) => call.listening = Some(presence),
+            Self::Access(call) => call.listening = Some(presence),
         }
     }
 
     /// Sets the handler for requests that the server sends to the client during this call.
-    pub(crate) fn set_client_peer(&mut self, client: Arc<dyn ClientPeer>) {
+    pub(crate) fn set_client_peer(&mut self, peer: Arc<dyn ClientPeer>) {
         match self {
-            Self::Tool(call) => call.asks = Some(client),
-            Self::Access(call) => call.asks = Some(client),
+            Self::Tool(call) => call.asks = Some(peer),
+            Self::Access(call) => call.asks = Some(peer),
         }
     }
 

@@ -64,7 +64,7 @@ impl ProtocolState {
         }
     }
 
-    /// Cleans up after a session that ended: tells the tools, releases its subscriptions, lowers the log
+    /// Cleans up after a session that ended: informs the tool service, releases its subscriptions, lowers the log
     /// level, and emits the event.
     pub(crate) fn on_session_ended(&self, session: &Session) {
         self.tool_service.session_ended(&session.id);

@@ -171,7 +171,7 @@ fn call(request: &RpcRequest<'_>, session: Arc<Session>) -> Result<HandlerOutcom
     {
         service_request.set_progress_callback(calls::progress_callback(&log, token));
     }
-    service_request.set_client_presence(log.listening());
+    service_request.set_client_presence(log.client_presence());
     if request.accepts.events {
         service_request
             .set_client_peer(Arc::new(SessionPeer { session: Arc::clone(&session), log: Arc::clone(&log) }));

@@ -105,7 +105,7 @@ fn call(request: &RpcRequest<'_>, client_info: Option<String>) -> Result<Handler
         resumed.map_err(|message| HttpRpcError::new(StatusCode::OK, -32602, message))?
     {
         let has_cache_hints = request.method == "resources/read";
-        return Ok(exchange(request, interactive, EventLog::passing(), has_cache_hints));
+        return Ok(exchange(request, interactive, EventLog::transient(), has_cache_hints));
     }
     if request.method == "resources/subscribe" {
         return Err(HttpRpcError::unknown_method(request.method, Revision::STATELESS));
@@ -124,7 +124,7 @@ fn call(request: &RpcRequest<'_>, client_info: Option<String>) -> Result<Handler
             mcp_headers::check_param(header, request.headers, call.arguments.as_deref())?;
         }
     }
-    let log = EventLog::passing();
+    let log = EventLog::transient();
     if request.accepts.events
         && let Some(token) = calls::progress_token(request.meta)
     {

@@ -109,7 +109,7 @@ impl ListenStreams {
 
     /// Opens a stream for the request with this id. `None` if the client has too many.
     pub(crate) fn open(&self, client: &ClientId, id: &str, lists: ChangedLists) -> Option<OpenedStream> {
-        let log = EventLog::passing();
+        let log = EventLog::transient();
         let stream = ListenStream {
             client: client.clone(),
             id: id.to_owned(),

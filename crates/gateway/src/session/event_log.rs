@@ -40,37 +40,45 @@ enum EventRetention {
     Transient,
 }
 
+/// Whether an event ends its log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EventPosition {
+    NotLast,
+    Last,
+}
+
 #[derive(Debug)]
 pub(crate) struct EventLog {
     retention: EventRetention,
     state: Mutex<EventLogState>,
     /// Whether a reader is attached or about to attach. Changed only while the state is locked.
-    listening: watch::Sender<bool>,
-    reader_id: Weak<Self>,
+    expecting_reader: watch::Sender<bool>,
+    /// This log, as the owner of its reservation.
+    weak_self: Weak<Self>,
 }
 
 #[derive(Debug, Default)]
 struct EventLogState {
     events: VecDeque<(u64, Bytes)>,
     /// Number of the last event.
-    last: u64,
+    last_number: u64,
     bytes: usize,
     /// When the last event was written.
-    ended: Option<Instant>,
+    ended_at: Option<Instant>,
     /// Number of the current reader.
-    reader: u64,
+    reader_id: u64,
     /// Whether the current reader is still attached.
-    is_read: bool,
+    has_reader: bool,
     waker: Option<Waker>,
     /// Whether no reader can attach any more.
-    is_gone: bool,
+    is_discarded: bool,
     /// Reservation in the byte budget while the log has no reader.
-    kept: Option<Reservation>,
+    reservation: Option<Reservation>,
 }
 
 impl EventLog {
     /// An empty log whose events are dropped once they were read.
-    pub(crate) fn passing() -> Arc<Self> {
+    pub(crate) fn transient() -> Arc<Self> {
         Self::new(EventRetention::Transient)
     }
 
@@ -80,70 +88,70 @@ impl EventLog {
     }
 
     fn new(retention: EventRetention) -> Arc<Self> {
-        Arc::new_cyclic(|reader_id| Self {
+        Arc::new_cyclic(|weak_self| Self {
             retention,
             state: Mutex::default(),
-            listening: watch::Sender::new(true),
-            reader_id: Weak::clone(reader_id),
+            expecting_reader: watch::Sender::new(true),
+            weak_self: Weak::clone(weak_self),
         })
     }
 
     /// Watches whether a reader is attached or about to attach. The creator counts as one until
     /// [`EventLog::abandon`].
-    pub(crate) fn listening(&self) -> ClientPresence {
-        ClientPresence::new(self.listening.subscribe())
+    pub(crate) fn client_presence(&self) -> ClientPresence {
+        ClientPresence::new(self.expecting_reader.subscribe())
     }
 
     /// Whether a reader is attached or about to attach.
-    pub(crate) fn is_listened(&self) -> bool {
-        *self.listening.borrow()
+    pub(crate) fn is_expecting_reader(&self) -> bool {
+        *self.expecting_reader.borrow()
     }
 
     /// Records that the creator has gone without a reader and that no reader can attach any more.
     pub(crate) fn abandon(&self) {
         let mut state = self.state.lock();
-        self.listening.send_replace(false);
-        state.is_gone = true;
-        self.settle(state);
+        self.expecting_reader.send_replace(false);
+        state.is_discarded = true;
+        self.update_reservation(state);
     }
 
     /// Records that no new reader can attach. The current reader keeps reading.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn discard(&self) {
         let mut state = self.state.lock();
-        state.is_gone = true;
-        self.settle(state);
+        state.is_discarded = true;
+        self.update_reservation(state);
     }
 
     /// Whether no reader can attach any more.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.state.lock().is_gone
+    pub(crate) fn is_discarded(&self) -> bool {
+        self.state.lock().is_discarded
     }
 
     /// Writes an event. Does nothing once the log has ended.
     pub(crate) fn push<'a>(&self, pieces: impl Iterator<Item = &'a [u8]> + Clone) {
-        self.write(pieces, false);
+        self.write(pieces, EventPosition::NotLast);
     }
 
     /// Writes the last event and ends the log.
     pub(crate) fn finish<'a>(&self, pieces: impl Iterator<Item = &'a [u8]> + Clone) {
-        self.write(pieces, true);
+        self.write(pieces, EventPosition::Last);
     }
 
     /// Ends the log without another event.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
-        state.ended.get_or_insert_with(Instant::now);
+        state.ended_at.get_or_insert_with(Instant::now);
         state.wake();
     }
 
     /// Writes an empty event that only carries an id.
     pub(crate) fn prime(&self) {
-        self.write([&b""[..]].into_iter(), false);
+        self.write([&b""[..]].into_iter(), EventPosition::NotLast);
     }
 
     /// Whether a reader is attached.
-    pub(crate) fn is_read(&self) -> bool {
-        self.state.lock().is_read
+    pub(crate) fn has_reader(&self) -> bool {
+        self.state.lock().has_reader
     }
 
     /// Whether there is no unread event.
@@ -157,8 +165,8 @@ impl EventLog {
     }
 
     /// When the log ended.
-    pub(crate) fn ended(&self) -> Option<Instant> {
-        self.state.lock().ended
+    pub(crate) fn ended_at(&self) -> Option<Instant> {
+        self.state.lock().ended_at
     }
 
     /// Size of the kept events in bytes.
@@ -166,13 +174,13 @@ impl EventLog {
         self.state.lock().bytes
     }
 
-    fn write<'a>(&self, pieces: impl Iterator<Item = &'a [u8]> + Clone, last: bool) {
+    fn write<'a>(&self, pieces: impl Iterator<Item = &'a [u8]> + Clone, position: EventPosition) {
         let mut state = self.state.lock();
-        if state.ended.is_some() {
+        if state.ended_at.is_some() {
             return;
         }
-        state.last += 1;
-        let number = state.last;
+        state.last_number += 1;
+        let number = state.last_number;
         let id = match &self.retention {
             EventRetention::Numbered { stream, .. } => Some((*stream, number)),
             EventRetention::Transient => None,
@@ -186,29 +194,30 @@ impl EventLog {
                 state.bytes = state.bytes.saturating_sub(dropped.len());
             }
         }
-        if last {
-            state.ended = Some(Instant::now());
+        if position == EventPosition::Last {
+            state.ended_at = Some(Instant::now());
         }
         state.wake();
-        self.settle(state);
+        self.update_reservation(state);
     }
 
     /// Updates the budget reservation after events or readers changed, and evicts the surplus once this log
     /// is unlocked.
-    fn settle(&self, mut state: MutexGuard<'_, EventLogState>) {
-        state.kept = None;
+    fn update_reservation(&self, mut state: MutexGuard<'_, EventLogState>) {
+        state.reservation = None;
         let mut surplus = Surplus::default();
         if let EventRetention::Numbered { budget, client, .. } = &self.retention
-            && !self.is_listened()
+            && !self.is_expecting_reader()
         {
-            if state.is_gone {
+            if state.is_discarded {
                 state.clear();
             }
             if state.bytes > 0 {
-                let kind = if state.ended.is_some() { KeptKind::Finished } else { KeptKind::Running };
-                let (kept, over) = budget.reserve(client, kind, state.bytes, Weak::clone(&self.reader_id));
-                state.kept = Some(kept);
-                surplus = over;
+                let kind = if state.ended_at.is_some() { KeptKind::Finished } else { KeptKind::Running };
+                let (reservation, over_budget) =
+                    budget.reserve(client, kind, state.bytes, Weak::clone(&self.weak_self));
+                state.reservation = Some(reservation);
+                surplus = over_budget;
             }
         }
         drop(state);
@@ -223,16 +232,16 @@ impl EventLog {
     /// Starts a reader after an event; `None` if the log is no longer kept. Ends the previous reader.
     pub(crate) fn resume(self: &Arc<Self>, after: u64) -> Option<EventReader> {
         let state = self.state.lock();
-        (!state.is_gone).then(|| self.reader(state, after))
+        (!state.is_discarded).then(|| self.reader(state, after))
     }
 
     fn reader(self: &Arc<Self>, mut state: MutexGuard<'_, EventLogState>, after: u64) -> EventReader {
-        state.reader += 1;
-        state.is_read = true;
-        self.listening.send_replace(true);
+        state.reader_id += 1;
+        state.has_reader = true;
+        self.expecting_reader.send_replace(true);
         state.wake();
-        let reader_id = state.reader;
-        self.settle(state);
+        let reader_id = state.reader_id;
+        self.update_reservation(state);
         EventReader {
             log: Arc::clone(self),
             reader_id,
@@ -246,12 +255,12 @@ impl EventLog {
 impl Evict for EventLog {
     fn evict(&self) {
         let mut state = self.state.lock();
-        if self.is_listened() {
+        if self.is_expecting_reader() {
             return;
         }
         state.clear();
-        state.kept = None;
-        state.is_gone |= state.ended.is_some();
+        state.reservation = None;
+        state.is_discarded |= state.ended_at.is_some();
     }
 }
 
@@ -315,11 +324,11 @@ impl std::fmt::Debug for EventReader {
 impl Drop for EventReader {
     fn drop(&mut self) {
         let mut state = self.log.state.lock();
-        if state.reader == self.reader_id {
-            state.is_read = false;
-            self.log.listening.send_replace(false);
+        if state.reader_id == self.reader_id {
+            state.has_reader = false;
+            self.log.expecting_reader.send_replace(false);
         }
-        self.log.settle(state);
+        self.log.update_reservation(state);
         if let Some(on_disconnect) = self.on_disconnect.take() {
             on_disconnect();
         }
@@ -328,8 +337,8 @@ impl Drop for EventReader {
 
 impl EventReader {
     /// Sets the action for when the connection is lost before the log was read to its end.
-    pub(crate) fn on_disconnect(mut self, act: impl FnOnce() + Send + 'static) -> Self {
-        self.on_disconnect = Some(Box::new(act));
+    pub(crate) fn on_disconnect(mut self, action: impl FnOnce() + Send + 'static) -> Self {
+        self.on_disconnect = Some(Box::new(action));
         self
     }
 
@@ -337,7 +346,7 @@ impl EventReader {
     pub(crate) fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let this = &mut *self;
         let mut state = this.log.state.lock();
-        if state.reader != this.reader_id {
+        if state.reader_id != this.reader_id {
             return Poll::Ready(None);
         }
         let found = match &this.log.retention {
@@ -359,7 +368,7 @@ impl EventReader {
             this.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
             return Poll::Ready(Some(event));
         }
-        if state.ended.is_some() {
+        if state.ended_at.is_some() {
             drop(state);
             this.on_disconnect = None;
             return Poll::Ready(None);
@@ -435,7 +444,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn sends_keep_alive_comments() {
-        let log = EventLog::passing();
+        let log = EventLog::transient();
         let mut reader = log.read();
         let started = Instant::now();
         assert_eq!(next(&mut reader).await.unwrap(), ": waiting\n\n");
@@ -446,11 +455,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bounds_unread_events_and_keeps_response() {
-        let log = EventLog::passing();
+        let log = EventLog::transient();
         for n in 0..10_000 {
             log.push(one(&n.to_string()));
         }
-        log.finish(one("answer"));
+        log.finish(one("response"));
         log.push(one("too late"));
         let mut reader = log.read();
         let mut read = Vec::new();
@@ -458,46 +467,46 @@ mod tests {
             read.push(event);
         }
         assert_eq!(read.len(), MAX_EVENTS);
-        assert_eq!(read.last().unwrap(), "data: answer\n\n");
+        assert_eq!(read.last().unwrap(), "data: response\n\n");
         assert_eq!(log.bytes(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn bounds_unread_bytes_and_keeps_response() {
-        let log = EventLog::passing();
+        let log = EventLog::transient();
         let large = "x".repeat(MAX_BYTES / 8);
         for _ in 0..100 {
             log.push(one(&large));
             assert!(log.bytes() <= MAX_BYTES);
         }
-        let answer = "y".repeat(MAX_BYTES + 1);
-        log.finish(one(&answer));
+        let response = "y".repeat(MAX_BYTES + 1);
+        log.finish(one(&response));
         let mut reader = log.read();
-        assert_eq!(next(&mut reader).await.unwrap().len(), "data: ".len() + answer.len() + 2);
+        assert_eq!(next(&mut reader).await.unwrap().len(), "data: ".len() + response.len() + 2);
         assert_eq!(next(&mut reader).await, None);
     }
 
     #[tokio::test]
     async fn reports_reader_lost_before_end() {
-        for (finished, lost) in [(true, false), (false, true)] {
-            let noticed = Arc::new(std::sync::atomic::AtomicBool::new(false));
-            let log = EventLog::passing();
-            let flag = Arc::clone(&noticed);
+        for finished in [true, false] {
+            let disconnected = Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let log = EventLog::transient();
+            let flag = Arc::clone(&disconnected);
             let mut reader =
                 log.read().on_disconnect(move || flag.store(true, std::sync::atomic::Ordering::SeqCst));
-            assert!(log.is_read());
+            assert!(log.has_reader());
             if finished {
                 log.end();
                 assert_eq!(next(&mut reader).await, None);
             }
             drop(reader);
-            assert!(!log.is_read());
-            assert_eq!(noticed.load(std::sync::atomic::Ordering::SeqCst), lost);
+            assert!(!log.has_reader());
+            assert_eq!(disconnected.load(std::sync::atomic::Ordering::SeqCst), !finished);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_reads_is_counted_until_it_is_dropped() {
+    async fn counts_unread_events_until_dropped() {
         let budget = budget();
         let log = numbered(&budget);
         let mut reader = log.read();
@@ -515,7 +524,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn over_the_budget_the_oldest_finished_log_goes_and_what_is_read_stays() {
+    async fn evicts_oldest_finished_log_over_budget_and_none_being_read() {
         let budget = budget();
         let large = "x".repeat(400);
         let logs: Vec<Arc<EventLog>> = (0..4).map(|_| numbered(&budget)).collect();
@@ -529,7 +538,10 @@ mod tests {
             drop(finished.read());
         }
         // Three unread logs of 400 bytes, and room for two.
-        assert_eq!(logs.iter().map(|log| log.is_gone()).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(
+            logs.iter().map(|log| log.is_discarded()).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
         assert!(logs[2].resume(0).is_none() && logs[2].bytes() == 0);
         assert!(next(&mut live).await.unwrap().contains(&large));
         assert_eq!(next(&mut live).await, None);
@@ -539,34 +551,34 @@ mod tests {
         let other = numbered(&budget);
         drop(other.read());
         other.push(one(&"y".repeat(900)));
-        assert!(logs[3].is_gone() && other.bytes() > 900);
-        assert_eq!((running.bytes(), running.is_gone()), (0, false));
-        running.finish(one("answer"));
-        assert!(next(&mut running.resume(0).unwrap()).await.unwrap().contains("answer"));
+        assert!(logs[3].is_discarded() && other.bytes() > 900);
+        assert_eq!((running.bytes(), running.is_discarded()), (0, false));
+        running.finish(one("response"));
+        assert!(next(&mut running.resume(0).unwrap()).await.unwrap().contains("response"));
 
         // An event larger than the whole budget isn't kept, and nothing is evicted for it.
         let before = budget.bytes();
         let largest = numbered(&budget);
         drop(largest.read());
         largest.finish(one(&"z".repeat(1001)));
-        assert!(largest.is_gone() && budget.bytes() == before);
+        assert!(largest.is_discarded() && budget.bytes() == before);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_can_come_back_for_holds_nothing() {
+    async fn discarded_logs_hold_nothing() {
         let budget = budget();
         let abandoned = numbered(&budget);
         abandoned.push(one("a"));
         abandoned.abandon();
         abandoned.push(one("b"));
         assert_eq!((abandoned.bytes(), budget.bytes()), (0, 0));
-        let forgotten = numbered(&budget);
-        let mut reader = forgotten.read();
-        forgotten.forget();
-        forgotten.finish(one("answer"));
-        assert!(next(&mut reader).await.unwrap().contains("answer"), "whoever reads it reads on");
+        let discarded = numbered(&budget);
+        let mut reader = discarded.read();
+        discarded.discard();
+        discarded.finish(one("response"));
+        assert!(next(&mut reader).await.unwrap().contains("response"), "the current reader reads on");
         drop(reader);
-        assert_eq!((forgotten.bytes(), budget.bytes()), (0, 0));
-        assert!(forgotten.resume(0).is_none());
+        assert_eq!((discarded.bytes(), budget.bytes()), (0, 0));
+        assert!(discarded.resume(0).is_none());
     }
 }

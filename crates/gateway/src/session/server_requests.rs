@@ -61,7 +61,7 @@ impl ClientPeer for SessionPeer {
             let cancel_notice = CancelNotice { session: &session, log: &log, id: &id };
             let result = tokio::select! {
                 response = response => response.unwrap_or_else(|_| Err(internal_error("The client went away."))),
-                () = tokio::time::sleep(CLIENT_RESPONSE_TIMEOUT) => Err(internal_error("The client did not answer in time.")),
+                () = tokio::time::sleep(CLIENT_RESPONSE_TIMEOUT) => Err(internal_error("The client did not respond in time.")),
                 () = session.ended.cancelled() => Err(internal_error("The client's session ended.")),
             };
             drop(cancel_notice);

@@ -40,7 +40,7 @@ const MAX_SERVER_REQUESTS: usize = 64;
 /// How long a finished stream can be resumed.
 const FINISHED_STREAM_TTL: Duration = Duration::from_secs(300);
 
-/// Maximum number of finished streams kept per session, and below their maximum total size in bytes.
+/// Maximum number of finished streams that are stored per session, and below their maximum total size in bytes.
 const MAX_FINISHED_STREAMS: usize = 64;
 const MAX_FINISHED_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
@@ -93,7 +93,8 @@ pub(crate) struct SessionInit {
 
 #[derive(Default)]
 struct SessionStreams {
-    next: u64,
+    /// Number of the most recent stream.
+    last_number: u64,
     numbered: VecDeque<(u64, Arc<EventLog>)>,
     notification_stream: Option<Arc<EventLog>>,
     /// Lists that changed without certainty that the client knows: there was no GET stream to notify it, or
@@ -158,7 +159,7 @@ impl Session {
 
     fn is_busy(&self) -> bool {
         !self.calls.lock().is_empty()
-            || self.streams.lock().notification_stream.as_ref().is_some_and(|log| log.is_read())
+            || self.streams.lock().notification_stream.as_ref().is_some_and(|log| log.has_reader())
     }
 
     /// Registers a call under its request id. `None` if that id is in flight or the session has too many
@@ -211,8 +212,8 @@ impl Session {
     pub(crate) fn notify_resource_updated(&self, resource: &ResourceRef) {
         let Some(uri) = self.resource_subscriptions.uri(resource) else { return };
         let log = self.streams.lock().notification_stream.clone();
-        // The GET stream can't be resumed, so events without a reader would be kept in vain.
-        if let Some(log) = log.filter(|log| log.is_listened()) {
+        // The GET stream can't be resumed, so events without a reader would be stored in vain.
+        if let Some(log) = log.filter(|log| log.is_expecting_reader()) {
             let uri = serde_json::Value::from(uri);
             let text = format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":{uri}}}}}"#
@@ -224,15 +225,15 @@ impl Session {
     /// The number for a new stream.
     pub(crate) fn next_stream(&self) -> u64 {
         let mut streams = self.streams.lock();
-        streams.next += 1;
-        streams.next
+        streams.last_number += 1;
+        streams.last_number
     }
 
-    /// Keeps a stream so that it can be resumed while the session lasts, and drops expired ones.
-    pub(crate) fn keep_stream(&self, number: u64, log: &Arc<EventLog>) {
+    /// Stores a stream so that it can be resumed while the session lasts, and drops expired ones.
+    pub(crate) fn store_stream(&self, number: u64, log: &Arc<EventLog>) {
         let mut streams = self.streams.lock();
         if self.ended.is_cancelled() {
-            log.forget();
+            log.discard();
             return;
         }
         streams.numbered.push_back((number, Arc::clone(log)));
@@ -244,27 +245,27 @@ impl Session {
         self.streams.lock().prune();
     }
 
-    /// A stream that is still kept.
+    /// A stored stream.
     pub(crate) fn stream(&self, number: u64) -> Option<Arc<EventLog>> {
         let streams = self.streams.lock();
-        streams.numbered.iter().find(|(kept, _)| *kept == number).map(|(_, log)| Arc::clone(log))
+        streams.numbered.iter().find(|(other, _)| *other == number).map(|(_, log)| Arc::clone(log))
     }
 
     /// Starts the GET stream, which carries what doesn't belong to a request. Ends the previous one.
     pub(crate) fn open_notification_stream(&self) -> Arc<EventLog> {
-        let log = EventLog::passing();
+        let log = EventLog::transient();
         if self.ended.is_cancelled() {
             log.end();
         }
         let mut streams = self.streams.lock();
-        let before = streams.notification_stream.replace(Arc::clone(&log));
-        if before.as_ref().is_some_and(|before| before.is_drained()) {
+        let previous = streams.notification_stream.replace(Arc::clone(&log));
+        if previous.as_ref().is_some_and(|previous| previous.is_drained()) {
             streams.unannounced = ChangedLists::default();
         }
         push_list_changes(&log, streams.unannounced);
         drop(streams);
-        if let Some(before) = before {
-            before.end();
+        if let Some(previous) = previous {
+            previous.end();
         }
         log
     }
@@ -296,7 +297,7 @@ impl Session {
         }
         // Calls that are being cancelled hold their logs for a while longer.
         for (_, log) in numbered {
-            log.forget();
+            log.discard();
         }
         self.client.session_closed();
     }
@@ -313,14 +314,14 @@ impl SessionStreams {
     fn prune(&mut self) {
         let now = Instant::now();
         self.numbered.retain(|(_, log)| {
-            let is_over = log.ended().is_some_and(|at| now.duration_since(at) >= FINISHED_STREAM_TTL);
-            if is_over {
-                log.forget();
+            let is_expired = log.ended_at().is_some_and(|at| now.duration_since(at) >= FINISHED_STREAM_TTL);
+            if is_expired {
+                log.discard();
             }
-            !log.is_gone()
+            !log.is_discarded()
         });
         let finished = |streams: &Self| {
-            let logs = streams.numbered.iter().filter(|(_, log)| log.ended().is_some());
+            let logs = streams.numbered.iter().filter(|(_, log)| log.ended_at().is_some());
             logs.fold((0, 0), |(count, bytes), (_, log)| (count + 1, bytes + log.bytes()))
         };
         loop {
@@ -328,9 +329,9 @@ impl SessionStreams {
             if count <= MAX_FINISHED_STREAMS && bytes <= MAX_FINISHED_STREAM_BYTES {
                 return;
             }
-            let oldest = self.numbered.iter().position(|(_, log)| log.ended().is_some());
+            let oldest = self.numbered.iter().position(|(_, log)| log.ended_at().is_some());
             let Some((_, log)) = oldest.and_then(|oldest| self.numbered.remove(oldest)) else { return };
-            log.forget();
+            log.discard();
         }
     }
 }
@@ -388,11 +389,11 @@ impl Sessions {
     /// The session with this id, if it belongs to this client and hasn't ended. Counts as a use.
     pub(crate) fn find(&self, id: &str, client: &ClientState) -> Option<Arc<Session>> {
         let session = self.open.read().get(&SessionId::new(id)).cloned()?;
-        let fits = session.client.entry.id == client.entry.id && !session.ended.is_cancelled();
-        if fits {
+        let is_usable = session.client.entry.id == client.entry.id && !session.ended.is_cancelled();
+        if is_usable {
             session.touch();
         }
-        fits.then_some(session)
+        is_usable.then_some(session)
     }
 
     /// The most verbose log level that any session requested.
@@ -409,7 +410,7 @@ impl Sessions {
         removed.is_some()
     }
 
-    /// Ends sessions that were idle for too long and those of clients that are gone, and returns them.
+    /// Ends sessions that were idle for too long and those of disconnected clients, and returns them.
     pub(crate) fn end_idle(&self) -> Vec<Arc<Session>> {
         let now = Instant::now();
         self.end_where(|session| {
@@ -437,9 +438,13 @@ impl Sessions {
         self.end_where(|_| true)
     }
 
-    fn end_where(&self, which: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
-        let ended: Vec<_> =
-            self.open.write().extract_if(|_, session| which(session)).map(|(_, one)| one).collect();
+    fn end_where(&self, is_ended: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+        let ended: Vec<_> = self
+            .open
+            .write()
+            .extract_if(|_, session| is_ended(session))
+            .map(|(_, session)| session)
+            .collect();
         for session in &ended {
             session.end();
         }
@@ -492,34 +497,34 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn ends_sessions_idle_for_a_day() {
         let (sessions, client) = (Sessions::default(), client("cli-1"));
-        let listens = open(&sessions, "listens", &client);
-        let reader = listens.open_notification_stream().read();
-        let calls = open(&sessions, "calls", &client);
-        let place = calls.register_call("1").unwrap();
+        let listening = open(&sessions, "listening", &client);
+        let reader = listening.open_notification_stream().read();
+        let calling = open(&sessions, "calling", &client);
+        let registration = calling.register_call("1").unwrap();
         open(&sessions, "used", &client);
         open(&sessions, "idle", &client);
         advance(IDLE_TIMEOUT / 2).await;
         assert!(sessions.find("used", &client).is_some());
         advance(IDLE_TIMEOUT / 2).await;
         assert_eq!(ids(&sessions.end_idle()), ["idle"]);
-        // Nothing keeps them busy any more. The idle time starts over when the last call ends.
+        // Both stop being busy. The idle time starts over when the last call ends.
         drop(reader);
-        drop(place);
+        drop(registration);
         let mut ended = sessions.end_idle();
         ended.sort_by(|one, other| one.id.cmp(&other.id));
-        assert_eq!(ids(&ended), ["listens"]);
+        assert_eq!(ids(&ended), ["listening"]);
         advance(IDLE_TIMEOUT).await;
         assert_eq!(sessions.end_idle().len(), 2);
-        assert!(sessions.find("calls", &client).is_none());
+        assert!(sessions.find("calling", &client).is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn hides_sessions_of_disconnected_client() {
         let (sessions, client) = (Sessions::default(), client("cli-1"));
-        open(&sessions, "before", &client);
+        open(&sessions, "previous", &client);
         client.disconnected.cancel();
         open(&sessions, "after", &client);
-        assert!(sessions.find("before", &client).is_none());
+        assert!(sessions.find("previous", &client).is_none());
         assert!(sessions.find("after", &client).is_none());
         assert_eq!(sessions.end_idle().len(), 2);
     }
@@ -529,68 +534,74 @@ mod tests {
         let (sessions, client) = (Sessions::default(), client("cli-1"));
         let session = open(&sessions, "s", &client);
         let budget = ByteBudget::new(ByteLimits::default());
-        let keep = |text: &str, finished: bool| {
+        let add_running = || {
             let number = session.next_stream();
             let log = EventLog::numbered(number, &budget, &client.entry.id);
-            if finished {
-                log.finish(std::iter::once(text.as_bytes()));
-            }
-            session.keep_stream(number, &log);
+            session.store_stream(number, &log);
             number
         };
-        let running = keep("", false);
-        let first = keep("x", true);
+        let add_finished = |text: &str| {
+            let number = session.next_stream();
+            let log = EventLog::numbered(number, &budget, &client.entry.id);
+            log.finish(std::iter::once(text.as_bytes()));
+            session.store_stream(number, &log);
+            number
+        };
+        let running = add_running();
+        let first = add_finished("x");
         for _ in 1..MAX_FINISHED_STREAMS {
-            keep("x", true);
+            add_finished("x");
         }
         assert!(session.stream(first).is_some());
-        keep("x", true);
+        add_finished("x");
         assert!(session.stream(first).is_none());
         // The total size is limited too.
         let large = "x".repeat(MAX_FINISHED_STREAM_BYTES / 2);
-        let (one, two) = (keep(&large, true), keep(&large, true));
+        let (one, two) = (add_finished(&large), add_finished(&large));
         assert!(session.stream(one).is_none());
         assert!(session.stream(two).is_some());
         advance(FINISHED_STREAM_TTL).await;
-        keep("x", true);
+        add_finished("x");
         assert!(session.stream(two).is_none());
         assert!(session.stream(running).is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_kept_is_bounded_over_all_sessions_of_a_client() {
+    async fn bounds_unread_streams_over_all_sessions_of_a_client() {
         let sessions = Sessions::default();
-        let (greedy, other) = (client("cli-1"), client("cli-2"));
+        let (busy, other) = (client("cli-1"), client("cli-2"));
         let budget = ByteBudget::new(ByteLimits { client: 1000, all: 10_000 });
-        // Leaves a stream of this size that was read to its end.
-        let leave = |session: &Session, bytes: usize| {
+        // Adds a finished stream of this size, whose reader has gone.
+        let add_unread = |session: &Session, bytes: usize| {
             let number = session.next_stream();
             let log = EventLog::numbered(number, &budget, &session.client.entry.id);
-            session.keep_stream(number, &log);
+            session.store_stream(number, &log);
             let reader = log.read();
             log.finish(std::iter::once("x".repeat(bytes).as_bytes()));
             drop(reader);
             number
         };
-        let is_kept = |session: &Session, number| session.stream(number).is_some_and(|log| !log.is_gone());
-        let theirs = open(&sessions, "theirs", &other);
-        let number = leave(&theirs, 300);
-        let own: Vec<(Arc<Session>, u64)> = (0..20)
+        let is_stored =
+            |session: &Session, number| session.stream(number).is_some_and(|log| !log.is_discarded());
+        let other_session = open(&sessions, "other", &other);
+        let number = add_unread(&other_session, 300);
+        let busy_sessions: Vec<(Arc<Session>, u64)> = (0..20)
             .map(|n| {
-                let session = open(&sessions, &format!("own {n}"), &greedy);
-                let number = leave(&session, 300);
+                let session = open(&sessions, &format!("busy {n}"), &busy);
+                let number = add_unread(&session, 300);
                 (session, number)
             })
             .collect();
-        let kept: Vec<bool> = own.iter().map(|(session, number)| is_kept(session, *number)).collect();
-        assert_eq!(kept, [vec![false; 17], vec![true; 3]].concat(), "the newest that fit");
-        assert!(is_kept(&theirs, number));
+        let stored: Vec<bool> =
+            busy_sessions.iter().map(|(session, number)| is_stored(session, *number)).collect();
+        assert_eq!(stored, [vec![false; 17], vec![true; 3]].concat(), "the newest that fit");
+        assert!(is_stored(&other_session, number));
         // Ending a session releases its budget, even while other references to it exist.
-        for (session, _) in &own {
+        for (session, _) in &busy_sessions {
             assert!(sessions.end(session));
         }
-        assert_eq!(budget.bytes(), theirs.stream(number).unwrap().bytes());
-        leave(&own[0].0, 300);
+        assert_eq!(budget.bytes(), other_session.stream(number).unwrap().bytes());
+        add_unread(&busy_sessions[0].0, 300);
         assert_eq!(sessions.end_all().len(), 1);
         assert_eq!(budget.bytes(), 0);
     }

@@ -1,4 +1,4 @@
-//! The response of a call whose client was sent `input_required`, until the client comes back for it. It counts
+//! The response of a call whose client was sent `input_required`, until the client fetches it. It counts
 //! towards the client's byte budget (`gatehouse_tools::ByteBudget`), which may evict it.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::session::server_requests::internal_error;
 pub(crate) struct UnclaimedResponse {
     response: Mutex<Option<CallResponse>>,
     reservation: Mutex<Option<Reservation>>,
-    /// Whether the client has come back and waits for the response. It isn't counted or evicted then.
+    /// Whether the client has resumed the call and waits for the response. It isn't counted or evicted then.
     is_awaited: Arc<AtomicBool>,
 }
 
@@ -26,14 +26,14 @@ impl UnclaimedResponse {
         budget: &Arc<ByteBudget>,
         client: &ClientId,
     ) -> Arc<Self> {
-        let size = (KeptKind::Finished, response.body().get().len());
+        let bytes = response.body().get().len();
         let unclaimed = Arc::new(Self {
             response: Mutex::new(Some(response)),
             reservation: Mutex::default(),
             is_awaited,
         });
         if !unclaimed.is_awaited.load(Ordering::SeqCst) {
-            let (reservation, surplus) = budget.reserve(client, size, Arc::downgrade(&unclaimed));
+            let (reservation, surplus) = budget.reserve(client, KeptKind::Finished, bytes, Arc::downgrade(&unclaimed));
             *unclaimed.reservation.lock() = Some(reservation);
             surplus.evict();
         }

@@ -363,7 +363,7 @@ impl ApprovalQueue {
             return Err(QueueFull::Count(limit));
         }
         let size = request_size(&ask);
-        if approvals.request_bytes() + size > PLAIN_BYTES {
+        if approvals.request_bytes() + size > SERVER_REQUEST_BYTES {
             return Err(QueueFull::Bytes);
         }
         let now = self.state.permissions.time();

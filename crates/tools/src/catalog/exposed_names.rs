@@ -273,7 +273,8 @@ mod tests {
         assert_eq!(
             &*NameRegistry::open(Some(dir.path()), TOOLS).name(
                 ToolNaming::OnConflict,
-                (&"a".into(), "s"),
+                &"a".into(),
+                "s",
                 "t"
             ),
             "t"

@@ -55,7 +55,7 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
 
 const SHELL_OPTIONS: &[&str] = &["--norc", "--noprofile", "--posix", "*efuvx"];
 
-/// Describes a process with its parents, without Gatehouse's own programs at the near end. Blocks.
+/// Describes a process with its parents, without Gatehouse's own programs at its start. Blocks.
 pub(super) fn process_chain(pid: u32) -> Option<Peer> {
     let own_executables = own_executables();
     let mut system = System::new().ok()?;
@@ -285,19 +285,19 @@ mod tests {
         }
         assert_eq!(first, again);
         assert_ne!(first.as_ref().unwrap().id, other.unwrap().id);
-        let seen = first.unwrap().seen_from.unwrap();
+        let peer_process = first.unwrap().seen_from.unwrap();
         let this = std::env::current_exe().unwrap();
-        assert_eq!(seen.program.name, "sleep");
-        assert!(seen.program.path.starts_with('/'), "{}", seen.program.path);
-        assert_eq!(seen.parents[0].path, this.to_str().unwrap());
-        assert!(seen.parents.len() <= MAX_PARENTS);
+        assert_eq!(peer_process.program.name, "sleep");
+        assert!(peer_process.program.path.starts_with('/'), "{}", peer_process.program.path);
+        assert_eq!(peer_process.parents[0].path, this.to_str().unwrap());
+        assert!(peer_process.parents.len() <= MAX_PARENTS);
         assert_eq!(process_chain(u32::MAX - 1), None);
     }
 
     #[test]
     fn skips_own_programs() {
         // This test process counts as ours by its path.
-        let seen = process_chain(std::process::id()).unwrap().seen_from.unwrap();
-        assert_ne!(seen.program.path, std::env::current_exe().unwrap().to_str().unwrap());
+        let peer_process = process_chain(std::process::id()).unwrap().seen_from.unwrap();
+        assert_ne!(peer_process.program.path, std::env::current_exe().unwrap().to_str().unwrap());
     }
 }

@@ -37,7 +37,7 @@ async fn output(program: &str, words: &[&str]) -> Option<String> {
     match command.output().await {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
         Err(error) => {
-            tracing::debug!(%error, program, "the other end of a connection is not known");
+            tracing::debug!(%error, program, "the peer process of a connection could not be found");
             None
         }
     }
@@ -56,7 +56,7 @@ mod linux {
         known
             .chain(all)
             .find(|process| holds_socket(process, inode))
-            .and_then(|it| u32::try_from(it.pid()).ok())
+            .and_then(|process| u32::try_from(process.pid()).ok())
     }
 
     /// Inode of the socket at the remote end.
@@ -81,7 +81,9 @@ mod linux {
 
     fn holds_socket(process: &Process, inode: u64) -> bool {
         let Ok(mut files) = process.fd() else { return false };
-        files.any(|file| file.is_ok_and(|file| matches!(file.target, FDTarget::Socket(of) if of == inode)))
+        files.any(|file| {
+            file.is_ok_and(|file| matches!(file.target, FDTarget::Socket(socket) if socket == inode))
+        })
     }
 }
 
@@ -111,8 +113,8 @@ mod listing {
         text.lines().find_map(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let [_, from, to, _, pid] = words.as_slice() else { return None };
-            let fits = from.parse() == Ok(remote) && to.parse() == Ok(local);
-            if fits { pid.parse().ok() } else { None }
+            let is_match = from.parse() == Ok(remote) && to.parse() == Ok(local);
+            if is_match { pid.parse().ok() } else { None }
         })
     }
 
