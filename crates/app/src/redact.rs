@@ -111,7 +111,7 @@ pub(crate) fn grant(rule: &mut Grant) {
     } = rule;
     match width {
         Scope::Call { hash } => *hash = no_hash(),
-        Scope::Tool { tool } => *tool = rule_name(tool),
+        Scope::Tool { tool } => *tool = redact_subject(tool.clone()),
         Scope::Reads | Scope::Writes | Scope::Everything => {}
     }
     for Condition { pointer: _, test } in conditions {
@@ -344,7 +344,7 @@ mod tests {
             author: gatehouse_model::RuleAuthor::Person,
             reason: None,
         };
-        let resource = Scope::Tool { tool: "resource:notes://all/very-telling".into() };
+        let resource = Scope::Tool { tool: Subject::Resource { uri: "notes://all/very-telling".into() } };
         let call = Scope::Call { hash: CallHash::new("very-telling") };
         let granted = [resource, call].map(|width| AuditEvent::Granted { rule: Box::new(rule(width)) });
         let decided = AuditEvent::Decided {

@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::grant::{AccessClass, AccessClassification, Condition, FieldChange};
+use crate::grant::{AccessClassification, Condition, FieldChange};
 use crate::id::{ApprovalId, CallHash, ClientId, Generation, GrantId, ServerId, SessionId};
 use crate::message::Message;
 use crate::time::Timestamp;
+
+pub use crate::grant::AutoApprove;
+pub use crate::subject::Subject;
 
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
@@ -154,57 +157,6 @@ pub struct ServerSummary {
     pub description: Option<String>,
     /// Name of its icon, one of those that are in the program.
     pub icon: String,
-}
-
-/// What a call is about (PERM-18).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
-#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Subject {
-    /// `tools/call`
-    Tool {
-        /// Name on the server.
-        name: String,
-    },
-    /// `resources/read` and `resources/subscribe`
-    Resource {
-        /// The URI.
-        uri: String,
-    },
-    /// `prompts/get`
-    Prompt {
-        /// Name on the server.
-        name: String,
-    },
-    /// `completion/complete`
-    Completion {
-        /// The prompt's name or the resource template's URI.
-        reference: String,
-    },
-}
-
-impl Subject {
-    /// The name that rules use: the tool's or prompt's own name, or the resource's URI. All kinds share
-    /// one name space, so all but tools have their kind as a prefix.
-    #[must_use]
-    pub fn rule_name(&self) -> std::borrow::Cow<'_, str> {
-        match self {
-            Self::Tool { name } => name.as_str().into(),
-            Self::Resource { uri } => format!("resource:{uri}").into(),
-            Self::Prompt { name } => format!("prompt:{name}").into(),
-            Self::Completion { reference } => format!("completion:{reference}").into(),
-        }
-    }
-    /// The inverse of [`rule_name`](Self::rule_name). A tool whose own name starts like the prefix of
-    /// another kind cannot be distinguished from it.
-    #[must_use]
-    pub fn from_rule_name(name: &str) -> Self {
-        match name.split_once(':') {
-            Some(("resource", uri)) => Self::Resource { uri: uri.to_owned() },
-            Some(("prompt", name)) => Self::Prompt { name: name.to_owned() },
-            Some(("completion", reference)) => Self::Completion { reference: reference.to_owned() },
-            _ => Self::Tool { name: name.to_owned() },
-        }
-    }
 }
 
 /// One argument as the prompt shows it: the whole value, never cut.
@@ -523,30 +475,4 @@ pub struct SubmittedAnswer {
     pub hash: Option<CallHash>,
     /// The answer.
     pub answer: ApprovalAnswer,
-}
-
-/// The ways in which a server's page says what runs without asking (PERM-3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
-#[serde(rename_all = "snake_case")]
-pub enum AutoApprove {
-    /// Nothing does.
-    Ask,
-    /// Reads do.
-    Reads,
-    /// Writes do (and reads do not).
-    Writes,
-    /// Everything does.
-    All,
-}
-
-impl AutoApprove {
-    /// Whether a class is covered.
-    #[must_use]
-    pub fn covers(self, class: AccessClass) -> bool {
-        match (self, class) {
-            (Self::Ask, _) => false,
-            (Self::All, _) | (Self::Reads, AccessClass::Read) | (Self::Writes, AccessClass::Write) => true,
-            (Self::Reads, AccessClass::Write) | (Self::Writes, AccessClass::Read) => false,
-        }
-    }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::approval::AutoApprove;
 use crate::binding::ServerBinding;
 use crate::id::{ApprovalId, CallHash, ClientId, Fingerprint, GrantId, ServerId, SessionId};
 use crate::message::Message;
+use crate::subject::{self, Subject};
 use crate::time::Timestamp;
 
 /// Whether a tool only looks or also changes something.
@@ -73,6 +73,32 @@ pub enum RuleEffect {
     Deny,
 }
 
+/// The ways in which a server's page says what runs without asking (PERM-3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum AutoApprove {
+    /// Nothing does.
+    Ask,
+    /// Reads do.
+    Reads,
+    /// Writes do (and reads do not).
+    Writes,
+    /// Everything does.
+    All,
+}
+
+impl AutoApprove {
+    /// Whether a class is covered.
+    #[must_use]
+    pub fn covers(self, class: AccessClass) -> bool {
+        match (self, class) {
+            (Self::Ask, _) => false,
+            (Self::All, _) | (Self::Reads, AccessClass::Read) | (Self::Writes, AccessClass::Write) => true,
+            (Self::Reads, AccessClass::Write) | (Self::Writes, AccessClass::Read) => false,
+        }
+    }
+}
+
 /// What a rule covers (PERM-4).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(tag = "width", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -85,7 +111,9 @@ pub enum Scope {
     /// One tool (or resource, or prompt) by its name on the server.
     Tool {
         /// Name as the server gives it.
-        tool: String,
+        #[serde(with = "subject::as_rule_name")]
+        #[ts(as = "String")]
+        tool: Subject,
     },
     /// Every read of the server, except what reaches outside.
     Reads,

@@ -23,6 +23,7 @@ pub mod settings;
 pub mod sign_in;
 pub mod simulation;
 pub mod status;
+pub mod subject;
 pub mod time;
 pub mod tool;
 

@@ -6,6 +6,7 @@ use gatehouse_model::grant::{
     AccessClass, AccessClassification, ClientScope, Grant, Lifetime, RuleEffect, Scope,
 };
 use gatehouse_model::id::{CallHash, ClientId, Fingerprint, SessionId};
+use gatehouse_model::subject::SubjectRef;
 use gatehouse_model::time::Timestamp;
 
 use crate::uri_fold::is_another_spelling;
@@ -15,8 +16,7 @@ use crate::uri_fold::is_another_spelling;
 pub struct SubjectFacts<'a> {
     /// The server, its generation and its identity (SRV-16).
     pub server: &'a ServerBinding,
-    /// Its rule name (`Subject::rule_name`).
-    pub subject: &'a str,
+    pub subject: SubjectRef<'a>,
     pub class: &'a AccessClassification,
     pub definition: DefinitionRef<'a>,
 }
@@ -72,6 +72,7 @@ pub fn is_in_scope(
     match width {
         Scope::Call { hash } => call == Some(hash),
         Scope::Tool { tool } => {
+            let tool = tool.borrowed();
             tool == item.subject || (effect == RuleEffect::Deny && is_another_spelling(tool, item.subject))
         }
         Scope::Reads => {

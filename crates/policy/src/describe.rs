@@ -92,7 +92,7 @@ pub fn describe_choice(effect: RuleEffect, choice: &GrantChoice, asked: &CallNam
 pub fn describe_width(width: &Scope) -> Message {
     match width {
         Scope::Call { .. } => Message::new("rule.oneCall"),
-        Scope::Tool { tool } => describe_subject(&Subject::from_rule_name(tool)),
+        Scope::Tool { tool } => describe_subject(tool),
         Scope::Reads => Message::new("rule.allReads"),
         Scope::Writes => Message::new("rule.allWrites"),
         Scope::Everything => Message::new("rule.all"),

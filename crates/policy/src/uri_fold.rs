@@ -7,7 +7,7 @@
 //! reading with the denied one. Tools and prompts don't need this: the client's name is looked up in the
 //! catalog, and rules use the server's own name.
 
-use gatehouse_model::approval::Subject;
+use gatehouse_model::subject::SubjectRef;
 use url::Url;
 
 use crate::conditions::host;
@@ -73,13 +73,12 @@ impl Reading {
     }
 }
 
-/// The readings of a resource's or completion's URI, given its rule name (`Subject::rule_name`); empty for
-/// tools and prompts.
-pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
-    let (kind, uri) = match Subject::from_rule_name(rule_name) {
-        Subject::Resource { uri } => ("resource", uri),
-        Subject::Completion { reference } => ("completion", reference),
-        Subject::Tool { .. } | Subject::Prompt { .. } => return Vec::new(),
+/// The readings of a resource's or completion's URI; empty for tools and prompts.
+pub(crate) fn readings(subject: SubjectRef<'_>) -> Vec<Reading> {
+    let (kind, uri) = match subject {
+        SubjectRef::Resource(uri) => ("resource", uri),
+        SubjectRef::Completion(reference) => ("completion", reference),
+        SubjectRef::Tool(_) | SubjectRef::Prompt(_) => return Vec::new(),
     };
     let uri = uri.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     let mut readings: Vec<Reading> = Vec::new();
@@ -108,8 +107,8 @@ pub(crate) fn readings(rule_name: &str) -> Vec<Reading> {
     readings
 }
 
-/// Whether `denied` and `used` (both rule names) may be spellings of the same URI.
-pub(crate) fn is_another_spelling(denied: &str, used: &str) -> bool {
+/// Whether `denied` and `used` may be spellings of the same URI.
+pub(crate) fn is_another_spelling(denied: SubjectRef<'_>, used: SubjectRef<'_>) -> bool {
     let used = readings(used);
     !used.is_empty()
         && readings(denied).iter().any(|denied| used.iter().any(|used| used.is_denied_by(denied)))
@@ -159,14 +158,14 @@ mod tests {
     #[test]
     fn what_has_one_spelling_has_no_readings() {
         for name in ["read_file", "prompt:review", "file:///a", "Resource:x", ""] {
-            assert!(readings(name).is_empty(), "{name}");
+            assert!(readings(SubjectRef::from_rule_name(name)).is_empty(), "{name}");
         }
     }
 
     #[test]
     fn readings_of_a_uri() {
         let of = |name: &str| -> Vec<String> {
-            readings(name)
+            readings(SubjectRef::from_rule_name(name))
                 .iter()
                 .map(|reading| {
                     format!("{} {}", reading.place, reading.parameters.join(" ")).trim().to_owned()
@@ -195,8 +194,9 @@ mod tests {
     fn many_steps_and_escapes_take_no_time() {
         let began = std::time::Instant::now();
         for part in ["%25", "/..", "/a", "?&", ";", "\u{fdfa}", "//"] {
-            let uri = format!("resource:https://host/{}", part.repeat(64 * 1024 / part.len()));
-            assert!(!is_another_spelling("resource:https://host/x", &uri), "{part}");
+            let uri = format!("https://host/{}", part.repeat(64 * 1024 / part.len()));
+            let (denied, used) = (SubjectRef::Resource("https://host/x"), SubjectRef::Resource(&uri));
+            assert!(!is_another_spelling(denied, used), "{part}");
         }
         assert!(began.elapsed() < std::time::Duration::from_secs(5));
     }

@@ -16,6 +16,7 @@ use gatehouse_model::grant::{
     AccessClassification, Decision, Grant, Lifetime, Rule, RuleEffect, Scope, Verdict,
 };
 use gatehouse_model::id::{ApprovalId, CallHash, ClientId, ServerId, SessionId};
+use gatehouse_model::subject::SubjectRef;
 use gatehouse_model::time::Timestamp;
 
 use crate::conditions::{ConditionOutcome, Conditions};
@@ -35,8 +36,7 @@ pub struct CallFacts<'a> {
     pub program: Option<&'a str>,
     /// The server, its generation and its identity (SRV-16).
     pub server: &'a ServerBinding,
-    /// Its rule name (`Subject::rule_name`).
-    pub subject: &'a str,
+    pub subject: SubjectRef<'a>,
     pub class: &'a AccessClassification,
     pub definition: DefinitionRef<'a>,
     pub arguments: &'a Json,
@@ -113,9 +113,9 @@ impl RuleIndex {
             Scope::Call { hash } => self.by_call.entry(hash.clone()).or_default().push(at),
             Scope::Tool { tool } => {
                 let is_deny = entry.rule.effect == RuleEffect::Deny;
-                let readings = if is_deny { readings(tool) } else { Vec::new() };
+                let readings = if is_deny { readings(tool.borrowed()) } else { Vec::new() };
                 if readings.is_empty() {
-                    self.by_name.entry(tool.as_str().into()).or_default().push(at);
+                    self.by_name.entry(tool.rule_name().into()).or_default().push(at);
                 }
                 for reading in readings {
                     self.by_place.entry(reading.place.clone()).or_default().push((at, reading));
@@ -129,7 +129,8 @@ impl RuleIndex {
     /// place.
     fn candidates(&self, call: &CallFacts<'_>, used: &[Reading]) -> impl Iterator<Item = usize> {
         let by_call = if self.by_call.is_empty() { None } else { self.by_call.get(call.hash) };
-        let by_name = if self.by_name.is_empty() { None } else { self.by_name.get(call.subject) };
+        let by_name =
+            if self.by_name.is_empty() { None } else { self.by_name.get(&*call.subject.rule_name()) };
         let by_place = used.iter().flat_map(move |used| {
             let denied = self.by_place.get(&used.place).into_iter().flatten();
             denied.filter(move |(_, denied)| used.is_denied_by(denied)).map(|(at, _)| *at)

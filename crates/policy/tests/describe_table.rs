@@ -30,7 +30,7 @@ fn rule() -> Grant {
             generation: Generation(1),
             identity: IdentityHash::new("i"),
         }),
-        width: Scope::Tool { tool: "write_file".into() },
+        width: tool("write_file"),
         clients: ClientScope::Every,
         lifetime: Lifetime::Always,
         conditions: Vec::new(),
@@ -43,7 +43,7 @@ fn rule() -> Grant {
 }
 
 fn tool(name: &str) -> Scope {
-    Scope::Tool { tool: name.into() }
+    Scope::Tool { tool: Subject::from_rule_name(name) }
 }
 
 fn one() -> ClientScope {

@@ -6,6 +6,7 @@ mod table;
 
 use gatehouse_model::ServerBinding;
 use gatehouse_model::grant::{ClientScope, Decision, Grant, Lifetime, Rule, RuleEffect, Scope};
+use gatehouse_model::subject::Subject;
 use gatehouse_policy::call_hash::{CallHashInput, call_hash};
 use gatehouse_policy::definition::{DefinitionKind, diff, fingerprint};
 use gatehouse_policy::json::{Json, JsonDefect, read};
@@ -362,7 +363,7 @@ proptest! {
         prop_assert!(call.verified);
         prop_assert_eq!(grant.effect, RuleEffect::Allow);
         match &grant.width {
-            Scope::Tool { tool } => prop_assert_eq!(tool, &call.subject),
+            Scope::Tool { tool } => prop_assert_eq!(tool.rule_name(), call.subject.as_str()),
             Scope::Call { hash } => prop_assert_eq!(hash, &call.hash()),
             Scope::Reads => prop_assert!(!call.class.reaches_outside),
             Scope::Writes | Scope::Everything => {}
@@ -442,7 +443,7 @@ proptest! {
         call.subject = format!("{kind}:{spelled}");
         let decision = |effect: &str, place: &str| {
             let mut grant = rule(&format!("{effect} tool x pins - {place}"), 1, &call);
-            grant.width = Scope::Tool { tool: format!("{kind}:{plain}") };
+            grant.width = Scope::Tool { tool: Subject::from_rule_name(&format!("{kind}:{plain}")) };
             call.decide(&RuleSet::new(vec![grant])).decision
         };
         prop_assert_eq!(decision("deny", ""), Decision::Deny, "{:?}", spelled);

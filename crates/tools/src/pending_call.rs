@@ -68,11 +68,11 @@ impl PendingCall {
         self.config.generation
     }
 
-    /// The item that rules are matched against; `subject` is its rule name.
-    pub(crate) fn subject_facts<'a>(&'a self, subject: &'a str) -> SubjectFacts<'a> {
+    /// The item that rules are matched against.
+    pub(crate) fn subject_facts(&self) -> SubjectFacts<'_> {
         SubjectFacts {
             server: &self.binding,
-            subject,
+            subject: self.subject.borrowed(),
             class: &self.class,
             definition: self.origin.definition_ref(),
         }
@@ -179,7 +179,7 @@ impl PendingCall {
             session: self.caller.session.as_ref(),
             program: self.program(),
             server: &self.binding,
-            subject: &self.subject.rule_name(),
+            subject: self.subject.borrowed(),
             class: &self.class,
             definition: self.origin.definition_ref(),
             arguments: &self.arguments,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason, ClientScope, Rule};
+use gatehouse_model::subject::{Subject, SubjectRef};
 use gatehouse_model::{
     CallHash, ClientId, Fingerprint, Generation, Grant, Lifetime, RuleAuthor, RuleEffect, Scope,
     ServerBinding, Timestamp,
@@ -119,7 +120,7 @@ impl BenchCall {
             session: None,
             program: Some("/usr/bin/agent"),
             server: &self.server,
-            subject: &self.tool,
+            subject: SubjectRef::from_rule_name(&self.tool),
             class: &self.class,
             definition: DefinitionRef::Pinned { pin: &self.tool, fingerprint: &self.fingerprint },
             arguments,
@@ -147,12 +148,12 @@ impl PolicyBench {
             rules.push(grant(rules.len(), RuleEffect::Allow, server, Scope::Reads, &tools));
         }
         for tool in (OF_SERVER * SERVERS / 2..TOOLS).step_by(10) {
-            let width = Scope::Tool { tool: tool_name(tool) };
+            let width = Scope::Tool { tool: SubjectRef::Tool(&tool_name(tool)).to_subject() };
             rules.push(grant(rules.len(), RuleEffect::Allow, tool / OF_SERVER, width, &[tool]));
         }
         let left = GRANTS - rules.len();
         for tool in (0..left).map(|turn| turn * 20 + 5) {
-            let width = Scope::Tool { tool: tool_name(tool) };
+            let width = Scope::Tool { tool: SubjectRef::Tool(&tool_name(tool)).to_subject() };
             rules.push(grant(rules.len(), RuleEffect::Deny, tool / OF_SERVER, width, &[]));
         }
         Self { book: RuleSet::new(rules) }
@@ -190,7 +191,7 @@ impl PolicyBench {
 /// The same number of denies of single resources of one server.
 fn blocked_resources() -> RuleSet {
     let rule = |number: usize| {
-        let tool = format!("resource:file:///home/ana/notes/{number}.md");
+        let tool = Subject::Resource { uri: format!("file:///home/ana/notes/{number}.md") };
         grant(number, RuleEffect::Deny, 0, Scope::Tool { tool }, &[])
     };
     RuleSet::new((0..GRANTS).map(rule).collect())

@@ -10,6 +10,7 @@ use gatehouse_model::grant::{
 use gatehouse_model::id::{
     ApprovalId, CallHash, ClientId, Fingerprint, Generation, IdentityHash, ServerId, SessionId,
 };
+use gatehouse_model::subject::{Subject, SubjectRef};
 use gatehouse_model::time::Timestamp;
 use gatehouse_policy::call_hash::{CallHashInput, call_hash};
 use gatehouse_policy::coverage::DefinitionRef;
@@ -110,7 +111,10 @@ impl Call {
                     call.definition = KnownDefinition::Pinned(format!("template:{}", next()), "t1".into())
                 }
                 "unlisted" => call.definition = KnownDefinition::Nothing,
-                "as-tool" => call.definition = KnownDefinition::Pinned(call.subject.clone(), "1".into()),
+                "as-tool" => {
+                    call.definition = KnownDefinition::Pinned(call.subject.clone(), "1".into());
+                    call.subject = SubjectRef::Tool(&call.subject).rule_name().into_owned();
+                }
                 "outside" => call.class.reaches_outside = true,
                 "read" => call.class.class = AccessClass::Read,
                 "write" => call.class.class = AccessClass::Write,
@@ -157,7 +161,7 @@ impl Call {
             session: self.session.as_ref(),
             program: self.program.as_deref(),
             server: &self.binding(),
-            subject: &self.subject,
+            subject: SubjectRef::from_rule_name(&self.subject),
             class: &self.class,
             definition: match &self.definition {
                 KnownDefinition::Pinned(pin, fingerprint) => DefinitionRef::Pinned { pin, fingerprint },
@@ -189,7 +193,7 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
         other => panic!("no such effect: {other}"),
     };
     let width = match words.next().unwrap() {
-        "tool" => Scope::Tool { tool: unescape(words.next().unwrap()) },
+        "tool" => Scope::Tool { tool: Subject::from_rule_name(&unescape(words.next().unwrap())) },
         "reads" => Scope::Reads,
         "writes" => Scope::Writes,
         "everything" => Scope::Everything,

@@ -119,14 +119,13 @@ fn other_program(
 
 fn program_of_grant(pending_call: &PendingCall, permissions: &CurrentPermissions) -> Option<String> {
     let me = ClientScope::One { client: pending_call.caller.client.id.clone() };
-    let subject = pending_call.subject.rule_name();
     permissions
         .stored
         .rules
         .iter()
         .filter(|rule| rule.clients == me && is_bound_to_other_program(rule, pending_call.program()))
         .filter(|rule| {
-            let coverage = coverage(rule, &pending_call.subject_facts(&subject), Some(&pending_call.hash));
+            let coverage = coverage(rule, &pending_call.subject_facts(), Some(&pending_call.hash));
             matches!(coverage, Coverage::Covers | Coverage::Suspended)
         })
         .find_map(|rule| rule.program.clone())
@@ -222,7 +221,7 @@ fn denials(pending_call: &PendingCall) -> Vec<GrantChoice> {
 
 /// Whether a rule about all reads covers this call.
 fn is_read(pending_call: &PendingCall, effect: RuleEffect) -> bool {
-    is_in_scope(effect, &Scope::Reads, &pending_call.subject_facts(&pending_call.subject.rule_name()), None)
+    is_in_scope(effect, &Scope::Reads, &pending_call.subject_facts(), None)
 }
 
 /// This call once, and every scope with every lifetime. Each choice is for this client; also for every client
@@ -245,13 +244,12 @@ fn combined(widths: &[ChoiceScope], lifetimes: &[ChoiceLifetime]) -> Vec<GrantCh
 
 /// The values that allows of this subject for this client require of its arguments.
 fn earlier_values(pending_call: &PendingCall, permissions: &CurrentPermissions) -> EarlierValues {
-    let name = pending_call.subject.rule_name();
     let me = ClientScope::One { client: pending_call.caller.client.id.clone() };
     let is_mine = |rule: &&Grant| {
         rule.effect == RuleEffect::Allow
             && (rule.clients == me || rule.clients == ClientScope::Every)
             && rule.server.as_ref().is_some_and(|bound| bound.server == *pending_call.server())
-            && matches!(&rule.width, Scope::Tool { tool } if **tool == *name)
+            && matches!(&rule.width, Scope::Tool { tool } if *tool == pending_call.subject)
     };
     let mut earlier = EarlierValues::new();
     for condition in permissions.rules().filter(is_mine).flat_map(|rule| &rule.conditions) {

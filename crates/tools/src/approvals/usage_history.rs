@@ -73,7 +73,7 @@ impl UsageHistory {
             let permissions = self.permissions.now();
             let of_tool = |rule: &Grant| {
                 rule.server.as_ref().is_some_and(|bound| bound.server == *pending_call.server())
-                    && matches!(&rule.width, Scope::Tool { tool } if **tool == *name)
+                    && matches!(&rule.width, Scope::Tool { tool } if *tool == pending_call.subject)
             };
             permissions.rules().any(of_tool)
         };

@@ -8,6 +8,7 @@ use gatehouse_mcp_wire::raw::Members;
 use gatehouse_mcp_wire::uri_template::UriTemplate;
 use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::AccessClassification;
+use gatehouse_model::subject::SubjectRef;
 use gatehouse_model::{Fingerprint, ServerBinding};
 use gatehouse_policy::access::{ResourceSource, prompt, resource};
 use gatehouse_policy::coverage::{DefinitionRef, SubjectFacts};
@@ -123,7 +124,18 @@ impl ListedDefinition {
 
     /// The item as rules for all reads and for everything see it.
     pub(crate) fn subject_facts<'a>(&'a self, server: &'a ServerBinding) -> SubjectFacts<'a> {
-        SubjectFacts { server, subject: &self.pin, class: &self.class, definition: self.definition_ref() }
+        let subject = self.subject();
+        SubjectFacts { server, subject, class: &self.class, definition: self.definition_ref() }
+    }
+
+    /// What is used under this definition. A template has no use of its own but the completion of its arguments.
+    fn subject(&self) -> SubjectRef<'_> {
+        let name = self.pin.split_once(':').map_or(&*self.pin, |(_, name)| name);
+        match self.of {
+            DefinitionKind::Prompt => SubjectRef::Prompt(name),
+            DefinitionKind::Template => SubjectRef::Completion(name),
+            DefinitionKind::Tool => SubjectRef::Tool(&self.pin),
+        }
     }
 }
 

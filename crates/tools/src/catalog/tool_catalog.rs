@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::AccessClassification;
+use gatehouse_model::subject::SubjectRef;
 use gatehouse_model::{
     Fingerprint, Generation, OmittedTool, ServerBinding, ServerConfig, ServerId, ToolNaming,
 };
@@ -95,7 +96,7 @@ impl CatalogTool {
     pub(crate) fn subject_facts<'a>(&'a self, class: &'a AccessClassification) -> SubjectFacts<'a> {
         SubjectFacts {
             server: self.binding(),
-            subject: self.name(),
+            subject: SubjectRef::Tool(self.name()),
             class,
             definition: DefinitionRef::Pinned { pin: self.name(), fingerprint: self.fingerprint() },
         }

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 
 use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::grant::{ClientScope, RuleCoverage, ToolPermission, UncoveredToolCounts};
+use gatehouse_model::subject::SubjectRef;
 use gatehouse_model::{ClientId, Decision, Grant, Lifetime, RuleEffect, Scope, ServerBinding, ServerId};
 use gatehouse_policy::coverage::{Coverage, SubjectFacts, coverage, is_in_scope, is_unbound};
 
 /// Rules that apply until revoked and without conditions, for every client and, if given, for one client.
 /// Indexed by server and tool, so that thousands of tools stay cheap.
 pub(crate) struct PermanentRules<'a> {
-    by_tool: HashMap<(&'a ServerId, &'a str), Vec<&'a Grant>>,
+    by_tool: HashMap<(&'a ServerId, SubjectRef<'a>), Vec<&'a Grant>>,
     wide: HashMap<&'a ServerId, Vec<&'a Grant>>,
     /// Denies that apply to every server.
     everywhere: Vec<&'a Grant>,
@@ -25,7 +26,7 @@ impl<'a> PermanentRules<'a> {
                 (_, Scope::Call { .. }) => {}
                 (None, _) => found.everywhere.push(rule),
                 (Some(bound), Scope::Tool { tool }) => {
-                    found.by_tool.entry((&bound.server, tool)).or_default().push(rule);
+                    found.by_tool.entry((&bound.server, tool.borrowed())).or_default().push(rule);
                 }
                 (Some(bound), Scope::Reads | Scope::Writes | Scope::Everything) => {
                     found.wide.entry(&bound.server).or_default().push(rule);
@@ -176,7 +177,7 @@ mod tests {
     }
 
     fn tool(name: &str) -> Scope {
-        Scope::Tool { tool: name.to_owned() }
+        Scope::Tool { tool: SubjectRef::Tool(name).to_subject() }
     }
 
     /// `look` reads, `fetch` reads and reaches outside, `put` writes, `late` reads and has no pin.
@@ -199,7 +200,7 @@ mod tests {
             .iter()
             .map(|(name, class)| SubjectFacts {
                 server: &server,
-                subject: name,
+                subject: SubjectRef::Tool(name),
                 class,
                 definition: DefinitionRef::Pinned { pin: name, fingerprint: &fingerprint },
             })

@@ -249,13 +249,13 @@ impl PermissionStore {
         let tools = tools.map(|tool| tool.subject_facts(now.class_of(tool)));
         let described = catalog.described(server, generation).map(|known| known.subject_facts(bound));
         let mut items: Vec<SubjectFacts<'_>> = tools.chain(described).collect();
-        let known =
-            subject.map(|name| catalog.subject_info(server, generation, &Subject::from_rule_name(name)));
-        if let (Some(name), Some(known)) = (subject, &known)
-            && !items.iter().any(|item| item.subject == name)
+        let subject = subject.map(Subject::from_rule_name);
+        let known = subject.as_ref().map(|subject| catalog.subject_info(server, generation, subject));
+        if let (Some(subject), Some(known)) = (&subject, &known)
+            && !items.iter().any(|item| item.subject == subject.borrowed())
         {
-            let definition = known.origin.definition_ref();
-            items.push(SubjectFacts { server: bound, subject: name, class: &known.class, definition });
+            let (subject, definition) = (subject.borrowed(), known.origin.definition_ref());
+            items.push(SubjectFacts { server: bound, subject, class: &known.class, definition });
         }
         work(&items)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gatehouse_model::ServerBinding;
-use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope};
+use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::grant::ClientScope;
 use gatehouse_model::{
     CallHash, ClientId, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime, RuleAuthor,
@@ -92,7 +92,8 @@ impl RuleDraft {
             ChoiceScope::Tool => Scope::Tool {
                 tool: self
                     .subject
-                    .clone()
+                    .as_deref()
+                    .map(Subject::from_rule_name)
                     .ok_or_else(|| bad_request("It is not said which tool this is for."))?,
             },
             ChoiceScope::Reads => Scope::Reads,
@@ -227,6 +228,7 @@ fn ends_no_later(one: &Grant, other: &Grant) -> bool {
 mod tests {
     use gatehouse_model::Generation;
     use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason};
+    use gatehouse_model::subject::SubjectRef;
 
     use super::*;
 
@@ -264,11 +266,11 @@ mod tests {
         );
         let prints: [Fingerprint; 3] = ["f-read".into(), "f-write".into(), "f-fetch".into()];
         let [read, write, fetch] = &prints;
-        let item = |subject, class, fingerprint| SubjectFacts {
+        let item = |name, class, fingerprint| SubjectFacts {
             server: &server,
-            subject,
+            subject: SubjectRef::Tool(name),
             class,
-            definition: DefinitionRef::Pinned { pin: subject, fingerprint },
+            definition: DefinitionRef::Pinned { pin: name, fingerprint },
         };
         let tools =
             [item("read", &reads, read), item("write", &writes, write), item("fetch", &fetches, fetch)];

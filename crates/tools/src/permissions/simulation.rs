@@ -237,7 +237,6 @@ impl Simulation {
             }
         };
         let binding = config.binding();
-        let subject = record.subject.rule_name();
         let kept = record.arguments.as_deref().filter(|text| !text.contains(REDACTED));
         let arguments = kept.and_then(|text| read(text).ok());
         let has_arguments = arguments.is_some();
@@ -246,7 +245,7 @@ impl Simulation {
                 call_hash(&CallHashInput {
                     client: &record.client,
                     server: &binding,
-                    subject: &subject,
+                    subject: &record.subject.rule_name(),
                     fingerprint: origin.fingerprint(),
                     arguments: text,
                 })
@@ -259,7 +258,7 @@ impl Simulation {
             session: None,
             program: Some(PROGRAM),
             server: &binding,
-            subject: &subject,
+            subject: record.subject.borrowed(),
             class: &class,
             definition: origin.definition_ref(),
             arguments: &arguments.unwrap_or(Json::Null),

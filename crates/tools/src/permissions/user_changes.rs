@@ -308,7 +308,7 @@ impl PermissionStore {
         let (ChoiceScope::Tool, Some(tool)) = (draft.choice.width, &draft.subject) else { return Ok(()) };
         let catalog = self.state.catalog.load();
         let subject = Subject::from_rule_name(tool);
-        if !matches!(subject, Subject::Tool { .. }) {
+        let Subject::Tool { name } = &subject else {
             let is_known =
                 draft.server.as_ref().is_none_or(|ServerBinding { server, generation, .. }| {
                     !matches!(
@@ -321,10 +321,10 @@ impl PermissionStore {
             }
             return Err(UserError::new(ErrorCode::NotFound, format!("The server has no “{tool}” now."))
                 .with_hint("Start the server, so that its lists are known, and try again."));
-        }
+        };
         let (known, which) = match &draft.server {
-            Some(bound) => (catalog.find(&bound.server, tool).is_some(), "The server has"),
-            None => (catalog.tools().iter().any(|known| known.name() == tool), "There is"),
+            Some(bound) => (catalog.find(&bound.server, name).is_some(), "The server has"),
+            None => (catalog.tools().iter().any(|known| known.name() == name), "There is"),
         };
         if known {
             return Ok(());

@@ -130,7 +130,7 @@ impl PermissionStore {
             .map(|rule| {
                 let what = match &rule.width {
                     Scope::Call { .. } => "one exact call".to_owned(),
-                    Scope::Tool { tool } => tool.clone(),
+                    Scope::Tool { tool } => tool.rule_name().into_owned(),
                     Scope::Reads => "read".to_owned(),
                     Scope::Writes => "write".to_owned(),
                     Scope::Everything => "all".to_owned(),

@@ -1,7 +1,7 @@
 //! What runs without asking by client and on every server (PERM-3), when a rule was last used, what the
 //! administrator forbids of what runs (PERM-6), and the words of a refusal (PERM-12).
 
-use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
+use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::command::Authority;
 use gatehouse_model::grant::{ClientScope, Scope};
 use gatehouse_model::record::AuditEvent;
@@ -109,7 +109,7 @@ async fn client_auto_approve_covers_every_server_for_that_client() {
     };
     let timed = permissions.grant(while_it_runs).await.unwrap();
     permissions.apply_auto_approve(setting(None, Some("Claude"), AutoApprove::Ask)).await.unwrap();
-    let add_note = Scope::Tool { tool: "add_note".into() };
+    let add_note = Scope::Tool { tool: Subject::Tool { name: "add_note".into() } };
     assert_eq!(
         rules(&harness),
         [

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Warning};
+use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Subject, Warning};
 use gatehouse_model::grant::Scope;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{ErrorCode, Grant, GrantId, PendingApproval, Rule};
@@ -44,7 +44,7 @@ async fn first_use_asks_and_binds() {
         let approval = harness.approval().await;
         let expected = Warning::UnboundGrant {
             grant: id.clone(),
-            what: describe_width(&Scope::Tool { tool: "add_note".into() }),
+            what: describe_width(&Scope::Tool { tool: Subject::Tool { name: "add_note".into() } }),
             program: "/usr/bin/test".into(),
         };
         assert!(
