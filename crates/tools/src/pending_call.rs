@@ -115,9 +115,9 @@ impl PendingCall {
     }
 
     /// One of the shown arguments, unmasked, by its index.
-    pub(crate) fn render_unmasked(&self, place: usize) -> Option<String> {
-        let beside = self.extra_members.iter().flat_map(argument_values);
-        argument_values(&self.arguments).into_iter().chain(beside).nth(place).map(render_unmasked)
+    pub(crate) fn render_unmasked(&self, index: usize) -> Option<String> {
+        let extra = self.extra_members.iter().flat_map(argument_values);
+        argument_values(&self.arguments).into_iter().chain(extra).nth(index).map(render_unmasked)
     }
 
     /// Checks that the conditions of an allow hold for this call, given where the paths in it lead.
@@ -159,12 +159,12 @@ impl PendingCall {
     }
 
     pub(crate) fn decide(&self, permissions: &CurrentPermissions, inputs: PolicyInputs<'_>) -> Verdict {
-        self.with_facts(permissions, inputs, |facts| permissions.book.decide(facts))
+        self.with_facts(permissions, inputs, |facts| permissions.rule_set.decide(facts))
     }
 
     /// The paths that [`Self::decide`] needs.
     pub(crate) fn paths(&self, permissions: &CurrentPermissions, inputs: PolicyInputs<'_>) -> Vec<String> {
-        self.with_facts(permissions, inputs, |facts| permissions.book.paths(facts))
+        self.with_facts(permissions, inputs, |facts| permissions.rule_set.paths(facts))
     }
 
     fn with_facts<R>(

@@ -28,7 +28,7 @@ use crate::permissions::rule_draft::{RuleDraft, replaces};
 
 /// A validated answer to the approval request of a call.
 struct CheckedAnswer {
-    ask: ApprovalId,
+    id: ApprovalId,
     pending_call: Arc<PendingCall>,
     allowed: bool,
     choice: GrantChoice,
@@ -51,18 +51,18 @@ impl ApprovalQueue {
         let decisions = self.take(answers)?;
         let written = match self.check(&decisions).await {
             Ok(()) => self.write(&decisions, by).await,
-            Err(problem) => Err(problem),
+            Err(error) => Err(error),
         };
-        if let Err(problem) = written {
+        if let Err(error) = written {
             self.release_answers(&decisions);
-            return Err(problem);
+            return Err(error);
         }
-        let mut gone = false;
+        let mut has_ended = false;
         for decision in decisions {
-            tracing::info!(ask = %decision.ask, allowed = decision.allowed, by, "a question was answered");
-            gone |= !self.apply_answer(decision);
+            tracing::info!(approval = %decision.id, allowed = decision.allowed, by, "an approval request was answered");
+            has_ended |= !self.apply_answer(decision);
         }
-        if gone { Err(stale_answer()) } else { Ok(()) }
+        if has_ended { Err(stale_answer()) } else { Ok(()) }
     }
 
     async fn answer_request(
@@ -81,13 +81,13 @@ impl ApprovalQueue {
             })?;
         }
         let entry = self.begin_request_answer(id, &answer, by)?;
-        let held = AnsweringGuard { queue: self, ask: id };
+        let guard = AnsweringGuard { queue: self, id };
         self.state.permissions.audit(entry.into_iter().collect()).await?;
-        let queued = held.take().ok_or_else(stale_answer)?;
+        let queued = guard.take().ok_or_else(stale_answer)?;
         let ApprovalSource::Request(Some(to)) = queued.source else { return Err(stale_answer()) };
         let allowed = matches!(answer, ApprovalAnswer::Accept { .. });
         to.send(answer).map_err(|_| stale_answer())?;
-        tracing::info!(ask = %id, allowed, by, "a question was answered");
+        tracing::info!(approval = %id, allowed, by, "a request of a server was answered");
         self.state.events.emit(Event::ApprovalResolved { ask: id.clone(), allowed });
         Ok(())
     }
@@ -100,9 +100,9 @@ impl ApprovalQueue {
     ) -> Option<Result<SchemaCheck, &'static str>> {
         let ApprovalAnswer::Accept { content } = answer else { return None };
         let mut approvals = self.state.approvals.lock();
-        let ApprovalRequest::Elicitation(asked) = &approvals.get(id)?.ask else { return None };
-        let ElicitationMode::Form { schema } = &asked.want else { return None };
-        Some(form_schema_check(&asked.server.id, schema, content.as_deref().unwrap_or("{}")))
+        let ApprovalRequest::Elicitation(elicitation) = &approvals.get(id)?.request else { return None };
+        let ElicitationMode::Form { schema } = &elicitation.want else { return None };
+        Some(form_schema_check(&elicitation.server.id, schema, content.as_deref().unwrap_or("{}")))
     }
 
     /// Reserves a request that isn't about a call, so that it takes no other answer, and returns the audit
@@ -124,7 +124,7 @@ impl ApprovalQueue {
         let mut approvals = self.state.approvals.lock();
         let queued = approvals.get(id).filter(|queued| !queued.is_answering).ok_or_else(stale_answer)?;
         queued.is_answering = true;
-        Ok(server_request_answered(&queued.ask, id, decision, Some(by)))
+        Ok(server_request_answered(&queued.request, id, decision, Some(by)))
     }
 
     /// Validates all answers against the pending requests and reserves these.
@@ -141,7 +141,7 @@ impl ApprovalQueue {
                 .pending_call()
                 .cloned()
                 .ok_or_else(|| bad_request("Only questions about calls are answered together."))?;
-            let ApprovalRequest::Call(call) = &queued.ask else { return Err(stale_answer()) };
+            let ApprovalRequest::Call(call) = &queued.request else { return Err(stale_answer()) };
             let fits =
                 hash.as_ref() == Some(&pending_call.approval_hash) && call.hash == pending_call.approval_hash;
             if !fits || !self.is_current(queued) {
@@ -172,10 +172,10 @@ impl ApprovalQueue {
                     ));
                 }
             }
-            decisions.push(CheckedAnswer { ask: id, pending_call, allowed, choice, reason, unbound });
+            decisions.push(CheckedAnswer { id, pending_call, allowed, choice, reason, unbound });
         }
         for decision in &decisions {
-            if let Some(queued) = approvals.get(&decision.ask) {
+            if let Some(queued) = approvals.get(&decision.id) {
                 queued.is_answering = true;
             }
         }
@@ -193,7 +193,7 @@ impl ApprovalQueue {
     fn release_answers(&self, decisions: &[CheckedAnswer]) {
         let mut approvals = self.state.approvals.lock();
         for decision in decisions {
-            if let Some(queued) = approvals.get(&decision.ask) {
+            if let Some(queued) = approvals.get(&decision.id) {
                 queued.is_answering = false;
             }
         }
@@ -212,9 +212,10 @@ impl ApprovalQueue {
         for decision in decisions {
             if let Some(rule) = self.state.permissions.rule(&decision.draft())? {
                 let origin = &decision.pending_call.origin;
-                let kept = origin.fingerprint().zip(origin.definition());
-                let kept = kept.map(|(fingerprint, (_, raw))| (fingerprint.clone(), raw.get().into()));
-                rules.push((rule, kept));
+                let definition = origin.fingerprint().zip(origin.definition());
+                let definition =
+                    definition.map(|(fingerprint, (_, raw))| (fingerprint.clone(), raw.get().into()));
+                rules.push((rule, definition));
             }
         }
         let is_narrowing = decisions.iter().all(|decision| !decision.allowed);
@@ -228,13 +229,13 @@ impl ApprovalQueue {
                 };
                 plan.audit = decided;
                 let mut known: Vec<Grant> = Vec::new();
-                for (rule, kept) in rules {
+                for (rule, definition) in rules {
                     // Equal answers of a group make one rule.
                     if known.iter().any(|other| replaces(&rule, other)) {
                         continue;
                     }
                     let mut keep = store.definitions(&rule);
-                    keep.extend(kept);
+                    keep.extend(definition);
                     known.push(rule.clone());
                     plan.insert_rule(rule, now, keep);
                 }
@@ -248,77 +249,78 @@ impl ApprovalQueue {
 
     /// Applies an answer; returns false if its request has ended in the meantime.
     fn apply_answer(&self, decision: CheckedAnswer) -> bool {
-        let Some(queued) = self.state.approvals.lock().remove(&decision.ask) else { return false };
+        let Some(queued) = self.state.approvals.lock().remove(&decision.id) else { return false };
         let ApprovalSource::Call { pending_call, waiters } = queued.source else { return false };
         let pauses = queued.pauses;
-        let CheckedAnswer { ask, allowed, choice, reason, .. } = decision;
+        let CheckedAnswer { id, allowed, choice, reason, .. } = decision;
         let nobody = waiters.is_empty();
         let late = if allowed {
-            let yes = OneTimeApproval { id: ask.clone(), pauses, run: self.state.runs.begin(&pending_call) };
-            self.allow(yes, waiters).map(|yes| {
-                drop(yes.run);
+            let approval =
+                OneTimeApproval { id: id.clone(), pauses, run: self.state.runs.begin(&pending_call) };
+            self.allow(approval, waiters).map(|approval| {
+                drop(approval.run);
                 LateDecision::Allowed
             })
         } else {
             for waiter in waiters {
                 if waiter
-                    .notify(CallApprovalOutcome::Denied { id: ask.clone(), reason: reason.clone() })
+                    .notify(CallApprovalOutcome::Denied { id: id.clone(), reason: reason.clone() })
                     .is_err()
                 {
-                    tracing::debug!(%ask, "a waiting call left in the moment of the answer");
+                    tracing::debug!(approval = %id, "a waiting call left in the moment of the answer");
                 }
             }
             // A lasting block needs no late denial: the rule itself denies the next call.
             (nobody && choice.lifetime == ChoiceLifetime::Once).then_some(LateDecision::Refused(reason))
         };
         match late {
-            Some(word) => {
-                self.store_late_answer(&pending_call, LateAnswer::new(ask.clone(), word, pauses));
+            Some(decision) => {
+                self.store_late_answer(&pending_call, LateAnswer { id: id.clone(), decision, pauses });
                 // The answer is used by the first of the identical calls.
                 self.end_duplicates(&pending_call.key, |_| true);
             }
             None => self.end_duplicates(&pending_call.key, <[WaitingCall]>::is_empty),
         }
-        self.state.events.emit(Event::ApprovalResolved { ask, allowed });
+        self.state.events.emit(Event::ApprovalResolved { ask: id, allowed });
         true
     }
 
     /// Lets one of the waiting calls run: the newest, whose client is most certainly still there. The others
     /// are judged again and then share its run. Returns the approval if no call is left.
-    fn allow(&self, yes: OneTimeApproval, waiters: Vec<WaitingCall>) -> Option<OneTimeApproval> {
-        let ask = yes.id.clone();
-        let mut yes = Some(yes);
+    fn allow(&self, approval: OneTimeApproval, waiters: Vec<WaitingCall>) -> Option<OneTimeApproval> {
+        let id = approval.id.clone();
+        let mut unused = Some(approval);
         for waiter in waiters.into_iter().rev() {
-            let told = match yes.take() {
+            let notified = match unused.take() {
                 Some(given) => waiter.notify(CallApprovalOutcome::Allowed(given)),
                 None => waiter.notify(CallApprovalOutcome::Reevaluate),
             };
-            match told {
+            match notified {
                 Ok(()) => {}
-                Err(CallApprovalOutcome::Allowed(given)) => yes = Some(given),
-                Err(_) => tracing::debug!(%ask, "a waiting call left in the moment of the answer"),
+                Err(CallApprovalOutcome::Allowed(given)) => unused = Some(given),
+                Err(_) => tracing::debug!(approval = %id, "a waiting call left in the moment of the answer"),
             }
         }
-        yes
+        unused
     }
 }
 
 /// A request that is being answered. Dropping this lets it be answered again.
 struct AnsweringGuard<'a> {
     queue: &'a ApprovalQueue,
-    ask: &'a ApprovalId,
+    id: &'a ApprovalId,
 }
 
 impl AnsweringGuard<'_> {
     /// Removes the request from the queue; it can't be answered any more.
     fn take(self) -> Option<QueuedApproval> {
-        self.queue.state.approvals.lock().remove(self.ask)
+        self.queue.state.approvals.lock().remove(self.id)
     }
 }
 
 impl Drop for AnsweringGuard<'_> {
     fn drop(&mut self) {
-        if let Some(queued) = self.queue.state.approvals.lock().get(self.ask) {
+        if let Some(queued) = self.queue.state.approvals.lock().get(self.id) {
             queued.is_answering = false;
             self.queue.state.wake.notify_one();
         }
@@ -345,7 +347,7 @@ impl CheckedAnswer {
 
     fn event(&self, by: &str) -> AuditEvent {
         AuditEvent::Decided {
-            ask: self.ask.clone(),
+            ask: self.id.clone(),
             hash: self.pending_call.hash.clone(),
             client: self.pending_call.caller.client.id.clone(),
             server: self.pending_call.server().clone(),

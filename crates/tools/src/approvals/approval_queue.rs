@@ -163,13 +163,13 @@ impl ApprovalQueue {
 }
 
 impl AskUser for ApprovalQueue {
-    fn ask(&self, ask: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
             // Only the call pipeline makes requests for calls.
-            if matches!(ask, ApprovalRequest::Call(_)) {
+            if matches!(request, ApprovalRequest::Call(_)) {
                 return ApprovalAnswer::Cancel;
             }
-            let Ok((guard, answer)) = self.enqueue_request(ask) else { return ApprovalAnswer::Cancel };
+            let Ok((guard, answer)) = self.enqueue_request(request) else { return ApprovalAnswer::Cancel };
             let answer = answer.await.unwrap_or(ApprovalAnswer::Cancel);
             drop(guard);
             answer
@@ -181,22 +181,22 @@ impl AskUser for ApprovalQueue {
 /// pending.
 pub(crate) struct CallWaiter {
     queue: ApprovalQueue,
-    ask: ApprovalId,
+    id: ApprovalId,
     no: u64,
     pending_call: Arc<PendingCall>,
-    settled: oneshot::Receiver<CallApprovalOutcome>,
+    outcome: oneshot::Receiver<CallApprovalOutcome>,
 }
 
 impl CallWaiter {
-    pub(crate) fn ask(&self) -> &ApprovalId {
-        &self.ask
+    pub(crate) fn id(&self) -> &ApprovalId {
+        &self.id
     }
 
     /// Waits for the outcome of the request.
     pub(crate) async fn wait_for_outcome(&mut self) -> CallApprovalOutcome {
-        match (&mut self.settled).await {
-            Ok(settled) => settled,
-            Err(_) => CallApprovalOutcome::Lapsed { id: self.ask.clone() },
+        match (&mut self.outcome).await {
+            Ok(outcome) => outcome,
+            Err(_) => CallApprovalOutcome::Lapsed { id: self.id.clone() },
         }
     }
 }
@@ -204,24 +204,24 @@ impl CallWaiter {
 impl Drop for CallWaiter {
     fn drop(&mut self) {
         // If an approval arrives at the same moment, it is kept as a late approval.
-        if let Ok(CallApprovalOutcome::Allowed(yes)) = self.settled.try_recv() {
-            self.queue.return_approval(&self.pending_call, yes);
+        if let Ok(CallApprovalOutcome::Allowed(approval)) = self.outcome.try_recv() {
+            self.queue.return_approval(&self.pending_call, approval);
         }
-        self.queue.remove_waiter(&self.ask, self.no);
+        self.queue.remove_waiter(&self.id, self.no);
     }
 }
 
 /// A pending request that isn't about a call. Dropping this withdraws the request.
 pub(crate) struct RequestGuard {
     queue: ApprovalQueue,
-    ask: ApprovalId,
+    id: ApprovalId,
 }
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let gone = self.queue.state.approvals.lock().remove(&self.ask);
-        if gone.is_some() {
-            self.queue.state.events.emit(Event::ApprovalExpired { ask: self.ask.clone() });
+        let withdrawn = self.queue.state.approvals.lock().remove(&self.id);
+        if withdrawn.is_some() {
+            self.queue.state.events.emit(Event::ApprovalExpired { ask: self.id.clone() });
         }
     }
 }
@@ -240,10 +240,10 @@ impl ApprovalQueue {
     pub(crate) fn attach(
         &self,
         pending_call: &Arc<PendingCall>,
-        span: WaitBudget,
+        wait_budget: WaitBudget,
     ) -> Result<Option<CallWaiter>, QueueFull> {
         let mut approvals = self.state.approvals.lock();
-        let Some((call_waiter, pending)) = self.join(&mut approvals, pending_call, span)? else {
+        let Some((call_waiter, pending)) = self.join(&mut approvals, pending_call, wait_budget)? else {
             return Ok(None);
         };
         drop(approvals);
@@ -256,7 +256,7 @@ impl ApprovalQueue {
         &self,
         approvals: &mut ApprovalTable,
         pending_call: &Arc<PendingCall>,
-        span: WaitBudget,
+        wait_budget: WaitBudget,
     ) -> Result<Option<(CallWaiter, Option<PendingApproval>)>, QueueFull> {
         let no = approvals.next();
         let (own, all) = approvals.bytes(&pending_call.caller.client.id);
@@ -267,22 +267,27 @@ impl ApprovalQueue {
         if own + more > CLIENT_BYTES || all + more > ALL_BYTES {
             return Err(QueueFull::Bytes);
         }
-        let (to, settled) = oneshot::channel();
+        let (to, outcome) = oneshot::channel();
         let now = self.state.permissions.time();
-        waiters.push(WaitingCall { no, to, since: span.since, until: now.plus(span.remaining()) });
+        waiters.push(WaitingCall {
+            no,
+            to,
+            since: wait_budget.since,
+            until: now.plus(wait_budget.remaining()),
+        });
         if waiters.len() == 1 {
             queued.deadline = Instant::now() + self.state.limits.answer_deadline;
             queued.expires_at = now.plus(self.state.limits.answer_deadline);
         }
-        let ask = queued.id.clone();
+        let id = queued.id.clone();
         let call_waiter = CallWaiter {
             queue: self.clone(),
-            ask: ask.clone(),
+            id: id.clone(),
             no,
             pending_call: pending_call.clone(),
-            settled,
+            outcome,
         };
-        Ok(Some((call_waiter, approvals.announce(&ask, now))))
+        Ok(Some((call_waiter, approvals.announce(&id, now))))
     }
 
     /// Announces that a call joined a request. Must be called without the lock.
@@ -296,13 +301,13 @@ impl ApprovalQueue {
         &self,
         pending_call: &Arc<PendingCall>,
         mut call: CallApprovalRequest,
-        span: WaitBudget,
+        wait_budget: WaitBudget,
     ) -> Result<CallWaiter, QueueFull> {
         let details = call.take_details().unwrap_or_default();
         let size = call_size(&call, &details);
         // One lock for both steps, so that two identical calls at once don't make two requests.
         let mut approvals = self.state.approvals.lock();
-        if let Some((call_waiter, pending)) = self.join(&mut approvals, pending_call, span)? {
+        if let Some((call_waiter, pending)) = self.join(&mut approvals, pending_call, wait_budget)? {
             drop(approvals);
             self.joined(pending);
             return Ok(call_waiter);
@@ -316,20 +321,20 @@ impl ApprovalQueue {
             return Err(QueueFull::Bytes);
         }
         let now = self.state.permissions.time();
-        let until = now.plus(span.remaining());
-        let (to, settled) = oneshot::channel();
+        let until = now.plus(wait_budget.remaining());
+        let (to, outcome) = oneshot::channel();
         let no = approvals.next();
         let queued = QueuedApproval {
             id: ApprovalId::from_random(self.state.ids.next()),
             asked_at: now,
             expires_at: now.plus(self.state.limits.answer_deadline),
             deadline: Instant::now() + self.state.limits.answer_deadline,
-            ask: ApprovalRequest::Call(call),
+            request: ApprovalRequest::Call(call),
             details: Some(details),
             size,
             source: ApprovalSource::Call {
                 pending_call: pending_call.clone(),
-                waiters: vec![WaitingCall { no, to, since: span.since, until }],
+                waiters: vec![WaitingCall { no, to, since: wait_budget.since, until }],
             },
             wait_state: WaitState { waiting: true, until: Some(until) },
             announce_at: None,
@@ -339,10 +344,10 @@ impl ApprovalQueue {
         };
         let call_waiter = CallWaiter {
             queue: self.clone(),
-            ask: queued.id.clone(),
+            id: queued.id.clone(),
             no,
             pending_call: pending_call.clone(),
-            settled,
+            outcome,
         };
         let pending = queued.without_arguments();
         approvals.insert(queued);
@@ -355,14 +360,14 @@ impl ApprovalQueue {
     /// Makes a request that isn't about a call.
     fn enqueue_request(
         &self,
-        ask: ApprovalRequest,
+        request: ApprovalRequest,
     ) -> Result<(RequestGuard, oneshot::Receiver<ApprovalAnswer>), QueueFull> {
         let mut approvals = self.state.approvals.lock();
         let limit = self.state.limits.max_pending_per_client;
         if approvals.request_count() >= limit || self.state.closing.is_cancelled() {
             return Err(QueueFull::Count(limit));
         }
-        let size = request_size(&ask);
+        let size = request_size(&request);
         if approvals.request_bytes() + size > SERVER_REQUEST_BYTES {
             return Err(QueueFull::Bytes);
         }
@@ -373,7 +378,7 @@ impl ApprovalQueue {
             asked_at: now,
             expires_at: now.plus(self.state.limits.answer_deadline),
             deadline: Instant::now() + self.state.limits.answer_deadline,
-            ask,
+            request,
             details: None,
             size,
             source: ApprovalSource::Request(Some(to)),
@@ -383,7 +388,7 @@ impl ApprovalQueue {
             pauses: approvals.pauses,
             is_answering: false,
         };
-        let guard = RequestGuard { queue: self.clone(), ask: queued.id.clone() };
+        let guard = RequestGuard { queue: self.clone(), id: queued.id.clone() };
         let pending = queued.without_arguments();
         approvals.insert(queued);
         drop(approvals);
@@ -393,9 +398,9 @@ impl ApprovalQueue {
     }
 
     /// Removes a waiting call. When the last one leaves, the request stays pending for the next identical call.
-    fn remove_waiter(&self, ask: &ApprovalId, no: u64) {
+    fn remove_waiter(&self, id: &ApprovalId, no: u64) {
         let mut approvals = self.state.approvals.lock();
-        let Some(queued) = approvals.get(ask) else { return };
+        let Some(queued) = approvals.get(id) else { return };
         let ApprovalSource::Call { waiters, .. } = &mut queued.source else { return };
         let before = waiters.len();
         waiters.retain(|waiter| waiter.no != no);
@@ -405,7 +410,7 @@ impl ApprovalQueue {
         queued.deadline = self.late_answer_expiry();
         let now = self.state.permissions.time();
         queued.expires_at = now.plus(self.state.limits.late_answer_ttl);
-        let pending = approvals.announce(ask, now);
+        let pending = approvals.announce(id, now);
         drop(approvals);
         self.state.wake.notify_one();
         self.emit_change(pending);
@@ -422,24 +427,24 @@ impl ApprovalQueue {
     }
 
     /// Turns an approval into a late approval (ticket) because its call didn't run: its client had left.
-    pub(crate) fn return_approval(&self, pending_call: &PendingCall, yes: OneTimeApproval) {
-        let OneTimeApproval { id, run, pauses } = yes;
-        self.store_late_answer(pending_call, LateAnswer::new(id, LateDecision::Allowed, pauses));
+    pub(crate) fn return_approval(&self, pending_call: &PendingCall, approval: OneTimeApproval) {
+        let OneTimeApproval { id, run, pauses } = approval;
+        self.store_late_answer(pending_call, LateAnswer { id, decision: LateDecision::Allowed, pauses });
         // Calls that share the run are judged again; the first of them uses the ticket.
         drop(run);
     }
 
     /// Keeps an answer that no call waited for, unless there was a pause since the request was made or the
     /// source of the call is unknown.
-    pub(super) fn store_late_answer(&self, pending_call: &PendingCall, late: LateAnswer) {
+    pub(super) fn store_late_answer(&self, pending_call: &PendingCall, answer: LateAnswer) {
         let mut approvals = self.state.approvals.lock();
-        if late.pauses == approvals.pauses && pending_call.key.identifies_caller() {
-            let kept = StoredLateAnswer {
-                late,
+        if answer.pauses == approvals.pauses && pending_call.key.identifies_caller() {
+            let stored = StoredLateAnswer {
+                answer,
                 client: pending_call.caller.client.id.clone(),
                 until: self.late_answer_expiry(),
             };
-            approvals.late.insert(pending_call.key.clone(), kept);
+            approvals.late.insert(pending_call.key.clone(), stored);
         }
         drop(approvals);
         self.state.wake.notify_one();
@@ -448,32 +453,35 @@ impl ApprovalQueue {
     /// Looks up a late approval of this exact call, without using it up.
     pub(crate) fn ticket(&self, key: &CallKey) -> Option<ApprovalId> {
         let approvals = self.state.approvals.lock();
-        let kept = approvals.late.get(key)?;
-        (kept.late.word == LateDecision::Allowed && kept.until > Instant::now())
-            .then(|| kept.late.ask.clone())
+        let stored = approvals.late.get(key)?;
+        (stored.answer.decision == LateDecision::Allowed && stored.until > Instant::now())
+            .then(|| stored.answer.id.clone())
     }
 
     /// Uses up the late approval; `None` if another call used it first.
-    pub(crate) fn use_ticket(&self, pending_call: &PendingCall, ask: &ApprovalId) -> Option<OneTimeApproval> {
+    pub(crate) fn use_ticket(&self, pending_call: &PendingCall, id: &ApprovalId) -> Option<OneTimeApproval> {
         let mut approvals = self.state.approvals.lock();
-        let kept = approvals.late.get(&pending_call.key)?;
-        if kept.late.word != LateDecision::Allowed || kept.late.ask != *ask || kept.until <= Instant::now() {
+        let stored = approvals.late.get(&pending_call.key)?;
+        if stored.answer.decision != LateDecision::Allowed
+            || stored.answer.id != *id
+            || stored.until <= Instant::now()
+        {
             return None;
         }
-        let LateAnswer { ask, pauses, .. } = approvals.late.remove(&pending_call.key)?.late;
-        Some(OneTimeApproval { id: ask, pauses, run: self.state.runs.begin(pending_call) })
+        let LateAnswer { id, pauses, .. } = approvals.late.remove(&pending_call.key)?.answer;
+        Some(OneTimeApproval { id, pauses, run: self.state.runs.begin(pending_call) })
     }
 
     /// Uses up a late denial of this exact call, if there is one.
     pub(crate) fn use_refusal(&self, key: &CallKey) -> Option<(ApprovalId, Option<String>)> {
         let mut approvals = self.state.approvals.lock();
-        let kept = approvals.late.get(key)?;
-        if kept.late.word == LateDecision::Allowed || kept.until <= Instant::now() {
+        let stored = approvals.late.get(key)?;
+        if stored.answer.decision == LateDecision::Allowed || stored.until <= Instant::now() {
             return None;
         }
-        match approvals.late.remove(key)?.late {
-            LateAnswer { ask, word: LateDecision::Refused(reason), .. } => Some((ask, reason)),
-            LateAnswer { word: LateDecision::Allowed, .. } => None,
+        match approvals.late.remove(key)?.answer {
+            LateAnswer { id, decision: LateDecision::Refused(reason), .. } => Some((id, reason)),
+            LateAnswer { decision: LateDecision::Allowed, .. } => None,
         }
     }
 }

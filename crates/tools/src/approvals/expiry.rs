@@ -48,11 +48,11 @@ impl ApprovalQueue {
         let now = Instant::now();
         let due = {
             let mut approvals = self.state.approvals.lock();
-            approvals.late.retain(|_, kept| kept.until > now);
+            approvals.late.retain(|_, stored| stored.until > now);
             approvals.due_changes()
         };
-        for ask in due {
-            let pending = self.state.approvals.lock().announce(&ask, self.state.permissions.time());
+        for id in due {
+            let pending = self.state.approvals.lock().announce(&id, self.state.permissions.time());
             self.emit_change(pending);
         }
         self.end(
@@ -116,7 +116,8 @@ impl ApprovalQueue {
             .by_exposed(&pending_call.exposed_name)
             .filter(|tool| pending_call.is_call_of(tool))
             .is_none_or(|tool| *permissions.class_of(tool) == pending_call.class);
-        let unbound = if let ApprovalRequest::Call(call) = &queued.ask { unbound_grant(call) } else { None };
+        let unbound =
+            if let ApprovalRequest::Call(call) = &queued.request { unbound_grant(call) } else { None };
         let still_waits =
             |grant: &GrantId| permissions.rules().any(|rule| rule.id == *grant && is_unbound(rule));
         same_class && queued.permissions_verified == permissions.verified && unbound.is_none_or(still_waits)
@@ -135,7 +136,7 @@ impl ApprovalQueue {
 
     /// Ends the requests of a client whose access was revoked.
     pub(crate) fn end_client(&self, client: &ClientId) {
-        self.state.approvals.lock().late.retain(|_, kept| kept.client != *client);
+        self.state.approvals.lock().late.retain(|_, stored| stored.client != *client);
         self.state.runs.forget_client(client);
         let of = |pending_call: &Arc<PendingCall>| pending_call.caller.client.id == *client;
         self.end(|queued| queued.pending_call().is_some_and(of), |id| CallApprovalOutcome::Lapsed { id });
@@ -157,15 +158,15 @@ impl ApprovalQueue {
     }
 
     fn end(&self, ends: impl Fn(&QueuedApproval) -> bool, how: impl Fn(ApprovalId) -> CallApprovalOutcome) {
-        let gone: Vec<QueuedApproval> = {
+        let ended: Vec<QueuedApproval> = {
             let mut approvals = self.state.approvals.lock();
             let ids: Vec<ApprovalId> =
                 approvals.iter().filter(|queued| ends(queued)).map(|queued| queued.id.clone()).collect();
             ids.iter().filter_map(|id| approvals.remove(id)).collect()
         };
         let mut lapsed = Vec::new();
-        for queued in gone {
-            let QueuedApproval { id, source, ask, .. } = queued;
+        for queued in ended {
+            let QueuedApproval { id, source, request, .. } = queued;
             match source {
                 ApprovalSource::Call { pending_call, waiters } => {
                     lapsed.push(AuditEvent::Lapsed { ask: id.clone(), hash: pending_call.hash.clone() });
@@ -176,7 +177,7 @@ impl ApprovalQueue {
                 }
                 ApprovalSource::Request(to) => {
                     let unanswered = ServerRequestAnswer::Unanswered;
-                    lapsed.extend(server_request_answered(&ask, &id, unanswered, None));
+                    lapsed.extend(server_request_answered(&request, &id, unanswered, None));
                     // Dropping the sender answers the server's request with "cancel".
                     drop(to);
                 }
@@ -186,8 +187,8 @@ impl ApprovalQueue {
         if !lapsed.is_empty() {
             let permissions = self.state.permissions.clone();
             self.state.tracker.spawn(async move {
-                if let Err(problem) = permissions.audit(lapsed).await {
-                    tracing::error!(%problem, "ended questions are missing in the audit");
+                if let Err(error) = permissions.audit(lapsed).await {
+                    tracing::error!(%error, "the end of approval requests could not be written to the audit");
                 }
             });
         }

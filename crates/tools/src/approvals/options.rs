@@ -148,11 +148,11 @@ pub(crate) fn offer(
     permissions: &CurrentPermissions,
     warnings: &[Warning],
     paths: &KnownPaths,
-    asked: &CallNames<'_>,
+    names: &CallNames<'_>,
 ) -> Offer {
     let offered = |effect: RuleEffect, choices: Vec<GrantChoice>| -> Vec<OfferedChoice> {
-        let said = |choice: &GrantChoice| describe_choice(effect, choice, asked);
-        choices.iter().map(|choice| OfferedChoice::new(choice, said(choice))).collect()
+        let sentence = |choice: &GrantChoice| describe_choice(effect, choice, names);
+        choices.iter().map(|choice| OfferedChoice::new(choice, sentence(choice))).collect()
     };
     let conditions =
         proposals(&pending_call.arguments, &earlier_values(pending_call, permissions), paths).into_iter();

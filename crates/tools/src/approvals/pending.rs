@@ -29,7 +29,7 @@ pub(super) struct QueuedApproval {
     pub(super) expires_at: Timestamp,
     pub(super) deadline: Instant,
     /// Without the details.
-    pub(super) ask: ApprovalRequest,
+    pub(super) request: ApprovalRequest,
     /// The details of an approval request for a call.
     pub(super) details: Option<CallDetails>,
     /// Size in bytes, counted against the limits.
@@ -82,21 +82,15 @@ impl WaitingCall {
 
 /// An answer that came after all calls had left.
 pub(super) struct LateAnswer {
-    pub(super) ask: ApprovalId,
-    pub(super) word: LateDecision,
+    pub(super) id: ApprovalId,
+    pub(super) decision: LateDecision,
     /// Value of the pause counter when the request was made.
     pub(super) pauses: u64,
 }
 
-impl LateAnswer {
-    pub(super) fn new(ask: ApprovalId, word: LateDecision, pauses: u64) -> Self {
-        Self { ask, word, pauses }
-    }
-}
-
 /// A late answer with its expiry; valid for one identical call.
 pub(super) struct StoredLateAnswer {
-    pub(super) late: LateAnswer,
+    pub(super) answer: LateAnswer,
     pub(super) client: ClientId,
     pub(super) until: Instant,
 }
@@ -129,15 +123,15 @@ impl QueuedApproval {
 
     /// The request without its details, which can be large; as it is announced in events.
     pub(super) fn without_arguments(&self) -> PendingApproval {
-        let mut ask = self.ask.clone();
-        if let ApprovalRequest::Call(call) = &mut ask {
+        let mut request = self.request.clone();
+        if let ApprovalRequest::Call(call) = &mut request {
             call.client_waits_until = self.wait_state.until;
         }
         PendingApproval {
             id: self.id.clone(),
             asked_at: self.asked_at,
             expires_at: self.expires_at,
-            ask,
+            ask: request,
             waiting: self.wait_state.waiting,
         }
     }
@@ -177,12 +171,12 @@ pub(super) fn unbound_grant(call: &CallApprovalRequest) -> Option<&GrantId> {
 
 /// The audit entry for the answer to a server's request; `None` for requests with an audit entry of their own.
 pub(super) fn server_request_answered(
-    ask: &ApprovalRequest,
+    approval_request: &ApprovalRequest,
     id: &ApprovalId,
     answer: ServerRequestAnswer,
     by: Option<&str>,
 ) -> Option<AuditEvent> {
-    let (request, server, client) = ServerRequestKind::of(ask)?;
+    let (request, server, client) = ServerRequestKind::of(approval_request)?;
     let by = by.map(str::to_owned);
     Some(AuditEvent::ServerRequestAnswered { ask: id.clone(), request, server, client, answer, by })
 }
@@ -239,16 +233,16 @@ impl ApprovalTable {
         self.entries.insert(place, queued);
     }
 
-    pub(super) fn remove(&mut self, ask: &ApprovalId) -> Option<QueuedApproval> {
-        let queued = self.entries.remove(&self.positions.remove(ask)?)?;
+    pub(super) fn remove(&mut self, id: &ApprovalId) -> Option<QueuedApproval> {
+        let queued = self.entries.remove(&self.positions.remove(id)?)?;
         if let Some(pending_call) = queued.pending_call() {
             self.by_call_hash.remove(&pending_call.approval_hash);
         }
         Some(queued)
     }
 
-    pub(super) fn get(&mut self, ask: &ApprovalId) -> Option<&mut QueuedApproval> {
-        self.entries.get_mut(self.positions.get(ask)?)
+    pub(super) fn get(&mut self, id: &ApprovalId) -> Option<&mut QueuedApproval> {
+        self.entries.get_mut(self.positions.get(id)?)
     }
 
     pub(super) fn by_hash(&mut self, hash: &CallHash) -> Option<&mut QueuedApproval> {
@@ -309,13 +303,13 @@ impl ApprovalTable {
     pub(super) fn next_end(&self) -> Option<Instant> {
         let entries = self.iter().filter(|queued| !queued.is_answering).map(|queued| queued.deadline);
         let changes = self.iter().filter_map(|queued| queued.announce_at);
-        entries.chain(changes).chain(self.late.values().map(|kept| kept.until)).min()
+        entries.chain(changes).chain(self.late.values().map(|stored| stored.until)).min()
     }
 
     /// Updates whether calls wait for a request. Returns the request if the change is to be announced now;
     /// otherwise schedules the announcement if there is a change.
-    pub(super) fn announce(&mut self, ask: &ApprovalId, now: Timestamp) -> Option<PendingApproval> {
-        let queued = self.entries.get_mut(self.positions.get(ask)?)?;
+    pub(super) fn announce(&mut self, id: &ApprovalId, now: Timestamp) -> Option<PendingApproval> {
+        let queued = self.entries.get_mut(self.positions.get(id)?)?;
         let present = queued.current_wait_state(now);
         if present == queued.wait_state {
             queued.announce_at = None;
@@ -351,7 +345,7 @@ mod tests {
     use super::*;
     use crate::approvals::limits::call_size;
 
-    fn asked() -> CallApprovalRequest {
+    fn call_request() -> CallApprovalRequest {
         let client =
             ClientSummary { id: "c".into(), name: "C".into(), says: None, seen_from: None, session: None };
         let server = ServerSummary {
@@ -405,18 +399,22 @@ mod tests {
         ];
         for details in kinds {
             let (small, large) = (details(1), details(1001));
-            assert_eq!(call_size(&asked(), &large) - call_size(&asked(), &small), 1000, "{small:?}");
+            assert_eq!(
+                call_size(&call_request(), &large) - call_size(&call_request(), &small),
+                1000,
+                "{small:?}"
+            );
         }
     }
 
     #[test]
     fn details_are_left_out_together_and_put_back_together() {
         let details = CallDetails { choices: offered(1), conditions: proposed(1), ..CallDetails::default() };
-        let mut call = asked();
+        let mut call = call_request();
         call.put_details(details.clone());
         assert!(call.arguments.is_some() && !call.choices.is_empty() && !call.conditions.is_empty());
         assert_eq!(call.take_details(), Some(details));
-        assert_eq!(call, asked());
+        assert_eq!(call, call_request());
         assert_eq!(call.take_details(), None);
     }
 

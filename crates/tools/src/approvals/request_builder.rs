@@ -72,13 +72,13 @@ impl ApprovalRequestBuilder {
             None => reveal(&name).into_owned(),
         };
         let client = pending_call.client_summary();
-        let asked = CallNames {
+        let names = CallNames {
             server: &pending_call.config.name,
             client: &client.name,
             subject: &pending_call.subject,
         };
         let Offer { choices, denials, conditions } =
-            offer(pending_call, &permissions, &warnings, &paths, &asked);
+            offer(pending_call, &permissions, &warnings, &paths, &names);
         CallApprovalRequest {
             client,
             server: ServerSummary {

@@ -81,7 +81,7 @@ impl CallPipeline {
             self.record_wait(&pending_call, WaitObservation::GaveUp(gap), with_progress);
         }
         let wait_budget = self.wait_budget(request, call_state);
-        let put = match queue.attach(&pending_call, wait_budget) {
+        let enqueued = match queue.attach(&pending_call, wait_budget) {
             Ok(Some(call_waiter)) => Ok(call_waiter),
             Ok(None) => {
                 let undecided = UndecidedCall {
@@ -95,7 +95,7 @@ impl CallPipeline {
             }
             Err(too_many) => Err(too_many),
         };
-        let call_waiter = match put {
+        let call_waiter = match enqueued {
             Ok(call_waiter) => call_waiter,
             Err(too_many) => {
                 let text = refusal_messages::too_many(&too_many, request.words());
@@ -103,10 +103,10 @@ impl CallPipeline {
             }
         };
         call_state.shown = Some(pending_call.origin.clone());
-        let began = Instant::now();
-        let ask = call_waiter.ask().clone();
+        let wait_started = Instant::now();
+        let id = call_waiter.id().clone();
         let wait_end = self.wait(call_waiter, request, wait_budget).await;
-        call_state.waited += began.elapsed();
+        call_state.waited += wait_started.elapsed();
         match &wait_end {
             WaitEnd::Answered(_) | WaitEnd::RetryLater => {
                 self.record_wait(
@@ -124,9 +124,9 @@ impl CallPipeline {
             WaitEnd::Disconnected => {}
         }
         match wait_end {
-            WaitEnd::Answered(CallApprovalOutcome::Allowed(yes)) => {
-                let rule = Rule::Answered { ask: yes.id.clone() };
-                ApprovalStep::Approved(CallApproval::from_answer(&pending_call, rule, yes))
+            WaitEnd::Answered(CallApprovalOutcome::Allowed(approval)) => {
+                let rule = Rule::Answered { ask: approval.id.clone() };
+                ApprovalStep::Approved(CallApproval::from_answer(&pending_call, rule, approval))
             }
             WaitEnd::Answered(CallApprovalOutcome::Reevaluate) => ApprovalStep::Reevaluate,
             WaitEnd::Answered(CallApprovalOutcome::Denied { id, reason }) => {
@@ -136,7 +136,7 @@ impl CallPipeline {
                 ApprovalStep::Finished(refused(call_state, Rule::Unanswered { ask: id }, None))
             }
             WaitEnd::RetryLater => {
-                tracing::debug!(%ask, "a client is told to call again");
+                tracing::debug!(approval = %id, "a client is told to call again");
                 ApprovalStep::Finished(FinishedCall::with_text(
                     &refusal_messages::still_waiting(request.words()),
                     CallOutcome::StillWaiting,
@@ -209,7 +209,7 @@ impl CallPipeline {
         loop {
             tokio::select! {
                 biased;
-                settled = call_waiter.wait_for_outcome() => return WaitEnd::Answered(settled),
+                outcome = call_waiter.wait_for_outcome() => return WaitEnd::Answered(outcome),
                 () = request.cancel.cancelled() => return WaitEnd::Cancelled,
                 () = request.wait_for_client(false) => return WaitEnd::Disconnected,
                 () = &mut client_timeout => return WaitEnd::RetryLater,

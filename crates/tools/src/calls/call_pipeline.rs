@@ -189,11 +189,11 @@ impl CallPipeline {
                                 None => continue,
                             }
                         }
-                        let Some(yes) = self.approvals.use_ticket(&pending_call, ask) else { continue };
+                        let Some(one_time) = self.approvals.use_ticket(&pending_call, ask) else { continue };
                         approval = Some(CallApproval::from_answer(
                             &pending_call,
                             call_state.verdict.rule.clone(),
-                            yes,
+                            one_time,
                         ));
                     }
                 }
@@ -207,17 +207,19 @@ impl CallPipeline {
             // The client has left and wouldn't see the result; the approval is kept for the next identical
             // call.
             if request.is_client_gone()
-                && let Some(yes) = approval.as_mut().and_then(|approval| approval.one_time.take())
+                && let Some(one_time) = approval.as_mut().and_then(|approval| approval.one_time.take())
             {
-                self.approvals.return_approval(&pending_call, yes);
+                self.approvals.return_approval(&pending_call, one_time);
                 approval = None;
                 continue;
             }
             if let Some(ended) = self.dispatch(request, &start.id, call_state, approval.as_ref()).await {
-                if let Some(yes) = approval.and_then(|approval| approval.one_time).filter(|_| ended.has_run) {
+                if let Some(one_time) =
+                    approval.and_then(|approval| approval.one_time).filter(|_| ended.has_run)
+                {
                     let (call, verdict, at) = (start.id.clone(), call_state.verdict.clone(), Instant::now());
                     let result = || EarlierResult { call, ended: ended.clone(), verdict, at };
-                    yes.run.finish(Self::receipt(request, call_state), result);
+                    one_time.run.finish(Self::receipt(request, call_state), result);
                 }
                 return ended;
             }
@@ -385,7 +387,7 @@ impl CallPipeline {
         let definition =
             pending_call.origin.tool().cloned().filter(|definition| definition.has_output_schema());
         let redactor = call_state.resolved.handle.redactor();
-        let kept = RecordContext { arguments: request.arguments.clone(), definition, redactor };
-        self.recorder.record_call(record, kept, ended.end.body());
+        let context = RecordContext { arguments: request.arguments.clone(), definition, redactor };
+        self.recorder.record_call(record, context, ended.end.body());
     }
 }

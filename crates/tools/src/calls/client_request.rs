@@ -244,9 +244,9 @@ impl ClientRequest {
 
     /// Everything that the approval request shows: all arguments and what is sent with them.
     pub(crate) fn shown(&self) -> Vec<ShownArgument> {
-        let beside = self.extra_members.iter().flat_map(render_arguments);
-        let beside = beside.map(|shown| ShownArgument { extra: true, ..shown });
-        render_arguments(&self.arguments).into_iter().chain(beside).collect()
+        let extra = self.extra_members.iter().flat_map(render_arguments);
+        let extra = extra.map(|shown| ShownArgument { extra: true, ..shown });
+        render_arguments(&self.arguments).into_iter().chain(extra).collect()
     }
 }
 
@@ -464,8 +464,8 @@ mod tests {
         assert_eq!(shorten_name(&long), "é".repeat(64));
         assert_eq!(shorten_name("short"), "short");
         let twice = format!(r#"{{"{long}":1,"{long}":2}}"#);
-        let Err(CallResponse::Error(said)) = parse_strict(&long, &twice) else { panic!("it was read") };
-        assert!(said.get().chars().count() < 300 && said.get().contains("twice"), "{}", said.get());
+        let Err(CallResponse::Error(error)) = parse_strict(&long, &twice) else { panic!("it was read") };
+        assert!(error.get().chars().count() < 300 && error.get().contains("twice"), "{}", error.get());
     }
 
     #[test]

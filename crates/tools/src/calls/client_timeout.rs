@@ -124,7 +124,7 @@ struct EstimateStore {
 #[derive(Debug)]
 pub(crate) struct ClientTimeouts {
     usual: Duration,
-    book: Arc<EstimateStore>,
+    store: Arc<EstimateStore>,
     tracker: TaskTracker,
 }
 
@@ -133,16 +133,16 @@ impl ClientTimeouts {
     pub(crate) async fn open(dir: &Path, usual: Duration, tracker: TaskTracker) -> Self {
         let file = dir.join(FILE);
         let read = tokio::task::spawn_blocking(move || EstimateStore::read(file)).await;
-        let book = read.unwrap_or_else(|error| {
+        let store = read.unwrap_or_else(|error| {
             tracing::warn!(%error, "how long clients wait could not be read");
             EstimateStore { file: None, clients: Mutex::default(), saving: Mutex::default() }
         });
-        Self { usual: usual.min(MAX_WAIT), book: Arc::new(book), tracker }
+        Self { usual: usual.min(MAX_WAIT), store: Arc::new(store), tracker }
     }
 
     /// The time-out estimate for a call of a client, counted from when the call came in.
     pub(crate) fn of(&self, client: &ClientId, with_progress: bool) -> Duration {
-        let clients = self.book.clients.lock();
+        let clients = self.store.clients.lock();
         let learned = clients.get(client).map(|entry| entry.learned).unwrap_or_default();
         learned.wait_limit(self.usual, with_progress)
     }
@@ -156,7 +156,7 @@ impl ClientTimeouts {
         with_progress: bool,
     ) {
         {
-            let mut clients = self.book.clients.lock();
+            let mut clients = self.store.clients.lock();
             let entry = clients.entry(client.clone()).or_default();
             let before = entry.learned;
             entry.learned = before.observe(observation, with_progress);
@@ -180,7 +180,7 @@ impl ClientTimeouts {
     /// A session that ends cancels all its calls; that isn't a time-out, so what was learned from it is undone.
     pub(crate) fn session_ended(&self, session: &SessionId) {
         let mut unlearned = false;
-        for entry in self.book.clients.lock().values_mut() {
+        for entry in self.store.clients.lock().values_mut() {
             if let Some((_, at, before)) = entry.before.take_if(|(of, _, _)| of == session)
                 && at.elapsed() < SESSION_END_WINDOW
             {
@@ -194,15 +194,15 @@ impl ClientTimeouts {
     }
 
     pub(crate) fn forget(&self, client: &ClientId) {
-        let known = self.book.clients.lock().remove(client);
+        let known = self.store.clients.lock().remove(client);
         if known.is_some() {
             self.save();
         }
     }
 
     fn save(&self) {
-        let book = self.book.clone();
-        self.tracker.spawn_blocking(move || book.save());
+        let store = self.store.clone();
+        self.tracker.spawn_blocking(move || store.save());
     }
 }
 

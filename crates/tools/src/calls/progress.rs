@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    fn said(progress: f64, rest: &str) -> Progress {
+    fn progress_of(progress: f64, rest: &str) -> Progress {
         let raw = RawValue::from_string(format!(r#"{{"progressToken":"g1","progress":{progress}{rest}}}"#))
             .unwrap();
         Progress { progress, raw }
@@ -95,10 +95,10 @@ mod tests {
         let reporter = ProgressReporter::new(Arc::new(move |raw| to.lock().push(raw.get().to_owned())));
         reporter.report_waiting();
         reporter.report_waiting();
-        reporter.relay(&said(0.0, ""));
-        reporter.relay(&said(0.5, r#","total":1,"x":null"#));
-        reporter.relay(&said(0.5, ""));
-        reporter.relay(&said(1.0, ""));
+        reporter.relay(&progress_of(0.0, ""));
+        reporter.relay(&progress_of(0.5, r#","total":1,"x":null"#));
+        reporter.relay(&progress_of(0.5, ""));
+        reporter.relay(&progress_of(1.0, ""));
         let seen = seen.lock();
         assert_eq!(seen.len(), 4, "{seen:?}");
         assert!(seen[0].starts_with(r#"{"progress":0.000001,"#));
@@ -109,11 +109,11 @@ mod tests {
 
     #[test]
     fn cleans_and_truncates_messages() {
-        let shown = progress_view(&said(1.0, r#","total":4,"message":"a\u202eb\u200b\n\tc""#));
+        let shown = progress_view(&progress_of(1.0, r#","total":4,"message":"a\u202eb\u200b\n\tc""#));
         assert_eq!((shown.progress, shown.total, shown.message.as_deref()), (1.0, Some(4.0), Some("ab c")));
-        let long = progress_view(&said(1.0, &format!(r#","message":"{}""#, "ä".repeat(5000))));
+        let long = progress_view(&progress_of(1.0, &format!(r#","message":"{}""#, "ä".repeat(5000))));
         assert_eq!(long.message.map(|text| text.chars().count()), Some(MAX_MESSAGE_CHARS + 1));
-        assert_eq!(progress_view(&said(1.0, r#","message":"\u200b""#)).message, None);
+        assert_eq!(progress_view(&progress_of(1.0, r#","message":"\u200b""#)).message, None);
     }
 
     #[test]
@@ -121,8 +121,8 @@ mod tests {
         let seen = Arc::new(Mutex::new(0));
         let to = seen.clone();
         let reporter = ProgressReporter::new(Arc::new(move |_| *to.lock() += 1));
-        reporter.relay(&said(0.0, ""));
-        reporter.relay(&said(0.0, ""));
+        reporter.relay(&progress_of(0.0, ""));
+        reporter.relay(&progress_of(0.0, ""));
         assert_eq!(*seen.lock(), 2);
     }
 }

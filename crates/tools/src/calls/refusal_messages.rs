@@ -55,7 +55,7 @@ impl SubjectWording {
 
 /// The message for a refused call (PERM-12).
 pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: SubjectWording) -> String {
-    let said = |reason: Option<&str>| match reason {
+    let reason_sentence = |reason: Option<&str>| match reason {
         Some(reason) if !reason.trim().is_empty() => format!(" The user's reason: {}", reason.trim()),
         _ => String::new(),
     };
@@ -80,7 +80,7 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: SubjectWording) 
             )
         }
         Rule::ExplicitDeny { grant: _, reason: rule_reason } => {
-            let reason = said(reason.or(rule_reason.as_deref()));
+            let reason = reason_sentence(reason.or(rule_reason.as_deref()));
             format!(
                 "The user has blocked this in Gatehouse, so the call was refused and did not run. {no_fault}{reason}"
             )
@@ -100,7 +100,7 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: SubjectWording) 
         | Rule::AlwaysGrant { .. }
         | Rule::ByUser
         | Rule::DefaultAsk => {
-            let reason = said(reason);
+            let reason = reason_sentence(reason);
             format!("The user refused this call in Gatehouse; it did not run. {no_fault}{reason}")
         }
     }

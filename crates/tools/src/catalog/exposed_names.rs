@@ -212,7 +212,7 @@ fn is_legal(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn book() -> NameRegistry {
+    fn registry() -> NameRegistry {
         NameRegistry::open(None, TOOLS)
     }
 
@@ -226,44 +226,44 @@ mod tests {
             (ToolNaming::Server, "My Files", "read.all", "My_Files__read_all"),
             (ToolNaming::OnConflict, "files", "\u{202E}", "_"),
         ] {
-            assert_eq!(&*book().name(naming, &"s".into(), server, tool), expect);
+            assert_eq!(&*registry().name(naming, &"s".into(), server, tool), expect);
         }
-        let name = book().name(ToolNaming::OnConflict, &"s".into(), "files", &long);
+        let name = registry().name(ToolNaming::OnConflict, &"s".into(), "files", &long);
         assert_eq!(name.len(), 64);
         assert!(name.starts_with("files__xxx") && is_legal(&name), "{name}");
     }
 
     #[test]
     fn first_owner_keeps_its_name() {
-        let mut book = book();
+        let mut registry = registry();
         let a: ServerId = "a".into();
         let b: ServerId = "b".into();
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
-        let third = book.name(ToolNaming::OnConflict, &"c".into(), "two", "read");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
+        let third = registry.name(ToolNaming::OnConflict, &"c".into(), "two", "read");
         assert!(third.starts_with("two__read_") && is_legal(&third), "{third}");
         // Two tools of one server whose names become the same once sanitized.
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "x.y"), "x_y");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "x y"), "one__x_y");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &a, "one", "x.y"), "x_y");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &a, "one", "x y"), "one__x_y");
     }
 
     #[test]
     fn names_survive_restart_in_any_order() {
         let dir = tempfile::tempdir().unwrap();
         let (a, b): (ServerId, ServerId) = ("a".into(), "b".into());
-        let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
-        book.save();
-        let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
-        book.forget(&a);
-        book.save();
-        let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &"c".into(), "three", "read"), "read");
+        let mut registry = NameRegistry::open(Some(dir.path()), TOOLS);
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
+        registry.save();
+        let mut registry = NameRegistry::open(Some(dir.path()), TOOLS);
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &a, "one", "read"), "read");
+        registry.forget(&a);
+        registry.save();
+        let mut registry = NameRegistry::open(Some(dir.path()), TOOLS);
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &b, "two", "read"), "two__read");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &"c".into(), "three", "read"), "read");
     }
 
     #[test]
@@ -284,18 +284,18 @@ mod tests {
             r#"{"version":1,"names":[{"naming":"onConflict","server":"a","tool":"t","exposed":"a b"},{"naming":"onConflict","server":"a","tool":"u","exposed":"v"},{"naming":"onConflict","server":"b","tool":"u","exposed":"v"}]}"#,
         )
         .unwrap();
-        let mut book = NameRegistry::open(Some(dir.path()), TOOLS);
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &"a".into(), "s", "t"), "t");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &"a".into(), "s", "u"), "v");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &"b".into(), "r", "u"), "u");
+        let mut registry = NameRegistry::open(Some(dir.path()), TOOLS);
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &"a".into(), "s", "t"), "t");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &"a".into(), "s", "u"), "v");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &"b".into(), "r", "u"), "u");
     }
 
     #[test]
     fn renaming_a_server_changes_only_prefixed_names() {
-        let mut book = book();
+        let mut registry = registry();
         let id: ServerId = "a".into();
-        assert_eq!(&*book.name(ToolNaming::Server, &id, "old", "t"), "old__t");
-        assert_eq!(&*book.name(ToolNaming::Server, &id, "new", "t"), "new__t");
-        assert_eq!(&*book.name(ToolNaming::OnConflict, &id, "new", "t"), "t");
+        assert_eq!(&*registry.name(ToolNaming::Server, &id, "old", "t"), "old__t");
+        assert_eq!(&*registry.name(ToolNaming::Server, &id, "new", "t"), "new__t");
+        assert_eq!(&*registry.name(ToolNaming::OnConflict, &id, "new", "t"), "t");
     }
 }

@@ -124,7 +124,7 @@ mod tests {
         let by = SchemaContext { checker: &SchemaChecker::default(), server: &ServerId::new("srv-1") };
         assert_eq!(OutputSchema::default().output_mismatch(RawValue::NULL, by), None);
         let has_hidden_text = "{\"structuredContent\":{\"n\":\"o\u{202e}ne\u{200b}\"}}";
-        let said = output_mismatch(schema, has_hidden_text).unwrap();
-        assert!(!said.contains(['\u{202e}', '\u{200b}']), "{said:?}");
+        let mismatch = output_mismatch(schema, has_hidden_text).unwrap();
+        assert!(!mismatch.contains(['\u{202e}', '\u{200b}']), "{mismatch:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::catalog::tool_catalog::CatalogTool;
 #[derive(Debug, Default)]
 pub(crate) struct CurrentPermissions {
     /// All rules, indexed.
-    pub(crate) book: RuleSet,
+    pub(crate) rule_set: RuleSet,
     /// Rules with a limited lifetime.
     pub(crate) timed: Vec<Grant>,
     /// Whether the stored permissions could be verified.
@@ -37,7 +37,7 @@ impl CurrentPermissions {
         let trusted = stored.trusted_labels.iter().cloned().collect();
         let rules = stored.rules.iter().chain(&timed).cloned().collect();
         Self {
-            book: RuleSet::new(rules),
+            rule_set: RuleSet::new(rules),
             timed,
             verified: problem.is_none(),
             problem,

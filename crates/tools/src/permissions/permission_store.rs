@@ -112,19 +112,19 @@ impl PermissionStore {
             Ok(loaded) => loaded,
             Err(_) => (Err(unreadable("reading them failed")), Vec::new(), Vec::new()),
         };
-        let (permissions, problem) = match permissions {
+        let (permissions, error) = match permissions {
             Ok(permissions) => (permissions, None),
-            Err(problem) => (StoredPermissions::default(), Some(problem)),
+            Err(error) => (StoredPermissions::default(), Some(error)),
         };
         let paused = permissions.paused;
-        let verified = problem.is_none();
+        let verified = error.is_none();
         let state = PermissionState {
             store: deps.store,
             events: deps.events,
             clock: deps.clock,
             servers: deps.servers,
             catalog: deps.catalog,
-            now: ArcSwap::from_pointee(CurrentPermissions::new(permissions, Vec::new(), problem)),
+            now: ArcSwap::from_pointee(CurrentPermissions::new(permissions, Vec::new(), error)),
             paused: AtomicBool::new(paused),
             writer: tokio::sync::Mutex::new(()),
             publishing: Mutex::new(()),

@@ -410,9 +410,9 @@ impl PermissionStore {
         .await?;
         // A block that an existing one contains isn't added; the id of the existing one is returned.
         let now = self.now();
-        let held = now.rules().find(|held| held.id == wanted.id);
-        let held = held.or_else(|| now.rules().find(|held| contains(held, &wanted)));
-        Ok(held.map_or(wanted.id.clone(), |held| held.id.clone()))
+        let in_force = now.rules().find(|rule| rule.id == wanted.id);
+        let in_force = in_force.or_else(|| now.rules().find(|rule| contains(rule, &wanted)));
+        Ok(in_force.map_or(wanted.id.clone(), |rule| rule.id.clone()))
     }
 
     async fn remove_rule(&self, rule: &GrantId, effect: RuleEffect) -> Result<(), UserError> {
