@@ -67,8 +67,8 @@ async fn rejects_mismatched_answers() {
         SubmittedAnswer { hash: Some("other".into()), ..right.clone() },
         SubmittedAnswer { id: "ask-none".into(), ..right.clone() },
     ] {
-        let problem = harness.tools.approvals().answer(vec![wrong], "test").await.unwrap_err();
-        assert_eq!(problem.code, ErrorCode::StaleAnswer);
+        let error = harness.tools.approvals().answer(vec![wrong], "test").await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::StaleAnswer);
     }
     for senseless in
         [ApprovalAnswer::Accept { content: None }, ApprovalAnswer::Decline, ApprovalAnswer::Cancel]
@@ -101,8 +101,8 @@ async fn rejects_choices_that_were_not_offered() {
         (ChoiceLifetime::Always, ChoiceScope::Client),
         (ChoiceLifetime::Once, ChoiceScope::Tool),
     ] {
-        let problem = harness.answer(&approval, allow(lifetime, width)).await.unwrap_err();
-        assert_eq!(problem.code, ErrorCode::BadRequest, "{lifetime:?} {width:?}");
+        let error = harness.answer(&approval, allow(lifetime, width)).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::BadRequest, "{lifetime:?} {width:?}");
     }
     assert!(!call.end.is_finished());
     harness.answer(&approval, allow(ChoiceLifetime::Always, ChoiceScope::Tool)).await.unwrap();
@@ -111,7 +111,7 @@ async fn rejects_choices_that_were_not_offered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denial_is_offered_as_wide_and_as_long_as_it_makes_sense() {
+async fn offers_every_sensible_scope_and_lifetime_of_a_denial() {
     use ChoiceScope::{Call, Client, Reads, Server, Tool};
     let harness = ToolsHarness::new().await;
     harness.start_notes_server().await;
@@ -139,7 +139,7 @@ async fn a_denial_is_offered_as_wide_and_as_long_as_it_makes_sense() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn choices_and_conditions_come_with_their_words() {
+async fn choices_and_conditions_are_described() {
     let harness = ToolsHarness::new().await;
     harness.start_notes_server().await;
     let waiting = harness.spawn_call("add_note", r#"{"text":"milk"}"#);
@@ -238,8 +238,8 @@ async fn group_answer_covers_only_listed_approvals() {
     let stranger = all.iter().find(|approval| call_approval(approval).exposed_name == "delete_note").unwrap();
 
     let mixed = drawn.iter().chain([stranger]).map(|approval| answer_to(approval, once())).collect();
-    let problem = harness.tools.approvals().answer(mixed, "test").await.unwrap_err();
-    assert_eq!(problem.code, ErrorCode::BadRequest);
+    let error = harness.tools.approvals().answer(mixed, "test").await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::BadRequest);
     let mut stale: Vec<SubmittedAnswer> = drawn.iter().map(|approval| answer_to(approval, once())).collect();
     stale[1].hash = Some("other".into());
     assert_eq!(
@@ -298,9 +298,9 @@ async fn masks_secrets_and_offers_no_lasting_grant_for_hidden_characters() {
     assert!(!shown[1].contains("hunter2"), "{shown:?}");
     assert!(call_approval.choices.iter().all(|choice| choice.lifetime != ChoiceLifetime::Always));
     assert_eq!(call_approval.choices[0].choice(), GrantChoice::once());
-    let problem =
+    let error =
         harness.answer(&approval, allow(ChoiceLifetime::Always, ChoiceScope::Tool)).await.unwrap_err();
-    assert_eq!(problem.code, ErrorCode::BadRequest);
+    assert_eq!(error.code, ErrorCode::BadRequest);
     harness.answer(&approval, deny_once(None)).await.unwrap();
     assert!(is_error(&call.result().await));
     harness.store.activity().flush();
@@ -332,7 +332,7 @@ async fn non_call_requests_share_the_queue() {
     queue.answer(vec![answer(ApprovalAnswer::Accept { content: None })], "test").await.unwrap();
     assert_eq!(asked.await.unwrap(), ApprovalAnswer::Accept { content: None });
 
-    // Whoever stops waiting withdraws the question.
+    // Dropping the future withdraws the request.
     let asked = tokio::spawn({
         let queue = queue.clone();
         async move { queue.ask(hand_edit()).await }

@@ -30,7 +30,7 @@ async fn client_is_told_to_retry_and_approval_stays() {
 
     let again = harness.spawn_call("add_note", MILK);
     harness.wait_until(|harness| harness.tools.approvals().pending()[0].waiting).await;
-    assert_eq!(harness.approval().await.id, approval.id, "the same question");
+    assert_eq!(harness.approval().await.id, approval.id, "the same approval request");
     harness.allow(&offer).await;
     assert!(!is_error(&again.result().await));
     harness.approvals(0).await;
@@ -138,7 +138,7 @@ fn with_progress(text: &str) -> ToolCall {
     with_ignored_progress(call("add_note", text))
 }
 
-/// How long a question says that its client waits, in seconds.
+/// How long the client waits according to the approval request, in seconds.
 async fn client_wait_secs(harness: &ToolsHarness, call: ToolCall) -> i64 {
     let running = harness.spawn_call_as(caller("Claude"), call);
     let approval = harness.approval().await;

@@ -1,4 +1,4 @@
-//! A whole house for one test: store, servers and tools on a folder of its own.
+//! The store, servers and tools of one test, in a folder of its own.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl RecordedEvents {
         self.events.lock().iter().filter(|event| which(event)).count()
     }
 
-    /// Does something in the moment in which an event is told.
+    /// Runs a callback while an event is emitted.
     pub fn on_event(&self, hook: impl Fn(&Event) + Send + Sync + 'static) {
         *self.hook.lock() = Some(Arc::new(hook));
     }
@@ -170,7 +170,7 @@ impl ToolsHarness {
         self.start_server(builtin("notes", Builtin::Notes)).await;
     }
 
-    /// Waits for something to become true.
+    /// Waits until the condition holds; fails after about 20 s.
     pub async fn wait_until(&self, holds: impl Fn(&Self) -> bool) {
         for _ in 0..20_000 {
             if holds(self) {
@@ -178,16 +178,16 @@ impl ToolsHarness {
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        panic!("it did not come true");
+        panic!("the condition did not become true in time");
     }
 
-    /// Waits until so many calls have come in, and so wait where they have to.
+    /// Waits until this many calls have started.
     pub async fn wait_for_calls(&self, count: usize) {
         let started = |event: &Event| matches!(event, Event::CallStarted { .. });
         self.wait_until(|harness| harness.events.count(started) == count).await;
     }
 
-    /// Waits until so many questions wait.
+    /// Waits until this many approval requests are pending.
     pub async fn approvals(&self, count: usize) -> Vec<PendingApproval> {
         self.wait_until(|harness| harness.tools.approvals().pending().len() == count).await;
         self.tools.approvals().pending()
@@ -205,7 +205,7 @@ impl ToolsHarness {
         self.answer(approval, once()).await.unwrap();
     }
 
-    /// A call that is to come to an end by itself.
+    /// A call that must end without an answer.
     pub async fn call(&self, tool: &str, arguments: &str) -> Value {
         tokio::time::timeout(
             Duration::from_secs(3600),
@@ -216,7 +216,7 @@ impl ToolsHarness {
         .unwrap()
     }
 
-    /// A call that runs beside the test.
+    /// Spawns a call.
     pub fn spawn_call(&self, tool: &str, arguments: &str) -> SpawnedCall {
         self.spawn_call_as(caller("Claude"), call(tool, arguments))
     }

@@ -184,7 +184,7 @@ fn fill(harness: &ToolsHarness, client: &str) -> Reservation {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_makes_room_for_what_is_kept_later_for_its_client() {
+async fn oldest_result_is_evicted_over_the_byte_limit_of_its_client() {
     let harness = ToolsHarness::new().await;
     harness.start_notes_server().await;
     for (client, is_kept) in [("Cursor", true), ("Claude", false)] {
@@ -242,7 +242,7 @@ async fn other_program_or_session_needs_own_approval() {
 
 /// One interpreter runs many programs, and what it was started with tells none of them apart.
 #[tokio::test(start_paused = true)]
-async fn an_unknown_program_joins_no_question_of_another() {
+async fn unknown_program_gets_its_own_approval_request() {
     let harness = ToolsHarness::new().await;
     harness.start_notes_server().await;
     let node = |pid, session| from_peer(unknown_peer("/usr/bin/node", pid), session);
@@ -284,7 +284,7 @@ async fn an_unknown_program_joins_no_question_of_another() {
         harness.allow(&shown).await;
         assert!(!is_error(&first.result().await), "{what}");
         let left = harness.approval().await;
-        assert_eq!(left.id, both[1].id, "{what}: the other question is gone");
+        assert_eq!(left.id, both[1].id, "{what}: the other approval request has ended");
         harness.answer(&left, deny_once(None)).await.unwrap();
         assert!(is_error(&second.result().await), "{what}: the other call ran");
         assert_eq!(harness.note_count().await, kept + 1, "{what}");
@@ -292,7 +292,7 @@ async fn an_unknown_program_joins_no_question_of_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_answer_leaves_the_questions_of_others_that_are_not_seen() {
+async fn late_answer_keeps_requests_of_other_unseen_peers() {
     let harness = ToolsHarness::new().await;
     harness.start_notes_server().await;
     let unseen = || from_peer(Peer::unseen(), None);
@@ -428,7 +428,7 @@ async fn repeated_calls_do_not_change_shown_approval() {
         assert!(is_error(&call.result().await));
     }
 
-    // Coming and going is told at most every three seconds.
+    // Changes of whether a call waits are announced at most every three seconds.
     let first = harness.spawn_call("add_note", MILK);
     let approval = harness.approval().await;
     first.cancel.cancel();

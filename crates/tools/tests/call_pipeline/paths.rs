@@ -84,7 +84,7 @@ impl Ground {
     }
 }
 
-pub async fn house_on_a_disk() -> (Ground, ToolsHarness) {
+pub async fn harness_on_slow_disk() -> (Ground, ToolsHarness) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     for folder in ["fine", "hung"] {
@@ -113,9 +113,9 @@ fn always(tool: &str) -> RuleSpec {
     }
 }
 
-/// Whether any condition that a question proposes is for a folder.
-fn offers_a_folder(question: &PendingApproval) -> bool {
-    call_approval(question)
+/// Whether any condition that an approval request proposes is for a folder.
+fn offers_folder_condition(approval: &PendingApproval) -> bool {
+    call_approval(approval)
         .conditions
         .iter()
         .any(|one| matches!(one.condition.test, ConditionTest::Inside { .. }))
@@ -134,8 +134,8 @@ async fn passes_again(ground: &Ground, harness: &ToolsHarness, path: &str) {
 }
 
 #[tokio::test]
-async fn a_path_that_hangs_asks_and_other_calls_go_on() {
-    let (ground, harness) = house_on_a_disk().await;
+async fn hanging_path_asks_and_does_not_block_other_calls() {
+    let (ground, harness) = harness_on_slow_disk().await;
     let rights = harness.tools.permissions();
     rights.grant(inside("add_note", ground.root())).await.unwrap();
     rights.grant(always("list_notes")).await.unwrap();
@@ -149,11 +149,11 @@ async fn a_path_that_hangs_asks_and_other_calls_go_on() {
         harness.wait_until(|_| ground.hanging() > 0).await;
         assert!(!is_error(&harness.call("list_notes", "{}").await));
         assert!(!is_error(&harness.call("add_note", &ground.note("fine/b")).await));
-        let question = harness.approval().await;
-        assert!(!offers_a_folder(&question), "{question:?}");
+        let approval = harness.approval().await;
+        assert!(!offers_folder_condition(&approval), "{approval:?}");
         let is_no = matches!(answer, ApprovalAnswer::Deny { .. });
         // What is allowed is judged once more before it is sent.
-        harness.answer(&question, answer).await.unwrap();
+        harness.answer(&approval, answer).await.unwrap();
         assert_eq!(is_error(&running.result().await), is_no);
     }
     harness.wait_until(|_| ground.hanging() > 1).await;
@@ -164,33 +164,33 @@ async fn a_path_that_hangs_asks_and_other_calls_go_on() {
 }
 
 #[tokio::test]
-async fn a_folder_is_offered_where_the_path_is_known() {
-    let (ground, harness) = house_on_a_disk().await;
+async fn offers_folder_condition_for_known_path() {
+    let (ground, harness) = harness_on_slow_disk().await;
     let running = harness.spawn_call("add_note", &ground.note("hung/a"));
-    let question = harness.approval().await;
-    assert!(offers_a_folder(&question));
-    harness.answer(&question, deny_once(None)).await.unwrap();
+    let approval = harness.approval().await;
+    assert!(offers_folder_condition(&approval));
+    harness.answer(&approval, deny_once(None)).await.unwrap();
     running.result().await;
 }
 
 #[tokio::test]
-async fn more_paths_than_threads_ask_and_leave_nothing_behind() {
-    let (ground, harness) = house_on_a_disk().await;
+async fn more_hanging_paths_than_threads_ask_and_release_their_threads() {
+    let (ground, harness) = harness_on_slow_disk().await;
     let rights = harness.tools.permissions();
     rights.grant(inside("add_note", ground.root())).await.unwrap();
     rights.grant(always("list_notes")).await.unwrap();
     ground.set_hangs(true);
     let running: Vec<SpawnedCall> =
         (0..40).map(|index| harness.spawn_call("add_note", &ground.note(&format!("hung/{index}")))).collect();
-    let questions = harness.approvals(40).await;
+    let approvals = harness.approvals(40).await;
     assert!(harness.is_allowed("list_notes", "{}").await);
     assert!(
         !harness.is_allowed("add_note", &ground.note("fine/a")).await,
         "there is no thread to look it up"
     );
     assert!(ground.hanging() <= 16, "{} threads hang", ground.hanging());
-    for question in &questions {
-        harness.answer(question, deny_once(None)).await.unwrap();
+    for approval in &approvals {
+        harness.answer(approval, deny_once(None)).await.unwrap();
     }
     for running in running {
         assert!(is_error(&running.result().await));
@@ -201,8 +201,8 @@ async fn more_paths_than_threads_ask_and_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_block_of_a_folder_takes_a_path_that_hangs() {
-    let (ground, harness) = house_on_a_disk().await;
+async fn folder_block_covers_hanging_path() {
+    let (ground, harness) = harness_on_slow_disk().await;
     let rights = harness.tools.permissions();
     rights.grant(always("add_note")).await.unwrap();
     let fine = format!("{}/fine", ground.root());
@@ -220,10 +220,10 @@ async fn a_block_of_a_folder_takes_a_path_that_hangs() {
     assert!(is_error(&end) && text(&end).contains("blocked"), "{end}");
 }
 
-/// Calls that wait are judged again when a rule comes, and the questions are not locked meanwhile.
+/// Calls that wait are judged again when a rule comes, and the queue is not locked meanwhile.
 #[tokio::test]
-async fn a_new_rule_about_a_path_that_hangs_ends_the_calls_that_wait() {
-    let (ground, harness) = house_on_a_disk().await;
+async fn new_rule_with_hanging_path_reevaluates_waiting_calls() {
+    let (ground, harness) = harness_on_slow_disk().await;
     let running: Vec<SpawnedCall> =
         (0..3).map(|index| harness.spawn_call("add_note", &ground.note(&format!("hung/{index}")))).collect();
     harness.approvals(3).await;
@@ -241,26 +241,26 @@ async fn a_new_rule_about_a_path_that_hangs_ends_the_calls_that_wait() {
 }
 
 #[tokio::test]
-async fn a_condition_about_a_path_that_hangs_is_refused_and_the_question_stays() {
-    let (ground, harness) = house_on_a_disk().await;
+async fn rejects_condition_with_hanging_path_and_keeps_request_pending() {
+    let (ground, harness) = harness_on_slow_disk().await;
     ground.set_hangs(true);
     let running = harness.spawn_call("add_note", &ground.note("hung/a"));
-    let question = harness.approval().await;
+    let approval = harness.approval().await;
     let choice = GrantChoice { every_client: false, ..inside("add_note", ground.root()).choice };
     let answer = ApprovalAnswer::Allow { choice };
-    let refused = harness.answer(&question, answer.clone()).await.unwrap_err();
+    let refused = harness.answer(&approval, answer.clone()).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::BadRequest, "{refused}");
-    assert_eq!(harness.approval().await.id, question.id);
+    assert_eq!(harness.approval().await.id, approval.id);
     assert!(harness.tools.permissions().view().rules.is_empty());
 
     ground.set_hangs(false);
     harness.wait_until(|_| ground.hanging() == 0).await;
-    let mut answered = harness.answer(&question, answer.clone()).await;
+    let mut answered = harness.answer(&approval, answer.clone()).await;
     for _ in 0..1000 {
         if answered.is_ok() {
             break;
         }
-        answered = harness.answer(&question, answer.clone()).await;
+        answered = harness.answer(&approval, answer.clone()).await;
     }
     answered.unwrap();
     assert!(!is_error(&running.result().await));
@@ -268,8 +268,8 @@ async fn a_condition_about_a_path_that_hangs_is_refused_and_the_question_stays()
 }
 
 #[tokio::test]
-async fn without_a_rule_about_paths_nothing_is_looked_up() {
-    let (ground, harness) = house_on_a_disk().await;
+async fn looks_up_no_paths_without_path_rules() {
+    let (ground, harness) = harness_on_slow_disk().await;
     harness.start_server(builtin("time", Builtin::Time)).await;
     let rights = harness.tools.permissions();
     rights.grant(always("add_note")).await.unwrap();

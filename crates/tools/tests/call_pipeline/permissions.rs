@@ -167,7 +167,7 @@ fn authors(harness: &ToolsHarness) -> Vec<(RuleAuthor, bool)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_block_without_the_key_is_marked_and_replaces_only_its_like() {
+async fn block_without_operator_key_is_marked_and_replaces_only_similar_blocks() {
     use ChoiceLifetime::{Always, QuarterHour, UntilQuit};
     let (person, anyone) = (RuleAuthor::Person, RuleAuthor::Unprivileged);
     let harness = ToolsHarness::new().await;
@@ -210,7 +210,7 @@ async fn a_block_without_the_key_is_marked_and_replaces_only_its_like() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_confirmed_is_marked_and_named_in_the_audit() {
+async fn confirmed_rules_are_marked_and_audited() {
     let harness = ToolsHarness::new().await;
     harness.start_notes_server().await;
     let permissions = harness.tools.permissions();

@@ -1,4 +1,4 @@
-//! Rehearsals (PERM-15) and what is revealed of a question (PERM-9).
+//! Simulation (PERM-15), and revealing arguments of a pending call (PERM-9).
 
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::command::Authority;
@@ -13,7 +13,7 @@ use gatehouse_model::{
 use gatehouse_tools::{AutoApproveSpec, RuleSpec, SimulationDraft, ToolCall};
 
 use crate::harness::*;
-use crate::paths::{house_on_a_disk, inside};
+use crate::paths::{harness_on_slow_disk, inside};
 
 const NOW: i64 = 1_800_000_000_000;
 const EVER: Timestamp = Timestamp(0);
@@ -72,7 +72,7 @@ fn record(index: i64, client: &str, server: &str, name: &str, arguments: Option<
     }
 }
 
-async fn house_with(records: impl IntoIterator<Item = CallRecord>) -> ToolsHarness {
+async fn harness_with_records(records: impl IntoIterator<Item = CallRecord>) -> ToolsHarness {
     let harness = ToolsHarness::new().await;
     harness.start_notes_server().await;
     harness.start_server(builtin("time", Builtin::Time)).await;
@@ -88,7 +88,7 @@ async fn simulate(harness: &ToolsHarness, draft: SimulationDraft) -> SimulationR
 
 #[tokio::test(start_paused = true)]
 async fn simulates_recorded_calls_without_side_effects() {
-    let harness = house_with([]).await;
+    let harness = harness_with_records([]).await;
     for text in ["milk", "eggs"] {
         assert!(!harness.is_allowed("add_note", &format!(r#"{{"text":"{text}"}}"#)).await);
     }
@@ -131,7 +131,8 @@ async fn incomplete_arguments_never_allow() {
     let masked = r#"{"password":"••••••","text":"milk"}"#;
     let kept = [Some(r#"{"text":"milk"}"#), Some(r#"{"text":"eggs"}"#), Some(masked), Some(&*long), None];
     let records = kept.into_iter().zip(1..);
-    let harness = house_with(records.map(|(kept, i)| record(i, "Claude", "notes", "add_note", kept))).await;
+    let harness =
+        harness_with_records(records.map(|(kept, i)| record(i, "Claude", "notes", "add_note", kept))).await;
     let allow = on_text(rule(Some("notes"), Some("add_note"), None), r#""milk""#);
     let found = simulate(&harness, draft_of(vec![(RuleEffect::Allow, allow)])).await;
     assert_eq!((found.calls, found.incomplete), (5, 3));
@@ -147,7 +148,7 @@ async fn incomplete_arguments_never_allow() {
 #[tokio::test(start_paused = true)]
 async fn judges_calls_by_current_state() {
     let resource = Subject::Resource { uri: "notes://1".into() };
-    let harness = house_with([
+    let harness = harness_with_records([
         record(1, "Claude", "notes", "add_note", Some("{}")),
         record(2, "Cursor", "notes", "add_note", Some("{}")),
         record(3, "Claude", "notes", "no_such_tool", Some("{}")),
@@ -181,7 +182,7 @@ async fn judges_calls_by_current_state() {
     let since = harness.tools.simulate(Timestamp(NOW + 2), SimulationDraft::default()).await.unwrap();
     assert_eq!((since.calls, since.gone), (4, 2));
 
-    // Not before the pause ends, and not after either: it is the rules that are rehearsed.
+    // Not before the pause ends, and not after either: only rules are simulated.
     harness.tools.pause().await.unwrap();
     assert_eq!(simulate(&harness, SimulationDraft::default()).await.now, tally(1, 4, 0));
     let file = harness.dir.path().join("policy.json");
@@ -192,7 +193,7 @@ async fn judges_calls_by_current_state() {
 /// A call is found again by its hash where it is known.
 #[tokio::test(start_paused = true)]
 async fn finds_call_rules_by_hash() {
-    let harness = house_with([]).await;
+    let harness = harness_with_records([]).await;
     let call_1 = harness.spawn_call("add_note", r#"{"text":"milk"}"#);
     let approval = harness.approval().await;
     harness.answer(&approval, allow(ChoiceLifetime::UntilQuit, ChoiceScope::Call)).await.unwrap();
@@ -203,7 +204,7 @@ async fn finds_call_rules_by_hash() {
 
 #[tokio::test(start_paused = true)]
 async fn rejects_invalid_drafts() {
-    let harness = house_with([record(1, "Claude", "notes", "add_note", Some("{}"))]).await;
+    let harness = harness_with_records([record(1, "Claude", "notes", "add_note", Some("{}"))]).await;
     let once = RuleSpec { choice: GrantChoice::once(), ..rule(Some("notes"), None, None) };
     let everywhere = RuleSpec { server: None, ..rule(Some("notes"), None, None) };
     let (allow, deny) = (RuleEffect::Allow, RuleEffect::Deny);
@@ -235,8 +236,8 @@ async fn rejects_invalid_drafts() {
 
 /// Time is real here: paused time stands still while a thread looks something up.
 #[tokio::test]
-async fn paths_that_hang_are_unknown_and_do_not_hold_it_up() {
-    let (ground, harness) = house_on_a_disk().await;
+async fn hanging_paths_are_unknown_and_do_not_delay_simulation() {
+    let (ground, harness) = harness_on_slow_disk().await;
     for (path, index) in ["fine/a", "hung/a", "hung/b"].into_iter().zip(1..) {
         let arguments = ground.note(path);
         harness.store.activity().record(record(index, "Claude", "notes", "add_note", Some(&arguments)));
@@ -257,7 +258,7 @@ async fn draft_matches_applied_changes() {
     let calls = [("notes", "add_note"), ("notes", "list_notes"), ("time", "current_time")];
     let clients = ["Claude", "Cursor"];
     let all = calls.iter().flat_map(|tool| clients.map(|client| (client, *tool)));
-    let harness = house_with(
+    let harness = harness_with_records(
         all.zip(1..).map(|((client, (server, name)), i)| record(i, client, server, name, Some("{}"))),
     )
     .await;
@@ -324,7 +325,7 @@ async fn draft_matches_applied_changes() {
 
 #[tokio::test(start_paused = true)]
 async fn limits_simulation_to_newest_calls() {
-    let harness = house_with([]).await;
+    let harness = harness_with_records([]).await;
     let records = |range: std::ops::RangeInclusive<i64>| {
         for index in range {
             harness.store.activity().record(record(index, "Claude", "notes", "add_note", Some("{}")));

@@ -115,7 +115,7 @@ async fn binding_requires_durable_write() {
     assert_eq!(rule(&harness, &id).program.as_deref(), Some("/usr/bin/test"));
 }
 
-/// A question that waits says what is true: once the grant is another program's, or gone, it is put anew.
+/// A pending approval request is replaced once the grant that it shows is bound to another program, or gone.
 #[tokio::test(start_paused = true)]
 async fn pending_approval_is_replaced_when_grant_is_bound() {
     let harness = ToolsHarness::new().await;
