@@ -90,7 +90,7 @@ pub fn hidden_character_pointers(definition: &str) -> Vec<String> {
     if let Ok(members) = pinned_members(definition) {
         for (key, value) in &members {
             let is_value = &**key == "name";
-            find_hidden(&mut places, (key, value), "", is_value);
+            find_hidden(&mut places, key, value, "", is_value);
         }
     }
     places
@@ -171,7 +171,7 @@ fn child_pointer(at: &str, name: &str) -> String {
     pointer
 }
 
-fn find_hidden(places: &mut Vec<String>, (name, value): (&str, &Json), at: &str, is_value: bool) {
+fn find_hidden(places: &mut Vec<String>, name: &str, value: &Json, at: &str, is_value: bool) {
     let here = child_pointer(at, name);
     if has_hidden(name) {
         places.push(reveal(&here).into_owned());
@@ -191,7 +191,7 @@ fn find_hidden_in(places: &mut Vec<String>, value: &Json, here: &str, is_value: 
         }
         Json::Object(members) => {
             for (name, value) in members {
-                find_hidden(places, (name, value), here, is_value);
+                find_hidden(places, name, value, here, is_value);
             }
         }
     }

@@ -178,7 +178,7 @@ impl ServersFile {
                 let problems = vec![error.into()];
                 return LoadedServers { problems, ..LoadedServers::default() };
             }
-            Err(error) => (Vec::new(), Some(broken_seal_problem(error))),
+            Err(error) => (Vec::new(), Some(broken_seal_error(error))),
         };
         let MergedServers { servers, mut problems, edits, .. } = match on_disk {
             FileOnDisk::Text(_, document) => merge::merge(document.entries, &confirmed),
@@ -211,7 +211,7 @@ impl ServersFile {
                 (Some(bytes), rest, merge::merge(entries, &confirmed))
             }
             FileOnDisk::Missing => (None, Vec::new(), merge_missing_file(confirmed)),
-            FileOnDisk::InvalidDocument(problem) => return Err(StoreError::Config(problem)),
+            FileOnDisk::InvalidDocument(error) => return Err(StoreError::Config(error)),
         };
         validate_servers(servers, &merged.servers)?;
         let text = document::write(&compose::compose(&merged, servers, settled)?, &rest)?;
@@ -247,8 +247,8 @@ impl ServersFile {
 
     fn read(&self) -> FileOnDisk {
         let unusable =
-            |problem: UserError| {
-                FileOnDisk::InvalidDocument(problem.with_hint(
+            |error: UserError| {
+                FileOnDisk::InvalidDocument(error.with_hint(
                     "Until it is put right, the last confirmed servers run and it is left untouched.",
                 ))
             };
@@ -312,10 +312,10 @@ fn merge_missing_file(confirmed: Vec<ServerConfig>) -> MergedServers {
     MergedServers { servers: confirmed, problems, ..MergedServers::default() }
 }
 
-fn broken_seal_problem(error: SealError) -> UserError {
-    let mut problem = UserError::from(error);
-    problem.hint = Some(format!("No server of {FILE} runs until you confirm it."));
-    problem
+fn broken_seal_error(error: SealError) -> UserError {
+    let mut error = UserError::from(error);
+    error.hint = Some(format!("No server of {FILE} runs until you confirm it."));
+    error
 }
 
 /// Validates a list before it is saved.

@@ -157,13 +157,13 @@ impl Store {
         Arc::clone(&self.secrets)
     }
 
-    /// Deletes what this owner's store for secrets has of servers and is not in use: secrets and sign-ins of those
-    /// that are no more, and of what the others were once; at most 1,000 at once, the rest the next time. Answers
-    /// how many there were. Blocks.
+    /// Deletes the secrets and sign-ins of servers in this owner's secret store that aren't in use: those of removed
+    /// servers and of earlier generations. At most 1,000 at once, the rest the next time. Returns their number.
+    /// Blocks.
     ///
     /// # Errors
-    /// The first refusal of the disk or the secret store. All that could be deleted is gone then; nothing is, when
-    /// the list of what is kept cannot be checked.
+    /// The first error of the disk or the secret store. Everything that could be deleted is deleted then; nothing is
+    /// if the index of the secrets can't be verified.
     pub fn sweep_secrets(&self, in_use: &HashSet<SecretKey>) -> Result<usize, StoreError> {
         self.index.as_ref().map_or(Ok(0), |index| index.sweep(in_use))
     }

@@ -42,10 +42,7 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
     for RawEntry { name, raw, line } in entries {
         let read = if used.insert(fold_case(&name)) {
             check_server_name(&name)
-                .map_err(|problem| EntryError {
-                    why: problem.cause.unwrap_or(problem.message),
-                    todo: problem.hint,
-                })
+                .map_err(|error| EntryError { why: error.cause.unwrap_or(error.message), todo: error.hint })
                 .and_then(|()| entry::read(&raw))
         } else {
             Err(EntryError { why: "The name is used twice (case does not count).".to_owned(), todo: None })
@@ -85,7 +82,7 @@ impl MergedServers {
             }
             (Some(entry), None) => {
                 let id = ServerId::new(format!("unconfirmed:{}", slot.name));
-                let after = server_config(&slot.name, entry, (id, Generation::default(), ServerOrigin::User));
+                let after = server_config(&slot.name, entry, id, Generation::default(), ServerOrigin::User);
                 slot.edit = Some(self.edits.len());
                 self.edits.push(hand_edit(ConfigChangeKind::Added, None, Some(after)));
             }
@@ -93,7 +90,7 @@ impl MergedServers {
                 let runs = ServerConfig { look: entry.look.clone(), ..owner.clone() };
                 let same = entry.transport == owner.transport;
                 let generation = if same { owner.generation } else { owner.generation.next() };
-                let after = server_config(&slot.name, entry, (owner.id.clone(), generation, owner.origin));
+                let after = server_config(&slot.name, entry, owner.id.clone(), generation, owner.origin);
                 slot.server = Some(running);
                 if after != runs {
                     slot.edit = Some(self.edits.len());
@@ -109,7 +106,9 @@ impl MergedServers {
 fn server_config(
     name: &str,
     entry: &ServerEntry,
-    (id, generation, origin): (ServerId, Generation, ServerOrigin),
+    id: ServerId,
+    generation: Generation,
+    origin: ServerOrigin,
 ) -> ServerConfig {
     ServerConfig {
         id,

@@ -1,5 +1,10 @@
 //! Suggestions for misspelt words.
 
+use strsim::osa_distance;
+
+/// Characters of a word that are compared.
+const MAX_WORD_CHARS: usize = 64;
+
 /// Words that other apps use in place of ours.
 const ALIASES: [(&str, &str); 14] = [
     ("environment", "env"),
@@ -26,33 +31,13 @@ pub(super) fn suggest(word: &str, known: impl IntoIterator<Item = &'static str>)
         return Some(right);
     }
     let most = if word.chars().count() <= 4 { 1 } else { 2 };
-    let lower = word.to_lowercase();
+    let lower: String = word.to_lowercase().chars().take(MAX_WORD_CHARS).collect();
     known
         .into_iter()
-        .map(|right| (distance(&lower, &right.to_lowercase()), right))
+        .map(|right| (osa_distance(&lower, &right.to_lowercase()), right))
         .filter(|(distance, _)| *distance <= most)
         .min()
         .map(|(_, right)| right)
-}
-
-/// Edit distance with insertions, deletions, substitutions and transpositions of adjacent letters (optimal
-/// string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
