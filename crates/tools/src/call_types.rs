@@ -80,7 +80,9 @@ impl ClientPresence {
         Self(is_present)
     }
 
-    pub(crate) fn is_present(&self) -> bool {
+    /// Whether the client is connected now.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
         *self.0.borrow()
     }
 

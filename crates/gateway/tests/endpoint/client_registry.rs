@@ -1,4 +1,4 @@
-//! The list of clients: what is durable, what is refused, and what ends when a client goes.
+//! The list of clients: what is stored, which names are rejected, and what ends when a client is revoked.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use gatehouse_gateway::ClientRegistry;
 use gatehouse_model::{AuditEvent, ErrorCode, Secret, SystemClock};
 use gatehouse_store::{memory, open_vault};
 
-use crate::fixture::{Fixture, SseReader, open_store, wait_until};
+use crate::fixture::{Fixture, SseReader, eventually, open_store};
 
 #[tokio::test]
 async fn clients_survive_restart_and_tokens_are_not_stored() {
@@ -37,8 +37,8 @@ async fn clients_survive_restart_and_tokens_are_not_stored() {
             assert!(!found, "the token is in {}", path.display());
         }
     }
-    let (registry, problem) = ClientRegistry::open(open_store(&dir, secrets), Arc::new(SystemClock));
-    assert_eq!(problem, None);
+    let (registry, error) = ClientRegistry::open(open_store(&dir, secrets), Arc::new(SystemClock));
+    assert_eq!(error, None);
     assert_eq!(registry.list().len(), 2);
     assert_eq!(registry.authenticate(token.reveal()).unwrap().id, entry.id);
     assert!(registry.authenticate("").is_none());
@@ -68,7 +68,7 @@ async fn rejects_duplicate_and_invisible_names() {
 async fn revoke_ends_sessions_and_calls() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let mut standing = SseReader::new(fixture.stream(&session).send().await.unwrap());
+    let mut get_stream = SseReader::new(fixture.stream(&session).send().await.unwrap());
     let old = SseReader::new(fixture.session_call(&session, "1", "wait", "{}").send().await.unwrap());
     let new = SseReader::new(fixture.stateless_call("2", "wait", "{}").send().await.unwrap());
     let params = r#"{"notifications":{"toolsListChanged":true}}"#;
@@ -77,7 +77,7 @@ async fn revoke_ends_sessions_and_calls() {
     fixture.registry.revoke("agent").await.unwrap();
     assert_eq!(*fixture.script.sessions_ended.lock(), std::slice::from_ref(&session));
     assert_eq!(*fixture.script.clients_gone.lock(), [fixture.entry.id.to_string()]);
-    assert_eq!(standing.next().await, None);
+    assert_eq!(get_stream.next().await, None);
     assert_eq!(old.all().await.last().unwrap().json()["error"]["message"], "cancelled");
     assert_eq!(new.all().await.last().unwrap().json()["error"]["message"], "cancelled");
     assert_eq!(listening.all().await.len(), 2);
@@ -101,7 +101,7 @@ async fn rotation_invalidates_old_token_and_keeps_client() {
     assert_eq!(fixture.session_request(&session, "1", "ping", "{}").send().await.unwrap().status(), 404);
     fixture.session("2025-11-25").await;
     assert_eq!(fixture.registry.list()[0].sessions, 1);
-    wait_until("it was seen", || fixture.registry.list()[0].last_seen.is_some()).await;
+    eventually("the client counts as seen", || fixture.registry.list()[0].last_seen.is_some()).await;
 }
 
 #[tokio::test]
@@ -109,19 +109,19 @@ async fn rejects_every_client_when_list_is_unverified() {
     let (dir, vault) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let passphrase = Secret::new("open");
     let store = open_store(&dir, open_vault(vault.path(), &passphrase).unwrap());
-    let (registry, problem) = ClientRegistry::open(Arc::clone(&store), Arc::new(SystemClock));
-    assert_eq!(problem, None);
+    let (registry, error) = ClientRegistry::open(Arc::clone(&store), Arc::new(SystemClock));
+    assert_eq!(error, None);
     let (_, token) = registry.add("Agent").await.unwrap();
     store.close();
     drop((registry, store));
-    // Another vault: the key that the list was sealed with is gone.
+    // Another vault: the key that the list was sealed with does not exist there.
     let other = tempfile::tempdir().unwrap();
     let store = open_store(&dir, open_vault(other.path(), &passphrase).unwrap());
-    let (registry, problem) = ClientRegistry::open(store, Arc::new(SystemClock));
-    assert!(problem.unwrap().message.starts_with("No client may connect"));
+    let (registry, error) = ClientRegistry::open(store, Arc::new(SystemClock));
+    assert!(error.unwrap().message.starts_with("No client may connect"));
     assert!(registry.authenticate(token.reveal()).is_none());
     assert!(registry.list().is_empty());
-    // The user begins anew; the old token stays out.
+    // The user adds the client again; its old token stays invalid.
     let (_, fresh) = registry.add("Agent").await.unwrap();
     assert_eq!(registry.load_error(), None);
     assert!(registry.authenticate(fresh.reveal()).is_some());

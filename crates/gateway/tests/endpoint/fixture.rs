@@ -1,4 +1,4 @@
-//! A gateway on a free port with a scripted door behind it, one client, and the tools to talk to it.
+//! A gateway on a free port with a scripted [`ToolService`] behind it, one client, and helpers to send its requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use gatehouse_model::{BoxFuture, ClientEntry, ClientId, Event, EventSink, Server
 use gatehouse_store::{Owner, Store, StoreOptions, memory};
 use gatehouse_tools::{
     AccessCall, AccessKind, ByteBudget, ByteLimits, CallResponse, Caller, CatalogList, CatalogVersions,
-    ProtocolFamily, ResolvedTarget, ResourceUpdate, ToolCall,
+    ClientPresence, ProtocolFamily, ResolvedTarget, ResourceUpdate, ToolCall,
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -19,27 +19,38 @@ use serde_json::value::RawValue;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, broadcast, watch};
 
-/// Nothing in these tests takes longer.
+/// Time limit of each wait in these tests.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How often [`eventually`] checks its condition.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(crate) fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-/// One call as it came through the door.
+/// One tool call that reached the tool service.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedCall {
     pub(crate) client: String,
     pub(crate) session: Option<String>,
-    pub(crate) says: Option<String>,
+    pub(crate) client_info: Option<String>,
     pub(crate) era: ProtocolFamily,
     pub(crate) arguments: Option<String>,
     pub(crate) rest: Vec<(String, String)>,
     pub(crate) meta: Option<String>,
-    pub(crate) wants_progress: bool,
+    pub(crate) has_progress_callback: bool,
+    presence: Option<ClientPresence>,
 }
 
-/// One access as it came through the door.
+impl RecordedCall {
+    /// Whether the gateway knows of a connection that waits for the response.
+    pub(crate) fn is_client_present(&self) -> bool {
+        self.presence.as_ref().is_some_and(ClientPresence::is_present)
+    }
+}
+
+/// One other access that reached the tool service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedAccess {
     pub(crate) server: String,
@@ -49,13 +60,14 @@ pub(crate) struct RecordedAccess {
     pub(crate) rest: Vec<(String, String)>,
 }
 
-/// Scripted tools: the name of the tool says what it does.
+/// Scripted tools. The name of a tool selects what it does.
 pub(crate) struct ScriptedToolService {
     pub(crate) tools: Mutex<Vec<Box<RawValue>>>,
-    pub(crate) others: Mutex<Vec<(CatalogList, Box<RawValue>)>>,
-    pub(crate) revision: watch::Sender<CatalogVersions>,
-    pub(crate) recorded: Mutex<Vec<RecordedCall>>,
-    pub(crate) reached: Mutex<Vec<RecordedAccess>>,
+    /// Items of the lists other than tools.
+    other_items: Mutex<Vec<(CatalogList, Box<RawValue>)>>,
+    pub(crate) versions: watch::Sender<CatalogVersions>,
+    pub(crate) recorded_calls: Mutex<Vec<RecordedCall>>,
+    pub(crate) recorded_accesses: Mutex<Vec<RecordedAccess>>,
     pub(crate) arrived: Semaphore,
     pub(crate) release: Semaphore,
     pub(crate) cancelled: AtomicUsize,
@@ -64,19 +76,19 @@ pub(crate) struct ScriptedToolService {
     pub(crate) clients_gone: Mutex<Vec<String>>,
     pub(crate) updates: broadcast::Sender<ResourceUpdate>,
     pub(crate) unwatched: Mutex<Vec<String>>,
-    me: std::sync::Weak<ScriptedToolService>,
+    weak_self: std::sync::Weak<ScriptedToolService>,
 }
 
 impl ScriptedToolService {
     fn new() -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
+        Arc::new_cyclic(|weak_self| Self {
             tools: Mutex::new(vec![raw(
                 r#"{"name":"echo","inputSchema":{"type":"object"},"x-kept":12345678901234567890}"#,
             )]),
-            others: Mutex::default(),
-            revision: watch::Sender::new(CatalogVersions { tools: 1, resources: 1, prompts: 1 }),
-            recorded: Mutex::default(),
-            reached: Mutex::default(),
+            other_items: Mutex::default(),
+            versions: watch::Sender::new(CatalogVersions { tools: 1, resources: 1, prompts: 1 }),
+            recorded_calls: Mutex::default(),
+            recorded_accesses: Mutex::default(),
             arrived: Semaphore::new(0),
             release: Semaphore::new(0),
             cancelled: AtomicUsize::new(0),
@@ -85,21 +97,21 @@ impl ScriptedToolService {
             clients_gone: Mutex::default(),
             updates: broadcast::Sender::new(16),
             unwatched: Mutex::default(),
-            me: me.clone(),
+            weak_self: weak_self.clone(),
         })
     }
 
     pub(crate) fn set_tools(&self, tools: &[&str]) {
         *self.tools.lock() = tools.iter().map(|tool| raw(tool)).collect();
-        self.revision.send_modify(|revision| revision.tools += 1);
+        self.versions.send_modify(|versions| versions.tools += 1);
     }
 
     pub(crate) fn add(&self, list: CatalogList, item: &str) {
-        self.others.lock().push((list, raw(item)));
-        self.revision.send_modify(|revision| match list {
-            CatalogList::Tools => revision.tools += 1,
-            CatalogList::Resources | CatalogList::Templates => revision.resources += 1,
-            CatalogList::Prompts => revision.prompts += 1,
+        self.other_items.lock().push((list, raw(item)));
+        self.versions.send_modify(|versions| match list {
+            CatalogList::Tools => versions.tools += 1,
+            CatalogList::Resources | CatalogList::Templates => versions.resources += 1,
+            CatalogList::Prompts => versions.prompts += 1,
         });
     }
 
@@ -140,10 +152,10 @@ impl ScriptedToolService {
     }
 }
 
-/// Everything of the server `s` begins with the same text; a target that ends with `mute` is of a server that
-/// completes nothing.
-fn place(begins: &str, exposed: &str) -> Option<ResolvedTarget> {
-    let target = exposed.strip_prefix(begins)?.to_owned();
+/// Resolves a name or URI of the server `s`, all of which start with `prefix`. The server of a target that ends with
+/// `mute` has no completions.
+fn resolve(prefix: &str, exposed: &str) -> Option<ResolvedTarget> {
+    let target = exposed.strip_prefix(prefix)?.to_owned();
     let has_completions = !target.ends_with("mute");
     Some(ResolvedTarget { server: "s".into(), server_name: "Server".to_owned(), target, has_completions })
 }
@@ -152,7 +164,7 @@ impl ToolService for ScriptedToolService {
     fn set_log_level(&self, _: Option<LogLevel>) {}
 
     fn changes(&self) -> watch::Receiver<CatalogVersions> {
-        self.revision.subscribe()
+        self.versions.subscribe()
     }
 
     fn with_list(&self, list: CatalogList, read: &mut dyn FnMut(&[Box<RawValue>])) {
@@ -160,55 +172,56 @@ impl ToolService for ScriptedToolService {
             read(&self.tools.lock());
             return;
         }
-        let others = self.others.lock();
+        let other_items = self.other_items.lock();
         let items: Vec<Box<RawValue>> =
-            others.iter().filter(|(of, _)| *of == list).map(|(_, item)| item.clone()).collect();
+            other_items.iter().filter(|(of, _)| *of == list).map(|(_, item)| item.clone()).collect();
         read(&items);
     }
 
     fn resource(&self, uri: &str) -> Option<ResolvedTarget> {
-        place("x://", uri)
+        resolve("x://", uri)
     }
 
     fn template(&self, uri: &str) -> Option<ResolvedTarget> {
-        place("x://", uri)
+        resolve("x://", uri)
     }
 
     fn prompt(&self, name: &str) -> Option<ResolvedTarget> {
-        place("s__", name)
+        resolve("s__", name)
     }
 
     fn access(&self, _caller: Caller, call: AccessCall) -> BoxFuture<'static, CallResponse> {
-        self.reached.lock().push(RecordedAccess {
+        self.recorded_accesses.lock().push(RecordedAccess {
             server: call.server.to_string(),
             kind: call.kind,
             target: call.target.clone(),
             exposed: call.exposed_name,
             rest: call.rest.iter().map(|(name, value)| (name.to_string(), value.get().to_owned())).collect(),
         });
-        let end = match call.target.as_str() {
+        let response = match call.target.as_str() {
             "refused" => CallResponse::Error(raw(r#"{"code":-32000,"message":"The user refused."}"#)),
             "missing" => {
                 CallResponse::Error(raw(r#"{"code":-32002,"message":"not found","data":{"n":1.0}}"#))
             }
             _ => CallResponse::Result(raw(r#"{"contents":[ ],"x":1e400}"#)),
         };
-        Box::pin(std::future::ready(end))
+        Box::pin(std::future::ready(response))
     }
 
     fn call(&self, caller: Caller, call: ToolCall) -> BoxFuture<'static, CallResponse> {
-        self.recorded.lock().push(RecordedCall {
+        self.recorded_calls.lock().push(RecordedCall {
             client: caller.client.name.clone(),
             session: caller.session.map(|session| session.to_string()),
-            says: caller.says,
+            client_info: caller.says,
             era: caller.era,
             arguments: call.arguments.as_deref().map(|raw| raw.get().to_owned()),
             rest: call.rest.iter().map(|(name, value)| (name.to_string(), value.get().to_owned())).collect(),
             meta: call.meta.as_deref().map(|raw| raw.get().to_owned()),
-            wants_progress: call.progress.is_some(),
+            has_progress_callback: call.progress.is_some(),
+            presence: call.listening.clone(),
         });
-        let me = self.me.upgrade().unwrap();
-        Box::pin(async move { me.run(call).await })
+        let this = self.weak_self.upgrade().unwrap();
+        Box::pin(async move { this.run(call).await })
     }
 
     fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
@@ -229,7 +242,7 @@ impl ToolService for ScriptedToolService {
     }
 }
 
-/// Keeps the events.
+/// Records the events.
 #[derive(Default)]
 pub(crate) struct RecordedEvents(pub(crate) Mutex<Vec<Event>>);
 
@@ -263,15 +276,15 @@ pub(crate) fn open_store(dir: &TempDir, secrets: Arc<dyn gatehouse_store::Secret
 
 impl Fixture {
     pub(crate) async fn start() -> Self {
-        Self::keeping(ByteLimits::default()).await
+        Self::with_byte_limits(ByteLimits::default()).await
     }
 
-    /// With other limits for what is kept for clients.
-    pub(crate) async fn keeping(limits: ByteLimits) -> Self {
+    /// With other limits for the streams and responses that wait for clients.
+    pub(crate) async fn with_byte_limits(limits: ByteLimits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = open_store(&dir, memory());
-        let (registry, problem) = ClientRegistry::open(Arc::clone(&store), Arc::new(SystemClock));
-        assert_eq!(problem, None);
+        let (registry, error) = ClientRegistry::open(Arc::clone(&store), Arc::new(SystemClock));
+        assert_eq!(error, None);
         let registry = Arc::new(registry);
         let (entry, token) = registry.add("Agent").await.unwrap();
         let (script, recorded_events) = (ScriptedToolService::new(), Arc::new(RecordedEvents::default()));
@@ -383,23 +396,29 @@ impl Fixture {
             .header("mcp-session-id", session)
     }
 
-    /// Waits until a call has come through the door.
+    /// Waits until the gateway has noticed that no connection waits for the only call any more.
+    pub(crate) async fn wait_until_client_left(&self) {
+        let is_present = || self.script.recorded_calls.lock()[0].is_client_present();
+        eventually("the client has left", || !is_present()).await;
+    }
+
+    /// Waits until a tool call has reached the tool service.
     pub(crate) async fn wait_for_call(&self) {
         tokio::time::timeout(TEST_TIMEOUT, self.script.arrived.acquire()).await.unwrap().unwrap().forget();
     }
 }
 
-/// Waits until something holds.
-pub(crate) async fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let wait = async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+/// Waits until a condition holds. Fails with `description` after [`TEST_TIMEOUT`].
+pub(crate) async fn eventually(description: &str, condition: impl Fn() -> bool) {
+    let poll = async {
+        while !condition() {
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    assert!(tokio::time::timeout(TEST_TIMEOUT, wait).await.is_ok(), "{what}");
+    assert!(tokio::time::timeout(TEST_TIMEOUT, poll).await.is_ok(), "{description}");
 }
 
-/// The body of a JSON answer.
+/// The body of a JSON response.
 pub(crate) async fn text(response: reqwest::Response) -> String {
     assert_eq!(response.headers()["content-type"], "application/json");
     assert!(response.headers().contains_key("content-length"));

@@ -1,4 +1,4 @@
-//! A real client library against the whole way of a call: gateway, tools, policy, a person, a built-in server.
+//! A real client library against the whole path of a call: gateway, tools, policy, a person, a built-in server.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningSe
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use crate::fixture::{RecordedEvents, TEST_TIMEOUT, open_store, wait_until};
+use crate::fixture::{RecordedEvents, TEST_TIMEOUT, eventually, open_store};
 
 struct TestStack {
     gateway: Gateway,
@@ -42,7 +42,7 @@ impl TestStack {
             policy: gatehouse_servers::PolicyFile::at("/nonexistent/policy.json".into()),
             guard_program: None,
         });
-        let problems = servers
+        let errors = servers
             .load(vec![ServerConfig {
                 id: ServerId::new("srv-time"),
                 generation: Generation(1),
@@ -55,7 +55,7 @@ impl TestStack {
                 origin: ServerOrigin::User,
             }])
             .await;
-        assert!(problems.is_empty(), "{problems:?}");
+        assert!(errors.is_empty(), "{errors:?}");
         let tools = ToolManager::start(ToolDeps {
             servers: servers.clone(),
             store: Arc::clone(&store),
@@ -70,7 +70,7 @@ impl TestStack {
         let (_, token) = registry.add("Agent").await.unwrap();
         let deps = GatewayDeps { tools: tools.clone(), clients: Arc::new(registry), events, clock };
         let gateway = Gateway::bind("127.0.0.1:0".parse().unwrap(), deps).await.unwrap();
-        wait_until("the tools are there", || !tools.catalog().tools().is_empty()).await;
+        eventually("the tools are listed", || !tools.catalog().tools().is_empty()).await;
         Self { gateway, tools, servers, token: token.reveal().to_owned(), _dir: dir }
     }
 
@@ -84,7 +84,7 @@ impl TestStack {
             .unwrap()
     }
 
-    /// Calls the one tool while a person answers the question that it raises.
+    /// Calls a tool while a person answers its approval request.
     async fn call(
         &self,
         client: &RunningService<RoleClient, ()>,
@@ -92,13 +92,14 @@ impl TestStack {
         answer: impl Fn() -> ApprovalAnswer,
     ) -> CallToolResult {
         let person = async {
-            wait_until("somebody is asked", || !self.tools.approvals().pending().is_empty()).await;
+            eventually("an approval request is pending", || !self.tools.approvals().pending().is_empty())
+                .await;
             let pending = self.tools.approvals().pending().remove(0);
-            let ApprovalRequest::Call(ask) = &pending.ask else { panic!("{pending:?}") };
-            assert_eq!(ask.client.name, "Agent");
+            let ApprovalRequest::Call(request) = &pending.ask else { panic!("{pending:?}") };
+            assert_eq!(request.client.name, "Agent");
             let answers = vec![SubmittedAnswer {
                 id: pending.id.clone(),
-                hash: Some(ask.hash.clone()),
+                hash: Some(request.hash.clone()),
                 answer: answer(),
             }];
             self.tools.approvals().answer(answers, "test").await.unwrap();

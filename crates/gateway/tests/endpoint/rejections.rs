@@ -1,4 +1,4 @@
-//! Every kind of bad input and its exact answer. None of it reaches a tool.
+//! Every kind of bad input and its exact response. None of it reaches a tool.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -6,13 +6,13 @@ use crate::fixture::{Fixture, TEST_TIMEOUT, text};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Sends bytes as they are and returns the answer up to the end of the connection.
+/// Sends bytes as they are and returns the response up to the end of the connection.
 async fn raw_http(port: u16, bytes: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     stream.write_all(bytes.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
-    String::from_utf8(answer).unwrap()
+    let mut response = Vec::new();
+    tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut response)).await.unwrap().unwrap();
+    String::from_utf8(response).unwrap()
 }
 
 #[tokio::test]
@@ -29,8 +29,8 @@ async fn rejects_wrong_token_before_reading_body() {
         assert_eq!(response.headers()["www-authenticate"], "Bearer");
         assert_eq!(text(response).await, expected);
     }
-    // The answer comes although the announced body never does.
-    let answer = raw_http(
+    // The response is sent although the announced body never is.
+    let response = raw_http(
         fixture.port(),
         &format!(
             "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Length: 1000000\r\nConnection: close\r\n\r\n",
@@ -38,7 +38,7 @@ async fn rejects_wrong_token_before_reading_body() {
         ),
     )
     .await;
-    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 401 "), "{response}");
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn rejects_unsupported_request_heads() {
         ("no content type", with(fixture.http.post(&url)).body(PING), 415),
         ("a web form", with(fixture.http.post(&url)).header("content-type", "text/plain").body(PING), 415),
         (
-            "takes nothing we have",
+            "accepts no type that is served",
             with(fixture.http.post(&url))
                 .header("content-type", "application/json")
                 .header("accept", "text/html")
@@ -86,7 +86,11 @@ async fn rejects_unsupported_request_heads() {
             fixture.stream(&session).header("mcp-protocol-version", "2026-07-28"),
             405,
         ),
-        ("a GET that takes no stream", with(fixture.http.get(&url)).header("mcp-session-id", &session), 406),
+        (
+            "a GET that accepts no stream",
+            with(fixture.http.get(&url)).header("mcp-session-id", &session),
+            406,
+        ),
         (
             "a version without sessions",
             fixture.stream(&session).header("mcp-protocol-version", "1999-01-01"),
@@ -95,7 +99,7 @@ async fn rejects_unsupported_request_heads() {
         ("an unknown session", fixture.stream("ses-0"), 404),
         ("ending an unknown session", with(fixture.http.delete(&url)).header("mcp-session-id", "ses-0"), 404),
         ("resuming an unknown stream", fixture.stream(&session).header("last-event-id", "7-7"), 400),
-        ("resuming nonsense", fixture.stream(&session).header("last-event-id", "nonsense"), 400),
+        ("an event id that is none", fixture.stream(&session).header("last-event-id", "nonsense"), 400),
     ] {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), status, "{what}");
@@ -133,7 +137,7 @@ async fn rejects_20_mib_body_and_delivers_error() {
 #[tokio::test]
 async fn rejects_malformed_envelopes() {
     let fixture = Fixture::start().await;
-    for (body, status, answer) in [
+    for (body, status, expected_start) in [
         ("{", 400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Not JSON: "#),
         ("", 400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"#),
         (
@@ -175,9 +179,9 @@ async fn rejects_malformed_envelopes() {
         let response = fixture.post(body).send().await.unwrap();
         assert_eq!(response.status(), status, "{body}");
         let found = text(response).await;
-        assert!(found.starts_with(answer), "{body}: {found}");
+        assert!(found.starts_with(expected_start), "{body}: {found}");
     }
-    assert!(fixture.script.recorded.lock().is_empty());
+    assert!(fixture.script.recorded_calls.lock().is_empty());
 }
 
 #[tokio::test]
@@ -208,8 +212,8 @@ async fn rejects_session_of_another_client() {
 async fn times_out_incomplete_request_head() {
     let fixture = Fixture::start().await;
     let started = std::time::Instant::now();
-    let answer = raw_http(fixture.port(), "POST /mcp HTTP/1.1\r\nHost: 127").await;
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    let response = raw_http(fixture.port(), "POST /mcp HTTP/1.1\r\nHost: 127").await;
+    assert!(response.is_empty() || response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(started.elapsed().as_secs() < 15);
 }
 

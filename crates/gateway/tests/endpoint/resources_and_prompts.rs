@@ -98,8 +98,8 @@ async fn routes_requests_to_owning_server() {
                 r#"{{"jsonrpc":"2.0","id":2,"result":{{"resultType":"complete",{fresh}"contents":[ ],"x":1e400}}}}"#
             )
         );
-        assert_eq!(*fixture.script.reached.lock(), [expected.clone(), expected], "{method}");
-        fixture.script.reached.lock().clear();
+        assert_eq!(*fixture.script.recorded_accesses.lock(), [expected.clone(), expected], "{method}");
+        fixture.script.recorded_accesses.lock().clear();
     }
 }
 
@@ -112,7 +112,7 @@ async fn reports_missing_targets_with_error_codes_of_revision() {
         ("resources/read", Some("y://a"), r#"{"uri":"y://a"}"#.to_owned(), -32002, -32602),
         ("resources/read", None, "{}".to_owned(), -32602, -32602),
         ("resources/read", None, r#"{"uri":7}"#.to_owned(), -32602, -32602),
-        // What a server says of it is carried to the revision too.
+        // An error of a server gets the code of the revision too.
         ("resources/read", Some("x://missing"), r#"{"uri":"x://missing"}"#.to_owned(), -32002, -32602),
         ("resources/read", Some("x://refused"), r#"{"uri":"x://refused"}"#.to_owned(), -32000, -32000),
         ("prompts/get", Some("p"), r#"{"name":"p"}"#.to_owned(), -32602, -32602),
@@ -122,18 +122,17 @@ async fn reports_missing_targets_with_error_codes_of_revision() {
         ("completion/complete", None, reference(r#""type":"ref/prompt","name":"s__mute""#), -32602, -32602),
         ("resources/subscribe", Some("y://a"), r#"{"uri":"y://a"}"#.to_owned(), -32002, -32601),
     ] {
-        let answer =
-            text(fixture.session_request(&session, "1", method, &params).send().await.unwrap()).await;
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!(answer["error"]["code"], old, "{method} {params}: {answer}");
+        let body = text(fixture.session_request(&session, "1", method, &params).send().await.unwrap()).await;
+        let message: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(message["error"]["code"], old, "{method} {params}: {message}");
         let mut request = fixture.stateless_request("2", method, &params);
         if let Some(name) = name {
             request = request.header("mcp-name", name);
         }
-        let answer: Value = serde_json::from_str(&text(request.send().await.unwrap()).await).unwrap();
-        assert_eq!(answer["error"]["code"], new, "{method} {params}: {answer}");
+        let message: Value = serde_json::from_str(&text(request.send().await.unwrap()).await).unwrap();
+        assert_eq!(message["error"]["code"], new, "{method} {params}: {message}");
     }
-    assert!(fixture.script.reached.lock().iter().all(|reached| reached.target != "mute"));
+    assert!(fixture.script.recorded_accesses.lock().iter().all(|reached| reached.target != "mute"));
     let read =
         fixture.session_request(&session, "1", "resources/read", r#"{"uri":"y://a"}"#).send().await.unwrap();
     assert_eq!(
@@ -174,6 +173,6 @@ async fn notifies_only_changed_lists() {
     assert_eq!(
         listening.next().await.unwrap().json()["method"],
         "notifications/prompts/list_changed",
-        "nothing of tools for who did not ask for it"
+        "no notification of a list that the filter leaves out"
     );
 }

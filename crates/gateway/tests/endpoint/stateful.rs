@@ -7,12 +7,12 @@ use gatehouse_model::Event;
 use gatehouse_tools::{ByteLimits, ProtocolFamily};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, SseReader, text, wait_until};
+use crate::fixture::{Fixture, SseReader, eventually, text};
 
 #[tokio::test]
 async fn initialize_negotiates_version() {
     let fixture = Fixture::start().await;
-    for (asked, agreed) in [
+    for (requested, agreed) in [
         ("2025-11-25", "2025-11-25"),
         ("2025-06-18", "2025-06-18"),
         ("2025-03-26", "2025-03-26"),
@@ -21,17 +21,17 @@ async fn initialize_negotiates_version() {
         ("1.0", "2025-11-25"),
     ] {
         let body = format!(
-            r#"{{"jsonrpc":"2.0","id":"i","method":"initialize","params":{{"protocolVersion":"{asked}","capabilities":{{}},"clientInfo":{{"name":"n","version":"1"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"i","method":"initialize","params":{{"protocolVersion":"{requested}","capabilities":{{}},"clientInfo":{{"name":"n","version":"1"}}}}}}"#
         );
         let response = fixture.post(body).send().await.unwrap();
         let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         assert_eq!(session.len(), "ses-".len() + 32);
-        let answer: Value = serde_json::from_str(&text(response).await).unwrap();
-        assert_eq!(answer["id"], "i");
-        assert_eq!(answer["result"]["protocolVersion"], agreed, "{asked}");
-        assert_eq!(answer["result"]["serverInfo"]["name"], "Gatehouse");
+        let message: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(message["id"], "i");
+        assert_eq!(message["result"]["protocolVersion"], agreed, "{requested}");
+        assert_eq!(message["result"]["serverInfo"]["name"], "Gatehouse");
         assert_eq!(
-            answer["result"]["capabilities"],
+            message["result"]["capabilities"],
             json!({
                 "tools": { "listChanged": true },
                 "resources": { "listChanged": true, "subscribe": true },
@@ -39,17 +39,17 @@ async fn initialize_negotiates_version() {
                 "completions": {}, "logging": {},
             })
         );
-        assert_eq!(answer["result"].get("resultType"), None);
+        assert_eq!(message["result"].get("resultType"), None);
     }
     assert_eq!(fixture.registry.list()[0].sessions, 6);
     assert_eq!(fixture.registry.list()[0].says.as_deref(), Some("n 1"));
 }
 
 #[tokio::test]
-async fn answers_ping_logging_and_list_requests() {
+async fn responds_to_ping_logging_and_list_requests() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    for (method, params, answer) in [
+    for (method, params, expected) in [
         ("ping", "{}", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
         ("logging/setLevel", r#"{"level":"debug"}"#, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
         (
@@ -75,9 +75,9 @@ async fn answers_ping_logging_and_list_requests() {
     ] {
         let response = fixture.session_request(&session, "1", method, params).send().await.unwrap();
         assert_eq!(response.status(), 200, "{method}");
-        assert_eq!(text(response).await, answer);
+        assert_eq!(text(response).await, expected);
     }
-    // Answers to requests that were never made are taken and forgotten.
+    // A response to a request that was never sent is ignored.
     let response = fixture
         .post(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#)
         .header("mcp-session-id", &session)
@@ -97,14 +97,14 @@ async fn calls_preserve_bytes_except_result_type() {
         text(response).await,
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[],"echo":{odd}}}}}"#)
     );
-    let recorded = fixture.script.recorded.lock()[0].clone();
+    let recorded = fixture.script.recorded_calls.lock()[0].clone();
     assert_eq!(recorded.arguments.as_deref(), Some(odd));
     assert_eq!(
         (recorded.era, recorded.session.as_deref()),
         (ProtocolFamily::Stateful, Some(session.as_str()))
     );
-    assert_eq!(recorded.says.as_deref(), Some("old 1"));
-    for (given, answer) in [
+    assert_eq!(recorded.client_info.as_deref(), Some("old 1"));
+    for (given, expected) in [
         (r#"{"resultType":"complete","content":[],"x":1.0}"#, r#""result":{"content":[],"x":1.0}}"#),
         (
             r#"{"resultType":"input_required","inputRequests":{}}"#,
@@ -112,7 +112,7 @@ async fn calls_preserve_bytes_except_result_type() {
         ),
     ] {
         let response = fixture.session_call(&session, "1", "give", given).send().await.unwrap();
-        assert_eq!(text(response).await, format!(r#"{{"jsonrpc":"2.0","id":1,{answer}"#));
+        assert_eq!(text(response).await, format!(r#"{{"jsonrpc":"2.0","id":1,{expected}"#));
     }
     let error = r#"{"code":-32002,"message":"gone"}"#;
     let response = fixture.session_call(&session, "1", "fail", error).send().await.unwrap();
@@ -154,9 +154,11 @@ async fn cancels_call_only_on_matching_notification() {
     assert_eq!(cancel(r#""5""#).await.unwrap().status(), 202);
     let foreign = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
     assert_eq!(fixture.post(foreign).header("mcp-session-id", &other).send().await.unwrap().status(), 202);
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    fixture.script.release.add_permits(1);
+    assert_eq!(stream.all().await.last().unwrap().json()["result"]["waited"], true);
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
-    assert_eq!(cancel("5").await.unwrap().status(), 202);
+    let stream = SseReader::new(fixture.session_call(&session, "6", "wait", "{}").send().await.unwrap());
+    assert_eq!(cancel("6").await.unwrap().status(), 202);
     let events = stream.all().await;
     assert_eq!(events.last().unwrap().json()["error"]["message"], "cancelled");
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 1);
@@ -183,7 +185,7 @@ async fn resumes_lost_stream_without_cancelling_call() {
     let primed = stream.next().await.unwrap();
     assert_eq!(primed.data, "");
     drop(stream);
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    fixture.wait_until_client_left().await;
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
     // Resumed while it still runs, lost again, and resumed once more after its end.
     let last = primed.id.unwrap();
@@ -191,7 +193,7 @@ async fn resumes_lost_stream_without_cancelling_call() {
         SseReader::new(fixture.stream(&session).header("last-event-id", &last).send().await.unwrap());
     drop(resumed);
     fixture.script.release.add_permits(1);
-    wait_until("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
+    eventually("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
     for _ in 0..2 {
         let resumed =
             SseReader::new(fixture.stream(&session).header("last-event-id", &last).send().await.unwrap());
@@ -206,25 +208,26 @@ async fn resumes_lost_stream_without_cancelling_call() {
 }
 
 #[tokio::test]
-async fn a_stream_over_the_budget_of_its_client_is_answered_like_one_that_is_over() {
+async fn stream_over_the_byte_budget_cannot_be_resumed() {
     // Room for one of the two streams.
-    let fixture = Fixture::keeping(ByteLimits { client: 150, all: 1000 }).await;
-    let mut left = Vec::new();
+    let fixture = Fixture::with_byte_limits(ByteLimits { client: 150, all: 1000 }).await;
+    let mut finished_streams = Vec::new();
     for _ in 0..2 {
         let session = fixture.session("2025-11-25").await;
         let stream = SseReader::new(fixture.session_call(&session, "1", "wait", "{}").send().await.unwrap());
         fixture.script.release.add_permits(1);
         let events = stream.all().await;
-        left.push((session, events[0].id.clone().unwrap()));
+        finished_streams.push((session, events[0].id.clone().unwrap()));
     }
-    let resume = async |(session, last): &(String, String)| {
-        fixture.stream(session).header("last-event-id", last).send().await.unwrap()
+    let resume = async |number: usize| {
+        let (session, last_event_id) = &finished_streams[number];
+        fixture.stream(session).header("last-event-id", last_event_id).send().await.unwrap()
     };
-    let gone = resume(&left[0]).await;
-    assert_eq!(gone.status(), 400);
-    assert!(text(gone).await.contains("not kept any more"));
-    let kept = SseReader::new(resume(&left[1]).await).all().await;
-    assert_eq!(kept.last().unwrap().json()["result"]["waited"], true);
+    let evicted = resume(0).await;
+    assert_eq!(evicted.status(), 400);
+    assert!(text(evicted).await.contains("not kept any more"));
+    let resumed = SseReader::new(resume(1).await).all().await;
+    assert_eq!(resumed.last().unwrap().json()["result"]["waited"], true);
 }
 
 #[tokio::test]
@@ -246,9 +249,9 @@ async fn dropped_request_runs_to_completion() {
     let sent = tokio::spawn(request.send());
     fixture.wait_for_call().await;
     sent.abort();
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    fixture.wait_until_client_left().await;
     fixture.script.release.add_permits(1);
-    wait_until("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
+    eventually("the call is finished", || fixture.script.finished.load(Ordering::SeqCst) == 1).await;
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
 }
 
@@ -269,25 +272,25 @@ async fn sends_list_changed_on_get_stream() {
     assert_eq!(stream.next().await, None);
     fixture.script.set_tools(&[]);
     assert_eq!(second.next().await.unwrap().data, changed);
-    // What happened while nobody listened is told to the next one.
-    drop(second);
-    let quiet = fixture.session("2025-11-25").await;
+    // A change while a session has no stream is announced on its next one. All sessions are notified at once, so
+    // the notification of another session shows that the change was announced.
+    let without_stream = fixture.session("2025-11-25").await;
     fixture.script.set_tools(&[r#"{"name":"newer","inputSchema":{}}"#]);
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    let mut late = SseReader::new(fixture.stream(&quiet).send().await.unwrap());
-    assert_eq!(late.next().await.unwrap().data, changed);
+    assert_eq!(second.next().await.unwrap().data, changed);
+    let mut first_stream = SseReader::new(fixture.stream(&without_stream).send().await.unwrap());
+    assert_eq!(first_stream.next().await.unwrap().data, changed);
 }
 
 #[tokio::test]
 async fn delete_ends_session_streams_and_calls() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let mut standing = SseReader::new(fixture.stream(&session).send().await.unwrap());
+    let mut get_stream = SseReader::new(fixture.stream(&session).send().await.unwrap());
     let call = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
     let delete =
         || fixture.http.delete(fixture.url()).bearer_auth(&fixture.token).header("mcp-session-id", &session);
     assert_eq!(delete().send().await.unwrap().status(), 204);
-    assert_eq!(standing.next().await, None);
+    assert_eq!(get_stream.next().await, None);
     assert_eq!(call.all().await.last().unwrap().json()["error"]["message"], "cancelled");
     assert_eq!(fixture.session_request(&session, "6", "ping", "{}").send().await.unwrap().status(), 404);
     assert_eq!(delete().send().await.unwrap().status(), 404);
@@ -318,15 +321,15 @@ async fn session_65_evicts_longest_idle() {
 async fn shutdown_ends_sessions_and_calls() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
-    let mut standing = SseReader::new(fixture.stream(&session).send().await.unwrap());
+    let mut get_stream = SseReader::new(fixture.stream(&session).send().await.unwrap());
     let old = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
     let new = SseReader::new(fixture.stateless_call("6", "wait", "{}").send().await.unwrap());
     let started = std::time::Instant::now();
     fixture.gateway.shutdown().await;
     assert!(started.elapsed() < Duration::from_secs(10));
-    assert_eq!(standing.next().await, None);
+    assert_eq!(get_stream.next().await, None);
     assert_eq!(old.all().await.last().unwrap().json()["error"]["message"], "cancelled");
     drop(new);
-    wait_until("both calls are cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
+    eventually("both calls are cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
     assert!(fixture.http.get(fixture.url()).send().await.is_err());
 }

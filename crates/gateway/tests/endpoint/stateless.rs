@@ -1,20 +1,21 @@
 //! The revision without sessions: 2026-07-28.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use gatehouse_model::Event;
 use gatehouse_tools::{ProtocolFamily, ResourceUpdate};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, SseReader, send_json_only, text, wait_until};
+use crate::fixture::{Fixture, SseReader, eventually, send_json_only, text};
 
 #[tokio::test]
 async fn discover_reports_capabilities() {
     let fixture = Fixture::start().await;
     let response = fixture.stateless_request("1", "server/discover", "{}").send().await.unwrap();
     assert_eq!(response.status(), 200);
-    let answer: Value = serde_json::from_str(&text(response).await).unwrap();
-    let result = &answer["result"];
+    let message: Value = serde_json::from_str(&text(response).await).unwrap();
+    let result = &message["result"];
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
     assert_eq!(
@@ -57,13 +58,13 @@ async fn preserves_argument_and_result_bytes() {
             r#"{{"jsonrpc":"2.0","id":"\u0031","result":{{"resultType":"complete","content":[],"echo":{odd}}}}}"#
         )
     );
-    let recorded = fixture.script.recorded.lock()[0].clone();
+    let recorded = fixture.script.recorded_calls.lock()[0].clone();
     assert_eq!(recorded.arguments.as_deref(), Some(odd));
     assert_eq!(
         (recorded.client.as_str(), recorded.era, recorded.session),
         ("Agent", ProtocolFamily::Stateless, None)
     );
-    assert_eq!(recorded.says.as_deref(), Some("probe 9"));
+    assert_eq!(recorded.client_info.as_deref(), Some("probe 9"));
     assert!(recorded.meta.unwrap().contains(r#""progressToken":"tok""#));
     // A megabyte of result as well.
     let large = format!(r#"{{"content":[],"text":"{}"}}"#, "é".repeat(500_000));
@@ -81,7 +82,7 @@ async fn forwards_other_params_members() {
     let response =
         fixture.stateless_request("3", "tools/call", params).header("mcp-name", "echo").send().await.unwrap();
     assert_eq!(response.status(), 200);
-    let recorded = fixture.script.recorded.lock()[0].clone();
+    let recorded = fixture.script.recorded_calls.lock()[0].clone();
     assert_eq!(recorded.arguments, None);
     assert_eq!(
         recorded.rest,
@@ -163,7 +164,7 @@ async fn rejects_headers_that_contradict_body() {
         ),
         ("_meta that is a text", list("\"x\""), vec![version, ("mcp-method", "tools/list")], 400, -32602),
         (
-            "a version to come",
+            "a future version",
             list(&meta("2027-01-01")),
             vec![("mcp-protocol-version", "2027-01-01"), ("mcp-method", "tools/list")],
             400,
@@ -181,14 +182,14 @@ async fn rejects_headers_that_contradict_body() {
             headers.iter().fold(fixture.post(body), |request, (name, value)| request.header(*name, *value));
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), status, "{what}");
-        let answer: Value = serde_json::from_str(&text(response).await).unwrap();
-        assert_eq!(answer["error"]["code"], code, "{what}");
-        assert_eq!(answer["id"], 1, "{what}");
+        let message: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(message["error"]["code"], code, "{what}");
+        assert_eq!(message["id"], 1, "{what}");
         if code == -32022 {
-            assert_eq!(answer["error"]["data"]["supported"], json!(["2026-07-28"]), "{what}");
+            assert_eq!(message["error"]["data"]["supported"], json!(["2026-07-28"]), "{what}");
         }
     }
-    assert!(fixture.script.recorded.lock().is_empty());
+    assert!(fixture.script.recorded_calls.lock().is_empty());
     let wrapped = fixture.post(call("echo")).header(version.0, version.1).header("mcp-method", "tools/call");
     assert_eq!(wrapped.header("mcp-name", "=?base64?ZWNobw==?=").send().await.unwrap().status(), 200);
 }
@@ -202,7 +203,7 @@ async fn validates_param_headers() {
     let call = || fixture.stateless_call("1", "where", r#"{"region":"eu"}"#);
     assert_eq!(call().send().await.unwrap().status(), 400);
     assert_eq!(call().header("mcp-param-region", "us").send().await.unwrap().status(), 400);
-    assert!(fixture.script.recorded.lock().is_empty());
+    assert!(fixture.script.recorded_calls.lock().is_empty());
     assert_eq!(call().header("mcp-param-region", "eu").send().await.unwrap().status(), 200);
 }
 
@@ -271,12 +272,15 @@ async fn json_only_client_gets_json_for_slow_calls() {
     let fixture = Fixture::start().await;
     let sent = tokio::spawn(send_json_only(fixture.stateless_call("1", "wait", "{}")));
     fixture.wait_for_call().await;
-    assert!(!fixture.script.recorded.lock()[0].wants_progress);
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    assert!(!fixture.script.recorded_calls.lock()[0].has_progress_callback);
+    // For a client that reads streams, the response would have become one by then.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_millis(200)).await;
+    tokio::time::resume();
     fixture.script.release.add_permits(1);
-    let answer = text(sent.await.unwrap().unwrap()).await;
+    let body = text(sent.await.unwrap().unwrap()).await;
     assert_eq!(
-        answer,
+        body,
         r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[],"waited":true}}"#
     );
 }
@@ -284,17 +288,17 @@ async fn json_only_client_gets_json_for_slow_calls() {
 #[tokio::test]
 async fn lost_connection_cancels_call() {
     let fixture = Fixture::start().await;
-    // Before: the request is dropped while nothing has come back yet.
+    // Before: the request is dropped while the call is still waiting.
     let sent = tokio::spawn(send_json_only(fixture.stateless_call("1", "wait", "{}")));
     fixture.wait_for_call().await;
     sent.abort();
-    wait_until("the first call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 1).await;
+    eventually("the first call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 1).await;
     // After: the response's stream is closed.
     let response = fixture.stateless_call("2", "wait", "{}").send().await.unwrap();
     let stream = SseReader::new(response);
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 1);
     drop(stream);
-    wait_until("the second call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
+    eventually("the second call is cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
     assert_eq!(fixture.script.finished.load(Ordering::SeqCst), 0);
 }
 
@@ -309,7 +313,7 @@ async fn listen_stream_reports_changes_until_shutdown() {
         stream.next().await.unwrap().data,
         r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x://a"]}}}"#
     );
-    // What the server says of it, and of nothing else.
+    // Updates of this resource, and of no other.
     for uri in ["other", "a"] {
         fixture.script.updates.send(ResourceUpdate { server: "s".into(), uri: uri.into() }).unwrap();
     }
