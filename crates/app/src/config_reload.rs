@@ -1,5 +1,8 @@
 //! Manual edits of the servers file: each takes effect only after a person confirmed it. No answer is
 //! not a confirmation; an edit that was not accepted is set aside until the file changes again.
+//!
+//! While the confirmed list of servers cannot be read or verified, nothing of what runs changes: no
+//! server is stopped, and no permission or secret is deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +10,8 @@ use std::time::Duration;
 use gatehouse_model::approval::{ApprovalAnswer, ApprovalRequest};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{AskUser as _, UserError};
-use gatehouse_store::{HandEdit, LoadedServers, WatchGuard};
+use gatehouse_model::{AskUser as _, ServerConfig, UserError};
+use gatehouse_store::{HandEdit, LoadedServers, SealError, WatchGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +20,9 @@ use crate::command_service::{AppState, apply_configs};
 
 /// Debounce: editors write a file in several steps, so it is read this long after the last change.
 const QUIET_PERIOD: Duration = Duration::from_millis(150);
+/// How soon the list of servers is read again if it could not be verified, for example because the
+/// keychain is locked.
+const RETRY_PERIOD: Duration = Duration::from_secs(30);
 
 /// Watches the servers file and requests confirmation of each edit.
 pub(crate) struct ConfigReload {
@@ -74,7 +80,10 @@ impl ConfigReloadActor {
             self.publish_problems(&loaded);
             let next = loaded.unconfirmed.iter().find(|edit| !self.dismissed.contains(edit)).cloned();
             let Some(edit) = next else {
-                self.file_changed.notified().await;
+                match loaded.seal_error {
+                    None => self.file_changed.notified().await,
+                    Some(_) => self.wait_for_change_or_retry().await,
+                }
                 loaded = self.reload_when_quiet().await;
                 continue;
             };
@@ -97,11 +106,17 @@ impl ConfigReloadActor {
             match self.apply_answer(&edit, &answer).await {
                 Ok(Some(read)) => loaded = read,
                 Ok(None) => self.dismissed.push(edit),
-                Err(problem) => {
-                    tracing::error!(%problem, server = %edit.ask.server, "a hand edit could not be settled");
+                Err(error) => {
+                    tracing::error!(%error, server = %edit.ask.server, "a hand edit could not be applied or discarded");
                     self.dismissed.push(edit);
                 }
             }
+        }
+    }
+
+    async fn wait_for_change_or_retry(&self) {
+        if tokio::time::timeout(RETRY_PERIOD, self.file_changed.notified()).await.is_err() {
+            tracing::debug!("the list of servers is read again, since it could not be verified");
         }
     }
 
@@ -113,16 +128,33 @@ impl ConfigReloadActor {
         let read = self.state.with_store(|store| Ok(store.servers().load())).await;
         match read {
             Ok(read) => {
-                if let Err(problem) = apply_configs(&self.state, &mut configs, read.servers.clone()).await {
-                    tracing::error!(%problem, "the settings file could not be put into effect");
+                let (read, applied) = self.apply(&mut configs, read).await;
+                if let Err(error) = applied {
+                    tracing::error!(%error, "the servers file could not be put into effect");
                 }
                 self.dismissed.retain(|edit| read.unconfirmed.contains(edit));
                 read
             }
-            Err(problem) => {
-                LoadedServers { servers: configs.clone(), problems: vec![problem], unconfirmed: Vec::new() }
+            Err(error) => {
+                LoadedServers { servers: configs.clone(), problems: vec![error], ..LoadedServers::default() }
             }
         }
+    }
+
+    /// Puts the servers that were read into effect. Where the confirmed list could not be verified and
+    /// servers run, the running ones stay, and no edit is offered. Returns what is in effect.
+    async fn apply(
+        &self,
+        configs: &mut Vec<ServerConfig>,
+        read: LoadedServers,
+    ) -> (LoadedServers, Result<(), UserError>) {
+        if let Some(error) = read.seal_error.clone()
+            && !configs.is_empty()
+        {
+            return (unchanged(configs, error), Ok(()));
+        }
+        let applied = apply_configs(&self.state, configs, read.servers.clone()).await;
+        (read, applied)
     }
 
     /// Applies an answer; `None` if nothing was decided.
@@ -137,12 +169,16 @@ impl ConfigReloadActor {
             ApprovalAnswer::Cancel => return Ok(None),
         };
         let mut configs = self.state.configs.lock().await;
+        if !configs.is_empty() {
+            // An edit that is confirmed against a list that is not verified would replace that list.
+            self.state.with_store(|store| Ok(store.servers().confirmed()?)).await?;
+        }
         let (file, server) = (edit.ask.file.clone(), edit.ask.server.clone());
         self.state.audit(AuditEvent::HandEdit { file, server, confirmed: accept }).await?;
-        let settled = edit.clone();
-        let read = self.state.with_store(move |store| store.servers().confirm(&settled, accept)).await?;
-        apply_configs(&self.state, &mut configs, read.servers.clone()).await?;
-        Ok(Some(read))
+        let answered = edit.clone();
+        let read = self.state.with_store(move |store| store.servers().confirm(&answered, accept)).await?;
+        let (read, applied) = self.apply(&mut configs, read).await;
+        applied.map(|()| Some(read))
     }
 
     fn publish_problems(&self, loaded: &LoadedServers) {
@@ -157,5 +193,31 @@ impl ConfigReloadActor {
         if new {
             self.state.config_changed(ConfigCause::File, None);
         }
+    }
+}
+
+/// The state while the confirmed list cannot be verified: what runs stays, and the error is shown.
+fn unchanged(running: &[ServerConfig], seal_error: SealError) -> LoadedServers {
+    let mut error = UserError::from(seal_error.clone());
+    error.hint = Some(
+        match seal_error {
+            SealError::Locked { .. } => {
+                "The servers that run stay as they are. Unlock the keychain, so that changes made by hand can be read."
+            }
+            SealError::Unreadable { .. } => "The servers that run stay as they are.",
+            SealError::MissingKey { .. }
+            | SealError::BadMac { .. }
+            | SealError::OldCopy { .. }
+            | SealError::Gone { .. } => {
+                "The servers that run stay as they are until Gatehouse quits. Then each has to be confirmed again."
+            }
+        }
+        .to_owned(),
+    );
+    LoadedServers {
+        servers: running.to_vec(),
+        seal_error: Some(seal_error),
+        problems: vec![error],
+        unconfirmed: Vec::new(),
     }
 }

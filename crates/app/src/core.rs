@@ -382,7 +382,7 @@ async fn open_store(options: &mut CoreOptions) -> Result<OpenedStore, UserError>
         let operator = operator::load_or_create(&store, operator_key)?;
         if operator.1 == OperatorKeyState::Replaced {
             // Every server has a new generation now, so they are read again.
-            loaded = store.servers().load();
+            loaded = first_start::load_known(&store)?;
         }
         // Before any server connects or any secret is stored.
         sweep_secrets(&store);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
 use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError};
-use gatehouse_store::{LoadedServers, Store};
+use gatehouse_store::{LoadedServers, SealError, Store};
 
 const FILE: &str = "servers.json";
 
@@ -15,9 +15,22 @@ pub(crate) fn is_new(data_dir: &std::path::Path) -> bool {
     !data_dir.join(FILE).exists()
 }
 
+/// Loads the servers.
+///
+/// # Errors
+/// If the secret store is locked, so that it is not known which servers there are: a list that is saved
+/// later would replace them.
+pub(crate) fn load_known(store: &Store) -> Result<LoadedServers, UserError> {
+    let loaded = store.servers().load();
+    match loaded.seal_error {
+        Some(error @ SealError::Locked { .. }) => Err(error.into()),
+        Some(_) | None => Ok(loaded),
+    }
+}
+
 /// Loads the servers; writes the default ones into a new folder.
 pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, UserError> {
-    let loaded = store.servers().load();
+    let loaded = load_known(store)?;
     let untouched = loaded.servers.is_empty() && loaded.unconfirmed.is_empty() && loaded.problems.is_empty();
     if !(new && untouched) {
         return Ok(loaded);
@@ -28,7 +41,7 @@ pub(crate) fn load(store: &Arc<Store>, new: bool) -> Result<LoadedServers, UserE
         store.audit().append(AuditEvent::ServerChanged { server: id, name, what: "added".to_owned() })?;
     }
     store.servers().save(&servers)?;
-    Ok(store.servers().load())
+    load_known(store)
 }
 
 /// The default servers.

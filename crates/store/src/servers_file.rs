@@ -50,8 +50,12 @@ pub struct ServersFile {
 /// The combined state of `servers.json` and its confirmed copy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadedServers {
-    /// What runs: the last confirmed copy, with the display properties and the order of the file.
+    /// What runs: the last confirmed copy, with the display properties and the order of the file. Empty if
+    /// the copy could not be read or verified.
     pub servers: Vec<ServerConfig>,
+    /// Why the confirmed copy could not be read or verified. An empty `servers` doesn't mean then that there
+    /// are none, so nothing may be stopped or deleted because of it.
+    pub seal_error: Option<SealError>,
     /// Errors in the file or the confirmed copy.
     pub problems: Vec<UserError>,
     /// Edits by hand that wait for the user's confirmation.
@@ -171,14 +175,14 @@ impl ServersFile {
 
     fn load_locked(&self) -> LoadedServers {
         let on_disk = self.read();
-        let (confirmed, problem) = match self.confirmed.load() {
+        let (confirmed, seal_error) = match self.confirmed.load() {
             Ok(confirmed) => (confirmed.unwrap_or_default(), None),
             Err(error @ SealError::Locked { .. }) => {
                 // The copy may be valid once the secret store is unlocked, so no edits are presented now.
-                let problems = vec![error.into()];
-                return LoadedServers { problems, ..LoadedServers::default() };
+                let problems = vec![error.clone().into()];
+                return LoadedServers { problems, seal_error: Some(error), ..LoadedServers::default() };
             }
-            Err(error) => (Vec::new(), Some(broken_seal_error(error))),
+            Err(error) => (Vec::new(), Some(error)),
         };
         let MergedServers { servers, mut problems, edits, .. } = match on_disk {
             FileOnDisk::Text(_, document) => merge::merge(document.entries, &confirmed),
@@ -187,8 +191,8 @@ impl ServersFile {
                 MergedServers { servers: confirmed, problems: vec![problem], ..MergedServers::default() }
             }
         };
-        problems.extend(problem);
-        LoadedServers { servers, problems, unconfirmed: edits }
+        problems.extend(seal_error.clone().map(broken_seal_error));
+        LoadedServers { servers, seal_error, problems, unconfirmed: edits }
     }
 
     /// Writes and seals a list in place of the current one.

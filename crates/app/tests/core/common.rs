@@ -1,18 +1,68 @@
 //! A real core on a folder of its own, with built-in servers.
 
+use std::collections::{BTreeSet, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gatehouse_app::{Authority, Core, CoreOptions, OperatorKey, SecretStore, memory};
+use gatehouse_app::{
+    Authority, Core, CoreOptions, OperatorKey, SecretError, SecretStore, SecretStoreKind, memory,
+};
 use gatehouse_model::command::{ServersAdd, ServersList, TypedCommand};
 use gatehouse_model::server::{Builtin, ServerAppearance, ServerDraft, ServerLimits, ServerView};
 use gatehouse_model::{Secret, Transport, UserError};
+use gatehouse_store::SecretKey;
 use tempfile::TempDir;
 
 /// How long anything may take here.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A keychain that can be locked while Gatehouse runs.
+#[derive(Default)]
+pub(crate) struct LockableSecrets {
+    items: Mutex<HashMap<String, Secret>>,
+    locked: AtomicBool,
+}
+
+impl LockableSecrets {
+    pub(crate) fn set_locked(&self, locked: bool) {
+        self.locked.store(locked, Ordering::SeqCst);
+    }
+
+    /// Names of everything that is stored.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        self.items.lock().unwrap().keys().cloned().collect()
+    }
+
+    fn ensure_unlocked(&self) -> Result<(), SecretError> {
+        if self.locked.load(Ordering::SeqCst) { Err(SecretError::Locked) } else { Ok(()) }
+    }
+}
+
+impl SecretStore for LockableSecrets {
+    fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError> {
+        self.ensure_unlocked()?;
+        Ok(self.items.lock().unwrap().get(key.account()).cloned())
+    }
+
+    fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError> {
+        self.ensure_unlocked()?;
+        self.items.lock().unwrap().insert(key.account().to_owned(), secret.clone());
+        Ok(())
+    }
+
+    fn delete(&self, key: &SecretKey) -> Result<(), SecretError> {
+        self.ensure_unlocked()?;
+        self.items.lock().unwrap().remove(key.account());
+        Ok(())
+    }
+
+    fn kind(&self) -> SecretStoreKind {
+        SecretStoreKind::Keychain
+    }
+}
 
 /// A data folder with its secrets; cores come and go on it.
 pub(crate) struct TestHome {
@@ -25,6 +75,10 @@ pub(crate) struct TestHome {
 impl TestHome {
     pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap(), secrets: memory(), key: Arc::default() }
+    }
+
+    pub(crate) fn with_secrets(secrets: Arc<dyn SecretStore>) -> Self {
+        Self { secrets, ..Self::new() }
     }
 
     pub(crate) fn data_dir(&self) -> PathBuf {

@@ -2,9 +2,13 @@
 //! secrets, and edits of the file by hand.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::common::{TestHome, add, draft, draft_of, run, server, wait_until, wait_until_state};
-use gatehouse_app::Core;
+use crate::common::{
+    LockableSecrets, TIMEOUT, TestHome, add, draft, draft_of, run, server, servers, wait_until,
+    wait_until_state,
+};
+use gatehouse_app::{Core, EventStream, StreamEvent};
 use gatehouse_model::approval::{ApprovalAnswer, ApprovalRequest, AutoApprove};
 use gatehouse_model::command::*;
 use gatehouse_model::record::AuditEvent;
@@ -388,5 +392,116 @@ async fn managed_policy_cannot_be_overridden() {
     std::fs::write(&path, "{").unwrap();
     run(&core, ServersReconnect { server: "Clock".into() }).await.unwrap();
     wait_until_state(&core, "Clock", "failed").await;
+    core.shutdown().await;
+}
+
+/// A change of the file that says nothing new about servers, so that it is read again.
+fn touch(home: &TestHome) {
+    let text = std::fs::read_to_string(home.servers_file()).unwrap();
+    std::fs::write(home.servers_file(), format!("{text}\n")).unwrap();
+}
+
+/// Waits until what is wrong with the file is said to be something with these words, or nothing.
+async fn wait_until_file_problem(events: &mut EventStream, words: Option<&str>) {
+    let waiting = async {
+        loop {
+            let Some(event) = events.next().await else { panic!("the core is gone") };
+            if let StreamEvent::Event(envelope) = event
+                && let Event::ConfigChanged { problem, .. } = &envelope.event
+                && match (problem, words) {
+                    (Some(problem), Some(words)) => problem.contains(words),
+                    (problem, words) => problem.is_none() && words.is_none(),
+                }
+            {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap_or_else(|_| panic!("no event with {words:?}"));
+}
+
+/// A server with a secret beside the default ones.
+async fn add_server_with_secret(core: &Core) {
+    let remote = gatehouse_model::server::Remote {
+        headers: [("X-Key".to_owned(), "${secret:KEY}".to_owned())].into(),
+        ..gatehouse_model::server::Remote::at("https://mcp.example/mcp")
+    };
+    let draft = ServerDraft {
+        transport: Transport::Http(remote),
+        enabled: false,
+        autostart: false,
+        ..draft("Remote", Builtin::Time)
+    };
+    let secrets = vec![secret("headers/X-Key", "very secret")];
+    run(core, ServersAdd { draft, trust_labels: false, secrets }).await.unwrap();
+}
+
+async fn names_and_generations(core: &Core) -> Vec<(String, Generation)> {
+    servers(core).await.into_iter().map(|view| (view.config.name, view.config.generation)).collect()
+}
+
+#[tokio::test]
+async fn locked_keychain_stops_and_deletes_nothing_while_running() {
+    let secrets = Arc::new(LockableSecrets::default());
+    let home = TestHome::with_secrets(Arc::<LockableSecrets>::clone(&secrets));
+    let core = home.start().await;
+    wait_until_state(&core, "Time", "connected").await;
+    add_server_with_secret(&core).await;
+    let (before, stored) = (names_and_generations(&core).await, secrets.names());
+    assert_eq!(before.len(), 3, "{before:?}");
+
+    let mut events = core.events();
+    secrets.set_locked(true);
+    touch(&home);
+    wait_until_file_problem(&mut events, Some("cannot be checked")).await;
+    assert_eq!(names_and_generations(&core).await, before);
+    assert_eq!(server(&core, "Time").await.unwrap().status.as_str(), "connected");
+
+    secrets.set_locked(false);
+    touch(&home);
+    wait_until_file_problem(&mut events, None).await;
+    assert_eq!(names_and_generations(&core).await, before);
+    assert_eq!(secrets.names(), stored, "no secret was deleted");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn list_with_broken_seal_stops_and_deletes_nothing_while_running() {
+    let secrets = Arc::new(LockableSecrets::default());
+    let home = TestHome::with_secrets(Arc::<LockableSecrets>::clone(&secrets));
+    let core = home.start().await;
+    wait_until_state(&core, "Time", "connected").await;
+    add_server_with_secret(&core).await;
+    let (before, stored) = (names_and_generations(&core).await, secrets.names());
+
+    let mut events = core.events();
+    let ledger = rusqlite::Connection::open(home.data_dir().join("ledger.db")).unwrap();
+    let forged = ledger
+        .execute("UPDATE sealed SET body = CAST(replace(body, 'mcp.example', 'mcp.invalid') AS BLOB) WHERE name LIKE 'servers/%'", [])
+        .unwrap();
+    assert_eq!(forged, 1);
+    touch(&home);
+    wait_until_file_problem(&mut events, Some("was changed from outside")).await;
+    assert_eq!(names_and_generations(&core).await, before);
+    assert_eq!(server(&core, "Time").await.unwrap().status.as_str(), "connected");
+    assert!(run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().is_empty(), "no edit is offered");
+    assert_eq!(secrets.names(), stored, "no secret was deleted");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn starts_only_when_list_of_servers_can_be_read() {
+    let secrets = Arc::new(LockableSecrets::default());
+    let home = TestHome::with_secrets(Arc::<LockableSecrets>::clone(&secrets));
+    let core = home.start().await;
+    add_server_with_secret(&core).await;
+    let before = names_and_generations(&core).await;
+    core.shutdown().await;
+    secrets.set_locked(true);
+    let refused = Core::start(home.options()).await.err().unwrap();
+    assert_eq!(refused.code, ErrorCode::SecretsUnavailable, "{refused}");
+    secrets.set_locked(false);
+    let core = home.start().await;
+    assert_eq!(names_and_generations(&core).await, before);
     core.shutdown().await;
 }

@@ -8,7 +8,7 @@ use gatehouse_model::server::{
 };
 use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, TokenEndpointAuthMethod};
 use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError};
-use gatehouse_store::{HandEdit, LoadedServers, Owner, StoreError};
+use gatehouse_store::{HandEdit, LoadedServers, Owner, SealError, StoreError};
 
 use crate::fixture::StoreFixture;
 
@@ -601,6 +601,7 @@ fn locked_secret_store_blocks_load_and_save() {
     let loaded = store.servers().load();
     assert_eq!((names(&loaded), edits(&loaded)), (vec![], vec![]));
     assert_eq!(loaded.problems[0].code, ErrorCode::SecretsUnavailable);
+    assert!(matches!(loaded.seal_error, Some(SealError::Locked { .. })), "the empty list says nothing");
     assert!(store.servers().save(&[]).is_err());
     fixture.secrets.locked.store(false, Ordering::SeqCst);
     assert_eq!(names(&store.servers().load()), ["a", "b"]);
