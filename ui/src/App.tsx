@@ -2,20 +2,20 @@ import { Notifications } from "@mantine/notifications";
 import { useEffect, useState } from "react";
 
 import { CoreProvider } from "./core/CoreProvider";
-import { Frame } from "./app-shell/AppShell";
+import { AppShell } from "./app-shell/AppShell";
 import { defaultPreferences, type Platform, type Preferences } from "./platform";
-import { Look } from "./theme/ThemeProvider";
+import { ThemeProvider } from "./theme/ThemeProvider";
 
 /** The main window. */
 export function App({ platform }: { platform: Platform }) {
   const [preferences, change] = usePreferences(platform);
   return (
-    <Look preferences={preferences}>
+    <ThemeProvider preferences={preferences}>
       <Notifications position="bottom-right" limit={4} />
       <CoreProvider platform={platform}>
-        <Frame preferences={preferences} onPreferences={change} />
+        <AppShell preferences={preferences} onPreferences={change} />
       </CoreProvider>
-    </Look>
+    </ThemeProvider>
   );
 }
 

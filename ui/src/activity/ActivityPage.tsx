@@ -2,13 +2,13 @@ import "./activity.css";
 
 import { SegmentedControl } from "@mantine/core";
 
-import { go } from "../app-shell/route";
+import { navigate } from "../app-shell/route";
 import { useMessages } from "../messages";
 import { Page } from "../components/Page";
 import { CallsView } from "./CallsView";
 import { EventsView } from "./EventsView";
 
-/** What happened: the calls, or everything. */
+/** The Activity page: calls or events. */
 export function ActivityPage({ view }: { view: "calls" | "events" }) {
   const t = useMessages();
   return (
@@ -20,7 +20,7 @@ export function ActivityPage({ view }: { view: "calls" | "events" }) {
           data={(["calls", "events"] as const).map((value) => ({ value, label: t(`activity.${value}`) }))}
           value={view}
           onChange={(wanted) => {
-            go({ page: "activity", view: wanted });
+            navigate({ page: "activity", view: wanted });
           }}
         />
       }

@@ -2,11 +2,11 @@ import type { ReactNode } from "react";
 
 import type { CallOutcome, CallRecord } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Copy } from "../components/CopyButton";
-import { pretty } from "../results/contentText";
-import { outcomeWords, ruleWords, tookWords } from "./labels";
+import { CopyButton } from "../components/CopyButton";
+import { formatJson } from "../results/contentText";
+import { outcomeLabel, ruleLabel, durationLabel } from "./labels";
 
-/** All that is kept of one call. */
+/** The full record of one call. */
 export function CallDetails({ record }: { record: CallRecord }) {
   const t = useMessages();
   const { full } = useTimes();
@@ -18,10 +18,10 @@ export function CallDetails({ record }: { record: CallRecord }) {
     [t("activity.server"), record.serverName],
     [t("activity.exposed"), <code key="name">{record.exposedName}</code>],
     [t("activity.verdict"), t(`activity.verdict.${verdict.decision}`)],
-    [t("activity.decided"), ruleWords(t, verdict.rule)],
-    [t("activity.result"), failed === null ? outcomeWords(t, outcome) : `${outcomeWords(t, outcome)}: ${failed}`],
-    [t("activity.waited"), tookWords(t, record.waitedMs)],
-    [t("activity.took"), tookWords(t, record.durationMs)],
+    [t("activity.decided"), ruleLabel(t, verdict.rule)],
+    [t("activity.result"), failed === null ? outcomeLabel(t, outcome) : `${outcomeLabel(t, outcome)}: ${failed}`],
+    [t("activity.waited"), durationLabel(t, record.waitedMs)],
+    [t("activity.took"), durationLabel(t, record.durationMs)],
     [t("activity.size"), t("activity.bytes", { in: record.bytesIn, out: record.bytesOut })],
   ];
   return (
@@ -46,13 +46,13 @@ function Body({ title, text, copy }: { title: string; text: string | null; copy:
     <section className="body">
       <header>
         <h3>{title}</h3>
-        {text !== null && <Copy text={text} label={copy} />}
+        {text !== null && <CopyButton text={text} label={copy} />}
       </header>
       {text === null ? (
         <p className="activity-dim">{t("activity.notKept")}</p>
       ) : (
         <pre className="mono" tabIndex={0}>
-          {pretty(text)}
+          {formatJson(text)}
         </pre>
       )}
     </section>

@@ -1,18 +1,18 @@
 import "./activity.css";
 
-import { clock } from "../approvals/labels";
+import { formatCountdown } from "../approvals/labels";
 import type { RunningCall } from "../generated/types";
 import { useMessages } from "../messages";
 import { useNow } from "../components/useNow";
-import { partDone } from "./callRecords";
+import { progressFraction } from "./callRecords";
 
-/** How far a call is: a bar where its server says how much there is, what it says, and for how long it runs. */
+/** Progress of a call: a bar if the total is known, the server's message, and the elapsed time. */
 export function CallProgress({ call }: { call: RunningCall }) {
   const t = useMessages();
   const now = useNow(1000);
-  const part = partDone(call);
+  const part = progressFraction(call);
   const { progress } = call;
-  const took = clock(now - call.at);
+  const took = formatCountdown(now - call.at);
   return (
     <span className="call-progress">
       {part !== null && <progress max={1} value={part} aria-label={t("activity.progress", { tool: call.tool })} />}

@@ -6,17 +6,17 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { IconActivity, IconArrowDown, IconCheck, IconQuestionMark, IconSearch, IconX } from "@tabler/icons-react";
 import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
 
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { CallRecord, Decision } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Empty } from "../components/EmptyState";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
+import { EmptyState } from "../components/EmptyState";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 import { CallDetails } from "./CallDetails";
 import { RunningCalls } from "./RunningCalls";
-import { useCalls } from "./useCallHistory";
-import { useRunning } from "./useRunningCalls";
-import { outcomeWords, ruleWords, subjectName, tookWords } from "./labels";
+import { useCallHistory } from "./useCallHistory";
+import { useRunningCalls } from "./useRunningCalls";
+import { outcomeLabel, ruleLabel, subjectName, durationLabel } from "./labels";
 
 const NEAR = 32;
 
@@ -29,11 +29,11 @@ export function CallsView({ of = null }: { of?: string | null }) {
   const [client, setClient] = useState("");
   const [decision, setDecision] = useState<Decision | "">("");
   const [opened, setOpened] = useState<CallRecord | null>(null);
-  const servers = useReading("servers.list", {}).data ?? [];
-  const clients = useReading("clients.list", {}).data ?? [];
+  const servers = useCoreQuery("servers.list", {}).data ?? [];
+  const clients = useCoreQuery("clients.list", {}).data ?? [];
   const wanted = { server: of ?? (server || null), client: client || null, text: words || null };
-  const { records, loading, problem, older } = useCalls(wanted);
-  const all = useRunning();
+  const { records, loading, error, older } = useCallHistory(wanted);
+  const all = useRunningCalls();
   const running = of === null ? all : all.filter((call) => call.server === of);
   const isFiltered = server !== "" || client !== "" || words !== "" || decision !== "";
   const shown = records.filter(({ verdict }) => decision === "" || verdict.decision === decision).toReversed();
@@ -86,14 +86,14 @@ export function CallsView({ of = null }: { of?: string | null }) {
           }}
         />
       </div>
-      {problem && <ProblemAlert problem={problem} />}
+      {error && <ErrorAlert error={error} />}
       {!isFiltered && <RunningCalls running={running} ofOne={of !== null} />}
-      {loading && <Waiting />}
+      {loading && <LoadingIndicator />}
       {!loading && shown.length === 0 && running.length === 0 && (
         isFiltered ? (
           <p className="activity-dim">{t("activity.noMatch")}</p>
         ) : (
-          <Empty icon={<IconActivity size={26} />} title={t("activity.none")} text={t(of === null ? "activity.noneText" : "activity.noneOfServer")} />
+          <EmptyState icon={<IconActivity size={26} />} title={t("activity.none")} text={t(of === null ? "activity.noneText" : "activity.noneOfServer")} />
         )
       )}
       {shown.length > 0 && <CallList ofOne={of !== null} records={shown} onOlder={older} onOpen={setOpened} />}
@@ -122,7 +122,7 @@ type ListProps = {
   onOpen: (record: CallRecord) => void;
 };
 
-/** Only the rows in sight are on the page. Stays at the end until somebody scrolls up. */
+/** Virtual list; follows its end until the user scrolls up. */
 function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
@@ -207,7 +207,7 @@ const CallRow = memo(function CallRow({ record, ofOne, onOpen }: { record: CallR
     <button
       type="button"
       className="activity-row"
-      aria-label={t("activity.open", { tool, server: serverName, client: clientName, outcome: outcomeWords(t, outcome) })}
+      aria-label={t("activity.open", { tool, server: serverName, client: clientName, outcome: outcomeLabel(t, outcome) })}
       onClick={() => {
         onOpen(record);
       }}
@@ -216,12 +216,12 @@ const CallRow = memo(function CallRow({ record, ofOne, onOpen }: { record: CallR
       <span>{clientName}</span>
       {!ofOne && <span>{serverName}</span>}
       <span className="mono">{tool}</span>
-      <span className={`activity-verdict activity-${verdict.decision}`} title={ruleWords(t, verdict.rule)}>
+      <span className={`activity-verdict activity-${verdict.decision}`} title={ruleLabel(t, verdict.rule)}>
         <Icon size={14} aria-hidden /> {t(`activity.verdict.${verdict.decision}`)}{" "}
-        <span className="activity-dim">{ruleWords(t, verdict.rule)}</span>
+        <span className="activity-dim">{ruleLabel(t, verdict.rule)}</span>
       </span>
-      <span>{outcomeWords(t, outcome)}</span>
-      <span className="activity-right">{tookWords(t, record.durationMs)}</span>
+      <span>{outcomeLabel(t, outcome)}</span>
+      <span className="activity-right">{durationLabel(t, record.durationMs)}</span>
     </button>
   );
 });

@@ -5,15 +5,15 @@ import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useNames } from "../core/useNames";
-import { format } from "../app-shell/route";
+import { formatRoute } from "../app-shell/route";
 import type { EventEnvelope, UserError } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Copy } from "../components/CopyButton";
-import { Empty } from "../components/EmptyState";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { useFollow } from "../components/useFollowEnd";
-import { asProblem } from "../platform";
-import { eventKinds, eventWords, kindOf, type EventKind } from "./labels";
+import { CopyButton } from "../components/CopyButton";
+import { EmptyState } from "../components/EmptyState";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { useFollowEnd } from "../components/useFollowEnd";
+import { toUserError } from "../platform";
+import { eventKinds, eventLabel, eventKindOf, type EventKind } from "./labels";
 
 const icons = {
   servers: IconServer2,
@@ -23,15 +23,15 @@ const icons = {
   gatehouse: IconGauge,
 };
 
-/** What happened since Gatehouse started, newest at the bottom. */
+/** Events since Gatehouse started, newest at the bottom. */
 export function EventsView() {
   const t = useMessages();
   const { time, full } = useTimes();
   const names = useNames();
-  const { events, problem } = useJournal();
+  const { events, error } = useJournal();
   const [kind, setKind] = useState<EventKind | "">("");
-  const shown = events.filter(({ event }) => kind === "" || kindOf(event) === kind);
-  const { area, following, toEnd, onScroll } = useFollow(shown.length);
+  const shown = events.filter(({ event }) => kind === "" || eventKindOf(event) === kind);
+  const { area, following, toEnd, onScroll } = useFollowEnd(shown.length);
   // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
   const rows = useVirtualizer({
     count: shown.length,
@@ -55,11 +55,11 @@ export function EventsView() {
             setKind(eventKinds.find((one) => one === event.currentTarget.value) ?? "");
           }}
         />
-        <Copy text={shown.map((one) => JSON.stringify(one)).join("\n")} label={t("activity.copyEvents")} />
+        <CopyButton text={shown.map((one) => JSON.stringify(one)).join("\n")} label={t("activity.copyEvents")} />
       </div>
-      {problem && <ProblemAlert problem={problem} />}
+      {error && <ErrorAlert error={error} />}
       {shown.length === 0 ? (
-        <Empty icon={<IconActivity size={26} />} title={t("activity.noEvents")} text={t("activity.noEventsText")} />
+        <EmptyState icon={<IconActivity size={26} />} title={t("activity.noEvents")} text={t("activity.noEventsText")} />
       ) : (
         <div className="activity-list">
           <div className="activity-scroll" ref={area} onScroll={onScroll} role="list" aria-label={t("activity.events")} tabIndex={0}>
@@ -68,8 +68,8 @@ export function EventsView() {
                 const envelope = shown[row.index];
                 if (!envelope) return null;
                 const { event } = envelope;
-                const Icon = icons[kindOf(event)];
-                const words = eventWords(t, event, names);
+                const Icon = icons[eventKindOf(event)];
+                const words = eventLabel(t, event, names);
                 return (
                   <div
                     key={row.key}
@@ -82,7 +82,7 @@ export function EventsView() {
                     </span>
                     <Icon size={15} aria-hidden />
                     {event.event === "status_changed" ? (
-                      <a href={format({ page: "server", id: event.server, tab: "logs" })} title={words}>
+                      <a href={formatRoute({ page: "server", id: event.server, tab: "logs" })} title={words}>
                         {words}
                       </a>
                     ) : (
@@ -105,10 +105,10 @@ export function EventsView() {
 }
 
 /** The journal, and what comes after it; read again where something was missed. */
-function useJournal(): { events: readonly EventEnvelope[]; problem: UserError | null } {
-  const { platform, hear } = useCore();
+function useJournal(): { events: readonly EventEnvelope[]; error: UserError | null } {
+  const { platform, subscribe } = useCore();
   const [events, setEvents] = useState<readonly EventEnvelope[]>([]);
-  const [problem, setProblem] = useState<UserError | null>(null);
+  const [error, setError] = useState<UserError | null>(null);
   const late = useRef<EventEnvelope[]>([]);
   useEffect(() => {
     let gone = false;
@@ -118,15 +118,15 @@ function useJournal(): { events: readonly EventEnvelope[]; problem: UserError | 
           if (gone) return;
           const last = journal.at(-1)?.seq ?? 0;
           setEvents([...journal, ...late.current.filter(({ seq }) => seq > last)]);
-          setProblem(null);
+          setError(null);
         },
         (thrown: unknown) => {
-          if (!gone) setProblem(asProblem(thrown));
+          if (!gone) setError(toUserError(thrown));
         },
       );
     };
     read();
-    const stop = hear((envelope) => {
+    const stop = subscribe((envelope) => {
       if (!envelope) {
         read();
       } else if (envelope.event.event !== "log_line" && envelope.event.event !== "call_progress") {
@@ -138,6 +138,6 @@ function useJournal(): { events: readonly EventEnvelope[]; problem: UserError | 
       gone = true;
       stop();
     };
-  }, [platform, hear]);
-  return { events, problem };
+  }, [platform, subscribe]);
+  return { events, error };
 }

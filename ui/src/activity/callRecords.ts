@@ -2,16 +2,16 @@
 
 import type { CallRecord, EventEnvelope, RunningCall } from "../generated/types";
 
-/** The newest page on top of what is there already; both are newest first. */
-export function merged(newest: readonly CallRecord[], before: readonly CallRecord[]): readonly CallRecord[] {
+/** Merges the newest page into the records so far; both are newest first. */
+export function mergeRecords(newest: readonly CallRecord[], before: readonly CallRecord[]): readonly CallRecord[] {
   if (before.length === 0) return newest;
   const known = new Set(before.map(({ id }) => id));
   const fresh = newest.filter(({ id }) => !known.has(id));
   return fresh.length === 0 ? before : [...fresh, ...before];
 }
 
-/** Takes an event into the calls that run; what else changed is read from the core. */
-export function runningAfter(running: readonly RunningCall[], { event }: EventEnvelope): readonly RunningCall[] {
+/** Applies an event to the running calls; everything else is read from the core. */
+export function applyCallEvent(running: readonly RunningCall[], { event }: EventEnvelope): readonly RunningCall[] {
   if (event.event === "call_finished") {
     return running.some(({ call }) => call === event.call) ? running.filter(({ call }) => call !== event.call) : running;
   }
@@ -22,8 +22,8 @@ export function runningAfter(running: readonly RunningCall[], { event }: EventEn
   return running;
 }
 
-/** How much of a call is done, from 0 to 1; nothing where its server does not say how much there is. */
-export function partDone({ progress }: RunningCall): number | null {
+/** Progress from 0 to 1; null if the server reports no total. */
+export function progressFraction({ progress }: RunningCall): number | null {
   if (progress?.total == null || !(progress.total > 0)) return null;
   return Math.min(1, Math.max(0, progress.progress / progress.total));
 }

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 
-import { someAsk } from "../approvals/testApprovals";
+import { testApproval } from "../approvals/testApprovals";
 import type { CallRecord, Event } from "../generated/types";
 import { translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { merged } from "./callRecords";
-import { eventWords } from "./labels";
+import { mergeRecords } from "./callRecords";
+import { eventLabel } from "./labels";
 
 const t = translator({ language: "en", messages: catalogues.en });
 const names = { server: () => "files", client: () => "Claude Code" };
 
-describe("an event in words", () => {
+describe("event labels", () => {
   it.each<[Event, string]>([
     [{ event: "server_added", server: "s", name: "git" }, "git was added"],
     [{ event: "status_changed", server: "s", status: { state: "stopped" }, cause: { cause: "unexpected_close", reason: "exit code 1" } }, "files is now: Stopped (the connection closed: exit code 1)"],
@@ -29,14 +29,14 @@ describe("an event in words", () => {
     [{ event: "sign_in_changed", server: "s", signIn: { is: "in", account: null, issuer: "https://as.example", scopes: [], expires: null, renews: true } }, "Signed in to files"],
     [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: null } }, "Signed out of files"],
     [{ event: "sign_in_changed", server: "s", signIn: { is: "out", problem: { code: "refused", message: "You said no there.", cause: null, hint: null } } }, "Sign-in to files failed: You said no there."],
-    [{ event: "approval_requested", pending: { ...someAsk("a"), ask: { ask: "step_up", server: { id: "s", generation: 1, name: "notes", description: null, icon: "terminal" }, scopes: ["x"] } } }, "notes needs more permissions"],
+    [{ event: "approval_requested", pending: { ...testApproval("a"), ask: { ask: "step_up", server: { id: "s", generation: 1, name: "notes", description: null, icon: "terminal" }, scopes: ["x"] } } }, "notes needs more permissions"],
     [{ event: "rights_changed", verified: false }, "The stored permissions couldn't be verified. Gatehouse will ask for every call."],
   ])("%#: %s", (event, words) => {
-    expect(eventWords(t, event, names)).toBe(words);
+    expect(eventLabel(t, event, names)).toBe(words);
   });
 });
 
-describe("calls", () => {
+describe("call records", () => {
   const record = (id: string) => ({ id }) as CallRecord;
   const ids = (records: readonly CallRecord[]) => records.map(({ id }) => id).join("");
 
@@ -46,7 +46,7 @@ describe("calls", () => {
     ["ba", "cba", "cba"],
     ["ba", "ba", "ba"],
     ["cba", "edc", "edcba"],
-  ])("%j and the newest page %j are %j", (before, newest, all) => {
-    expect(ids(merged(Array.from(newest, record), Array.from(before, record)))).toBe(all);
+  ])("merges %j with the newest page %j into %j", (before, newest, all) => {
+    expect(ids(mergeRecords(Array.from(newest, record), Array.from(before, record)))).toBe(all);
   });
 });

@@ -16,15 +16,15 @@ export function subjectName(subject: Subject): string {
   }
 }
 
-export function ruleWords(t: Translate, rule: Rule): string {
+export function ruleLabel(t: Translate, rule: Rule): string {
   return t(`activity.rule.${rule.rule}`, rule.rule === "policy_file" ? { reason: rule.reason } : {});
 }
 
-export function outcomeWords(t: Translate, outcome: CallOutcome): string {
+export function outcomeLabel(t: Translate, outcome: CallOutcome): string {
   return t(`activity.outcome.${outcome.outcome}`, outcome.outcome === "rpc_error" ? { code: outcome.code } : {});
 }
 
-export function tookWords(t: Translate, milliseconds: number): string {
+export function durationLabel(t: Translate, milliseconds: number): string {
   return milliseconds < 1000
     ? t("activity.took.ms", { count: milliseconds })
     : t("activity.took.s", { count: (milliseconds / 1000).toFixed(1) });
@@ -34,7 +34,7 @@ export type EventKind = "servers" | "calls" | "approvals" | "clients" | "gatehou
 
 export const eventKinds: readonly EventKind[] = ["servers", "calls", "approvals", "clients", "gatehouse"];
 
-export function kindOf({ event }: Event): EventKind {
+export function eventKindOf({ event }: Event): EventKind {
   switch (event) {
     case "server_added":
     case "server_removed":
@@ -70,7 +70,7 @@ export function kindOf({ event }: Event): EventKind {
 }
 
 /** One sentence for every event. */
-export function eventWords(t: Translate, event: Event, names: Names): string {
+export function eventLabel(t: Translate, event: Event, names: Names): string {
   switch (event.event) {
     case "server_added":
     case "server_removed":
@@ -83,12 +83,12 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
     case "sign_in_needed":
       return t(`event.${event.event}`, { server: names.server(event.server) });
     case "sign_in_changed":
-      return signInWords(t, event.signIn, names.server(event.server));
+      return signInLabel(t, event.signIn, names.server(event.server));
     case "status_changed":
       return t("event.status_changed", {
         server: names.server(event.server),
-        status: t(statusWord(event.status)),
-        cause: causeWords(t, event.cause),
+        status: t(statusLabel(event.status)),
+        cause: causeLabel(t, event.cause),
       });
     case "running_servers":
       return t("event.running_servers", { count: event.servers.length });
@@ -107,8 +107,8 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
       return t("event.call_progress");
     case "call_finished":
       return t("event.call_finished", {
-        outcome: outcomeWords(t, event.outcome),
-        took: tookWords(t, event.durationMs),
+        outcome: outcomeLabel(t, event.outcome),
+        took: durationLabel(t, event.durationMs),
       });
     case "approval_requested": {
       const { ask } = event.pending;
@@ -136,7 +136,7 @@ export function eventWords(t: Translate, event: Event, names: Names): string {
   }
 }
 
-function signInWords(t: Translate, signIn: SignInState, server: string): string {
+function signInLabel(t: Translate, signIn: SignInState, server: string): string {
   switch (signIn.is) {
     case "out":
       return signIn.problem === null ? t("event.signed_out", { server }) : t("event.sign_in_failed", { server, problem: signIn.problem.message });
@@ -147,11 +147,11 @@ function signInWords(t: Translate, signIn: SignInState, server: string): string 
   }
 }
 
-function causeWords(t: Translate, cause: StatusCause): string {
+function causeLabel(t: Translate, cause: StatusCause): string {
   return t(`cause.${cause.cause}`, cause.cause === "unexpected_close" ? { reason: cause.reason } : {});
 }
 
-function statusWord({ state }: ServerStatus): MessageKey {
+function statusLabel({ state }: ServerStatus): MessageKey {
   switch (state) {
     case "disabled":
       return "servers.off";

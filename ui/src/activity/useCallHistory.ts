@@ -2,22 +2,22 @@ import { useCallback, useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import type { CallFilter, CallRecord, UserError } from "../generated/types";
-import { asProblem } from "../platform";
-import { merged } from "./callRecords";
+import { toUserError } from "../platform";
+import { mergeRecords } from "./callRecords";
 
 /** Calls of one page. */
 const PAGE = 200;
 /** How long ended calls are gathered before the newest page is read, in milliseconds. */
 const GATHER = 80;
 
-type Wanted = Pick<CallFilter, "client" | "server" | "text">;
-type Calls = { records: readonly CallRecord[]; oldest: boolean; loading: boolean; problem: UserError | null };
+type CallQuery = Pick<CallFilter, "client" | "server" | "text">;
+type CallHistory = { records: readonly CallRecord[]; oldest: boolean; loading: boolean; error: UserError | null };
 
-const nothing: Calls = { records: [], oldest: false, loading: true, problem: null };
+const nothing: CallHistory = { records: [], oldest: false, loading: true, error: null };
 
-/** The calls that match, newest first: the newest page, each older one on demand, and what ends meanwhile. */
-export function useCalls({ client, server, text }: Wanted) {
-  const { platform, hear } = useCore();
+/** Matching call records, newest first: the newest page, older pages on demand, and new records as calls end. */
+export function useCallHistory({ client, server, text }: CallQuery) {
+  const { platform, subscribe } = useCore();
   const [calls, setCalls] = useState(nothing);
   const round = useRef(0);
   const asked = useRef(false);
@@ -32,19 +32,19 @@ export function useCalls({ client, server, text }: Wanted) {
         (newest) => {
           if (round.current !== mine) return;
           setCalls((before) => ({
-            records: anew ? newest : merged(newest, before.records),
+            records: anew ? newest : mergeRecords(newest, before.records),
             oldest: anew ? newest.length < PAGE : before.oldest,
             loading: false,
-            problem: null,
+            error: null,
           }));
         },
         (thrown: unknown) => {
-          if (round.current === mine) setCalls((before) => ({ ...before, loading: false, problem: asProblem(thrown) }));
+          if (round.current === mine) setCalls((before) => ({ ...before, loading: false, error: toUserError(thrown) }));
         },
       );
     };
     read(true);
-    const stop = hear((envelope) => {
+    const stop = subscribe((envelope) => {
       if (envelope?.event.event === "call_finished" || !envelope) {
         timer ??= setTimeout(() => {
           timer = undefined;
@@ -56,7 +56,7 @@ export function useCalls({ client, server, text }: Wanted) {
       stop();
       clearTimeout(timer);
     };
-  }, [platform, hear, client, server, text]);
+  }, [platform, subscribe, client, server, text]);
 
   const { records, oldest } = calls;
   const older = useCallback(() => {

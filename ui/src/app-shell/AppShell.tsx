@@ -5,37 +5,37 @@ import { Suspense, useEffect, useState, type ReactNode } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { StatusReport } from "../generated/types";
 import { useMessages } from "../messages";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 import type { Preferences } from "../platform";
 import { ServersPage } from "../servers/ServersPage";
 import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
-import { Palette } from "./CommandPalette";
-import { ActivityPage, ApprovalsPage, ClientsPage, PermissionsPage, prefetchPages, ServerPage, SettingsPage, Unlock } from "./lazyPages";
+import { CommandPalette } from "./CommandPalette";
+import { ActivityPage, ApprovalsPage, ClientsPage, PermissionsPage, prefetchPages, ServerPage, SettingsPage, UnlockScreen } from "./lazyPages";
 import { pages } from "./pages";
-import { Rail } from "./Sidebar";
-import { go, useRoute, type Route } from "./route";
+import { Sidebar } from "./Sidebar";
+import { navigate, useRoute, type Route } from "./route";
 import { TopBar } from "./TopBar";
 
-export type LookProps = { preferences: Preferences; onPreferences: (preferences: Preferences) => void };
+export type PreferencesProps = { preferences: Preferences; onPreferences: (preferences: Preferences) => void };
 
-/** The main window: rail, top bar, what concerns everything, and the page. */
-export function Frame(look: LookProps) {
+/** The main window: sidebar, top bar, notices, and the current page. */
+export function AppShell(look: PreferencesProps) {
   const route = useRoute();
   const { platform } = useCore();
-  const { data: report, problem, loading, readAgain } = useReading("status", {});
-  const { vault, loading: vaultLoading, readAgain: readAllAgain } = useVault();
+  const { data: report, error, loading, refetch } = useCoreQuery("status", {});
+  const { vault, loading: vaultLoading, refetch: refetchAll } = useVault();
   const t = useMessages();
 
   useHotkeys(
     pages.map(({ route: to }, index) => [
       `mod+${String(index + 1)}`,
       () => {
-        go(to);
+        navigate(to);
       },
     ]),
   );
@@ -55,50 +55,50 @@ export function Frame(look: LookProps) {
   }, [known, platform]);
 
   const startAgain = () => {
-    platform.startAgain().then(readAgain, readAgain);
+    platform.startAgain().then(refetch, refetch);
   };
 
   if (locked) {
     return (
       <>
-        <Suspense fallback={<Waiting />}>
-          <Unlock vault={vault} onChange={readAllAgain} />
+        <Suspense fallback={<LoadingIndicator />}>
+          <UnlockScreen vault={vault} onChange={refetchAll} />
         </Suspense>
-        <KeepsRunning {...look} />
+        <CloseNotice {...look} />
       </>
     );
   }
   return (
     <div className="frame">
-      <Rail route={route} waiting={report?.waiting ?? 0} />
+      <Sidebar route={route} waiting={report?.waiting ?? 0} />
       <TopBar report={report} />
       <main className="frame-main">
-        {problem && !vaultLoading && (
+        {error && !vaultLoading && (
           <div className="page-body">
-            <ProblemAlert problem={problem}>
+            <ErrorAlert error={error}>
               <Button variant="default" size="xs" onClick={startAgain}>
                 {t("frame.again")}
               </Button>
-            </ProblemAlert>
+            </ErrorAlert>
           </div>
         )}
-        {loading && <Waiting />}
-        {report && !problem && (
+        {loading && <LoadingIndicator />}
+        {report && !error && (
           <>
             <Notices report={report} />
-            <Suspense fallback={<Waiting />}>
-              <PageOf route={route} look={look} />
+            <Suspense fallback={<LoadingIndicator />}>
+              <CurrentPage route={route} look={look} />
             </Suspense>
           </>
         )}
       </main>
-      <Palette paused={report?.paused ?? false} />
-      <KeepsRunning {...look} />
+      <CommandPalette paused={report?.paused ?? false} />
+      <CloseNotice {...look} />
     </div>
   );
 }
 
-function PageOf({ route, look }: { route: Route; look: LookProps }) {
+function CurrentPage({ route, look }: { route: Route; look: PreferencesProps }) {
   switch (route.page) {
     case "servers":
       return <ServersPage />;
@@ -117,7 +117,7 @@ function PageOf({ route, look }: { route: Route; look: LookProps }) {
   }
 }
 
-/** What is wrong or stopped for everything, on every page. */
+/** Notices about the whole app, shown on every page. */
 function Notices({ report }: { report: StatusReport }) {
   const t = useMessages();
   const resume = useAction("resume");
@@ -139,11 +139,11 @@ function Notices({ report }: { report: StatusReport }) {
         </Notice>
       )}
       {report.secrets === "memory" && <MemoryNotice />}
-      {report.problems.map((problem) => (
+      {report.problems.map((error) => (
         <Notice
-          key={`${problem.code} ${problem.message}`}
+          key={`${error.code} ${error.message}`}
           icon={<IconAlertTriangle size={18} aria-hidden />}
-          text={[problem.message, problem.cause, problem.hint].filter(Boolean).join(" ")}
+          text={[error.message, error.cause, error.hint].filter(Boolean).join(" ")}
         />
       ))}
     </>
@@ -160,8 +160,8 @@ function Notice({ icon, text, children }: { icon: ReactNode; text: string; child
   );
 }
 
-/** Said once, when the window is closed for the first time. */
-function KeepsRunning({ preferences, onPreferences }: LookProps) {
+/** Explains, when the window is first closed, that Gatehouse keeps running. */
+function CloseNotice({ preferences, onPreferences }: PreferencesProps) {
   const t = useMessages();
   const { platform } = useCore();
   const [asked, setAsked] = useState(false);
@@ -169,9 +169,9 @@ function KeepsRunning({ preferences, onPreferences }: LookProps) {
     () =>
       platform.signals((signal) => {
         if (signal === "closing") setAsked(true);
-        else if (signal.open === "approvals") go({ page: "approvals" });
-        else if (signal.open === "settings") go({ page: "settings" });
-        else go({ page: "servers" });
+        else if (signal.open === "approvals") navigate({ page: "approvals" });
+        else if (signal.open === "settings") navigate({ page: "settings" });
+        else navigate({ page: "servers" });
       }),
     [platform],
   );

@@ -2,32 +2,32 @@ import { createSpotlight, Spotlight, type SpotlightActionData } from "@mantine/s
 import { IconLogin2, IconPlayerPause, IconPlayerPlay, IconSearch, IconServer2 } from "@tabler/icons-react";
 
 import { useCore } from "../core/CoreProvider";
-import { showProblem, useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { showError, useAction } from "../core/useAction";
+import { useCoreQuery } from "../core/useCoreQuery";
 import { useMessages } from "../messages";
-import { asProblem } from "../platform";
+import { toUserError } from "../platform";
 import { wantsSignIn } from "../servers/status";
 import { pages } from "./pages";
-import { go } from "./route";
+import { navigate } from "./route";
 
 /** The store of the palette, and what opens it. */
-export const [paletteStore, palette] = createSpotlight();
+export const [commandPaletteStore, commandPalette] = createSpotlight();
 
 /** The command palette: every page, every server, and what is done often. */
-export function Palette({ paused }: { paused: boolean }) {
+export function CommandPalette({ paused }: { paused: boolean }) {
   const t = useMessages();
   const { platform } = useCore();
   const pause = useAction("pause");
   const resume = useAction("resume");
   const signIn = useAction("servers.signIn");
-  const servers = useReading("servers.list", {}).data ?? [];
+  const servers = useCoreQuery("servers.list", {}).data ?? [];
   const actions: SpotlightActionData[] = [
     ...pages.map(({ name, icon: Icon, route }) => ({
       id: name,
       label: t("frame.goTo", { page: t(name) }),
       leftSection: <Icon size={18} aria-hidden />,
       onClick: () => {
-        go(route);
+        navigate(route);
       },
     })),
     {
@@ -35,7 +35,7 @@ export function Palette({ paused }: { paused: boolean }) {
       label: t("frame.showPrompt"),
       onClick: () => {
         platform.showPrompt().catch((thrown: unknown) => {
-          showProblem(asProblem(thrown));
+          showError(toUserError(thrown));
         });
       },
     },
@@ -58,7 +58,7 @@ export function Palette({ paused }: { paused: boolean }) {
       leftSection: <IconLogin2 size={18} aria-hidden />,
       onClick: () => {
         // What comes of it stands there.
-        go({ page: "server", id: config.id, tab: "tools" });
+        navigate({ page: "server", id: config.id, tab: "tools" });
         void signIn.run({ server: config.id, open: true });
       },
     })),
@@ -67,13 +67,13 @@ export function Palette({ paused }: { paused: boolean }) {
       label: t("frame.openServer", { name: config.name }),
       leftSection: <IconServer2 size={18} aria-hidden />,
       onClick: () => {
-        go({ page: "server", id: config.id, tab: "tools" });
+        navigate({ page: "server", id: config.id, tab: "tools" });
       },
     })),
   ];
   return (
     <Spotlight
-      store={paletteStore}
+      store={commandPaletteStore}
       actions={actions}
       shortcut="mod + K"
       nothingFound={t("frame.nothingFound")}

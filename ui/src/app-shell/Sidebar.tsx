@@ -4,10 +4,10 @@ import { useMediaQuery } from "@mantine/hooks";
 import { useMessages } from "../messages";
 import { Logo } from "../components/Logo";
 import { pages } from "./pages";
-import { format, type Route } from "./route";
+import { formatRoute, type Route } from "./route";
 
-/** The way to every page, with the number of questions that wait. */
-export function Rail({ route, waiting }: { route: Route; waiting: number }) {
+/** Navigation to all pages, with the number of pending approvals. */
+export function Sidebar({ route, waiting }: { route: Route; waiting: number }) {
   const t = useMessages();
   const narrow = useMediaQuery("(max-width: 900px)");
   return (
@@ -22,7 +22,7 @@ export function Rail({ route, waiting }: { route: Route; waiting: number }) {
           <Tooltip key={name} label={t(name)} position="right" disabled={!narrow}>
             <a
               className={to.page === "settings" ? "rail-link rail-foot" : "rail-link"}
-              href={format(to)}
+              href={formatRoute(to)}
               aria-current={covers.includes(route.page) ? "page" : undefined}
             >
               <Icon size={18} stroke={1.75} aria-hidden />

@@ -4,15 +4,15 @@ import { IconPlayerPause, IconPlayerPlay, IconSearch } from "@tabler/icons-react
 import { useAction } from "../core/useAction";
 import type { StatusReport } from "../generated/types";
 import { useMessages } from "../messages";
-import { Copy } from "../components/CopyButton";
-import { palette } from "./CommandPalette";
+import { CopyButton } from "../components/CopyButton";
+import { commandPalette } from "./CommandPalette";
 
 /** Search, the gateway's address, and the switch that stops everything. */
 export function TopBar({ report }: { report: StatusReport | undefined }) {
   const t = useMessages();
   return (
     <header className="top-bar">
-      <button type="button" className="top-search" onClick={palette.open}>
+      <button type="button" className="top-search" onClick={commandPalette.open}>
         <IconSearch size={15} aria-hidden />
         <span>{t("frame.search")}</span>
         <kbd className="mono">{t("frame.searchHint")}</kbd>
@@ -23,7 +23,7 @@ export function TopBar({ report }: { report: StatusReport | undefined }) {
             <code className="selectable" title={t("frame.gateway")}>
               {report.endpoint}
             </code>
-            <Copy text={report.endpoint} label={t("frame.copyGateway")} />
+            <CopyButton text={report.endpoint} label={t("frame.copyGateway")} />
           </div>
           <PauseSwitch paused={report.paused} />
         </>

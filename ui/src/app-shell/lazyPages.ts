@@ -1,20 +1,20 @@
-// The pages that are not shown first: fetched once the first one stands, and there before somebody goes on.
+// Pages that are loaded lazily, and prefetched once the first page is shown.
 
-import { later } from "../components/lazyWithPrefetch";
-import { AddForm } from "../servers/AddServerDialog";
+import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
+import { AddServerForm } from "../servers/AddServerDialog";
 
-export const ServerPage = later(async () => (await import("../servers/ServerPage")).ServerPage);
-export const ApprovalsPage = later(async () => (await import("../approvals/ApprovalsPage")).ApprovalsPage);
-export const PermissionsPage = later(async () => (await import("../permissions/PermissionsPage")).PermissionsPage);
-export const ActivityPage = later(async () => (await import("../activity/ActivityPage")).ActivityPage);
-export const ClientsPage = later(async () => (await import("../clients/ClientsPage")).ClientsPage);
-export const Unlock = later(async () => (await import("../vault/UnlockScreen")).Unlock);
-export const SettingsPage = later(async () => (await import("../settings/SettingsPage")).SettingsPage);
+export const ServerPage = lazyWithPrefetch(async () => (await import("../servers/ServerPage")).ServerPage);
+export const ApprovalsPage = lazyWithPrefetch(async () => (await import("../approvals/ApprovalsPage")).ApprovalsPage);
+export const PermissionsPage = lazyWithPrefetch(async () => (await import("../permissions/PermissionsPage")).PermissionsPage);
+export const ActivityPage = lazyWithPrefetch(async () => (await import("../activity/ActivityPage")).ActivityPage);
+export const ClientsPage = lazyWithPrefetch(async () => (await import("../clients/ClientsPage")).ClientsPage);
+export const UnlockScreen = lazyWithPrefetch(async () => (await import("../vault/UnlockScreen")).UnlockScreen);
+export const SettingsPage = lazyWithPrefetch(async () => (await import("../settings/SettingsPage")).SettingsPage);
 
-/** Fetches them one after the other, when nothing else is to do. What fails is fetched again when it is wanted. */
+/** Prefetches the pages one after the other when idle. A failed one is loaded again on demand. */
 export function prefetchPages(): void {
   idle(async () => {
-    for (const one of [AddForm, ServerPage, ApprovalsPage, PermissionsPage, ActivityPage, SettingsPage, ClientsPage]) {
+    for (const one of [AddServerForm, ServerPage, ApprovalsPage, PermissionsPage, ActivityPage, SettingsPage, ClientsPage]) {
       await one.prefetch().catch(() => undefined);
     }
   });

@@ -13,7 +13,7 @@ import type { Route } from "./route";
 
 export type PageEntry = { name: MessageKey; icon: TablerIcon; route: Route; covers: readonly Route["page"][] };
 
-/** The pages of the rail, in its order. */
+/** The pages of the sidebar, in order. */
 export const pages: readonly PageEntry[] = [
   { name: "frame.servers", icon: IconServer2, route: { page: "servers" }, covers: ["servers", "server"] },
   { name: "frame.approvals", icon: IconShieldQuestion, route: { page: "approvals" }, covers: ["approvals"] },

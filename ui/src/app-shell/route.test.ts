@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 
-import { format, parse, type Route } from "./route";
+import { formatRoute, parseRoute, type Route } from "./route";
 
-describe("a route", () => {
+describe("routes", () => {
   const routes: Route[] = [
     { page: "servers" },
     { page: "server", id: "srv_1/ä", tab: "logs" },
@@ -17,11 +17,11 @@ describe("a route", () => {
     { page: "settings" },
   ];
 
-  it.each(routes)("comes back from its hash: %j", (route) => {
-    expect(parse(format(route))).toEqual(route);
+  it.each(routes)("round-trip through their hash: %j", (route) => {
+    expect(parseRoute(formatRoute(route))).toEqual(route);
   });
 
-  it.each(["", "#", "#/nowhere", "#/%E0%A4%A"])("is the servers where the hash %j says nothing", (hash) => {
-    expect(parse(hash)).toEqual({ page: "servers" });
+  it.each(["", "#", "#/nowhere", "#/%E0%A4%A"])("fall back to the servers page for the hash %j", (hash) => {
+    expect(parseRoute(hash)).toEqual({ page: "servers" });
   });
 });

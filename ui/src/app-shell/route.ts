@@ -4,7 +4,7 @@ import { useSyncExternalStore } from "react";
 export const serverTabs = ["tools", "resources", "prompts", "logs", "settings", "activity"] as const;
 export type ServerTab = (typeof serverTabs)[number];
 
-/** Where in the window one is. */
+/** A place in the main window. */
 export type Route =
   | { page: "servers" }
   /** `at`: the part of the settings that is wanted. */
@@ -15,8 +15,8 @@ export type Route =
   | { page: "clients" }
   | { page: "settings" };
 
-/** The route that a hash stands for; the servers where it stands for none. */
-export function parse(hash: string): Route {
+/** The route of a hash; the servers page for an unknown one. */
+export function parseRoute(hash: string): Route {
   const [page = "", first, second, third] = hash.replace(/^#\/?/, "").split("/").map(decoded);
   switch (page) {
     case "servers":
@@ -40,7 +40,7 @@ export function parse(hash: string): Route {
 }
 
 /** The hash of a route. */
-export function format(route: Route): string {
+export function formatRoute(route: Route): string {
   switch (route.page) {
     case "server":
       return `#/servers/${encodeURIComponent(route.id)}/${route.tab}${route.at === undefined ? "" : `/${route.at}`}`;
@@ -55,14 +55,14 @@ export function format(route: Route): string {
   }
 }
 
-/** Goes to a route. */
-export function go(route: Route) {
-  window.location.hash = format(route);
+/** Navigates to a route. */
+export function navigate(route: Route) {
+  window.location.hash = formatRoute(route);
 }
 
-/** The route of now. */
+/** The current route. */
 export function useRoute(): Route {
-  return parse(useSyncExternalStore(subscribe, () => window.location.hash));
+  return parseRoute(useSyncExternalStore(subscribe, () => window.location.hash));
 }
 
 function subscribe(changed: () => void): () => void {

@@ -1,19 +1,19 @@
 import { useContext, type ReactNode } from "react";
 
-import { AwakeContext } from "./AnswerGuardContext";
+import { AnswerGuardContext } from "./AnswerGuardContext";
 
 type Props = {
-  /** The one that most people want. */
+  /** The primary button. */
   strong?: boolean;
-  /** What it does, in full, where its text is short. */
+  /** Full label, if the text is short. */
   label?: string | undefined;
   onPress: () => void;
   children: ReactNode;
 };
 
-/** A button that takes no press while it sleeps; it keeps its place and can be reached all the time. */
-export function AskButton({ strong = false, label, onPress, children }: Props) {
-  const awake = useContext(AwakeContext);
+/** A button that ignores presses while the answer guard is active. It stays focusable. */
+export function AnswerButton({ strong = false, label, onPress, children }: Props) {
+  const awake = useContext(AnswerGuardContext);
   return (
     <button
       type="button"

@@ -1,4 +1,4 @@
 import { createContext } from "react";
 
-/** Whether buttons that answer take presses yet (PERM-9). Only they read it: nothing else is drawn anew when they wake. */
-export const AwakeContext = createContext(false);
+/** Whether answer buttons accept presses (PERM-9). Only the buttons read it, so nothing else renders when it changes. */
+export const AnswerGuardContext = createContext(false);

@@ -1,17 +1,17 @@
 import { useContext, useEffect, useRef } from "react";
 
-import { AwakeContext } from "./AnswerGuardContext";
+import { AnswerGuardContext } from "./AnswerGuardContext";
 
 type Props = {
-  /** Whether keys answer here at all. */
+  /** Whether the shortcuts are active. */
   on: boolean;
   onAllow: () => void;
   onDeny?: () => void;
 };
 
-/** Ctrl or Cmd with Enter says yes, with Backspace no where that is given; Enter alone does nothing. */
-export function AnswerKeys({ on, onAllow, onDeny }: Props) {
-  const listening = useContext(AwakeContext) && on;
+/** Ctrl/Cmd+Enter allows, Ctrl/Cmd+Backspace denies if `onDeny` is given. Enter alone does nothing. */
+export function AnswerShortcuts({ on, onAllow, onDeny }: Props) {
+  const listening = useContext(AnswerGuardContext) && on;
   const acts = useRef({ onAllow, onDeny });
   useEffect(() => {
     acts.current = { onAllow, onDeny };

@@ -1,18 +1,18 @@
 import { memo, type ReactNode } from "react";
 
 import type { ApprovalAnswer, ApprovalsReveal, ApprovalRequest, SubmittedAnswer, PendingApproval } from "../generated/types";
-import { AskCard } from "./cards/ApprovalCard";
+import { ApprovalCard } from "./cards/ApprovalCard";
 import { FormCard } from "../ask/FormCard";
 import { GroupAnswer } from "./GroupAnswer";
-import { LinkCard } from "./cards/UrlCard";
-import { PlainCard } from "./cards/GenericCard";
-import type { Slot } from "./queue";
+import { UrlCard } from "./cards/UrlCard";
+import { GenericCard } from "./cards/GenericCard";
+import type { QueueSlot } from "./queue";
 import { SamplingCard } from "./cards/SamplingCard";
-import { StepUpCard } from "./cards/ScopeUpgradeCard";
-import { Tombstone } from "./ResolvedApproval";
+import { ScopeUpgradeCard } from "./cards/ScopeUpgradeCard";
+import { ResolvedApproval } from "./ResolvedApproval";
 
-/** What can be done with questions; the same functions as long as the page stands. */
-export type QuestionActs = {
+/** Callbacks for approval requests; stable for as long as the page is mounted. */
+export type ApprovalActions = {
   onAnswer: (answers: SubmittedAnswer[]) => void;
   /** Opens an address in the browser. */
   onLink: (address: string) => Promise<void>;
@@ -20,29 +20,29 @@ export type QuestionActs = {
   onReveal: (which: ApprovalsReveal) => Promise<string>;
 };
 
-type Props = QuestionActs & {
-  slot: Slot;
+type Props = ApprovalActions & {
+  slot: QueueSlot;
   /** Calls that can be answered together with this one, where that is offered in the card. */
   group?: readonly PendingApproval[];
   place?: ReactNode;
   keys: boolean;
-  /** Changes when what was revealed has to be hidden again. */
+  /** Changes when revealed arguments have to be hidden again. */
   veil?: number;
 };
 
-/** One place of the queue, whatever is in it. It is drawn anew only when that changes. */
-export const Question = memo(function Question({ slot: { pending, end }, group = [], place, keys, veil = 0, onAnswer, onLink, onReveal }: Props) {
-  if (end !== null) return <Tombstone pending={pending} end={end} place={place} />;
+/** One slot of the queue. Memoised: renders again only when the slot changes. */
+export const ApprovalItem = memo(function Question({ slot: { pending, end }, group = [], place, keys, veil = 0, onAnswer, onLink, onReveal }: Props) {
+  if (end !== null) return <ResolvedApproval pending={pending} end={end} place={place} />;
   const { id, ask } = pending;
   if (ask.ask !== "call") {
     const answer = (one: ApprovalAnswer) => {
       onAnswer([{ id, hash: null, answer: one }]);
     };
-    return <Other key={id} ask={ask} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
+    return <NonCallItem key={id} ask={ask} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
   }
   const { hash } = ask;
   return (
-    <AskCard
+    <ApprovalCard
       key={id}
       pending={pending}
       call={ask}
@@ -63,20 +63,20 @@ type OtherProps = Pick<Props, "place" | "keys" | "onLink"> & {
   onAnswer: (answer: ApprovalAnswer) => void;
 };
 
-/** What is not about a call. */
-function Other({ ask, onLink, ...rest }: OtherProps) {
+/** Requests other than calls. */
+function NonCallItem({ ask, onLink, ...rest }: OtherProps) {
   switch (ask.ask) {
     case "elicitation": {
       const { want } = ask;
       if (want.mode === "form") return <FormCard ask={ask} schema={want.schema} {...rest} />;
-      return <LinkCard ask={ask} url={want.url} host={want.host} untilDone={want.untilDone} onLink={onLink} {...rest} />;
+      return <UrlCard ask={ask} url={want.url} host={want.host} untilDone={want.untilDone} onLink={onLink} {...rest} />;
     }
     case "sampling":
       return <SamplingCard ask={ask} {...rest} />;
     case "step_up":
-      return <StepUpCard ask={ask} {...rest} />;
+      return <ScopeUpgradeCard ask={ask} {...rest} />;
     case "client":
     case "config_change":
-      return <PlainCard ask={ask} place={rest.place} onAnswer={rest.onAnswer} />;
+      return <GenericCard ask={ask} place={rest.place} onAnswer={rest.onAnswer} />;
   }
 }

@@ -2,7 +2,7 @@ import { MantineProvider } from "@mantine/core";
 import { render, screen, waitFor } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { someAsk } from "./testApprovals";
+import { testApproval } from "./testApprovals";
 import { CoreProvider } from "../core/CoreProvider";
 import type { EventEnvelope, PendingApproval } from "../generated/types";
 import { SpeechContext } from "../messages";
@@ -12,13 +12,13 @@ import { ApprovalsPage } from "./ApprovalsPage";
 
 const drawn = vi.hoisted(() => new Map<string, number>());
 vi.mock("./cards/ApprovalCard", () => ({
-  AskCard: ({ pending }: { pending: { id: string } }) => {
+  ApprovalCard: ({ pending }: { pending: { id: string } }) => {
     drawn.set(pending.id, (drawn.get(pending.id) ?? 0) + 1);
     return <article>{pending.id}</article>;
   },
 }));
 
-const many = Array.from({ length: 64 }, (_, at) => someAsk(`ask-${String(at)}`));
+const many = Array.from({ length: 64 }, (_, at) => testApproval(`ask-${String(at)}`));
 
 function show() {
   let waiting: readonly PendingApproval[] = many;
@@ -45,12 +45,12 @@ function show() {
   };
 }
 
-describe("64 questions on one page", () => {
+describe("a page of 64 approval requests", () => {
   beforeEach(() => {
     drawn.clear();
   });
 
-  it("are each drawn once, whatever happens to the others", { timeout: 40_000 }, async () => {
+  it("renders each card once, whatever happens to the others", { timeout: 40_000 }, async () => {
     const happens = show();
     // A few with every frame, and frames are slow where much else runs.
     await waitFor(
@@ -62,7 +62,7 @@ describe("64 questions on one page", () => {
     expect([...drawn.values()].every((times) => times === 1)).toBe(true);
 
     const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null };
-    happens([...many.slice(1), someAsk("new", { client: zed })]);
+    happens([...many.slice(1), testApproval("new", { client: zed })]);
     await screen.findByText("new");
     expect(screen.getByText("Pending approvals: 64")).toBeTruthy();
     // The guard falls asleep with what changed, and wakes again.

@@ -1,7 +1,7 @@
 import type { SubmittedAnswer, PendingApproval } from "../generated/types";
 import { useMessages } from "../messages";
-import { AskButton } from "./AnswerButton";
-import { answersTo } from "./groups";
+import { AnswerButton } from "./AnswerButton";
+import { answersForBatch } from "./groups";
 
 type Props = {
   /** Calls of one tool and class. */
@@ -11,7 +11,7 @@ type Props = {
   onAnswer: (answers: SubmittedAnswer[]) => void;
 };
 
-/** Answers all calls of one tool that were listed when this was drawn, and no other (PERM-10). */
+/** Answers exactly the calls of one tool that were listed when this was rendered (PERM-10). */
 export function GroupAnswer({ set, named = false, onAnswer }: Props) {
   const t = useMessages();
   const count = set.length;
@@ -20,12 +20,12 @@ export function GroupAnswer({ set, named = false, onAnswer }: Props) {
   return (
     <div className="ask-group" role="group" aria-label={t("ask.groupOf", { title, count })}>
       <span>{named ? t("ask.groupOf", { title, count }) : t("ask.group", { count })}</span>
-      <AskButton label={named ? t("ask.denyGroupOf", { title, count }) : undefined} onPress={() => { onAnswer(answersTo(set, "deny")); }}>
+      <AnswerButton label={named ? t("ask.denyGroupOf", { title, count }) : undefined} onPress={() => { onAnswer(answersForBatch(set, "deny")); }}>
         {t("ask.denyGroup", { count })}
-      </AskButton>
-      <AskButton label={named ? t("ask.allowGroupOf", { title, count }) : undefined} onPress={() => { onAnswer(answersTo(set, "allow")); }}>
+      </AnswerButton>
+      <AnswerButton label={named ? t("ask.allowGroupOf", { title, count }) : undefined} onPress={() => { onAnswer(answersForBatch(set, "allow")); }}>
         {t("ask.allowGroup", { count })}
-      </AskButton>
+      </AnswerButton>
     </div>
   );
 }

@@ -1,12 +1,12 @@
 import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
 
 import { useMessages } from "../messages";
-import { waiting, type Queue } from "./queue";
+import { pendingIn, type ApprovalQueue } from "./queue";
 
-/** Which of how many this is, and the way to the others. */
-export function Place({ queue, onMove }: { queue: Queue; onMove: (by: 1 | -1) => void }) {
+/** "1 of 3", with buttons for the previous and next request. */
+export function QueuePosition({ queue, onMove }: { queue: ApprovalQueue; onMove: (by: 1 | -1) => void }) {
   const t = useMessages();
-  const left = waiting(queue);
+  const left = pendingIn(queue);
   const shown = queue.slots[queue.at];
   if (left.length === 0 || (left.length === 1 && shown?.end === null)) return null;
   const at = shown?.end === null ? left.findIndex(({ id }) => id === shown.pending.id) + 1 : null;

@@ -1,17 +1,17 @@
-// Questions by whose they are, for where all of them stand. Pure.
+// Approval requests grouped by client and server, for the Approvals page. Pure.
 
 import type { SubmittedAnswer, ApprovalRequest, PendingApproval } from "../generated/types";
-import { groupMark, type Slot } from "./queue";
-import { once } from "./grants/grantChoices";
+import { groupKey, type QueueSlot } from "./queue";
+import { allowOnce } from "./grants/grantChoices";
 
-/** Questions of one client about one server. Either is absent where a question has none. */
-export type Group = { key: string; client: string | null; server: string | null; slots: readonly Slot[] };
+/** Approval requests of one client for one server. Either is null if a request has none. */
+export type ApprovalGroup = { key: string; client: string | null; server: string | null; slots: readonly QueueSlot[] };
 
-/** In the order in which the first one of each came. */
-export function groupsOf(slots: readonly Slot[]): readonly Group[] {
-  const groups = new Map<string, Group & { slots: Slot[] }>();
+/** Groups in the order of their first request. */
+export function groupApprovals(slots: readonly QueueSlot[]): readonly ApprovalGroup[] {
+  const groups = new Map<string, ApprovalGroup & { slots: QueueSlot[] }>();
   for (const slot of slots) {
-    const { client, server } = whose(slot.pending.ask);
+    const { client, server } = partiesOf(slot.pending.ask);
     const key = JSON.stringify([client?.id, server?.id]);
     const group = groups.get(key) ?? { key, client: client?.name ?? null, server: server?.name ?? null, slots: [] };
     group.slots.push(slot);
@@ -20,7 +20,7 @@ export function groupsOf(slots: readonly Slot[]): readonly Group[] {
   return [...groups.values()];
 }
 
-function whose(ask: ApprovalRequest) {
+function partiesOf(ask: ApprovalRequest) {
   switch (ask.ask) {
     case "call":
     case "elicitation":
@@ -34,21 +34,21 @@ function whose(ask: ApprovalRequest) {
   }
 }
 
-/** The calls of a group that wait, in sets that can be answered together: of one tool and class. */
-export function setsOf({ slots }: Group): readonly (readonly PendingApproval[])[] {
+/** The pending calls of a group, in batches of one tool and access class that can be answered together. */
+export function batchesOf({ slots }: ApprovalGroup): readonly (readonly PendingApproval[])[] {
   const sets = new Map<string, PendingApproval[]>();
   for (const { pending, end } of slots) {
-    const mark = end === null ? groupMark(pending) : null;
+    const mark = end === null ? groupKey(pending) : null;
     if (mark !== null) sets.set(mark, [...(sets.get(mark) ?? []), pending]);
   }
   return [...sets.values()];
 }
 
-/** The same answer, for this once, to every call of a set. */
-export function answersTo(set: readonly PendingApproval[], answer: "allow" | "deny"): SubmittedAnswer[] {
+/** The same answer, once, for every call of a batch. */
+export function answersForBatch(set: readonly PendingApproval[], answer: "allow" | "deny"): SubmittedAnswer[] {
   return set.flatMap(({ id, ask }) => {
     if (ask.ask !== "call") return [];
-    const given = answer === "allow" ? ({ answer, choice: once } as const) : ({ answer, choice: once, reason: null } as const);
+    const given = answer === "allow" ? ({ answer, choice: allowOnce } as const) : ({ answer, choice: allowOnce, reason: null } as const);
     return [{ id, hash: ask.hash, answer: given }];
   });
 }

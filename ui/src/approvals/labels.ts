@@ -1,9 +1,9 @@
-// Questions in words: access classes, warnings, and how long an answer lasts.
+// Labels of approval requests: access classes, warnings, lifetimes.
 
 import type { CallApprovalRequest, ChoiceLifetime, ClassReason, Warning } from "../generated/types";
 import type { Render, Translate } from "../messages";
 
-export function reasonWords(t: Translate, reason: ClassReason): string {
+export function classReasonLabel(t: Translate, reason: ClassReason): string {
   switch (reason.by) {
     case "override":
       return t("ask.reason.override");
@@ -22,7 +22,7 @@ export function reasonWords(t: Translate, reason: ClassReason): string {
   }
 }
 
-export function warningWords(t: Translate, warning: Warning, render: Render): string {
+export function warningLabel(t: Translate, warning: Warning, render: Render): string {
   switch (warning.warning) {
     case "first_use":
       return t("ask.warn.first");
@@ -43,8 +43,8 @@ export function warningWords(t: Translate, warning: Warning, render: Render): st
   }
 }
 
-/** Whether a warning keeps the core from offering what lasts for ever. */
-export function keepsFromAlways({ warning }: Warning): boolean {
+/** Whether the core offers no permanent grants because of this warning. */
+export function preventsPermanentGrant({ warning }: Warning): boolean {
   switch (warning) {
     case "definition_changed":
     case "hidden_characters":
@@ -59,12 +59,12 @@ export function keepsFromAlways({ warning }: Warning): boolean {
   }
 }
 
-export function lifetimeWords(t: Translate, lifetime: ChoiceLifetime, call: CallApprovalRequest): string {
+export function lifetimeLabel(t: Translate, lifetime: ChoiceLifetime, call: CallApprovalRequest): string {
   return t(`ask.life.${lifetime}`, { client: call.client.name });
 }
 
 /** Minutes and seconds. */
-export function clock(milliseconds: number): string {
+export function formatCountdown(milliseconds: number): string {
   const seconds = Math.max(0, Math.ceil(milliseconds / 1000));
   return `${String(Math.floor(seconds / 60))}:${String(seconds % 60).padStart(2, "0")}`;
 }

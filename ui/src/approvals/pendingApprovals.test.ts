@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import type { ApprovalId, PendingApproval } from "../generated/types";
-import { someAsk } from "./testApprovals";
-import { questionReader } from "./pendingApprovals";
+import { testApproval } from "./testApprovals";
+import { createPendingApprovalReader } from "./pendingApprovals";
 
 function bare(pending: PendingApproval, isAbridged: boolean): PendingApproval {
   return pending.ask.ask === "call"
@@ -13,7 +13,7 @@ function bare(pending: PendingApproval, isAbridged: boolean): PendingApproval {
 /** A core that leaves out what is known, and what one reply has no room for. */
 function core(room = Infinity) {
   const state = { waiting: [] as PendingApproval[], asked: [] as ApprovalId[][] };
-  const read = questionReader((known) => {
+  const read = createPendingApprovalReader((known) => {
     state.asked.push(known);
     let left = room;
     const shown = (one: PendingApproval) => {
@@ -26,20 +26,20 @@ function core(room = Infinity) {
   return { state, read };
 }
 
-describe("arguments and offers that were read once", () => {
-  it("are not read again, and stand where they were left out", async () => {
+describe("details of pending approvals", () => {
+  it("are read once and filled in afterwards", async () => {
     const { state, read } = core();
-    state.waiting = [someAsk("a"), someAsk("b", { arguments: [] })];
+    state.waiting = [testApproval("a"), testApproval("b", { arguments: [] })];
     const first = await read();
     expect(first).toEqual(state.waiting);
-    state.waiting = [...state.waiting, someAsk("c")];
+    state.waiting = [...state.waiting, testApproval("c")];
     expect(await read()).toEqual(state.waiting);
     expect(state.asked).toEqual([[], ["a", "b"]]);
   });
 
-  it("are forgotten with their question", async () => {
+  it("are dropped with their approval request", async () => {
     const { state, read } = core();
-    state.waiting = [someAsk("a")];
+    state.waiting = [testApproval("a")];
     await read();
     state.waiting = [];
     await read();
@@ -47,36 +47,36 @@ describe("arguments and offers that were read once", () => {
     expect(state.asked).toEqual([[], ["a"], []]);
   });
 
-  it("belong to a reading that began before another one ended", async () => {
+  it("are complete when two reads overlap", async () => {
     const { state, read } = core();
-    state.waiting = [someAsk("a")];
+    state.waiting = [testApproval("a")];
     await read();
     const both = [read(), read()];
     expect(await Promise.all(both)).toEqual([state.waiting, state.waiting]);
   });
 
-  it("come one after the other where a reply has no room for all of them", async () => {
+  it("are read in several replies if one is too small", async () => {
     const { state, read } = core(1);
-    state.waiting = [someAsk("a"), someAsk("b"), someAsk("c")];
+    state.waiting = [testApproval("a"), testApproval("b"), testApproval("c")];
     expect(await read()).toEqual(state.waiting);
     expect(state.asked).toEqual([[], ["a"], ["a", "b"]]);
   });
 
-  it("show what is whole when large ones come and go without end", async () => {
+  it("return complete requests when large ones keep coming", async () => {
     let next = 0;
-    const small = someAsk("small");
-    const read = questionReader((known) => {
+    const small = testApproval("small");
+    const read = createPendingApprovalReader((known) => {
       next += 1;
       const whole = known.includes("small") ? bare(small, false) : small;
-      return Promise.resolve([whole, someAsk(`large-${String(next)}`), bare(someAsk(`large-${String(next + 1)}`), true)]);
+      return Promise.resolve([whole, testApproval(`large-${String(next)}`), bare(testApproval(`large-${String(next + 1)}`), true)]);
     });
     expect((await read()).map(({ id }) => id)).toEqual(["small", "large-16"]);
   });
 
-  it("that are missing are an error and never an empty list", async () => {
+  it("throw an error if they are missing", async () => {
     for (const isAbridged of [false, true]) {
-      const one = bare(someAsk("a"), isAbridged);
-      await expect(questionReader(() => Promise.resolve([one]))()).rejects.toThrow("missing");
+      const one = bare(testApproval("a"), isAbridged);
+      await expect(createPendingApprovalReader(() => Promise.resolve([one]))()).rejects.toThrow("missing");
     }
   });
 });

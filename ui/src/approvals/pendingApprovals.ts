@@ -1,30 +1,30 @@
-// Arguments and offers that were read once are not read again: they can be huge.
+// Reads pending approvals. Their details (arguments, choices) can be large, so each is read once and cached by id.
 
 import type { ApprovalId, CallApprovalRequest, PendingApproval } from "../generated/types";
 
 /**
- * After so many replies the questions are shown that are whole by then: large questions that come and go all the time
- * keep no others from being seen. All that may wait at a time fits into half as many.
+ * After this number of replies, the requests that are complete by then are returned: large requests that keep coming
+ * must not hide the others. All requests that may be pending at a time fit into half as many replies.
  */
-const mostReadings = 16;
+const MAX_READS = 16;
 
 type Read = (known: ApprovalId[]) => Promise<PendingApproval[]>;
 
-/** What the core leaves out for whoever has it. */
+/** The members that the core leaves out for ids that are known. */
 type Details = Pick<CallApprovalRequest, "arguments" | "choices" | "denials" | "conditions">;
 
 /**
- * Reads the questions that wait, each with its arguments and what it offers: they come with the first reading of a
- * question and are forgotten when it no longer waits. They never change, so the question's id stands for them.
- * Where one reply has no room for all of them, it is read again until none is missing.
+ * Creates a reader of pending approvals with details. Details come with the first reply that has room for them
+ * and are dropped when the request is no longer pending. They never change, so they are cached by id.
+ * If one reply has no room for all, it reads again until none is missing.
  */
-export function questionReader(read: Read): () => Promise<PendingApproval[]> {
+export function createPendingApprovalReader(read: Read): () => Promise<PendingApproval[]> {
   let known = new Map<ApprovalId, Details>();
   return async () => {
-    // Another reading may end while this one is on its way.
+    // Another read may finish during this one.
     const had = new Map(known);
     let all: PendingApproval[] = [];
-    for (let reading = 1, isWhole = false; !isWhole && reading <= mostReadings; reading++) {
+    for (let reading = 1, isWhole = false; !isWhole && reading <= MAX_READS; reading++) {
       all = await read([...had.keys()]);
       const ids = new Set(all.map(({ id }) => id));
       for (const id of had.keys()) if (!ids.has(id)) had.delete(id);
@@ -35,7 +35,7 @@ export function questionReader(read: Read): () => Promise<PendingApproval[]> {
         hasMore = true;
       }
       isWhole = all.every(({ ask }) => !isAbridged(ask));
-      if (!isWhole && !hasMore) throw new Error("The arguments of a question are missing.");
+      if (!isWhole && !hasMore) throw new Error("The arguments of an approval request are missing.");
     }
     all = all.filter(({ ask }) => !isAbridged(ask));
     const now = new Map<ApprovalId, Details>();

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 
-import { someAsk } from "./testApprovals";
-import { emptyQueue, groupOf, next, waiting, type Happening, type Queue } from "./queue";
+import { testApproval } from "./testApprovals";
+import { emptyQueue, answeredTogether, reduceQueue, pendingIn, type QueueEvent, type ApprovalQueue } from "./queue";
 
-const [a, b, c] = [someAsk("a"), someAsk("b"), someAsk("c")];
+const [a, b, c] = [testApproval("a"), testApproval("b"), testApproval("c")];
 
-function after(...happenings: Happening[]): Queue {
-  return happenings.reduce(next, emptyQueue);
+function after(...happenings: QueueEvent[]): ApprovalQueue {
+  return happenings.reduce(reduceQueue, emptyQueue);
 }
 
 /** What is seen: each place as its id with how it ended, the shown one in brackets. */
-function seen({ slots, at }: Queue): string {
+function seen({ slots, at }: ApprovalQueue): string {
   return slots
     .map(({ pending, end }, place) => {
       const text = end === null ? pending.id : `${pending.id}:${end}`;
@@ -19,55 +19,55 @@ function seen({ slots, at }: Queue): string {
     .join(" ");
 }
 
-describe("the queue", () => {
-  it.each<[string, string, Happening[]]>([
-    ["shows the first one", "[a] b", [{ is: "read", pending: [a, b] }]],
-    ["puts new ones behind", "[a] c b", [{ is: "read", pending: [a] }, { is: "read", pending: [c, b, a] }]],
-    ["leaves a tombstone where the shown one ended", "[a:ended] b", [{ is: "read", pending: [a, b] }, { is: "read", pending: [b] }]],
-    ["says what the user answered, also where its end was read first", "[a:allowed] b", [{ is: "read", pending: [a, b] }, { is: "read", pending: [b] }, { is: "answered", ids: ["a"], end: "allowed" }]],
-    ["leaves a tombstone where the user answered", "[a:allowed] b", [{ is: "read", pending: [a, b] }, { is: "answered", ids: ["a"], end: "allowed" }, { is: "read", pending: [b] }]],
-    ["moves only when told to", "[b] c", [{ is: "read", pending: [a, b, c] }, { is: "read", pending: [b, c] }, { is: "moved", by: 1 }]],
-    ["jumps over tombstones", "a [c]", [{ is: "read", pending: [a, b, c] }, { is: "read", pending: [a, c] }, { is: "moved", by: 1 }]],
+describe("the approval queue", () => {
+  it.each<[string, string, QueueEvent[]]>([
+    ["shows the first request", "[a] b", [{ is: "read", pending: [a, b] }]],
+    ["appends new requests", "[a] c b", [{ is: "read", pending: [a] }, { is: "read", pending: [c, b, a] }]],
+    ["keeps the shown request in place when it ends", "[a:ended] b", [{ is: "read", pending: [a, b] }, { is: "read", pending: [b] }]],
+    ["shows the answer even if the end was read first", "[a:allowed] b", [{ is: "read", pending: [a, b] }, { is: "read", pending: [b] }, { is: "answered", ids: ["a"], end: "allowed" }]],
+    ["keeps an answered request in place", "[a:allowed] b", [{ is: "read", pending: [a, b] }, { is: "answered", ids: ["a"], end: "allowed" }, { is: "read", pending: [b] }]],
+    ["moves only on request", "[b] c", [{ is: "read", pending: [a, b, c] }, { is: "read", pending: [b, c] }, { is: "moved", by: 1 }]],
+    ["skips resolved requests", "a [c]", [{ is: "read", pending: [a, b, c] }, { is: "read", pending: [a, c] }, { is: "moved", by: 1 }]],
     ["goes back", "[a] b", [{ is: "read", pending: [a, b] }, { is: "moved", by: 1 }, { is: "moved", by: -1 }]],
-    ["goes round from a tombstone at the end", "[a]", [{ is: "read", pending: [a, b] }, { is: "moved", by: 1 }, { is: "read", pending: [a] }, { is: "moved", by: 1 }]],
-    ["keeps a live one at the end in its place", "a [b]", [{ is: "read", pending: [a, b] }, { is: "moved", by: 1 }, { is: "moved", by: 1 }]],
-    ["brings no tombstone up with the window", "[b]", [{ is: "read", pending: [a] }, { is: "read", pending: [b] }, { is: "shown" }]],
-    ["puts what comes behind a tombstone behind it", "[a:ended] b", [{ is: "read", pending: [a] }, { is: "read", pending: [b] }]],
+    ["wraps around from a resolved request at the end", "[a]", [{ is: "read", pending: [a, b] }, { is: "moved", by: 1 }, { is: "read", pending: [a] }, { is: "moved", by: 1 }]],
+    ["stays at a pending request at the end", "a [b]", [{ is: "read", pending: [a, b] }, { is: "moved", by: 1 }, { is: "moved", by: 1 }]],
+    ["drops resolved requests when the window is shown", "[b]", [{ is: "read", pending: [a] }, { is: "read", pending: [b] }, { is: "shown" }]],
+    ["appends new requests after a resolved one", "[a:ended] b", [{ is: "read", pending: [a] }, { is: "read", pending: [b] }]],
   ])("%s", (_, expected, happenings) => {
     expect(seen(after(...happenings))).toBe(expected);
   });
 
-  it("wakes slowly after every change of what is shown, and after no other", () => {
+  it("restarts the guard on every visible change and on no other", () => {
     const begun = after({ is: "read", pending: [a, b] });
-    const change = (...happenings: Happening[]) => happenings.reduce(next, begun).change - begun.change;
+    const change = (...happenings: QueueEvent[]) => happenings.reduce(reduceQueue, begun).change - begun.change;
     expect(change({ is: "read", pending: [a, b] })).toBe(0);
     expect(change({ is: "read", pending: [a, b, c] })).toBe(0);
     expect(change({ is: "read", pending: [a] })).toBe(0);
     expect(change({ is: "read", pending: [b] })).toBe(1);
-    expect(change({ is: "read", pending: [someAsk("a", { title: "Other" }), b] })).toBe(1);
-    expect(change({ is: "read", pending: [someAsk("a", {}, false), b] })).toBe(1);
+    expect(change({ is: "read", pending: [testApproval("a", { title: "Other" }), b] })).toBe(1);
+    expect(change({ is: "read", pending: [testApproval("a", {}, false), b] })).toBe(1);
     expect(change({ is: "moved", by: 1 })).toBe(1);
     expect(change({ is: "shown" })).toBe(1);
   });
 
-  it("keeps what did not change as the same object, whatever was read", () => {
+  it("keeps unchanged slots identical", () => {
     const begun = after({ is: "read", pending: [a, b] });
-    const again = next(begun, { is: "read", pending: structuredClone([a, b]) });
+    const again = reduceQueue(begun, { is: "read", pending: structuredClone([a, b]) });
     expect(again).toBe(begun);
-    const more = next(begun, { is: "read", pending: structuredClone([a, { ...b, waiting: false }, c]) });
+    const more = reduceQueue(begun, { is: "read", pending: structuredClone([a, { ...b, waiting: false }, c]) });
     expect(more.slots[0]).toBe(begun.slots[0]);
     expect(more.slots[1]).not.toBe(begun.slots[1]);
     expect(more.slots[1]?.pending.ask).toBe(begun.slots[1]?.pending.ask);
-    const late = next(begun, { is: "read", pending: structuredClone([{ ...a, expiresAt: 1 }, b]) });
+    const late = reduceQueue(begun, { is: "read", pending: structuredClone([{ ...a, expiresAt: 1 }, b]) });
     expect([late.change, late.anyChange]).toEqual([begun.change, begun.anyChange]);
   });
 
-  it("answers together only what is of one client, tool and class", () => {
+  it("groups requests of one client, tool and class", () => {
     const other = { class: "read", reason: { by: "override" }, reachesOutside: false } as const;
-    const tool = someAsk("tool", { subject: { kind: "tool", name: "delete" } });
-    const client = someAsk("client", { client: { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null } });
-    const classed = someAsk("class", { class: other });
-    expect(groupOf([a, tool, b, client, classed], a).map(({ id }) => id)).toEqual(["a", "b"]);
-    expect(waiting(after({ is: "read", pending: [a, b] }, { is: "read", pending: [b] })).map(({ id }) => id)).toEqual(["b"]);
+    const tool = testApproval("tool", { subject: { kind: "tool", name: "delete" } });
+    const client = testApproval("client", { client: { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null } });
+    const classed = testApproval("class", { class: other });
+    expect(answeredTogether([a, tool, b, client, classed], a).map(({ id }) => id)).toEqual(["a", "b"]);
+    expect(pendingIn(after({ is: "read", pending: [a, b] }, { is: "read", pending: [b] })).map(({ id }) => id)).toEqual(["b"]);
   });
 });

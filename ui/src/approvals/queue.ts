@@ -1,26 +1,26 @@
-// The questions as they are shown. Pure: what happened goes in, what is to be seen comes out. A question
-// that ends leaves a tombstone in its place, and nothing slides under the pointer: only the user moves on.
+// The approval queue as it is shown, as a pure reducer. A request that
+// ends stays in its place as resolved, so nothing moves under the pointer: only the user moves on.
 
 import type { ApprovalId, PendingApproval } from "../generated/types";
 
-/** How a question ended. */
-export type End = "allowed" | "denied" | "ended";
+/** How an approval request ended. */
+export type Resolution = "allowed" | "denied" | "ended";
 
-/** One place of the queue: a question, or what is left of one. */
-export type Slot = { pending: PendingApproval; end: End | null };
+/** One place of the queue: a pending request (`end` is null) or a resolved one. */
+export type QueueSlot = { pending: PendingApproval; end: Resolution | null };
 
-export type Queue = {
-  slots: readonly Slot[];
-  /** Which one is shown. */
+export type ApprovalQueue = {
+  slots: readonly QueueSlot[];
+  /** Index of the slot that is shown. */
   at: number;
-  /** Rises whenever what is shown is another thing: buttons sleep for a moment from then on. */
+  /** Counts changes of the shown slot; each restarts the answer guard. */
   change: number;
-  /** The same for where all of them are shown. */
+  /** The same for a view of all slots. */
   anyChange: number;
 };
 
-export type Happening =
-  /** These and no others wait. */
+export type QueueEvent =
+  /** Exactly these are pending. */
   | { is: "read"; pending: readonly PendingApproval[] }
   /** The user answered these. */
   | { is: "answered"; ids: readonly ApprovalId[]; end: "allowed" | "denied" }
@@ -29,26 +29,26 @@ export type Happening =
   /** The window came up or to the front. */
   | { is: "shown" };
 
-export const emptyQueue: Queue = { slots: [], at: 0, change: 0, anyChange: 0 };
+export const emptyQueue: ApprovalQueue = { slots: [], at: 0, change: 0, anyChange: 0 };
 
-/** Questions of the queue that still wait. */
-export function waiting({ slots }: Queue): readonly PendingApproval[] {
+/** The pending requests of the queue. */
+export function pendingIn({ slots }: ApprovalQueue): readonly PendingApproval[] {
   return slots.filter(({ end }) => end === null).map(({ pending }) => pending);
 }
 
-export function next(queue: Queue, happening: Happening): Queue {
-  const after = happened(queue, happening);
-  const same = queue.slots.length === after.slots.length && queue.slots.every((slot, at) => looksLike(slot, after.slots[at]));
+export function reduceQueue(queue: ApprovalQueue, happening: QueueEvent): ApprovalQueue {
+  const after = applyEvent(queue, happening);
+  const same = queue.slots.length === after.slots.length && queue.slots.every((slot, at) => isSameView(slot, after.slots[at]));
   return same ? after : { ...after, anyChange: queue.anyChange + 1 };
 }
 
-function happened(queue: Queue, happening: Happening): Queue {
+function applyEvent(queue: ApprovalQueue, happening: QueueEvent): ApprovalQueue {
   switch (happening.is) {
     case "read":
       return read(queue, happening.pending);
     case "answered": {
-      // That a question is over may be read before it is known that this very answer ended it.
-      const open = ({ end }: Slot) => end === null || end === "ended";
+      // The end of a request may be read before the reply to the answer that ended it.
+      const open = ({ end }: QueueSlot) => end === null || end === "ended";
       const slots = queue.slots.map((slot) =>
         open(slot) && happening.ids.includes(slot.pending.id) ? { ...slot, end: happening.end } : slot,
       );
@@ -57,78 +57,78 @@ function happened(queue: Queue, happening: Happening): Queue {
     case "moved":
       return moved(queue, happening.by);
     case "shown":
-      return settled({ ...queue, change: queue.change + 1 });
+      return withoutResolved({ ...queue, change: queue.change + 1 });
   }
 }
 
-function read(queue: Queue, pending: readonly PendingApproval[]): Queue {
+function read(queue: ApprovalQueue, pending: readonly PendingApproval[]): ApprovalQueue {
   const now = new Map(pending.map((one) => [one.id, one]));
-  const kept = queue.slots.map((slot): Slot => {
+  const kept = queue.slots.map((slot): QueueSlot => {
     const still = now.get(slot.pending.id);
     now.delete(slot.pending.id);
-    if (still) return renewed(slot, still);
+    if (still) return refreshSlot(slot, still);
     return slot.end === null ? { ...slot, end: "ended" } : slot;
   });
-  const slots = [...kept, ...[...now.values()].map((one): Slot => ({ pending: one, end: null }))];
+  const slots = [...kept, ...[...now.values()].map((one): QueueSlot => ({ pending: one, end: null }))];
   if (slots.length === queue.slots.length && slots.every((slot, at) => slot === queue.slots[at])) return queue;
   const before = queue.slots[queue.at];
-  return { ...queue, slots, change: looksLike(before, slots[queue.at]) ? queue.change : queue.change + 1 };
+  return { ...queue, slots, change: isSameView(before, slots[queue.at]) ? queue.change : queue.change + 1 };
 }
 
-/** The slot of a question that waits. What did not change stays the same object, so that nothing is drawn or cut anew. */
-function renewed(slot: Slot, still: PendingApproval): Slot {
-  if (slot.end === null && alike(slot.pending, still)) return slot;
-  const ask = alike(slot.pending.ask, still.ask) ? slot.pending.ask : still.ask;
+/** The slot of a pending request. Unchanged parts stay the same objects, so that nothing is rendered again. */
+function refreshSlot(slot: QueueSlot, still: PendingApproval): QueueSlot {
+  if (slot.end === null && deepEqual(slot.pending, still)) return slot;
+  const ask = deepEqual(slot.pending.ask, still.ask) ? slot.pending.ask : still.ask;
   return { pending: { ...still, ask }, end: null };
 }
 
-/** Whether two slots show the same, apart from the passing of time. */
-function looksLike(one: Slot | undefined, other: Slot | undefined): boolean {
+/** Whether two slots look the same, apart from times. */
+function isSameView(one: QueueSlot | undefined, other: QueueSlot | undefined): boolean {
   if (!one || !other) return false;
   return one.end === other.end && one.pending.waiting === other.pending.waiting && one.pending.ask === other.pending.ask;
 }
 
-/** Whether two readings say the same. Texts are compared as they are, and never written out anew. */
-function alike(one: unknown, other: unknown): boolean {
+/** Deep equality of JSON values, without serialising large texts. */
+function deepEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
   const [own, others] = [Object.entries(one), Object.entries(other)];
-  return own.length === others.length && own.every(([name, value]) => alike(value, (other as Record<string, unknown>)[name]));
+  return own.length === others.length && own.every(([name, value]) => deepEqual(value, (other as Record<string, unknown>)[name]));
 }
 
-/** Moves to the next question that waits, and takes the tombstones away that are left behind. */
-function moved(queue: Queue, by: 1 | -1): Queue {
+/** Moves to the next pending request and removes resolved ones that are left behind. */
+function moved(queue: ApprovalQueue, by: 1 | -1): ApprovalQueue {
   const { slots, at } = queue;
   for (let step = at + by; step >= 0 && step < slots.length; step += by) {
     const slot = slots[step];
-    if (slot?.end === null) return clean({ ...queue, at: step, change: queue.change + 1 });
+    if (slot?.end === null) return withoutResolvedExceptShown({ ...queue, at: step, change: queue.change + 1 });
   }
-  // Nothing further that way: around, where the shown one is over.
-  return slots[at]?.end === null ? queue : settled({ ...queue, change: queue.change + 1 });
+  // No further one in that direction: wrap around if the shown one is resolved.
+  return slots[at]?.end === null ? queue : withoutResolved({ ...queue, change: queue.change + 1 });
 }
 
-/** Without tombstones but for the one that is shown. */
-function clean(queue: Queue): Queue {
+/** Without resolved slots, except the shown one. */
+function withoutResolvedExceptShown(queue: ApprovalQueue): ApprovalQueue {
   const shown = queue.slots[queue.at];
   const slots = queue.slots.filter((slot) => slot.end === null || slot === shown);
   return { ...queue, slots, at: shown ? slots.indexOf(shown) : 0 };
 }
 
-/** Without any tombstone; at the question that was shown if it waits, else at the first one. */
-function settled(queue: Queue): Queue {
+/** Without resolved slots; shows the same request if it is pending, else the first. */
+function withoutResolved(queue: ApprovalQueue): ApprovalQueue {
   const shown = queue.slots[queue.at];
   const slots = queue.slots.filter(({ end }) => end === null);
   return { ...queue, slots, at: Math.max(0, shown ? slots.indexOf(shown) : 0) };
 }
 
-/** The questions that can be answered together with this one: of one client, tool and class. */
-export function groupOf(all: readonly PendingApproval[], one: PendingApproval): readonly PendingApproval[] {
-  const mark = groupMark(one);
-  return mark === null ? [one] : all.filter((other) => groupMark(other) === mark);
+/** The requests that can be answered together with this one: same client, tool and access class. */
+export function answeredTogether(all: readonly PendingApproval[], one: PendingApproval): readonly PendingApproval[] {
+  const mark = groupKey(one);
+  return mark === null ? [one] : all.filter((other) => groupKey(other) === mark);
 }
 
-/** What calls that can be answered together have in common; nothing for what is not a call. */
-export function groupMark({ ask }: PendingApproval): string | null {
+/** The key of calls that can be answered together; null for other requests. */
+export function groupKey({ ask }: PendingApproval): string | null {
   if (ask.ask !== "call") return null;
   return JSON.stringify([ask.client.id, ask.server.id, ask.server.generation, ask.subject, ask.class.class]);
 }

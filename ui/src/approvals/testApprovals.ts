@@ -1,4 +1,4 @@
-// A question for tests of how questions are shown, with what the core offers for it.
+// Approval requests for tests, with the choices that the core would offer.
 
 import type { CallApprovalRequest, ChoiceLifetime, ChoiceScope, RuleEffect, Message, MessageParam, OfferedChoice, PendingApproval } from "../generated/types";
 
@@ -14,7 +14,7 @@ const covers: Record<ChoiceScope, Message> = {
 };
 
 /** A choice as the core offers it. */
-export function someChoice(effect: RuleEffect, lifetime: ChoiceLifetime, width: ChoiceScope, everyClient = false): OfferedChoice {
+export function testChoice(effect: RuleEffect, lifetime: ChoiceLifetime, width: ChoiceScope, everyClient = false): OfferedChoice {
   const what: MessageParam = { message: covers[width] };
   const who: MessageParam = everyClient ? { message: { key: "rule.everyClient", params: {} } } : { text: "Claude Code" };
   const sentence: Message =
@@ -25,12 +25,12 @@ export function someChoice(effect: RuleEffect, lifetime: ChoiceLifetime, width: 
 const denials = (["call", "tool", "server", "client"] as const).flatMap((width) =>
   (["quarter_hour", "until_quit", "always"] as const).flatMap((lifetime) => {
     const forEvery = width === "tool" || width === "server" ? [false, true] : [false];
-    return forEvery.map((everyClient) => someChoice("deny", lifetime, width, everyClient));
+    return forEvery.map((everyClient) => testChoice("deny", lifetime, width, everyClient));
   }),
 );
 
-/** A question about a call, with what differs from the usual one. */
-export function someAsk(id: string, differs: Partial<CallApprovalRequest> = {}, waiting = true): PendingApproval {
+/** The approval request of a call with some members replaced. */
+export function testApproval(id: string, differs: Partial<CallApprovalRequest> = {}, waiting = true): PendingApproval {
   return {
     id,
     askedAt: 0,
@@ -51,12 +51,12 @@ export function someAsk(id: string, differs: Partial<CallApprovalRequest> = {}, 
       warnings: [],
       changes: [],
       choices: [
-        someChoice("allow", "once", "call"),
-        someChoice("allow", "until_quit", "tool"),
-        someChoice("allow", "always", "tool"),
-        someChoice("allow", "always", "tool", true),
+        testChoice("allow", "once", "call"),
+        testChoice("allow", "until_quit", "tool"),
+        testChoice("allow", "always", "tool"),
+        testChoice("allow", "always", "tool", true),
       ],
-      denials: [someChoice("deny", "once", "call"), ...denials],
+      denials: [testChoice("deny", "once", "call"), ...denials],
       conditions: [],
       clientWaitsUntil: 48_000,
       ...differs,

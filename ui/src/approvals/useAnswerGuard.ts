@@ -1,10 +1,10 @@
 import { useEffect, useState } from "react";
 
-/** How long buttons sleep after what is shown has changed, in milliseconds (PERM-9). */
-export const SLEEP = 500;
+/** How long answer buttons ignore presses after the view changed, in milliseconds (PERM-9). */
+export const GUARD_MS = 500;
 
-/** Whether what is shown has stood still for long enough to be answered. `change` rises with every change. */
-export function useAwake(change: number): boolean {
+/** Whether the view has been unchanged for `GUARD_MS`. `change` is a counter of view changes. */
+export function useAnswerGuard(change: number): boolean {
   const [awake, setAwake] = useState<number | null>(null);
   const [seen, setSeen] = useState(0);
 
@@ -22,7 +22,7 @@ export function useAwake(change: number): boolean {
   useEffect(() => {
     const timer = setTimeout(() => {
       setAwake(mark);
-    }, SLEEP);
+    }, GUARD_MS);
     return () => {
       clearTimeout(timer);
     };

@@ -1,10 +1,10 @@
 import { useEffect, useState } from "react";
 
-/** So many more are drawn with every frame. */
+/** Items added per frame. */
 const STEP = 2;
 
-/** How many of so many are drawn by now: some at once, and some more with every frame, so that none takes long. */
-export function useByAndBy(count: number): number {
+/** How many of `count` items to render: a few at first and a few more per frame, so that no frame takes long. */
+export function useIncrementalCount(count: number): number {
   const [drawn, setDrawn] = useState(STEP);
   useEffect(() => {
     if (drawn >= count) return;

@@ -2,11 +2,11 @@ import { useRef, useState, type ReactNode } from "react";
 
 import type { ApprovalAnswer, ElicitationRequest } from "../generated/types";
 import { useMessages } from "../messages";
-import { AnswerKeys } from "../approvals/AnswerShortcuts";
-import { AskButton } from "../approvals/AnswerButton";
+import { AnswerShortcuts } from "../approvals/AnswerShortcuts";
+import { AnswerButton } from "../approvals/AnswerButton";
 import { FormField } from "./FormField";
 import { contentOf, faultsOf, fieldsOf, firstValues } from "./fields";
-import { RequestCard } from "../approvals/cards/ServerRequestCard";
+import { ServerRequestCard } from "../approvals/cards/ServerRequestCard";
 
 type Props = { ask: ElicitationRequest; schema: string; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
@@ -29,7 +29,7 @@ export function FormCard({ ask: { server, client, message }, schema, keys, place
     area.current?.children[wrong]?.querySelector<HTMLElement>("input, select, textarea")?.focus();
   };
   return (
-    <RequestCard
+    <ServerRequestCard
       title={t("ask.other", { name: server.name })}
       server={server}
       client={client}
@@ -39,14 +39,14 @@ export function FormCard({ ask: { server, client, message }, schema, keys, place
       hint={t("ask.form.goesTo", { server: server.name })}
       actions={
         fields !== null && (
-          <AskButton strong onPress={send}>
+          <AnswerButton strong onPress={send}>
             {t("ask.send")}
-          </AskButton>
+          </AnswerButton>
         )
       }
       onAnswer={onAnswer}
     >
-      <AnswerKeys on={keys} onAllow={send} />
+      <AnswerShortcuts on={keys} onAllow={send} />
       {fields === null ? (
         <p className="ask-hint">{t("ask.form.cannot")}</p>
       ) : (
@@ -64,6 +64,6 @@ export function FormCard({ ask: { server, client, message }, schema, keys, place
           ))}
         </div>
       )}
-    </RequestCard>
+    </ServerRequestCard>
   );
 }

@@ -1,7 +1,7 @@
 import { useId, type ReactNode } from "react";
 
 import { useMessages } from "../messages";
-import { Marked } from "../approvals/arguments/MarkedText";
+import { MarkedText } from "../approvals/arguments/MarkedText";
 import { seen, type Fault, type Field, type Value } from "./fields";
 
 type Props = { field: Field; value: Value; fault: Fault | undefined; onChange: (value: Value) => void };
@@ -13,7 +13,7 @@ export function FormField({ field, value, fault, onChange }: Props) {
   const t = useMessages();
   const id = useId();
   const { kind, title, description, required } = field;
-  const name = <Marked text={seen(title)} />;
+  const name = <MarkedText text={seen(title)} />;
   const star = required && (
     <span className="ask-required" title={t("ask.required")}>
       {" *"}
@@ -23,7 +23,7 @@ export function FormField({ field, value, fault, onChange }: Props) {
     <span id={`${id}-said`} className="ask-field-said">
       {description !== null && (
         <span className="ask-dim">
-          <Marked text={seen(description)} />
+          <MarkedText text={seen(description)} />
         </span>
       )}
       {kind.is === "text" && kind.pattern !== null && (
@@ -106,7 +106,7 @@ export function FormField({ field, value, fault, onChange }: Props) {
                   onChange(kind.options.map((one) => one.value).filter((one) => (one === option.value ? on : chosen.includes(one))));
                 }}
               />
-              <Marked text={seen(option.label)} />
+              <MarkedText text={seen(option.label)} />
             </label>
           ))}
           {said}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { addressOf } from "../approvals/cards/urlParts";
+import { splitUrl } from "../approvals/cards/urlParts";
 import { contentOf, faultsOf, fieldsOf, firstValues, seen, type Value } from "./fields";
 
 const schema = (properties: Record<string, unknown>, required: string[] = []) => JSON.stringify({ type: "object", properties, required });
@@ -111,7 +111,7 @@ describe("an address", () => {
     ["http://127.0.0.1:8/x", "127.0.0.1", ["http://", "127.0.0.1", ":8/x"], ""],
     ["http://[::1]:8/x", "[::1]", ["http://", "[::1]", ":8/x"], ""],
   ])("%j", (url, host, [before, name, after], hint) => {
-    const taken = addressOf(url, host);
+    const taken = splitUrl(url, host);
     expect([taken.before, taken.host, taken.after]).toEqual([before, name, after]);
     expect(taken.before + taken.host + taken.after).toBe(url);
     expect([taken.hasUser && "user", taken.isForeign && "foreign", taken.isOpen && "open"].filter(Boolean).join()).toBe(hint);

@@ -20,16 +20,16 @@ type Props = {
   onChange: (value: string) => void;
 };
 
-const PAUSE = 150;
+const DEBOUNCE_MS = 150;
 
-/** A field for one argument; what the server proposes for it comes as one types. */
-export function Completed({ server, of, name, label, description, required = false, completes, values, error, onChange }: Props) {
+/** A field for one argument with the server's completions. */
+export function CompletionField({ server, of, name, label, description, required = false, completes, values, error, onChange }: Props) {
   const { platform } = useCore();
   const [focused, setFocused] = useState(false);
   const [proposed, setProposed] = useState<string[]>([]);
   const value = values[name] ?? "";
   const settled = Object.entries(values).filter(([other, text]) => other !== name && text !== "");
-  const [wanted] = useDebouncedValue(JSON.stringify({ server, of, argument: name, value, others: Object.fromEntries(settled) }), PAUSE);
+  const [wanted] = useDebouncedValue(JSON.stringify({ server, of, argument: name, value, others: Object.fromEntries(settled) }), DEBOUNCE_MS);
   useEffect(() => {
     if (!completes || !focused) return;
     let gone = false;

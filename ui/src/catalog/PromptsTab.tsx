@@ -5,31 +5,31 @@ import { IconMessage2, IconSend2 } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { PromptView } from "../generated/types";
 import { useMessages } from "../messages";
-import { Empty } from "../components/EmptyState";
+import { EmptyState } from "../components/EmptyState";
 import { PickList } from "../components/PickList";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
-import { ShownResult } from "../results/ResultContent";
-import { useShown } from "../results/useResultRequest";
-import { Completed } from "./CompletionField";
-import { Filter } from "../components/FilterInput";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { ResultParts } from "../results/ResultParts";
+import { useResultRequest } from "../results/useResultRequest";
+import { CompletionField } from "./CompletionField";
+import { FilterInput } from "../components/FilterInput";
 
-/** The prompts of a server; one of them is filled in beside the list. */
+/** The prompts of a server, with the form of the selected one. */
 export function PromptsTab({ server }: { server: string }) {
   const t = useMessages();
-  const { data: offer, problem, loading } = useReading("servers.offer", { server });
+  const { data: offer, error, loading } = useCoreQuery("servers.offer", { server });
   const [filter, setFilter] = useState("");
   const [picked, setPicked] = useState<string | null>(null);
-  if (problem) return <ProblemAlert problem={problem} />;
-  if (loading || !offer) return <Waiting />;
+  if (error) return <ErrorAlert error={error} />;
+  if (loading || !offer) return <LoadingIndicator />;
   const { prompts, declared, promptsProblem } = offer;
-  if (promptsProblem) return <ProblemAlert problem={promptsProblem} />;
+  if (promptsProblem) return <ErrorAlert error={promptsProblem} />;
   if (prompts.length === 0) {
     return (
-      <Empty
+      <EmptyState
         icon={<IconMessage2 size={26} />}
         title={t("offer.noPrompts")}
         text={t(declared.prompts ? "offer.noPromptsNow" : "offer.noPromptsText")}
@@ -44,7 +44,7 @@ export function PromptsTab({ server }: { server: string }) {
   return (
     <div className="offer">
       <div className="offer-list">
-        <Filter label={t("offer.filterPrompts")} text={filter} onChange={setFilter} />
+        <FilterInput label={t("offer.filterPrompts")} text={filter} onChange={setFilter} />
         {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
         {picks.length > 0 && <PickList label={t("servers.tab.prompts")} picks={picks} picked={picked} onPick={setPicked} />}
       </div>
@@ -64,7 +64,7 @@ type PromptProps = { prompt: PromptView; server: string; completes: boolean };
 function Prompt({ prompt: { name, title, description, arguments: wanted }, server, completes }: PromptProps) {
   const t = useMessages();
   const { platform } = useCore();
-  const { shown, problem, busy, run, stop } = useShown();
+  const { shown, error, busy, run, stop } = useResultRequest();
   const [values, setValues] = useState<Record<string, string>>({});
   const [tried, setTried] = useState(false);
   const missing = (argument: string) => (values[argument] ?? "").trim() === "";
@@ -95,7 +95,7 @@ function Prompt({ prompt: { name, title, description, arguments: wanted }, serve
       >
         <div className="offer-fields">
           {wanted.map((one) => (
-            <Completed
+            <CompletionField
               key={one.name}
               server={server}
               of={{ kind: "prompt", name }}
@@ -122,9 +122,9 @@ function Prompt({ prompt: { name, title, description, arguments: wanted }, serve
             </Button>
           )}
         </div>
-        {busy && shown === null && <Waiting />}
-        {problem && <ProblemAlert problem={problem} />}
-        {shown && <ShownResult shown={shown} server={server} />}
+        {busy && shown === null && <LoadingIndicator />}
+        {error && <ErrorAlert error={error} />}
+        {shown && <ResultParts shown={shown} server={server} />}
       </form>
     </>
   );

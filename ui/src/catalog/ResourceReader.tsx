@@ -4,38 +4,38 @@ import { useEffect, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { ServerCatalog } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
-import { ShownResult } from "../results/ResultContent";
-import { useShown } from "../results/useResultRequest";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { ResultParts } from "../results/ResultParts";
+import { useResultRequest } from "../results/useResultRequest";
 
 type Props = { server: string; uri: string; offer: ServerCatalog; disabled?: boolean };
 
 /** Reads one resource, watches it where the server can tell of changes, and reads it again then. */
-export function Reader({ server, uri, offer, disabled = false }: Props) {
+export function ResourceReader({ server, uri, offer, disabled = false }: Props) {
   const t = useMessages();
   const { time } = useTimes();
-  const { platform, hear } = useCore();
-  const { readAgain } = useReading("servers.offer", { server });
+  const { platform, subscribe } = useCore();
+  const { refetch } = useCoreQuery("servers.offer", { server });
   const watch = useAction("servers.watchResource");
-  const { shown, problem, busy, run, stop, forget } = useShown();
+  const { shown, error, busy, run, stop, forget } = useResultRequest();
   /** Of which address the result is. */
   const [of, setOf] = useState<string | null>(null);
   const [updated, setUpdated] = useState<number | null>(null);
 
   useEffect(() => {
     if (of === null) return;
-    return hear((envelope) => {
+    return subscribe((envelope) => {
       const event = envelope?.event;
       if (event?.event !== "resources_changed" || event.server !== server || event.uri !== of) return;
       void run(platform.command("servers.readResource", { server, uri: of })).then((read) => {
         if (read) setUpdated(Date.now());
       });
     });
-  }, [hear, platform, run, server, of]);
+  }, [subscribe, platform, run, server, of]);
 
   const read = () => {
     if (of !== uri) forget();
@@ -62,7 +62,7 @@ export function Reader({ server, uri, offer, disabled = false }: Props) {
             disabled={watch.busy || (disabled && !isWatched)}
             checked={isWatched}
             onChange={(event) => {
-              void watch.run({ server, uri, on: event.currentTarget.checked }).then(readAgain);
+              void watch.run({ server, uri, on: event.currentTarget.checked }).then(refetch);
             }}
           />
         )}
@@ -70,9 +70,9 @@ export function Reader({ server, uri, offer, disabled = false }: Props) {
           {updated !== null && t("offer.updated", { time: time(updated) })}
         </span>
       </div>
-      {busy && shown === null && <Waiting />}
-      {problem && <ProblemAlert problem={problem} />}
-      {shown && <ShownResult shown={shown} server={server} />}
+      {busy && shown === null && <LoadingIndicator />}
+      {error && <ErrorAlert error={error} />}
+      {shown && <ResultParts shown={shown} server={server} />}
     </div>
   );
 }

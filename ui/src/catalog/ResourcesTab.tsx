@@ -3,32 +3,32 @@ import "./catalog.css";
 import { IconFiles } from "@tabler/icons-react";
 import { useState } from "react";
 
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { ResourceView, ServerCatalog, TemplateView } from "../generated/types";
 import { useMessages, useSizes } from "../messages";
-import { Copy } from "../components/CopyButton";
-import { Empty } from "../components/EmptyState";
-import { PickList, type Pick } from "../components/PickList";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
-import { Completed } from "./CompletionField";
-import { Filter } from "../components/FilterInput";
-import { Reader } from "./ResourceReader";
-import { expand } from "./uriTemplate";
+import { CopyButton } from "../components/CopyButton";
+import { EmptyState } from "../components/EmptyState";
+import { PickList, type PickListItem } from "../components/PickList";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { CompletionField } from "./CompletionField";
+import { FilterInput } from "../components/FilterInput";
+import { ResourceReader } from "./ResourceReader";
+import { expandTemplate } from "./uriTemplate";
 
-/** The resources of a server and its templates; one of them is looked at beside the list. */
+/** The resources and templates of a server, with the selected one. */
 export function ResourcesTab({ server }: { server: string }) {
   const t = useMessages();
-  const { data: offer, problem, loading } = useReading("servers.offer", { server });
+  const { data: offer, error, loading } = useCoreQuery("servers.offer", { server });
   const [filter, setFilter] = useState("");
   const [picked, setPicked] = useState<string | null>(null);
-  if (problem) return <ProblemAlert problem={problem} />;
-  if (loading || !offer) return <Waiting />;
+  if (error) return <ErrorAlert error={error} />;
+  if (loading || !offer) return <LoadingIndicator />;
   const { resources, templates, declared, resourcesProblem } = offer;
-  if (resourcesProblem) return <ProblemAlert problem={resourcesProblem} />;
+  if (resourcesProblem) return <ErrorAlert error={resourcesProblem} />;
   if (resources.length + templates.length === 0) {
     return (
-      <Empty
+      <EmptyState
         icon={<IconFiles size={26} />}
         title={t("offer.noResources")}
         text={t(declared.resources ? "offer.noResourcesNow" : "offer.noResourcesText")}
@@ -36,7 +36,7 @@ export function ResourcesTab({ server }: { server: string }) {
     );
   }
   const words = filter.trim().toLowerCase();
-  const picks: Pick[] = [
+  const picks: PickListItem[] = [
     ...resources.map(({ uri, title }) => ({ key: `resource ${uri}`, title, line: uri, isAddress: true })),
     ...templates.map(({ uriTemplate, title }) => ({ key: `template ${uriTemplate}`, title, line: uriTemplate, isAddress: true, tag: t("offer.template") })),
   ].filter(({ title, line }) => `${title} ${line}`.toLowerCase().includes(words));
@@ -45,7 +45,7 @@ export function ResourcesTab({ server }: { server: string }) {
   return (
     <div className="offer">
       <div className="offer-list">
-        <Filter label={t("offer.filterResources")} text={filter} onChange={setFilter} />
+        <FilterInput label={t("offer.filterResources")} text={filter} onChange={setFilter} />
         {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
         {picks.length > 0 && <PickList label={t("servers.tab.resources")} picks={picks} picked={picked} onPick={setPicked} />}
       </div>
@@ -69,12 +69,12 @@ function Resource({ resource: { uri, title, description, mimeType, size: bytes }
       <header className="offer-head">
         <h2>{title}</h2>
         <p className="offer-uri">
-          <code className="selectable">{uri}</code> <Copy text={uri} label={t("offer.copyUri")} />
+          <code className="selectable">{uri}</code> <CopyButton text={uri} label={t("offer.copyUri")} />
         </p>
         {facts.length > 0 && <p className="dim">{facts.join(" · ")}</p>}
         {description !== null && <p className="offer-text selectable">{description}</p>}
       </header>
-      <Reader uri={uri} {...one} />
+      <ResourceReader uri={uri} {...one} />
     </>
   );
 }
@@ -83,7 +83,7 @@ function Resource({ resource: { uri, title, description, mimeType, size: bytes }
 function Template({ template: { uriTemplate, variables, title, description, mimeType }, ...one }: OneProps & { template: TemplateView }) {
   const t = useMessages();
   const [values, setValues] = useState<Record<string, string>>({});
-  const uri = expand(uriTemplate, values);
+  const uri = expandTemplate(uriTemplate, values);
   return (
     <>
       <header className="offer-head">
@@ -96,7 +96,7 @@ function Template({ template: { uriTemplate, variables, title, description, mime
       </header>
       <div className="offer-fields">
         {variables.map((name) => (
-          <Completed
+          <CompletionField
             key={name}
             server={one.server}
             of={{ kind: "template", uriTemplate }}
@@ -113,7 +113,7 @@ function Template({ template: { uriTemplate, variables, title, description, mime
       <p className="offer-uri">
         <span className="dim">{t("offer.reads")}</span> <code className="selectable">{uri}</code>
       </p>
-      <Reader uri={uri} disabled={variables.every((name) => (values[name] ?? "") === "")} {...one} />
+      <ResourceReader uri={uri} disabled={variables.every((name) => (values[name] ?? "") === "")} {...one} />
     </>
   );
 }

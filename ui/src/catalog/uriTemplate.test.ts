@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 
 import table from "../../../crates/mcp-wire/tests/uri_templates.json";
-import { expand, isOffered, matches } from "./uriTemplate";
+import { expandTemplate, isInCatalog, matchesTemplate } from "./uriTemplate";
 
-describe("a template", () => {
+describe("a URI template", () => {
   const values = { name: "a b/c", path: "x/y z?", empty: "", q: "1&2", word: "%41" };
 
   it.each([
@@ -23,20 +23,20 @@ describe("a template", () => {
     ["a{?empty}b{none}", "ab"],
     ["no variables", "no variables"],
     ["{", "{"],
-  ])("%j is %j", (template, uri) => {
-    expect(expand(template, values)).toBe(uri);
+  ])("expands %j to %j", (template, uri) => {
+    expect(expandTemplate(template, values)).toBe(uri);
   });
 
-  it("takes what encodes in no way as it can be encoded", () => {
-    expect(expand("{a}{b}", { a: "'(*)!'", b: "\ud800" })).toBe("%27%28%2A%29%21%27%EF%BF%BD");
+  it("replaces text that cannot be encoded", () => {
+    expect(expandTemplate("{a}{b}", { a: "'(*)!'", b: "\ud800" })).toBe("%27%28%2A%29%21%27%EF%BF%BD");
   });
 
-  it.each(table)("$template fits $uri: $fits", ({ template, uri, fits }) => {
-    expect(matches(template, uri)).toBe(fits);
+  it.each(table)("$template matches $uri: $fits", ({ template, uri, fits }) => {
+    expect(matchesTemplate(template, uri)).toBe(fits);
   });
 
-  it("takes no time over many parts and a long address", () => {
-    expect(matches(`${"{+a}".repeat(60)}b`, "a".repeat(8 * 1024))).toBe(false);
+  it("matches many parts and a long URI in linear time", () => {
+    expect(matchesTemplate(`${"{+a}".repeat(60)}b`, "a".repeat(8 * 1024))).toBe(false);
   });
 
   it.each([
@@ -45,9 +45,9 @@ describe("a template", () => {
     ["fixture://notes", false],
     ["other://note", false],
     ["fixtureX//note", false],
-  ])("of a server offers %j: %s", (uri, offered) => {
+  ])("in a catalog covers %j: %s", (uri, offered) => {
     const resource = { uri: "fixture://note", title: "", description: null, mimeType: null, size: null };
     const template = { uriTemplate: "fixture://notes/{id}", variables: ["id"], title: "", description: null, mimeType: null };
-    expect(isOffered({ resources: [resource], templates: [template] }, uri)).toBe(offered);
+    expect(isInCatalog({ resources: [resource], templates: [template] }, uri)).toBe(offered);
   });
 });

@@ -18,8 +18,8 @@ const operators: Readonly<Record<string, Operator>> = {
 
 const expression = /\{([+#./;?&]?)([^{}]+)\}/g;
 
-/** The address that a template stands for; a variable without a value is left out. */
-export function expand(template: string, values: Readonly<Record<string, string | undefined>>): string {
+/** Expands a template; variables without a value are left out. */
+export function expandTemplate(template: string, values: Readonly<Record<string, string | undefined>>): string {
   return template.replace(expression, (_, sign: string, list: string) => {
     const operator = operators[sign] ?? plain;
     const filled = list.split(",").flatMap((word) => {
@@ -44,19 +44,19 @@ function encoded(text: string, reserved: boolean): string {
     .join("");
 }
 
-/** Whether an address is one that the server offers, listed or by a template. */
-export function isOffered({ resources, templates }: Pick<ServerCatalog, "resources" | "templates">, uri: string): boolean {
+/** Whether a URI is listed or matches a template. */
+export function isInCatalog({ resources, templates }: Pick<ServerCatalog, "resources" | "templates">, uri: string): boolean {
   if (resources.some((one) => one.uri === uri)) return true;
-  return templates.some(({ uriTemplate }) => matches(uriTemplate, uri));
+  return templates.some(({ uriTemplate }) => matchesTemplate(uriTemplate, uri));
 }
 
-const mostParts = 64;
-const longestUri = 8 * 1024;
+const MAX_PARTS = 64;
+const MAX_URI_CHARS = 8 * 1024;
 
 /** Whether a template can be expanded to an address, by the rules that the core goes by. Takes time in proportion to both. */
-export function matches(template: string, uri: string): boolean {
+export function matchesTemplate(template: string, uri: string): boolean {
   const parts = template.split(/(\{[^}]*\})/).filter((part) => part !== "");
-  if (uri.length > longestUri || parts.length > mostParts) return false;
+  if (uri.length > MAX_URI_CHARS || parts.length > MAX_PARTS) return false;
   // Where in the address the parts so far may have ended.
   let ends = new Uint8Array(uri.length + 1);
   ends[0] = 1;

@@ -1,39 +1,39 @@
 import { useId } from "react";
 
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { AutoApprove, ClientView } from "../generated/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../components/useConfirm";
-import { Late, Preset, presetWord } from "../components/AutoApproveControl";
-import { presetOf } from "../permissions/clientAutoApprove";
+import { AllowNewTools, AutoApproveControl, autoApproveLabel } from "../components/AutoApproveControl";
+import { clientAutoApprove } from "../permissions/clientAutoApprove";
 import { useAutoApprove } from "../components/useAutoApprove";
 
-/** What one client may do without asking, on every server that there is now. */
-export function ClientPreset({ client: { id, name } }: { client: ClientView }) {
+/** The auto-approve setting of one client for all present servers. */
+export function ClientAutoApprove({ client: { id, name } }: { client: ClientView }) {
   const t = useMessages();
   const label = useId();
-  const policy = useReading("policy.show", {}).data;
-  const servers = useReading("servers.list", {}).data;
+  const policy = useCoreQuery("policy.show", {}).data;
+  const servers = useCoreQuery("servers.list", {}).data;
   const set = useAutoApprove();
   const [confirm, dialog] = useConfirm();
-  const { value, parts, also, waiting, late } = presetOf(policy, servers ?? [], id);
+  const { value, parts, also, waiting, late } = clientAutoApprove(policy, servers ?? [], id);
   const change = (to: AutoApprove) => {
     const onOk = () => void set.run({ server: null, client: id, to });
     if (to === "ask" || to === "reads") onOk();
     else {
       confirm({
-        title: t("preset.sureTitle", { preset: t(presetWord(to, true)), client: name }),
+        title: t("preset.sureTitle", { preset: t(autoApproveLabel(to, true)), client: name }),
         text: t("preset.sureText"),
-        ok: t(presetWord(to, true)),
+        ok: t(autoApproveLabel(to, true)),
         onOk,
       });
     }
   };
-  const mixed = parts.map(({ preset, servers: of }) => t("preset.mixedPart", { preset: t(presetWord(preset, false)), servers: of.join(", ") }));
+  const mixed = parts.map(({ preset, servers: of }) => t("preset.mixedPart", { preset: t(autoApproveLabel(preset, false)), servers: of.join(", ") }));
   return (
     <div className="client-preset">
       <span id={label}>{t("preset.client")}</span>
-      <Preset
+      <AutoApproveControl
         labelledBy={label}
         everywhere
         value={value}
@@ -49,7 +49,7 @@ export function ClientPreset({ client: { id, name } }: { client: ClientView }) {
       </p>
       {late.count > 0 && (
         <p className="client-small client-late">
-          <Late
+          <AllowNewTools
             count={late.count}
             onRenew={() => {
               change(late.to);

@@ -5,23 +5,23 @@ import { IconPlugConnected, IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { ClientView, MintedClient, UserError } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Empty } from "../components/EmptyState";
+import { EmptyState } from "../components/EmptyState";
 import { Page } from "../components/Page";
-import { ProblemAlert } from "../components/ErrorAlert";
+import { ErrorAlert } from "../components/ErrorAlert";
 import { useConfirm } from "../components/useConfirm";
 import { useNow } from "../components/useNow";
-import { Waiting } from "../components/LoadingIndicator";
-import { asProblem } from "../platform";
-import { ClientPreset } from "./ClientAutoApprove";
-import { TokenShown } from "./NewTokenPanel";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { toUserError } from "../platform";
+import { ClientAutoApprove } from "./ClientAutoApprove";
+import { NewTokenPanel } from "./NewTokenPanel";
 
 /** The AI applications that may connect. */
 export function ClientsPage() {
   const t = useMessages();
-  const { data, problem, loading, readAgain } = useReading("clients.list", {});
+  const { data, error, loading, refetch } = useCoreQuery("clients.list", {});
   const [adding, setAdding] = useState(false);
   const [minted, setMinted] = useState<MintedClient | null>(null);
   const add = (
@@ -37,20 +37,20 @@ export function ClientsPage() {
   const close = () => {
     setAdding(false);
     setMinted(null);
-    void readAgain();
+    void refetch();
   };
   return (
     <Page title={t("clients.title")} actions={add}>
-      {problem && <ProblemAlert problem={problem} />}
-      {loading && <Waiting />}
+      {error && <ErrorAlert error={error} />}
+      {loading && <LoadingIndicator />}
       {data?.length === 0 && (
-        <Empty icon={<IconPlugConnected size={26} />} title={t("clients.none")} text={t("clients.noneText")}>
+        <EmptyState icon={<IconPlugConnected size={26} />} title={t("clients.none")} text={t("clients.noneText")}>
           {add}
-        </Empty>
+        </EmptyState>
       )}
       <div className="client-list">
         {data?.map((client) => (
-          <Client key={client.id} client={client} onMinted={setMinted} onChanged={() => void readAgain()} />
+          <ClientCard key={client.id} client={client} onMinted={setMinted} onChanged={() => void refetch()} />
         ))}
       </div>
       <Modal
@@ -59,23 +59,23 @@ export function ClientsPage() {
         size="lg"
         title={minted ? t("clients.tokenTitle", { name: minted.client.name }) : t("clients.add")}
       >
-        {minted ? <TokenShown minted={minted} onDone={close} /> : <AddForm onMinted={setMinted} onCancel={close} />}
+        {minted ? <NewTokenPanel minted={minted} onDone={close} /> : <AddClientForm onMinted={setMinted} onCancel={close} />}
       </Modal>
     </Page>
   );
 }
 
-function AddForm({ onMinted, onCancel }: { onMinted: (minted: MintedClient) => void; onCancel: () => void }) {
+function AddClientForm({ onMinted, onCancel }: { onMinted: (minted: MintedClient) => void; onCancel: () => void }) {
   const t = useMessages();
   const [name, setName] = useState("");
-  const [problem, setProblem] = useState<UserError | null>(null);
+  const [error, setError] = useState<UserError | null>(null);
   const add = useAction("clients.add");
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        add.ask({ name: name.trim() }).then(onMinted, (thrown: unknown) => {
-          setProblem(asProblem(thrown));
+        add.request({ name: name.trim() }).then(onMinted, (thrown: unknown) => {
+          setError(toUserError(thrown));
         });
       }}
     >
@@ -88,10 +88,10 @@ function AddForm({ onMinted, onCancel }: { onMinted: (minted: MintedClient) => v
           value={name}
           onChange={(event) => {
             setName(event.currentTarget.value);
-            setProblem(null);
+            setError(null);
           }}
         />
-        {problem && <ProblemAlert problem={problem} />}
+        {error && <ErrorAlert error={error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onCancel}>
             {t("frame.cancel")}
@@ -107,7 +107,7 @@ function AddForm({ onMinted, onCancel }: { onMinted: (minted: MintedClient) => v
 
 type Props = { client: ClientView; onMinted: (minted: MintedClient) => void; onChanged: () => void };
 
-function Client({ client, onMinted, onChanged }: Props) {
+function ClientCard({ client, onMinted, onChanged }: Props) {
   const t = useMessages();
   const { ago, full } = useTimes();
   const now = useNow(10_000);
@@ -141,7 +141,7 @@ function Client({ client, onMinted, onChanged }: Props) {
               text: t("clients.rotateText"),
               ok: t("clients.rotate"),
               onOk: () => {
-                rotate.ask({ client: id }).then(onMinted, onChanged);
+                rotate.request({ client: id }).then(onMinted, onChanged);
               },
             });
           }}
@@ -163,7 +163,7 @@ function Client({ client, onMinted, onChanged }: Props) {
           {t("clients.revoke")}
         </Button>
       </Group>
-      <ClientPreset client={client} />
+      <ClientAutoApprove client={client} />
       {dialog}
     </article>
   );

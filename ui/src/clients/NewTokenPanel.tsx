@@ -3,14 +3,14 @@ import { IconKey } from "@tabler/icons-react";
 
 import type { MintedClient } from "../generated/types";
 import { useMessages } from "../messages";
-import { Copy } from "../components/CopyButton";
-import { snippets } from "./configSnippets";
+import { CopyButton } from "../components/CopyButton";
+import { configSnippets } from "./configSnippets";
 
-/** A new token, this once. It is in no other place of the page. */
-export function TokenShown({ minted, onDone }: { minted: MintedClient; onDone: () => void }) {
+/** A new token, shown once and kept nowhere else. */
+export function NewTokenPanel({ minted, onDone }: { minted: MintedClient; onDone: () => void }) {
   const t = useMessages();
   const { endpoint, token } = minted;
-  const all = snippets(endpoint, token);
+  const all = configSnippets(endpoint, token);
   const nameOf = (app: string | null) => app ?? t("clients.generic");
   return (
     <Stack gap="md">
@@ -37,7 +37,7 @@ export function TokenShown({ minted, onDone }: { minted: MintedClient; onDone: (
                 <pre className="mono selectable" tabIndex={0}>
                   {text}
                 </pre>
-                <Copy text={text} label={t("clients.copySnippet", { app: nameOf(app) })} />
+                <CopyButton text={text} label={t("clients.copySnippet", { app: nameOf(app) })} />
               </div>
             </Tabs.Panel>
           ))}
@@ -58,7 +58,7 @@ function Value({ label, text, copy }: { label: string; text: string; copy: strin
       </Text>
       <div className="value">
         <code className="mono selectable">{text}</code>
-        <Copy text={text} label={copy} />
+        <CopyButton text={text} label={copy} />
       </div>
     </div>
   );

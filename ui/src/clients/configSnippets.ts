@@ -1,9 +1,9 @@
 // Lines that people paste into their AI applications.
 
-export type Snippet = { app: string | null; text: string };
+export type ConfigSnippet = { app: string | null; text: string };
 
 /** Ready-made lines for the usual applications; `app` is null for all others. */
-export function snippets(endpoint: string, token: string): readonly Snippet[] {
+export function configSnippets(endpoint: string, token: string): readonly ConfigSnippet[] {
   const headers = { Authorization: `Bearer ${token}` };
   const json = (value: unknown) => JSON.stringify(value, null, 2);
   return [

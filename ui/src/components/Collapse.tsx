@@ -4,8 +4,8 @@ import { useEffect, useId, useRef, type ReactNode } from "react";
 
 type Props = { label: string; opened: boolean; onOpened: (opened: boolean) => void; children: ReactNode };
 
-/** What most people need not see. It comes into sight when the user opens it. */
-export function Unfold({ label, opened, onOpened, children }: Props) {
+/** A section that is collapsed by default, for what most users don't need. */
+export function Collapse({ label, opened, onOpened, children }: Props) {
   const id = useId();
   const area = useRef<HTMLDivElement>(null);
   const asked = useRef(false);

@@ -1,13 +1,13 @@
-import { ActionIcon, CopyButton, Tooltip } from "@mantine/core";
+import { ActionIcon, CopyButton as MantineCopyButton, Tooltip } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 
 import { useMessages } from "../messages";
 
 /** Copies a text; `label` says which. */
-export function Copy({ text, label }: { text: string; label: string }) {
+export function CopyButton({ text, label }: { text: string; label: string }) {
   const t = useMessages();
   return (
-    <CopyButton value={text} timeout={1500}>
+    <MantineCopyButton value={text} timeout={1500}>
       {({ copied, copy }) => (
         <Tooltip label={copied ? t("frame.copied") : label}>
           <ActionIcon variant="subtle" color={copied ? "green" : "gray"} onClick={copy} aria-label={label}>
@@ -15,6 +15,6 @@ export function Copy({ text, label }: { text: string; label: string }) {
           </ActionIcon>
         </Tooltip>
       )}
-    </CopyButton>
+    </MantineCopyButton>
   );
 }

@@ -3,8 +3,8 @@ import type { ReactNode } from "react";
 
 type Props = { icon: ReactNode; title: string; text: string; children?: ReactNode };
 
-/** Nothing is here yet: what would be, and the next step as a button. */
-export function Empty({ icon, title, text, children }: Props) {
+/** The empty state of a list: what would be here, and the next step as a button. */
+export function EmptyState({ icon, title, text, children }: Props) {
   return (
     <Stack align="center" gap="xs" className="empty">
       <span className="empty-icon" aria-hidden>

@@ -3,14 +3,14 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
 import type { UserError } from "../generated/types";
-import { ProblemText } from "./ErrorDetails";
+import { ErrorDetails } from "./ErrorDetails";
 
-/** One error in words: what happened, why, what to do. */
-export function ProblemAlert({ problem, children }: { problem: UserError; children?: ReactNode }) {
+/** An error with its message, cause and hint. */
+export function ErrorAlert({ error, children }: { error: UserError; children?: ReactNode }) {
   return (
-    <Alert color="red" title={problem.message} role="alert" icon={<IconAlertTriangle size={18} aria-hidden />}>
+    <Alert color="red" title={error.message} role="alert" icon={<IconAlertTriangle size={18} aria-hidden />}>
       <Stack gap="xs" align="flex-start">
-        <ProblemText problem={problem} />
+        <ErrorDetails error={error} />
         {children}
       </Stack>
     </Alert>

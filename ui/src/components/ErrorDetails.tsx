@@ -2,12 +2,12 @@ import { Stack, Text } from "@mantine/core";
 
 import type { UserError } from "../generated/types";
 
-/** Why it happened and what to do; what happened is the title above. */
-export function ProblemText({ problem }: { problem: UserError }) {
+/** Cause and hint of an error; its message is the title above. */
+export function ErrorDetails({ error }: { error: UserError }) {
   return (
     <Stack gap={4}>
-      {problem.cause && <Text size="sm">{problem.cause}</Text>}
-      {problem.hint && <Text size="sm">{problem.hint}</Text>}
+      {error.cause && <Text size="sm">{error.cause}</Text>}
+      {error.hint && <Text size="sm">{error.hint}</Text>}
     </Stack>
   );
 }

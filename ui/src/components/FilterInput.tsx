@@ -3,8 +3,8 @@ import { IconSearch } from "@tabler/icons-react";
 
 type Props = { label: string; text: string; onChange: (text: string) => void };
 
-/** Narrows a list by words. */
-export function Filter({ label, text, onChange }: Props) {
+/** A text field that filters a list. */
+export function FilterInput({ label, text, onChange }: Props) {
   return (
     <TextInput
       size="sm"

@@ -2,8 +2,8 @@ import { Group, Loader, Text } from "@mantine/core";
 
 import { useMessages } from "../messages";
 
-/** Something is being read. It shows only after a moment, so that quick readings do not flicker. */
-export function Waiting() {
+/** A loading indicator. It appears after a delay, so that fast reads don't flicker. */
+export function LoadingIndicator() {
   const t = useMessages();
   return (
     <Group role="status" className="waiting" gap="sm">

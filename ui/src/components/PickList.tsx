@@ -3,9 +3,9 @@ import "./PickList.css";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useId, useRef, type KeyboardEvent } from "react";
 
-export type Pick = { key: string; title: string; line: string; tag?: string; /** Whether the line is an address. */ isAddress?: boolean };
+export type PickListItem = { key: string; title: string; line: string; tag?: string; /** Whether the line is an address. */ isAddress?: boolean };
 
-type Props = { label: string; picks: readonly Pick[]; picked: string | null; onPick: (key: string) => void };
+type Props = { label: string; picks: readonly PickListItem[]; picked: string | null; onPick: (key: string) => void };
 
 const HEIGHT = 48;
 

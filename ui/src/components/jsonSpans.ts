@@ -1,14 +1,14 @@
-// Where in a JSON text something stands. Only what loads the editor may import this: it brings a parser.
+// Source spans in a JSON text. Only what loads the editor may import this, since it brings a parser.
 
 import { jsonLanguage } from "@codemirror/lang-json";
 import type { SyntaxNode } from "@lezer/common";
 
 export type Span = { from: number; to: number };
-export type Place = { key: Span; value: Span };
+export type MemberSpan = { key: Span; value: Span };
 
-/** The places of all members, by their JSON pointers; a member that is there twice has two. */
-export function placesOf(text: string): ReadonlyMap<string, readonly Place[]> {
-  const found = new Map<string, Place[]>();
+/** The spans of all members by JSON pointer; a duplicate member has two. */
+export function memberSpans(text: string): ReadonlyMap<string, readonly MemberSpan[]> {
+  const found = new Map<string, MemberSpan[]>();
   const walk = (node: SyntaxNode, pointer: string) => {
     let index = 0;
     for (let child = node.firstChild; child; child = child.nextSibling) {
@@ -16,7 +16,7 @@ export function placesOf(text: string): ReadonlyMap<string, readonly Place[]> {
         const key = child.firstChild;
         const value = child.lastChild;
         if (!key || !value || key.name !== "PropertyName") continue;
-        const at = `${pointer}/${escaped(named(text.slice(key.from, key.to)))}`;
+        const at = `${pointer}/${escapePointerToken(named(text.slice(key.from, key.to)))}`;
         found.set(at, [...(found.get(at) ?? []), { key: span(key), value: span(value) }]);
         walk(value, at);
       } else if (node.name === "Array" && /^(Object|Array|String|Number|True|False|Null)$/.test(child.name)) {
@@ -34,8 +34,8 @@ export function placesOf(text: string): ReadonlyMap<string, readonly Place[]> {
   return found;
 }
 
-/** Where a text ceases to be JSON; nothing where it is JSON. */
-export function brokenAt(text: string): Span | null {
+/** The span of the first syntax error; null for valid JSON. */
+export function syntaxErrorSpan(text: string): Span | null {
   try {
     JSON.parse(text);
     return null;
@@ -50,8 +50,8 @@ export function brokenAt(text: string): Span | null {
   }
 }
 
-/** A member's name as a part of a pointer. */
-export const escaped = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1");
+/** Escapes a member's name for a JSON pointer. */
+export const escapePointerToken = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
 const span = ({ from, to }: SyntaxNode): Span => ({ from, to });
 

@@ -1,18 +1,18 @@
 import { lazy, useState, type ComponentType } from "react";
 
-/** What is fetched only when it is needed, or ahead of that by `prefetch`. */
-export type Later<Props extends object> = ComponentType<Props> & { prefetch: () => Promise<unknown> };
+/** A lazily loaded component; `prefetch` loads it ahead of time. */
+export type LazyComponent<Props extends object> = ComponentType<Props> & { prefetch: () => Promise<unknown> };
 
 /**
- * A component from a file of its own. What is there already is drawn at once: React would show what
- * stands in for it for a moment even then. To be drawn within a `Suspense`.
+ * A lazily loaded component. If it is loaded already, it renders at once, where `lazy` would show
+ * the fallback for a moment. Must be rendered within a `Suspense`.
  */
-export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): Later<Props> {
+export function lazyWithPrefetch<Props extends object>(load: () => Promise<ComponentType<Props>>): LazyComponent<Props> {
   let there: ComponentType<Props> | null = null;
   const fetched = async () => (there = await load());
   const Awaited: ComponentType<Props> = lazy(async () => ({ default: await fetched() }));
   function Later(props: Props) {
-    // Another component in its place would begin anew.
+    // Replacing the component would reset its state.
     const [Drawn] = useState(() => there ?? Awaited);
     return <Drawn {...props} />;
   }

@@ -5,7 +5,7 @@ import { useMessages } from "../messages";
 
 type Question = { title: string; text: string; ok: string; /** What is done can be undone easily. */ harmless?: boolean; onOk: () => void };
 
-/** Asks before something that cannot be undone; the first answer in reach is no. */
+/** A confirmation dialog; Cancel has the initial focus. */
 export function useConfirm(): [(question: Question) => void, ReactNode] {
   const t = useMessages();
   const [question, setQuestion] = useState<Question | null>(null);

@@ -1,10 +1,10 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
-/** How near to the end counts as at the end, in pixels. */
+/** Distance from the end that counts as at the end, in pixels. */
 const NEAR = 24;
 
-/** Keeps an area at its end while it grows; lets go when somebody scrolls up. */
-export function useFollow(size: number) {
+/** Keeps a scroll area at its end while it grows, until the user scrolls up. */
+export function useFollowEnd(size: number) {
   const area = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
   const top = useRef(0);
@@ -35,7 +35,7 @@ export function useFollow(size: number) {
   const onScroll = useCallback(() => {
     const element = area.current;
     if (!element) return;
-    // What grows below moves nothing: only the way up lets go.
+    // Only scrolling up ends following.
     const isUp = element.scrollTop < top.current;
     top.current = element.scrollTop;
     const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** The time of now, again every so many milliseconds. */
+/** The current time, updated every `every` milliseconds. */
 export function useNow(every: number): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { useEffect, useRef, type RefObject } from "react";
 
-/** Goes on with the keyboard at a button that took the place of the one that was pressed. */
-export function useTakeFocus(wanted: boolean): RefObject<HTMLButtonElement | null> {
+/** Focuses a button that replaced the one that was pressed, if the focus was lost with it. */
+export function useRestoreFocus(wanted: boolean): RefObject<HTMLButtonElement | null> {
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     const lost = document.activeElement === null || document.activeElement === document.body;

@@ -1,27 +1,27 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 
-import { questionReader } from "../approvals/pendingApprovals";
+import { createPendingApprovalReader } from "../approvals/pendingApprovals";
 import type { EventEnvelope, PendingApproval } from "../generated/types";
 import type { Platform } from "../platform";
-import { affected } from "./invalidation";
+import { invalidatedQueries } from "./invalidation";
 
-/** How long events are gathered before what they made old is read again, in milliseconds. */
+/** How long events are collected before queries are invalidated, in milliseconds. */
 const GATHER = 60;
 
 type Listener = (envelope: EventEnvelope | null) => void;
 
 export type Core = {
   platform: Platform;
-  /** Reads the questions that wait, with the arguments that are known already in their places. */
-  questions: () => Promise<PendingApproval[]>;
-  /** Hears every event; `null` says that some were missed. */
-  hear: (listener: Listener) => () => void;
+  /** Reads pending approvals, with cached details filled in. */
+  readPendingApprovals: () => Promise<PendingApproval[]>;
+  /** Subscribes to events; `null` means that some were missed. */
+  subscribe: (listener: Listener) => () => void;
 };
 
 const CoreContext = createContext<Core | null>(null);
 
-/** What the page knows of the core: readings that are kept until an event makes them old. */
+/** Provides the core to the page: cached queries, invalidated by events. */
 export function CoreProvider({ platform, children }: { platform: Platform; children: ReactNode }) {
   const [client] = useState(
     () =>
@@ -35,8 +35,8 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
   const [listeners] = useState(() => new Set<Listener>());
   const [core] = useState<Core>(() => ({
     platform,
-    questions: questionReader((known) => platform.command("approvals.list", { known })),
-    hear: (listener) => {
+    readPendingApprovals: createPendingApprovalReader((known) => platform.command("approvals.list", { known })),
+    subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
@@ -46,7 +46,7 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
     const old = new Set<string>();
     let all = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const readAgain = () => {
+    const refetch = () => {
       timer = undefined;
       const everything = all;
       const names = new Set(old);
@@ -58,9 +58,9 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
     };
     const stop = platform.events((envelope) => {
       if (envelope) {
-        for (const name of affected(envelope.event)) old.add(name);
+        for (const name of invalidatedQueries(envelope.event)) old.add(name);
       } else all = true;
-      if (all || old.size > 0) timer ??= setTimeout(readAgain, GATHER);
+      if (all || old.size > 0) timer ??= setTimeout(refetch, GATHER);
       for (const listener of listeners) listener(envelope);
     });
     return () => {
@@ -76,7 +76,7 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
   );
 }
 
-/** The core, for what is neither a reading nor an act. */
+/** The core, for what is neither a query nor an action. */
 export function useCore(): Core {
   const core = useContext(CoreContext);
   if (!core) throw new Error("no CoreProvider above");

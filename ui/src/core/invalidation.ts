@@ -6,8 +6,8 @@ type Reading = keyof Commands;
 const servers: Reading[] = ["servers.list", "status"];
 const audit: Reading = "audit.latest";
 
-/** The readings that an event makes old. */
-export function affected(event: Event): readonly Reading[] {
+/** The queries that an event makes stale. */
+export function invalidatedQueries(event: Event): readonly Reading[] {
   switch (event.event) {
     case "server_added":
     case "server_removed":

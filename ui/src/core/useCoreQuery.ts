@@ -2,28 +2,28 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import type { Commands } from "../generated/commands";
 import type { UserError } from "../generated/types";
-import { asProblem } from "../platform";
+import { toUserError } from "../platform";
 import { useCore } from "./CoreProvider";
 
-/** What a command answered last; a failed reading keeps it and says what went wrong. */
-export type Reading<Reply> = {
+/** The last reply of a command; a failed read keeps it and sets `error`. */
+export type CoreQuery<Reply> = {
   data: Reply | undefined;
-  problem: UserError | null;
-  /** Nothing is known yet, and nothing went wrong yet. */
+  error: UserError | null;
+  /** There is neither a reply nor an error yet. */
   loading: boolean;
-  /** Ends when the answer is there. */
-  readAgain: () => Promise<void>;
+  /** Resolves when the reply is there. */
+  refetch: () => Promise<void>;
 };
 
 /**
- * Reads with a command that only looks, and again whenever an event made the answer old. `read` is another way
- * to the same answer.
+ * Runs a read-only command, and again whenever an event makes the reply stale. `read` is another way
+ * to the same reply.
  */
-export function useReading<Name extends keyof Commands>(
+export function useCoreQuery<Name extends keyof Commands>(
   name: Name,
   args: Commands[Name]["args"],
   read?: () => Promise<Commands[Name]["reply"]>,
-): Reading<Commands[Name]["reply"]> {
+): CoreQuery<Commands[Name]["reply"]> {
   const { platform } = useCore();
   const { data, error, isPending, refetch } = useQuery<Commands[Name]["reply"], unknown>({
     queryKey: [name, args],
@@ -32,9 +32,9 @@ export function useReading<Name extends keyof Commands>(
   });
   return {
     data,
-    problem: error === null ? null : asProblem(error),
+    error: error === null ? null : toUserError(error),
     loading: isPending,
-    readAgain: async () => {
+    refetch: async () => {
       await refetch();
     },
   };

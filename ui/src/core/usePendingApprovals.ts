@@ -1,9 +1,9 @@
 import type { PendingApproval } from "../generated/types";
 import { useCore } from "./CoreProvider";
-import { useReading, type Reading } from "./useCoreQuery";
+import { useCoreQuery, type CoreQuery } from "./useCoreQuery";
 
-/** The questions that wait, each with the whole arguments of its call. */
-export function useQuestions(): Reading<PendingApproval[]> {
-  const { questions } = useCore();
-  return useReading("approvals.list", { known: [] }, questions);
+/** Pending approvals, each with all arguments of its call. */
+export function usePendingApprovals(): CoreQuery<PendingApproval[]> {
+  const { readPendingApprovals } = useCore();
+  return useCoreQuery("approvals.list", { known: [] }, readPendingApprovals);
 }

@@ -5,27 +5,27 @@ import { IconQuestionMark, IconSearch, IconShieldCheck } from "@tabler/icons-rea
 import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import { useReading } from "../core/useCoreQuery";
-import { format } from "../app-shell/route";
+import { useCoreQuery } from "../core/useCoreQuery";
+import { formatRoute } from "../app-shell/route";
 import type { PolicyView } from "../generated/types";
 import { useMessages, useRender, useTimes } from "../messages";
-import { Empty } from "../components/EmptyState";
+import { EmptyState } from "../components/EmptyState";
 import { Page } from "../components/Page";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 import { RuleList } from "./RuleList";
-import { fitting, noFilter, said, type Filter } from "./describedRules";
-import { WhatIf, type About } from "./Simulation";
+import { filterRules, emptyFilter, describeRules, type RuleFilter } from "./describedRules";
+import { Simulation, type SimulationSubject } from "./Simulation";
 
 /** How long calls are gathered before it is read again which rules they used, in milliseconds. */
-const GATHER = 1000;
+const BATCH_MS = 1000;
 
-/** Every rule in words, and what other rules would have done. */
+/** The Permissions page: all rules, and simulation. */
 export function PermissionsPage() {
   const t = useMessages();
-  const { data: policy, problem, loading, readAgain } = useReading("policy.show", {});
-  const [about, setAbout] = useState<About | null>(null);
-  useUses(readAgain);
+  const { data: policy, error, loading, refetch } = useCoreQuery("policy.show", {});
+  const [about, setAbout] = useState<SimulationSubject | null>(null);
+  useUsageUpdates(refetch);
   return (
     <Page
       title={t("perm.title")}
@@ -43,22 +43,22 @@ export function PermissionsPage() {
       }
     >
       <p className="perm-text">{t("perm.text")}</p>
-      {problem && <ProblemAlert problem={problem} />}
-      {loading && <Waiting />}
+      {error && <ErrorAlert error={error} />}
+      {loading && <LoadingIndicator />}
       {policy?.verified === false && (
         <Alert color="red" role="alert">
           {[t("perm.unverified"), policy.problem].filter(Boolean).join(" ")}
         </Alert>
       )}
       {policy?.rules.length === 0 && (
-        <Empty icon={<IconShieldCheck size={26} />} title={t("perm.none")} text={t("perm.noneText")}>
-          <Button component="a" href={format({ page: "servers" })}>
+        <EmptyState icon={<IconShieldCheck size={26} />} title={t("perm.none")} text={t("perm.noneText")}>
+          <Button component="a" href={formatRoute({ page: "servers" })}>
             {t("perm.toServers")}
           </Button>
-        </Empty>
+        </EmptyState>
       )}
-      {policy !== undefined && policy.rules.length > 0 && <Rules policy={policy} onWhatIf={setAbout} onOver={readAgain} />}
-      <WhatIf
+      {policy !== undefined && policy.rules.length > 0 && <Rules policy={policy} onWhatIf={setAbout} onOver={refetch} />}
+      <Simulation
         about={about}
         onClose={() => {
           setAbout(null);
@@ -69,42 +69,42 @@ export function PermissionsPage() {
 }
 
 /** A call that ended may have used a rule. */
-function useUses(readAgain: () => Promise<void>) {
-  const { hear } = useCore();
-  const tell = useRef(readAgain);
+function useUsageUpdates(refetch: () => Promise<void>) {
+  const { subscribe } = useCore();
+  const tell = useRef(refetch);
   useEffect(() => {
-    tell.current = readAgain;
+    tell.current = refetch;
   });
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = hear((envelope) => {
+    const stop = subscribe((envelope) => {
       if (envelope?.event.event !== "call_finished") return;
       timer ??= setTimeout(() => {
         timer = undefined;
         void tell.current();
-      }, GATHER);
+      }, BATCH_MS);
     });
     return () => {
       stop();
       clearTimeout(timer);
     };
-  }, [hear]);
+  }, [subscribe]);
 }
 
-type RulesProps = { policy: PolicyView; onWhatIf: (about: About) => void; onOver: () => Promise<void> };
+type RulesProps = { policy: PolicyView; onWhatIf: (about: SimulationSubject) => void; onOver: () => Promise<void> };
 
 function Rules({ policy, onWhatIf, onOver }: RulesProps) {
   const t = useMessages();
   const render = useRender();
   const { full } = useTimes();
-  const servers = useReading("servers.list", {}).data ?? [];
-  const clients = useReading("clients.list", {}).data ?? [];
-  const [filter, setFilter] = useState(noFilter);
-  const change = (part: Partial<Filter>) => {
+  const servers = useCoreQuery("servers.list", {}).data ?? [];
+  const clients = useCoreQuery("clients.list", {}).data ?? [];
+  const [filter, setFilter] = useState(emptyFilter);
+  const change = (part: Partial<RuleFilter>) => {
     setFilter((before) => ({ ...before, ...part }));
   };
-  const all = said({ t, render, time: full }, policy.rules);
-  const shown = fitting(all, filter);
+  const all = describeRules({ t, render, time: full }, policy.rules);
+  const shown = filterRules(all, filter);
   return (
     <>
       <div className="perm-filters">
@@ -163,7 +163,7 @@ function Rules({ policy, onWhatIf, onOver }: RulesProps) {
             size="compact-sm"
             variant="light"
             onClick={() => {
-              setFilter(noFilter);
+              setFilter(emptyFilter);
             }}
           >
             {t("perm.clear")}

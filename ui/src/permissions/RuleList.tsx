@@ -3,13 +3,13 @@ import { useRef } from "react";
 
 import { useMessages } from "../messages";
 import { useNow } from "../components/useNow";
-import { Rule } from "./RuleRow";
-import type { Said } from "./describedRules";
-import type { About } from "./Simulation";
+import { RuleRow } from "./RuleRow";
+import type { DescribedRule } from "./describedRules";
+import type { SimulationSubject } from "./Simulation";
 
-type Props = { shown: readonly Said[]; onWhatIf: (about: About) => void; onOver: () => Promise<void> };
+type Props = { shown: readonly DescribedRule[]; onWhatIf: (about: SimulationSubject) => void; onOver: () => Promise<void> };
 
-/** Only the rules in sight are on the page. */
+/** Virtual list of rules. */
 export function RuleList({ shown, onWhatIf, onOver }: Props) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
@@ -40,7 +40,7 @@ export function RuleList({ shown, onWhatIf, onOver }: Props) {
               className={`perm-rule perm-${rule.effect}`}
               style={{ transform: `translateY(${String(row.start)}px)` }}
             >
-              <Rule
+              <RuleRow
                 said={one}
                 now={now}
                 onWhatIf={onWhatIf}

@@ -2,25 +2,25 @@ import { Button } from "@mantine/core";
 import { IconAlertTriangle, IconBan, IconCheck, IconClock } from "@tabler/icons-react";
 import { useEffect, useRef } from "react";
 
-import { clock } from "../approvals/labels";
+import { formatCountdown } from "../approvals/labels";
 import { useAction } from "../core/useAction";
 import { useMessages, useTimes } from "../messages";
 import { useNow } from "../components/useNow";
-import type { Said } from "./describedRules";
-import type { About } from "./Simulation";
+import type { DescribedRule } from "./describedRules";
+import type { SimulationSubject } from "./Simulation";
 
 type Props = {
-  said: Said;
+  said: DescribedRule;
   now: number;
-  onWhatIf: (about: About) => void;
+  onWhatIf: (about: SimulationSubject) => void;
   /** Its time is over. */
   onOver: () => Promise<void>;
   /** It was taken back. */
   onGone: () => void;
 };
 
-/** One rule: what it says, how it is used, what became of the tools that it is for, and the way to take it back. */
-export function Rule({ said: { view, sentence, note }, now, onWhatIf, onOver, onGone }: Props) {
+/** One rule: description, use, affected tools, and buttons to simulate or revoke it. */
+export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver, onGone }: Props) {
   const t = useMessages();
   const { ago, full } = useTimes();
   const revoke = useAction("policy.revoke");
@@ -46,7 +46,7 @@ export function Rule({ said: { view, sentence, note }, now, onWhatIf, onOver, on
           ) : (
             <span title={full(lastUsed)}>{t("perm.used", { ago: ago(lastUsed, now) })}</span>
           )}
-          {rule.lifetime.lifetime === "until" && <Ends at={rule.lifetime.at} onOver={onOver} />}
+          {rule.lifetime.lifetime === "until" && <RuleExpiry at={rule.lifetime.at} onOver={onOver} />}
           {reach !== null && isWide && <span>{t("perm.covers", { count: reach.covered })}</span>}
           {reach !== null && isWide && reach.later > 0 && <span>{t("perm.later", { count: reach.later })}</span>}
           {reach?.waitsForFirstUse === true && <span>{t("perm.waits")}</span>}
@@ -90,8 +90,8 @@ export function Rule({ said: { view, sentence, note }, now, onWhatIf, onOver, on
   );
 }
 
-/** How long it lasts yet. Once it is over, what stands is read again. */
-function Ends({ at, onOver }: { at: number; onOver: () => Promise<void> }) {
+/** Time until the rule expires. Reads the rules again when it does. */
+function RuleExpiry({ at, onOver }: { at: number; onOver: () => Promise<void> }) {
   const t = useMessages();
   const now = useNow(1000);
   const { full } = useTimes();
@@ -105,7 +105,7 @@ function Ends({ at, onOver }: { at: number; onOver: () => Promise<void> }) {
   }, [over]);
   return (
     <span className="perm-ends" title={full(at)} role="timer">
-      <IconClock size={13} aria-hidden /> {over ? t("perm.over") : t("perm.ends", { time: clock(at - now) })}
+      <IconClock size={13} aria-hidden /> {over ? t("perm.over") : t("perm.ends", { time: formatCountdown(at - now) })}
     </span>
   );
 }

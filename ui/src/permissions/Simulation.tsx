@@ -2,19 +2,19 @@ import { Button, Drawer, NativeSelect } from "@mantine/core";
 import { useId, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { AutoApprove, DraftAutoApprove, Grant, PolicyRehearse } from "../generated/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../components/useConfirm";
-import { Preset, presetWord } from "../components/AutoApproveControl";
-import { Report } from "./SimulationResult";
+import { AutoApproveControl, autoApproveLabel } from "../components/AutoApproveControl";
+import { SimulationResult } from "./SimulationResult";
 import { useAutoApprove } from "../components/useAutoApprove";
 
-/** What is tried: another preset, or to be without a rule. */
-export type About = { is: "preset" } | { is: "rule"; rule: Grant; sentence: string };
+/** What is simulated: another auto-approve level, or revoking a rule. */
+export type SimulationSubject = { is: "preset" } | { is: "rule"; rule: Grant; sentence: string };
 
-/** What other rules would have done with the calls that were made (PERM-15). */
-export function WhatIf({ about, onClose }: { about: About | null; onClose: () => void }) {
+/** Simulates other rules on past calls (PERM-15). */
+export function Simulation({ about, onClose }: { about: SimulationSubject | null; onClose: () => void }) {
   const t = useMessages();
   return (
     <Drawer
@@ -26,8 +26,8 @@ export function WhatIf({ about, onClose }: { about: About | null; onClose: () =>
       closeButtonProps={{ "aria-label": t("frame.close") }}
       title={about?.is === "rule" ? t("perm.whatIfBack") : t("perm.whatIf")}
     >
-      {about?.is === "preset" && <OtherPreset />}
-      {about?.is === "rule" && <WithoutRule key={about.rule.id} rule={about.rule} sentence={about.sentence} onGone={onClose} />}
+      {about?.is === "preset" && <AutoApproveSimulation />}
+      {about?.is === "rule" && <RevocationSimulation key={about.rule.id} rule={about.rule} sentence={about.sentence} onGone={onClose} />}
     </Drawer>
   );
 }
@@ -39,7 +39,7 @@ type Days = (typeof periods)[number];
 const draftWithout = (rule: Grant): PolicyRehearse["draft"] => ({ without: [rule.id], autoApprove: [], rules: [] });
 const ago = (days: Days) => Date.now() - Number(days) * DAY;
 
-function Period({ days, onDays }: { days: Days; onDays: (days: Days) => void }) {
+function PeriodSelect({ days, onDays }: { days: Days; onDays: (days: Days) => void }) {
   const t = useMessages();
   return (
     <NativeSelect
@@ -54,11 +54,11 @@ function Period({ days, onDays }: { days: Days; onDays: (days: Days) => void }) 
   );
 }
 
-function OtherPreset() {
+function AutoApproveSimulation() {
   const t = useMessages();
   const label = useId();
-  const servers = useReading("servers.list", {}).data ?? [];
-  const clients = useReading("clients.list", {}).data ?? [];
+  const servers = useCoreQuery("servers.list", {}).data ?? [];
+  const clients = useCoreQuery("clients.list", {}).data ?? [];
   const [days, setDays] = useState<Days>("7");
   const [to, setTo] = useState<AutoApprove>("reads");
   const [server, setServer] = useState("");
@@ -72,7 +72,7 @@ function OtherPreset() {
     setAsked({ since: ago(days), wanted: { server: server || null, client: client || null, to } });
   };
   const apply = ({ wanted }: NonNullable<typeof asked>) => {
-    const preset = t(presetWord(wanted.to, wanted.server === null));
+    const preset = t(autoApproveLabel(wanted.to, wanted.server === null));
     confirm({
       title: t("perm.applyTitle", { preset }),
       text: t("perm.applyText", {
@@ -89,7 +89,7 @@ function OtherPreset() {
     <div className="what-if">
       <p className="perm-dim">{t("perm.rehearseText")}</p>
       <div className="what-if-row">
-        <Period days={days} onDays={setDays} />
+        <PeriodSelect days={days} onDays={setDays} />
         <NativeSelect
           size="sm"
           label={t("perm.where")}
@@ -112,12 +112,12 @@ function OtherPreset() {
       <span id={label} className="what-if-label">
         {t("perm.wouldBe")}
       </span>
-      <Preset labelledBy={label} everywhere={server === ""} value={to} onChange={setTo} />
+      <AutoApproveControl labelledBy={label} everywhere={server === ""} value={to} onChange={setTo} />
       <div className="what-if-acts">
         <Button onClick={rehearse}>{t("perm.rehearse")}</Button>
       </div>
       {asked && (
-        <Report key={JSON.stringify(asked)} asked={{ since: asked.since, draft: { without: [], autoApprove: [asked.wanted], rules: [] } }}>
+        <SimulationResult key={JSON.stringify(asked)} asked={{ since: asked.since, draft: { without: [], autoApprove: [asked.wanted], rules: [] } }}>
           {applied ? (
             <p role="status">{t("perm.applied")}</p>
           ) : (
@@ -131,14 +131,14 @@ function OtherPreset() {
               {t("perm.apply")}
             </Button>
           )}
-        </Report>
+        </SimulationResult>
       )}
       {dialog}
     </div>
   );
 }
 
-function WithoutRule({ rule, sentence, onGone }: { rule: Grant; sentence: string; onGone: () => void }) {
+function RevocationSimulation({ rule, sentence, onGone }: { rule: Grant; sentence: string; onGone: () => void }) {
   const t = useMessages();
   const [days, setDays] = useState<Days>("7");
   const [asked, setAsked] = useState<PolicyRehearse>(() => ({ since: ago("7"), draft: draftWithout(rule) }));
@@ -151,7 +151,7 @@ function WithoutRule({ rule, sentence, onGone }: { rule: Grant; sentence: string
       <p className="what-if-rule">{sentence}</p>
       <p className="perm-dim">{t("perm.rehearseText")}</p>
       <div className="what-if-row">
-        <Period
+        <PeriodSelect
           days={days}
           onDays={(wanted) => {
             setDays(wanted);
@@ -159,7 +159,7 @@ function WithoutRule({ rule, sentence, onGone }: { rule: Grant; sentence: string
           }}
         />
       </div>
-      <Report key={asked.since} asked={asked}>
+      <SimulationResult key={asked.since} asked={asked}>
         <Button
           variant="default"
           aria-label={t(denies ? "perm.unblockRule" : "perm.takeBackRule", { rule: sentence })}
@@ -172,7 +172,7 @@ function WithoutRule({ rule, sentence, onGone }: { rule: Grant; sentence: string
         >
           {t(denies ? "perm.unblock" : "perm.takeBack")}
         </Button>
-      </Report>
+      </SimulationResult>
     </div>
   );
 }

@@ -2,27 +2,27 @@ import { Button } from "@mantine/core";
 import { IconCheck, IconQuestionMark, IconX } from "@tabler/icons-react";
 import { useId, useState, type ReactNode } from "react";
 
-import { ruleWords, subjectName } from "../activity/labels";
+import { ruleLabel, subjectName } from "../activity/labels";
 import { useNames } from "../core/useNames";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { PolicyRehearse, SimulationReport, SimulatedChange } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 
 /** So many changes are listed at first. */
-const FIRST = 50;
+const INITIAL_CHANGES = 50;
 
-/** What a rehearsal found: counts by the rules that hold and by the others, and every kind of call that differs. */
-export function Report({ asked, children }: { asked: PolicyRehearse; children?: ReactNode }) {
+/** The result of a simulation: counts under current and draft rules, and the calls that differ. */
+export function SimulationResult({ asked, children }: { asked: PolicyRehearse; children?: ReactNode }) {
   const t = useMessages();
   const id = useId();
-  const { data, problem, loading } = useReading("policy.rehearse", asked);
+  const { data, error, loading } = useCoreQuery("policy.rehearse", asked);
   return (
     <section className="report" aria-labelledby={id}>
       <h3 id={id}>{t("perm.report")}</h3>
-      {problem && <ProblemAlert problem={problem} />}
-      {loading && <Waiting />}
+      {error && <ErrorAlert error={error} />}
+      {loading && <LoadingIndicator />}
       {data && (
         <>
           <p className="perm-dim" role="status">
@@ -31,8 +31,8 @@ export function Report({ asked, children }: { asked: PolicyRehearse; children?: 
             {data.incomplete > 0 && ` ${t("perm.incomplete", { count: data.incomplete })}`}
             {data.cut && ` ${t("perm.cut")}`}
           </p>
-          {data.calls > 0 && <Tallies {...data} />}
-          {data.calls > 0 && <Changes changes={data.changes} />}
+          {data.calls > 0 && <SimulationTallies {...data} />}
+          {data.calls > 0 && <SimulatedChanges changes={data.changes} />}
         </>
       )}
       {children}
@@ -44,7 +44,7 @@ const kinds = ["allowed", "asked", "denied"] as const;
 const icons = { allowed: IconCheck, asked: IconQuestionMark, denied: IconX };
 
 /** The numbers, with a bar for each. */
-function Tallies({ calls, now, draft }: SimulationReport) {
+function SimulationTallies({ calls, now, draft }: SimulationReport) {
   const t = useMessages();
   return (
     <table className="tallies">
@@ -79,12 +79,12 @@ function Tallies({ calls, now, draft }: SimulationReport) {
   );
 }
 
-function Changes({ changes }: { changes: readonly SimulatedChange[] }) {
+function SimulatedChanges({ changes }: { changes: readonly SimulatedChange[] }) {
   const t = useMessages();
   const { ago, full } = useTimes();
   const names = useNames();
   const [now] = useState(() => Date.now());
-  const [most, setMost] = useState(FIRST);
+  const [most, setMost] = useState(INITIAL_CHANGES);
   if (changes.length === 0) return <p>{t("perm.same")}</p>;
   return (
     <>
@@ -97,7 +97,7 @@ function Changes({ changes }: { changes: readonly SimulatedChange[] }) {
               {t("perm.change", { before: t(`perm.decision.${change.now}`), after: t(`perm.decision.${change.draft}`) })}
             </strong>
             <span className="perm-dim" title={full(change.at)}>
-              {t("perm.changeCalls", { count: change.calls, ago: ago(change.at, now), rule: ruleWords(t, change.rule) })}
+              {t("perm.changeCalls", { count: change.calls, ago: ago(change.at, now), rule: ruleLabel(t, change.rule) })}
             </span>
           </li>
         ))}

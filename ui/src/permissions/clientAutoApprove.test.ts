@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { AutoApprove, AutoApproveView, PolicyView, ServerView } from "../generated/types";
-import { presetOf } from "./clientAutoApprove";
+import { clientAutoApprove } from "./clientAutoApprove";
 
 const server = (id: string, name: string) => ({ config: { id, name, generation: 1 } }) as ServerView;
 const set = (on: string, setting: AutoApprove, client: string | null = "c", late: Partial<AutoApproveView["late"]> = {}): AutoApproveView => ({
@@ -16,7 +16,7 @@ const policy = (autoApprove: AutoApproveView[]) => ({ rules: [], autoApprove }) 
 
 const servers = [server("a", "files"), server("b", "notes")];
 
-describe("a client's default", () => {
+describe("the auto-approve setting of a client", () => {
   it.each<[string, AutoApproveView[], string]>([
     ["nothing set", [], "ask"],
     ["the same on every server", [set("a", "reads"), set("b", "reads")], "reads"],
@@ -24,31 +24,31 @@ describe("a client's default", () => {
     ["another client's settings", [set("a", "reads", "d"), set("b", "reads", "d")], "ask"],
     ["settings for every client", [set("a", "reads", null), set("b", "reads", null)], "ask"],
   ])("with %s", (_, views, expected) => {
-    expect(presetOf(policy(views), servers, "c").value).toBe(expected);
+    expect(clientAutoApprove(policy(views), servers, "c").value).toBe(expected);
   });
 
-  it("says where it differs, and where rules for every client let more run", () => {
-    const { parts, also } = presetOf(policy([set("a", "writes"), set("a", "reads", null), set("b", "reads", null)]), servers, "c");
+  it("lists servers that differ or that allow every client more", () => {
+    const { parts, also } = clientAutoApprove(policy([set("a", "writes"), set("a", "reads", null), set("b", "reads", null)]), servers, "c");
     expect(parts).toEqual([
       { preset: "ask", servers: ["notes"] },
       { preset: "writes", servers: ["files"] },
     ]);
     expect(also).toEqual(["files", "notes"]);
-    expect(presetOf(policy([set("a", "all"), set("b", "all"), set("b", "reads", null)]), servers, "c").also).toEqual([]);
+    expect(clientAutoApprove(policy([set("a", "all"), set("b", "all"), set("b", "reads", null)]), servers, "c").also).toEqual([]);
   });
 
-  it("counts the tools that came later, also those of a server that did", () => {
+  it("counts newer tools, also of newer servers", () => {
     const late = { reads: 1, writes: 5, all: 6 };
-    expect(presetOf(policy([set("a", "reads", "c", late), set("b", "ask", "c", late)]), servers, "c").late).toEqual({ to: "reads", count: 2 });
-    expect(presetOf(policy([set("a", "reads", "c", late), set("b", "all", "c", late)]), servers, "c").late).toEqual({ to: "ask", count: 0 });
+    expect(clientAutoApprove(policy([set("a", "reads", "c", late), set("b", "ask", "c", late)]), servers, "c").late).toEqual({ to: "reads", count: 2 });
+    expect(clientAutoApprove(policy([set("a", "reads", "c", late), set("b", "all", "c", late)]), servers, "c").late).toEqual({ to: "ask", count: 0 });
   });
 
-  it("says where it waits for its first use", () => {
+  it("lists servers where it waits for its first use", () => {
     const waits = { ...set("b", "reads"), waitsForFirstUse: true };
-    expect(presetOf(policy([set("a", "reads"), waits]), servers, "c").waiting).toEqual(["notes"]);
+    expect(clientAutoApprove(policy([set("a", "reads"), waits]), servers, "c").waiting).toEqual(["notes"]);
   });
 
-  it("is nothing where there is no server", () => {
-    expect(presetOf(undefined, [], "c")).toMatchObject({ value: "ask", parts: [] });
+  it("is empty without servers", () => {
+    expect(clientAutoApprove(undefined, [], "c")).toMatchObject({ value: "ask", parts: [] });
   });
 });

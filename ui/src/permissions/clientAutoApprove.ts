@@ -1,12 +1,12 @@
 // What may run without asking for one client, over all servers, out of what the core says of each. Pure.
 
 import type { AutoApprove, PolicyView, ServerView } from "../generated/types";
-import { autoApproveOf, lateOf } from "../servers/serverRules";
+import { autoApproveOf, newToolsCovered } from "../servers/serverRules";
 
 /** From the narrowest to the widest. */
-export const presets: readonly AutoApprove[] = ["ask", "reads", "writes", "all"];
+export const autoApproveLevels: readonly AutoApprove[] = ["ask", "reads", "writes", "all"];
 
-export type ClientPreset = {
+export type ClientAutoApproveState = {
   /** What is set for the client. */
   value: AutoApprove | "mixed";
   /** The same by preset, with the names of the servers. */
@@ -19,17 +19,17 @@ export type ClientPreset = {
   late: { to: AutoApprove; count: number };
 };
 
-const none: ClientPreset = { value: "ask", parts: [], also: [], waiting: [], late: { to: "ask", count: 0 } };
+const none: ClientAutoApproveState = { value: "ask", parts: [], also: [], waiting: [], late: { to: "ask", count: 0 } };
 
-/** Where a client's default stands, over every server that there is now. */
-export function presetOf(policy: PolicyView | undefined, servers: readonly ServerView[], client: string): ClientPreset {
+/** The auto-approve state of a client over all present servers. */
+export function clientAutoApprove(policy: PolicyView | undefined, servers: readonly ServerView[], client: string): ClientAutoApproveState {
   const each = servers.map(({ config: { id, name } }) => ({
     name,
     own: autoApproveOf(policy, id, client),
     every: autoApproveOf(policy, id).setting,
   }));
   if (each.length === 0) return none;
-  const parts = presets
+  const parts = autoApproveLevels
     .map((preset) => ({ preset, servers: each.filter(({ own }) => own.setting === preset).map(({ name }) => name) }))
     .filter((part) => part.servers.length > 0);
   // A server that came later has none of it yet: beside those that ask, one thing alone is set.
@@ -38,13 +38,13 @@ export function presetOf(policy: PolicyView | undefined, servers: readonly Serve
   return {
     value: parts.length === 1 ? (parts[0]?.preset ?? "ask") : "mixed",
     parts,
-    also: each.filter(({ own, every }) => isMore(every, own.setting)).map(({ name }) => name),
+    also: each.filter(({ own, every }) => allowsMore(every, own.setting)).map(({ name }) => name),
     waiting: each.filter(({ own }) => own.waitsForFirstUse).map(({ name }) => name),
-    late: { to, count: each.reduce((sum, { own }) => sum + lateOf(own, to), 0) },
+    late: { to, count: each.reduce((sum, { own }) => sum + newToolsCovered(own, to), 0) },
   };
 }
 
 /** Whether the one lets something run that the other does not. */
-function isMore(one: AutoApprove, other: AutoApprove): boolean {
+function allowsMore(one: AutoApprove, other: AutoApprove): boolean {
   return one !== "ask" && other !== "all" && one !== other;
 }

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { Grant, Message, RuleView } from "../generated/types";
 import { render, translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { fitting, noFilter, said, type Filter, type Speaking } from "./describedRules";
+import { filterRules, emptyFilter, describeRules, type RuleFilter, type Wording } from "./describedRules";
 
 const time = (at: number) => `day ${String(at)}`;
-const speaking: Speaking = {
+const speaking: Wording = {
   t: translator({ language: "en", messages: catalogues.en }),
   render: (message) => render(message, { language: "en", templates: catalogues.en, time }),
   time,
@@ -36,7 +36,7 @@ const view = (id: string, part: Partial<Grant>, words: Message, lastUsed: number
   reach: null,
 });
 
-const all = said(speaking, [
+const all = describeRules(speaking, [
   view("old", {}, sentence("server s: write_file", "every client")),
   view("new", { created: 9, clients: { clients: "one", client: "c" }, pins: { look: "1" }, width: { width: "reads" } }, sentence("all reads of server s", "client-c"), 7),
   view("deny", { created: 5, effect: "deny", server: null, width: { width: "everything" }, reason: "Use staging" }, { key: "rule.deny.always", params: { what: { text: "everything" }, who: { text: "every client" } } }),
@@ -47,14 +47,14 @@ const all = said(speaking, [
   ),
 ]);
 
-describe("rules", () => {
-  const found = (filter: Partial<Filter>) => fitting(all, { ...noFilter, ...filter }).map(({ view: { rule } }) => rule.id);
+describe("described rules", () => {
+  const found = (filter: Partial<RuleFilter>) => filterRules(all, { ...emptyFilter, ...filter }).map(({ view: { rule } }) => rule.id);
 
-  it("stand with the newest first", () => {
+  it("are sorted newest first", () => {
     expect(found({})).toEqual(["new", "deny", "timed", "old"]);
   });
 
-  it.each<[Partial<Filter>, string[]]>([
+  it.each<[Partial<RuleFilter>, string[]]>([
     [{ text: "STAGING use" }, ["deny"]],
     [{ text: "look" }, ["new"]],
     [{ text: "inside /notes" }, ["timed"]],
@@ -73,19 +73,19 @@ describe("rules", () => {
     [{ client: "c" }, ["new", "deny", "timed", "old"]],
     [{ client: "d" }, ["deny", "timed", "old"]],
     [{ text: "server s", kind: "allow", server: "s" }, ["new", "old"]],
-  ])("are found by %j", (filter, expected) => {
+  ])("are filtered by %j", (filter, expected) => {
     expect(found(filter)).toEqual(expected);
   });
 });
 
-describe("a note about who made a rule", () => {
+describe("the note on a rule's origin", () => {
   it.each<[Message | null, string | null]>([
     [null, null],
     [{ key: "rule.author.unprivileged", params: {} }, "added without the operator key"],
     [{ key: "rule.author.confirmed", params: { at: { time: 4 } } }, "confirmed on day 4 after it could not be verified"],
   ])("%j: %s", (note, words) => {
-    const one = said(speaking, [{ ...view("x", {}, sentence("add_note", "every client")), note }]);
+    const one = describeRules(speaking, [{ ...view("x", {}, sentence("add_note", "every client")), note }]);
     expect(one[0]?.note).toBe(words);
-    expect(fitting(one, { ...noFilter, text: words ?? "add_note" })).toHaveLength(1);
+    expect(filterRules(one, { ...emptyFilter, text: words ?? "add_note" })).toHaveLength(1);
   });
 });

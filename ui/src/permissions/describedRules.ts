@@ -3,19 +3,19 @@
 import type { RuleView } from "../generated/types";
 import type { Render, Translate } from "../messages";
 
-/** A rule with its sentence, a note where it may not be a person's own, and everything in which words are looked for. */
-export type Said = { view: RuleView; sentence: string; note: string | null; text: string };
+/** A rule with its description, a note on its origin, and the text that is searched. */
+export type DescribedRule = { view: RuleView; sentence: string; note: string | null; text: string };
 
 /** Empty where nothing is wanted. */
-export type Filter = { text: string; kind: "" | "allow" | "deny" | "timed"; server: string; client: string };
+export type RuleFilter = { text: string; kind: "" | "allow" | "deny" | "timed"; server: string; client: string };
 
-export const noFilter: Filter = { text: "", kind: "", server: "", client: "" };
+export const emptyFilter: RuleFilter = { text: "", kind: "", server: "", client: "" };
 
-/** How the window says things: its own texts, those of the core, and moments. */
-export type Speaking = { t: Translate; render: Render; time: (at: number) => string };
+/** Translation of the window's texts, of the core's texts, and of times. */
+export type Wording = { t: Translate; render: Render; time: (at: number) => string };
 
-/** Every rule, the newest first. */
-export function said({ t, render, time }: Speaking, views: readonly RuleView[]): readonly Said[] {
+/** All rules, newest first. */
+export function describeRules({ t, render, time }: Wording, views: readonly RuleView[]): readonly DescribedRule[] {
   return views
     .map((view) => {
       const { rule, lastUsed } = view;
@@ -35,8 +35,8 @@ export function said({ t, render, time }: Speaking, views: readonly RuleView[]):
     .toSorted((one, other) => other.view.rule.created - one.view.rule.created);
 }
 
-/** The rules that fit: of every word something, and of every choice. */
-export function fitting(all: readonly Said[], { text, kind, server, client }: Filter): readonly Said[] {
+/** The rules that match every word and every filter. */
+export function filterRules(all: readonly DescribedRule[], { text, kind, server, client }: RuleFilter): readonly DescribedRule[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return all.filter(
     ({ view: { rule }, text: of }) =>

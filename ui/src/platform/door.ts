@@ -1,23 +1,23 @@
 // The same interface in a browser, for tests: the commands of the shell as requests to the page's own
 // origin. It is in no build that is shipped.
 
-import { mainOver, promptOver } from "./shellCommands";
-import type { Stop } from "./platform";
-import { asProblem } from "./userError";
+import { createMainPlatform, createPromptPlatform } from "./shellCommands";
+import type { Unsubscribe } from "./platform";
+import { toUserError } from "./userError";
 
-async function ask<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
+async function invoke<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
   const response = await fetch(`/door/${command}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(args),
   });
   const body: unknown = await response.json();
-  // eslint-disable-next-line @typescript-eslint/only-throw-error -- problems are data, with no stack to show
-  if (!response.ok) throw asProblem(body);
+  // eslint-disable-next-line @typescript-eslint/only-throw-error -- user errors are data, with no stack to show
+  if (!response.ok) throw toUserError(body);
   return body as Reply;
 }
 
-function listen(command: string, heard: (message: never) => void): Stop {
+function listen(command: string, heard: (message: never) => void): Unsubscribe {
   const source = new EventSource(`/door/${command}`);
   source.addEventListener("message", (event: MessageEvent<string>) => {
     heard(JSON.parse(event.data) as never);
@@ -28,5 +28,5 @@ function listen(command: string, heard: (message: never) => void): Stop {
 }
 
 /** The windows in a browser. */
-export const platform = mainOver({ ask, listen });
-export const promptPlatform = promptOver({ ask, listen });
+export const platform = createMainPlatform({ invoke, listen });
+export const promptPlatform = createPromptPlatform({ invoke, listen });

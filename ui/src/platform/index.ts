@@ -1,4 +1,4 @@
-// The only door to what is outside of the page. Everything else in the interface knows `Platform` and
+// The only access to what is outside of the page. Everything else in the interface uses `Platform` and
 // `PromptPlatform` alone; which base they stand on is chosen when the page is built (`#base`).
 
 export {
@@ -9,10 +9,10 @@ export {
   type Preferences,
   type PromptPlatform,
   type PromptSignal,
-  type Stop,
+  type Unsubscribe,
   type Theme,
-  type Tried,
+  type PassphraseOutcome,
   type Vault,
   type VaultFault,
 } from "./platform";
-export { asProblem } from "./userError";
+export { toUserError } from "./userError";

@@ -15,8 +15,8 @@ export type MainSignal = "closing" | { open: "approvals" | "servers" | "settings
 /** What the shell tells the prompt: read again, it came up or was raised, its look changed. */
 export type PromptSignal = "changed" | "shown" | "preferences";
 
-/** What came of a passphrase: it is the right one, another one, or none can open this vault. */
-export type Tried = "right" | "wrong" | VaultFault;
+/** The result of trying a passphrase: right, wrong, or a fault of the vault. */
+export type PassphraseOutcome = "right" | "wrong" | VaultFault;
 
 /** Why no passphrase can open a vault. */
 export type VaultFault = "damaged" | "newer";
@@ -32,31 +32,31 @@ export type Vault = {
   file: string;
 };
 
-/** Ends listening. */
-export type Stop = () => void;
+/** Ends a subscription. */
+export type Unsubscribe = () => void;
 
-/** What the main window needs from outside of the page. Every refusal is a `Problem`. */
+/** What the main window needs from outside of the page. Every failure is a `UserError`. */
 export type Platform = {
   /** Runs a command of the core. */
   command<Name extends keyof Commands>(name: Name, args: Commands[Name]["args"]): Promise<Commands[Name]["reply"]>;
   /** Hears every event from now on; `null` says that some were missed and all has to be read again. */
-  events(heard: (envelope: EventEnvelope | null) => void): Stop;
-  signals(heard: (signal: MainSignal) => void): Stop;
+  events(heard: (envelope: EventEnvelope | null) => void): Unsubscribe;
+  signals(heard: (signal: MainSignal) => void): Unsubscribe;
   /** Starts the core once more if it could not be started. */
   startAgain(): Promise<void>;
   vault(): Promise<Vault>;
   /** Opens the vault, and starts the core with it. */
-  unlockVault(passphrase: string): Promise<Tried>;
+  unlockVault(passphrase: string): Promise<PassphraseOutcome>;
   /** Starts the core with secrets in memory, for this time. */
   putVaultAside(): Promise<void>;
   /** Makes a vault in the place of memory, and starts the core with it. */
   makeVault(passphrase: string): Promise<void>;
-  changePassphrase(old: string, wanted: string): Promise<Tried>;
+  changePassphrase(old: string, wanted: string): Promise<PassphraseOutcome>;
   preferences(): Promise<Preferences>;
   setPreferences(preferences: Preferences): Promise<void>;
   /** Opens an address in the user's browser, after a check. */
   openLink(address: string): Promise<void>;
-  /** Brings the window with the waiting questions to the front. */
+  /** Brings the prompt window to the front. */
   showPrompt(): Promise<void>;
   /** Puts the window away; Gatehouse keeps running. */
   hide(): Promise<void>;
@@ -67,12 +67,12 @@ export type Platform = {
 
 /** All that the prompt window may do. */
 export type PromptPlatform = {
-  /** The questions that wait; those that are known come without their arguments. */
+  /** Pending approvals; known ones come without details. */
   pending(known: ApprovalId[]): Promise<PendingApproval[]>;
   answer(answers: SubmittedAnswer[]): Promise<void>;
-  /** One argument of a waiting call without its mask. */
+  /** One argument of a pending call, unmasked. */
   reveal(which: ApprovalsReveal): Promise<RevealedArgument>;
-  signals(heard: (signal: PromptSignal) => void): Stop;
+  signals(heard: (signal: PromptSignal) => void): Unsubscribe;
   preferences(): Promise<Preferences>;
   /** Hides the window and decides nothing. */
   putAway(): Promise<void>;

@@ -1,45 +1,45 @@
-import type { Platform, PromptPlatform, Stop } from "./platform";
+import type { Platform, PromptPlatform, Unsubscribe } from "./platform";
 
-/** How requests and channels of the shell travel. */
-export type Carrier = {
-  ask: <Reply>(command: string, args?: Record<string, unknown>) => Promise<Reply>;
-  /** Hands every message to a listener that knows what the command sends. */
-  listen: (command: string, heard: (message: never) => void) => Stop;
+/** Transport to the shell: requests and channels. */
+export type ShellTransport = {
+  invoke: <Reply>(command: string, args?: Record<string, unknown>) => Promise<Reply>;
+  /** Subscribes to a channel; the listener knows the type of its messages. */
+  listen: (command: string, heard: (message: never) => void) => Unsubscribe;
 };
 
-/** The main window over a carrier. */
-export function mainOver({ ask, listen }: Carrier): Platform {
+/** The platform of the main window over a transport. */
+export function createMainPlatform({ invoke, listen }: ShellTransport): Platform {
   return {
-    command: (name, args) => ask("command", { name, args }),
+    command: (name, args) => invoke("command", { name, args }),
     events: (heard) => listen("events", heard),
     signals: (heard) => listen("main_signals", heard),
-    startAgain: () => ask("start_again"),
-    vault: () => ask("vault"),
-    unlockVault: (passphrase) => ask("unlock_vault", { passphrase }),
-    putVaultAside: () => ask("put_vault_aside"),
-    makeVault: (passphrase) => ask("make_vault", { passphrase }),
-    changePassphrase: (old, wanted) => ask("change_passphrase", { old, new: wanted }),
-    preferences: () => ask("preferences"),
-    setPreferences: (preferences) => ask("set_preferences", { preferences }),
-    openLink: (address) => ask("open_link", { address }),
-    showPrompt: () => ask("show_prompt"),
-    hide: () => ask("hide_main"),
-    quit: () => ask("quit"),
-    painted: () => ask("painted"),
+    startAgain: () => invoke("start_again"),
+    vault: () => invoke("vault"),
+    unlockVault: (passphrase) => invoke("unlock_vault", { passphrase }),
+    putVaultAside: () => invoke("put_vault_aside"),
+    makeVault: (passphrase) => invoke("make_vault", { passphrase }),
+    changePassphrase: (old, wanted) => invoke("change_passphrase", { old, new: wanted }),
+    preferences: () => invoke("preferences"),
+    setPreferences: (preferences) => invoke("set_preferences", { preferences }),
+    openLink: (address) => invoke("open_link", { address }),
+    showPrompt: () => invoke("show_prompt"),
+    hide: () => invoke("hide_main"),
+    quit: () => invoke("quit"),
+    painted: () => invoke("painted"),
   };
 }
 
-/** The prompt window over a carrier. */
-export function promptOver({ ask, listen }: Carrier): PromptPlatform {
+/** The platform of the prompt window over a transport. */
+export function createPromptPlatform({ invoke, listen }: ShellTransport): PromptPlatform {
   return {
-    pending: (known) => ask("prompt_pending", { known }),
-    answer: (answers) => ask("prompt_answer", { answers }),
-    reveal: ({ id, hash, argument }) => ask("prompt_reveal", { id, hash, argument }),
+    pending: (known) => invoke("prompt_pending", { known }),
+    answer: (answers) => invoke("prompt_answer", { answers }),
+    reveal: ({ id, hash, argument }) => invoke("prompt_reveal", { id, hash, argument }),
     signals: (heard) => listen("prompt_signals", heard),
-    preferences: () => ask("prompt_preferences"),
-    putAway: () => ask("prompt_put_away"),
-    fit: (height) => ask("prompt_fit", { height }),
-    openMain: () => ask("prompt_open_main"),
-    openLink: (address) => ask("prompt_open_link", { address }),
+    preferences: () => invoke("prompt_preferences"),
+    putAway: () => invoke("prompt_put_away"),
+    fit: (height) => invoke("prompt_fit", { height }),
+    openMain: () => invoke("prompt_open_main"),
+    openLink: (address) => invoke("prompt_open_link", { address }),
   };
 }

@@ -1,25 +1,25 @@
-import { Channel, invoke } from "@tauri-apps/api/core";
+import { Channel, invoke as tauriInvoke } from "@tauri-apps/api/core";
 
-import { mainOver, promptOver } from "./shellCommands";
-import type { Stop } from "./platform";
-import { asProblem } from "./userError";
+import { createMainPlatform, createPromptPlatform } from "./shellCommands";
+import type { Unsubscribe } from "./platform";
+import { toUserError } from "./userError";
 
-async function ask<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
+async function invoke<Reply>(command: string, args: Record<string, unknown> = {}): Promise<Reply> {
   try {
-    return await invoke<Reply>(command, args);
+    return await tauriInvoke<Reply>(command, args);
   } catch (thrown) {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- problems are data, with no stack to show
-    throw asProblem(thrown);
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- user errors are data, with no stack to show
+    throw toUserError(thrown);
   }
 }
 
 /** Listens on a channel of the shell's. */
-function listen(command: string, heard: (message: never) => void): Stop {
+function listen(command: string, heard: (message: never) => void): Unsubscribe {
   let ended = false;
   const channel = new Channel<never>((message) => {
     if (!ended) heard(message);
   });
-  ask(command, { channel }).catch(() => {
+  invoke(command, { channel }).catch(() => {
     // Without the channel the page is as old as its last reading, which fails and says so by itself.
   });
   return () => {
@@ -28,5 +28,5 @@ function listen(command: string, heard: (message: never) => void): Stop {
 }
 
 /** The windows in Gatehouse itself. */
-export const platform = mainOver({ ask, listen });
-export const promptPlatform = promptOver({ ask, listen });
+export const platform = createMainPlatform({ invoke, listen });
+export const promptPlatform = createPromptPlatform({ invoke, listen });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 
-import { asProblem } from "./userError";
+import { toUserError } from "./userError";
 
-describe("what was thrown", () => {
-  it("is a problem already when the core answers", () => {
-    const problem = { code: "paused", message: "Everything is paused.", cause: null, hint: null };
-    expect(asProblem(problem)).toBe(problem);
+describe("toUserError", () => {
+  it("returns errors of the core unchanged", () => {
+    const error = { code: "paused", message: "Everything is paused.", cause: null, hint: null };
+    expect(toUserError(error)).toBe(error);
   });
 
   it.each([
@@ -13,7 +13,7 @@ describe("what was thrown", () => {
     ["an error", new Error("broken"), "broken"],
     ["anything else", { code: 7 }, null],
     ["nothing", undefined, null],
-  ])("becomes one when it is %s", (_, thrown, cause) => {
-    expect(asProblem(thrown)).toMatchObject({ code: "internal", cause });
+  ])("wraps %s", (_, thrown, cause) => {
+    expect(toUserError(thrown)).toMatchObject({ code: "internal", cause });
   });
 });

@@ -1,16 +1,16 @@
 import type { UserError } from "../generated/types";
 
 /**
- * Whatever was thrown, as a problem. The core answers with one; the framework itself (rights,
- * arguments) answers with a bare text.
+ * Whatever was thrown, as a `UserError`. The core throws one; the framework itself (capabilities,
+ * arguments) throws a string.
  */
-export function asProblem(thrown: unknown): UserError {
-  if (isProblem(thrown)) return thrown;
+export function toUserError(thrown: unknown): UserError {
+  if (isUserError(thrown)) return thrown;
   const cause = thrown instanceof Error ? thrown.message : typeof thrown === "string" ? thrown : null;
   return { code: "internal", message: "Gatehouse did not understand its own window.", cause, hint: null };
 }
 
-function isProblem(thrown: unknown): thrown is UserError {
+function isUserError(thrown: unknown): thrown is UserError {
   return (
     typeof thrown === "object" &&
     thrown !== null &&

@@ -1,19 +1,19 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
-import { AwakeContext } from "../approvals/AnswerGuardContext";
-import { questionReader } from "../approvals/pendingApprovals";
-import { Place } from "../approvals/QueuePosition";
-import { groupOf, waiting } from "../approvals/queue";
-import { Question } from "../approvals/ApprovalItem";
-import { useAwake } from "../approvals/useAnswerGuard";
-import { useQueue } from "../approvals/useApprovalQueue";
+import { AnswerGuardContext } from "../approvals/AnswerGuardContext";
+import { createPendingApprovalReader } from "../approvals/pendingApprovals";
+import { QueuePosition } from "../approvals/QueuePosition";
+import { answeredTogether, pendingIn } from "../approvals/queue";
+import { ApprovalItem } from "../approvals/ApprovalItem";
+import { useAnswerGuard } from "../approvals/useAnswerGuard";
+import { useApprovalQueue } from "../approvals/useApprovalQueue";
 import type { ApprovalsReveal } from "../generated/types";
 import { SpeechContext, useMessages } from "../messages";
 import { defaultPreferences, type PromptPlatform } from "../platform";
 import { useAppearance } from "../theme/useAppearance";
 import { catalogues } from "./catalogues";
 
-/** The window with the questions. */
+/** The prompt window. */
 export function PromptWindow({ platform }: { platform: PromptPlatform }) {
   const [preferences, setPreferences] = useState(defaultPreferences);
   const readLook = useCallback(() => {
@@ -25,25 +25,25 @@ export function PromptWindow({ platform }: { platform: PromptPlatform }) {
   const speech = useMemo(() => ({ language, messages: catalogues[language] }), [language]);
   return (
     <SpeechContext value={speech}>
-      <Questions platform={platform} onLook={readLook} />
+      <PromptApprovals platform={platform} onLook={readLook} />
     </SpeechContext>
   );
 }
 
-function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () => void }) {
+function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLook: () => void }) {
   const t = useMessages();
-  const { queue, problem, read, move, shown, answer } = useQueue(useCallback((answers) => platform.answer(answers), [platform]));
-  const awake = useAwake(queue.change);
+  const { queue, error, read, move, shown, answer } = useApprovalQueue(useCallback((answers) => platform.answer(answers), [platform]));
+  const awake = useAnswerGuard(queue.change);
   const [timesAway, setTimesAway] = useState(0);
 
   useEffect(() => {
     // What cannot be read cannot be answered: the core's own deadline is a no.
-    const questions = questionReader((known) => platform.pending(known));
-    const readAgain = oneAtATime(() => questions().then(read, () => undefined));
-    readAgain();
+    const questions = createPendingApprovalReader((known) => platform.pending(known));
+    const refetch = oneAtATime(() => questions().then(read, () => undefined));
+    refetch();
     return platform.signals((signal) => {
       if (signal === "preferences") onLook();
-      else readAgain();
+      else refetch();
       if (signal === "shown") shown();
     });
   }, [platform, read, shown, onLook]);
@@ -64,25 +64,25 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
     };
   }, [platform, move]);
 
-  const area = useFit(platform);
+  const area = useFitHeight(platform);
   const openLink = useCallback((address: string) => platform.openLink(address), [platform]);
   const reveal = useCallback(async (which: ApprovalsReveal) => (await platform.reveal(which)).text, [platform]);
   const slot = queue.slots[queue.at];
   return (
-    <AwakeContext value={awake}>
+    <AnswerGuardContext value={awake}>
       <main className="prompt" ref={area}>
-        {problem && (
+        {error && (
           <p className="ask-problem" role="alert">
-            {problem.code === "stale_answer" ? t("ask.stale") : [problem.message, problem.cause, problem.hint].filter(Boolean).join(" ")}
+            {error.code === "stale_answer" ? t("ask.stale") : [error.message, error.cause, error.hint].filter(Boolean).join(" ")}
           </p>
         )}
         {slot ? (
-          <Question
+          <ApprovalItem
             slot={slot}
-            group={groupOf(waiting(queue), slot.pending)}
+            group={answeredTogether(pendingIn(queue), slot.pending)}
             keys
             veil={queue.change + timesAway}
-            place={<Place queue={queue} onMove={move} />}
+            place={<QueuePosition queue={queue} onMove={move} />}
             onAnswer={answer}
             onLink={openLink}
             onReveal={reveal}
@@ -96,11 +96,11 @@ function Questions({ platform, onLook }: { platform: PromptPlatform; onLook: () 
           </div>
         )}
       </main>
-    </AwakeContext>
+    </AnswerGuardContext>
   );
 }
 
-/** Runs one reading at a time; what is asked for meanwhile is one more, afterwards. */
+/** Runs one read at a time; requests during a read are merged into one read after it. */
 function oneAtATime(run: () => Promise<unknown>): () => void {
   let state: "idle" | "busy" | "again" = "idle";
   const begin = () => {
@@ -116,8 +116,8 @@ function oneAtATime(run: () => Promise<unknown>): () => void {
   };
 }
 
-/** Keeps the window as high as what it shows. */
-function useFit(platform: PromptPlatform) {
+/** Fits the height of the window to its content. */
+function useFitHeight(platform: PromptPlatform) {
   const area = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const element = area.current;

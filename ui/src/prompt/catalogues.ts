@@ -6,7 +6,7 @@ import askZh from "../../../locales/zh-CN/ask.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import type { Language, Messages } from "../messages";
 
-/** The messages that approval requests need; the prompt window loads no others. */
+/** The messages of the prompt window, which loads no others. */
 const own = {
   en: { ...appEn, ...askEn, ...rulesEn },
   "zh-CN": { ...appZh, ...askZh, ...rulesZh },

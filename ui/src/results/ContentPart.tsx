@@ -3,24 +3,24 @@ import { IconFile, IconLink } from "@tabler/icons-react";
 import { useState, type ReactNode } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { ResultContent, ResultPart } from "../generated/types";
 import { useMessages, useSizes } from "../messages";
-import { isOffered } from "../catalog/uriTemplate";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
-import { ShownResult } from "./ResultContent";
-import { isJson, shownAs } from "./contentText";
-import { TextPart } from "./TextContent";
-import { useSave } from "./useSaveResult";
-import { useShown } from "./useResultRequest";
+import { isInCatalog } from "../catalog/uriTemplate";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { ResultParts } from "./ResultParts";
+import { isJson, mediaKind } from "./contentText";
+import { TextContent } from "./TextContent";
+import { useSaveResult } from "./useSaveResult";
+import { useResultRequest } from "./useResultRequest";
 
 type Props = { part: ResultPart; at: number; result: string; server: string };
 
-/** One part of what a server gave, whatever it is. */
-export function Part({ part: { role, content }, at, result, server }: Props) {
+/** One content part of a result. */
+export function ContentPart({ part: { role, content }, at, result, server }: Props) {
   const t = useMessages();
-  const save = useSave(result);
+  const save = useSaveResult(result);
   const onSave = () => {
     save.run(at);
   };
@@ -40,21 +40,21 @@ function Content({ content, server, onSave }: ContentProps<ResultContent> & { se
     case "text":
       return (
         <>
-          <Where uri={content.uri} mimeType={content.mimeType} />
-          <TextPart text={content.text} json={isJson(content.text.text, content.mimeType)} onSave={onSave} />
+          <ResourceOrigin uri={content.uri} mimeType={content.mimeType} />
+          <TextContent text={content.text} json={isJson(content.text.text, content.mimeType)} onSave={onSave} />
         </>
       );
     case "binary":
-      return <Binary content={content} onSave={onSave} />;
+      return <BinaryContent content={content} onSave={onSave} />;
     case "link":
-      return <Link content={content} server={server} />;
+      return <ResourceLink content={content} server={server} />;
     case "other":
-      return <TextPart text={content.json} json onSave={onSave} />;
+      return <TextContent text={content.json} json onSave={onSave} />;
   }
 }
 
-/** Which resource it is, and of which type. */
-function Where({ uri, mimeType }: { uri: string | null; mimeType: string | null }) {
+/** URI and media type of a resource. */
+function ResourceOrigin({ uri, mimeType }: { uri: string | null; mimeType: string | null }) {
   if (uri === null && mimeType === null) return null;
   return (
     <p className="shown-where">
@@ -63,12 +63,12 @@ function Where({ uri, mimeType }: { uri: string | null; mimeType: string | null 
   );
 }
 
-/** Seen or heard where that can be; anything else is a file to save. */
-function Binary({ content: { mimeType, data, bytes, uri }, onSave }: ContentProps<Of<"binary">>) {
+/** An image or audio player if possible; else a file to save. */
+function BinaryContent({ content: { mimeType, data, bytes, uri }, onSave }: ContentProps<Of<"binary">>) {
   const t = useMessages();
   const size = useSizes();
   const [broken, setBroken] = useState(false);
-  const kind = data === null || broken ? null : shownAs(mimeType);
+  const kind = data === null || broken ? null : mediaKind(mimeType);
   const address = `data:${mimeType};base64,${data ?? ""}`;
   const onError = () => {
     setBroken(true);
@@ -96,12 +96,12 @@ function Binary({ content: { mimeType, data, bytes, uri }, onSave }: ContentProp
   );
 }
 
-/** A resource that is named and not given; one of this server can be read here. */
-function Link({ content: { uri, title, mimeType }, server }: { content: Of<"link">; server: string }) {
+/** A resource link; resources of the same server can be read in place. */
+function ResourceLink({ content: { uri, title, mimeType }, server }: { content: Of<"link">; server: string }) {
   const t = useMessages();
   const { platform } = useCore();
-  const offer = useReading("servers.offer", { server }).data;
-  const { shown, problem, busy, run } = useShown();
+  const offer = useCoreQuery("servers.offer", { server }).data;
+  const { shown, error, busy, run } = useResultRequest();
   return (
     <>
       <div className="shown-file">
@@ -111,7 +111,7 @@ function Link({ content: { uri, title, mimeType }, server }: { content: Of<"link
           <code className="selectable">{uri}</code>
           {mimeType !== null && <span className="dim">{mimeType}</span>}
         </span>
-        {offer && isOffered(offer, uri) && (
+        {offer && isInCatalog(offer, uri) && (
           <Button
             size="compact-sm"
             variant="default"
@@ -122,9 +122,9 @@ function Link({ content: { uri, title, mimeType }, server }: { content: Of<"link
           </Button>
         )}
       </div>
-      {busy && shown === null && <Waiting />}
-      {problem && <ProblemAlert problem={problem} />}
-      {shown && <ShownResult shown={shown} server={server} />}
+      {busy && shown === null && <LoadingIndicator />}
+      {error && <ErrorAlert error={error} />}
+      {shown && <ResultParts shown={shown} server={server} />}
     </>
   );
 }

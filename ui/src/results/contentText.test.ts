@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 
-import { bytesOf, isJson, pretty, shownAs } from "./contentText";
+import { utf8Size, isJson, formatJson, mediaKind } from "./contentText";
 
-describe("a text", () => {
+describe("content text", () => {
   it.each([
     ["{}", null, true],
     [" [1]", null, true],
@@ -11,22 +11,22 @@ describe("a text", () => {
     ["x", "application/ld+json; charset=utf-8", true],
     ["3", null, false],
     ["words", "text/plain", false],
-  ])("%j of type %j is JSON: %s", (text, mimeType, is) => {
+  ])("treats %j of type %j as JSON: %s", (text, mimeType, is) => {
     expect(isJson(text, mimeType)).toBe(is);
   });
 
-  it("is indented where that loses nothing", () => {
-    expect(pretty('{"a":1}')).toBe('{\n  "a": 1\n}');
-    expect(pretty('{"a":12345678901234567890}')).toBe('{"a":12345678901234567890}');
-    expect(pretty("{broken")).toBe("{broken");
+  it("is indented only without loss", () => {
+    expect(formatJson('{"a":1}')).toBe('{\n  "a": 1\n}');
+    expect(formatJson('{"a":12345678901234567890}')).toBe('{"a":12345678901234567890}');
+    expect(formatJson("{broken")).toBe("{broken");
   });
 
-  it("has its size in bytes", () => {
-    expect(bytesOf("aä👍")).toBe(7);
+  it("reports its size in bytes", () => {
+    expect(utf8Size("aä👍")).toBe(7);
   });
 });
 
-describe("what is shown of a media type", () => {
+describe("mediaKind", () => {
   it.each([
     ["image/png", "image"],
     ["image/svg+xml", "image"],
@@ -36,6 +36,6 @@ describe("what is shown of a media type", () => {
     ["image/png;base64,AAAA", null],
     ["text/html", null],
   ])("%j: %j", (mimeType, kind) => {
-    expect(shownAs(mimeType)).toBe(kind);
+    expect(mediaKind(mimeType)).toBe(kind);
   });
 });

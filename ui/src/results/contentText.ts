@@ -1,6 +1,6 @@
 // Texts of servers as people read them. Pure.
 
-/** Whether a text is JSON: by its media type, or because it reads as an object or a list. */
+/** Whether a text is JSON, by its media type or because it parses as an object or array. */
 export function isJson(text: string, mimeType: string | null): boolean {
   if (mimeType !== null && /[/+]json\b/i.test(mimeType)) return true;
   if (!/^\s*[[{]/.test(text)) return false;
@@ -12,8 +12,8 @@ export function isJson(text: string, mimeType: string | null): boolean {
   }
 }
 
-/** Indented, where it is whole; numbers keep their digits, since texts that hold long ones stay as they are. */
-export function pretty(text: string): string {
+/** Indents JSON unless that would change digits of long numbers. */
+export function formatJson(text: string): string {
   if (/\d{16}/.test(text)) return text;
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
@@ -22,13 +22,13 @@ export function pretty(text: string): string {
   }
 }
 
-/** How many bytes a text is as UTF-8. */
-export function bytesOf(text: string): number {
+/** Size of a text as UTF-8, in bytes. */
+export function utf8Size(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-/** A media type that can stand in a `data:` address, and what shows it. */
-export function shownAs(mimeType: string): "image" | "audio" | null {
+/** How a media type can be shown from a `data:` URL. */
+export function mediaKind(mimeType: string): "image" | "audio" | null {
   const kind = /^(image|audio)\/[\w.+-]+$/i.exec(mimeType)?.[1]?.toLowerCase();
   return kind === "image" || kind === "audio" ? kind : null;
 }

@@ -1,26 +1,26 @@
 import { useCallback, useRef, useState } from "react";
 
 import type { UserError, ResultView } from "../generated/types";
-import { asProblem } from "../platform";
+import { toUserError } from "../platform";
 
-type State = { shown: ResultView | null; problem: UserError | null; busy: boolean };
+type State = { shown: ResultView | null; error: UserError | null; busy: boolean };
 
-const nothing: State = { shown: null, problem: null, busy: false };
+const nothing: State = { shown: null, error: null, busy: false };
 
-/** What a request to a server gave. One that was stopped or overtaken has nothing more to say. */
-export function useShown() {
+/** State of a request to a server. A stopped or superseded request is ignored. */
+export function useResultRequest() {
   const [state, setState] = useState(nothing);
   const round = useRef(0);
   const run = useCallback(async (request: Promise<ResultView>): Promise<ResultView | null> => {
     const mine = ++round.current;
-    setState((before) => ({ ...before, problem: null, busy: true }));
+    setState((before) => ({ ...before, error: null, busy: true }));
     try {
       const shown = await request;
       if (round.current !== mine) return null;
       setState({ ...nothing, shown });
       return shown;
     } catch (thrown) {
-      if (round.current === mine) setState({ ...nothing, problem: asProblem(thrown) });
+      if (round.current === mine) setState({ ...nothing, error: toUserError(thrown) });
       return null;
     }
   }, []);

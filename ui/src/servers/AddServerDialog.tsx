@@ -2,16 +2,16 @@ import { Modal } from "@mantine/core";
 import { Suspense } from "react";
 
 import { useMessages } from "../messages";
-import { later } from "../components/lazyWithPrefetch";
-import { Waiting } from "../components/LoadingIndicator";
+import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 
 /** The form within the dialog. */
-export const AddForm = later(async () => (await import("./AddServerForm")).AddForm);
+export const AddServerForm = lazyWithPrefetch(async () => (await import("./AddServerForm")).AddServerForm);
 
 type Props = { opened: boolean; taken: readonly string[]; onClose: () => void };
 
-/** The dialog that adds a server. What is in it is gone when it is closed, secrets first of all. */
-export function AddServer({ opened, taken, onClose }: Props) {
+/** The dialog that adds a server. Its content, secrets included, is dropped when it closes. */
+export function AddServerDialog({ opened, taken, onClose }: Props) {
   const t = useMessages();
   return (
     <Modal
@@ -22,8 +22,8 @@ export function AddServer({ opened, taken, onClose }: Props) {
       closeOnClickOutside={false}
     >
       {opened && (
-        <Suspense fallback={<Waiting />}>
-          <AddForm taken={taken} onClose={onClose} />
+        <Suspense fallback={<LoadingIndicator />}>
+          <AddServerForm taken={taken} onClose={onClose} />
         </Suspense>
       )}
     </Modal>

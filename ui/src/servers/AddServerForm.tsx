@@ -4,56 +4,56 @@ import { useEffect, useRef, useState } from "react";
 import { useAction } from "../core/useAction";
 import type { UserError } from "../generated/types";
 import { useMessages } from "../messages";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { asProblem } from "../platform";
-import { emptyForm, faults, looks, toDraft, type Form } from "./serverForm";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { toUserError } from "../platform";
+import { emptyServerForm, validateForm, appearanceFields, toDraft, type ServerForm } from "./serverForm";
 import { PasteBox } from "./PasteBox";
 import { fillForm } from "./recognise";
 import { ServerFields } from "./ServerFields";
-import { TestResult } from "./ConnectionTestResult";
-import { toFirstFault } from "./focusFirstInvalidField";
-import { useTest } from "./useConnectionTest";
+import { ConnectionTestResult } from "./ConnectionTestResult";
+import { focusFirstInvalidField } from "./focusFirstInvalidField";
+import { useConnectionTest } from "./useConnectionTest";
 
 type Props = { taken: readonly string[]; onClose: () => void };
 
-/** The form of a server that is to be added, with the test of its connection. */
-export function AddForm({ taken, onClose }: Props) {
+/** The form for a new server, with a connection test. */
+export function AddServerForm({ taken, onClose }: Props) {
   const t = useMessages();
-  const [form, setForm] = useState<Form>(emptyForm);
+  const [form, setForm] = useState<ServerForm>(emptyServerForm);
   /** How often something was wanted of a form with faults. */
   const [tried, setTried] = useState(0);
   const [trust, setTrust] = useState(false);
-  const [problem, setProblem] = useState<UserError | null>(null);
-  const { test, run, forget } = useTest();
+  const [error, setError] = useState<UserError | null>(null);
+  const { test, run, forget } = useConnectionTest();
   const add = useAction("servers.add");
   const fields = useRef<HTMLFormElement>(null);
   const outcome = useRef<HTMLDivElement>(null);
-  const wrong = faults(form, taken);
-  const failed = problem ?? test.problem;
+  const wrong = validateForm(form, taken);
+  const failed = error ?? test.error;
 
   useEffect(() => {
-    if (tried > 0) toFirstFault(fields.current);
+    if (tried > 0) focusFirstInvalidField(fields.current);
   }, [tried]);
   useEffect(() => {
     if (test.report !== null || failed !== null) outcome.current?.scrollIntoView({ block: "end" });
   }, [test.report, failed]);
 
-  const change = (part: Partial<Form>) => {
+  const change = (part: Partial<ServerForm>) => {
     setForm((before) => ({ ...before, ...part }));
-    setProblem(null);
-    if (Object.keys(part).every((key) => looks.some((look) => look === key))) return;
+    setError(null);
+    if (Object.keys(part).every((key) => appearanceFields.some((look) => look === key))) return;
     setTrust(false);
     forget();
   };
   const begin = (act: () => void) => {
-    setProblem(null);
+    setError(null);
     if (Object.keys(wrong).length === 0) act();
     else setTried(tried + 1);
   };
   const { draft, secrets } = toDraft(form);
   const save = () => {
-    add.ask({ draft, secrets, trustLabels: trust }).then(onClose, (thrown: unknown) => {
-      setProblem(asProblem(thrown));
+    add.request({ draft, secrets, trustLabels: trust }).then(onClose, (thrown: unknown) => {
+      setError(toUserError(thrown));
     });
   };
   return (
@@ -73,8 +73,8 @@ export function AddForm({ taken, onClose }: Props) {
         />
         <ServerFields form={form} faults={tried > 0 ? wrong : {}} onChange={change} />
         <div ref={outcome} className="outcome">
-          {test.report && <TestResult report={test.report} trust={trust} onTrust={setTrust} />}
-          {failed && <ProblemAlert problem={failed} />}
+          {test.report && <ConnectionTestResult report={test.report} trust={trust} onTrust={setTrust} />}
+          {failed && <ErrorAlert error={failed} />}
         </div>
         <Group justify="space-between" className="form-foot">
           {test.running ? (

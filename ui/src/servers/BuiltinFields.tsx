@@ -1,9 +1,9 @@
 import { Select, Switch, TextInput } from "@mantine/core";
 
 import { useMessages } from "../messages";
-import type { Faults, Form } from "./serverForm";
+import type { FormFaults, ServerForm } from "./serverForm";
 
-type Props = { form: Form; said: (key: keyof Faults) => string | null; onChange: (change: Partial<Form>) => void };
+type Props = { form: ServerForm; said: (key: keyof FormFaults) => string | null; onChange: (change: Partial<ServerForm>) => void };
 
 /** Which of the servers inside Gatehouse, and what it may reach. */
 export function BuiltinFields({ form, said, onChange }: Props) {

@@ -3,8 +3,8 @@ import { Text } from "@mantine/core";
 import { useMessages } from "../messages";
 import { splitCommand } from "./commandLine";
 
-/** How the words of a command line were told apart, where there are several. */
-export function CommandWords({ line }: { line: string }) {
+/** Shows how a command line was split into words. */
+export function CommandPreview({ line }: { line: string }) {
   const t = useMessages();
   const words = splitCommand(line) ?? [];
   if (words.length < 2) return null;

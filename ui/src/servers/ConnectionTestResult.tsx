@@ -3,12 +3,12 @@ import { IconCircleCheck, IconEye } from "@tabler/icons-react";
 
 import type { TestReport } from "../generated/types";
 import { useMessages } from "../messages";
-import { counted } from "./status";
+import { countLabel } from "./status";
 
 type Props = { report: TestReport; trust: boolean; onTrust: (trust: boolean) => void };
 
-/** What a test found, and the one question about it (PERM-2). */
-export function TestResult({ report: { server, tools, resources, prompts }, trust, onTrust }: Props) {
+/** The result of a connection test, and whether to trust the server's labels (PERM-2). */
+export function ConnectionTestResult({ report: { server, tools, resources, prompts }, trust, onTrust }: Props) {
   const t = useMessages();
   const reads = tools.filter(({ readOnly }) => readOnly).length;
   return (
@@ -19,9 +19,9 @@ export function TestResult({ report: { server, tools, resources, prompts }, trus
       </p>
       <p className="dim">
         {[
-          counted(t, "tools", tools.length),
-          ...(resources > 0 ? [counted(t, "resources", resources)] : []),
-          ...(prompts > 0 ? [counted(t, "prompts", prompts)] : []),
+          countLabel(t, "tools", tools.length),
+          ...(resources > 0 ? [countLabel(t, "resources", resources)] : []),
+          ...(prompts > 0 ? [countLabel(t, "prompts", prompts)] : []),
         ].join(" · ")}
       </p>
       <ul className="test-tools" tabIndex={0} aria-label={t("servers.tab.tools")}>

@@ -5,8 +5,8 @@ import { useAction } from "../core/useAction";
 import type { UserError, ServerConfig, ServerDraft } from "../generated/types";
 import { useMessages } from "../messages";
 import JsonEditor from "../components/JsonEditor";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { asProblem } from "../platform";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { toUserError } from "../platform";
 import { entryText, readEntry } from "./serverJson";
 
 type Props = { config: ServerConfig; taken: readonly string[]; onEdited: (edited: boolean) => void; onSaved: () => void };
@@ -18,7 +18,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   const [edited, setEdited] = useState<string | null>(null);
   /** How often the text was put back to what is kept. */
   const [round, setRound] = useState(0);
-  const [problem, setProblem] = useState<UserError | null>(null);
+  const [error, setError] = useState<UserError | null>(null);
   const edit = useAction("servers.edit");
   const text = edited ?? kept;
   const read = useMemo(() => readEntry(text, taken, config), [text, taken, config]);
@@ -28,7 +28,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   );
   const change = (next: string | null) => {
     setEdited(next === kept ? null : next);
-    setProblem(null);
+    setError(null);
     onEdited(next !== null && next !== kept);
   };
   const putBack = () => {
@@ -36,8 +36,8 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
     setRound(round + 1);
   };
   const save = (draft: ServerDraft) => {
-    setProblem(null);
-    edit.ask({ server: config.id, draft, secrets: [] }).then(
+    setError(null);
+    edit.request({ server: config.id, draft, secrets: [] }).then(
       () => {
         // What is kept now comes by itself, and brings a fresh editor.
         if (entryText(draft) === kept) putBack();
@@ -45,7 +45,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
         onSaved();
       },
       (thrown: unknown) => {
-        setProblem(asProblem(thrown));
+        setError(toUserError(thrown));
       },
     );
   };
@@ -53,7 +53,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
     <Stack gap="sm" className="settings-fill">
       <p className="dim settings-json">{t("servers.settings.jsonText")}</p>
       <JsonEditor key={kept} label={t("servers.settings.json")} text={text} round={round} faults={faults} onChange={change} />
-      {problem && <ProblemAlert problem={problem} />}
+      {error && <ErrorAlert error={error} />}
       <Group justify="flex-end" gap="xs">
         {edited !== null && (
           <Button

@@ -2,18 +2,18 @@ import { Checkbox, NativeSelect, NumberInput, Stack, Textarea } from "@mantine/c
 import { useState } from "react";
 
 import { useMessages } from "../messages";
-import { amounts, callAmounts, isCallAmount, least, type CallAmountName, type Faults, type LimitsForm } from "./serverForm";
-import { Unfold } from "../components/Collapse";
+import { amounts, callAmounts, isCallAmount, minimumAmounts, type CallAmountName, type FormFaults, type LimitsForm } from "./serverForm";
+import { Collapse } from "../components/Collapse";
 
 const otherAmounts = amounts.filter((name) => !isCallAmount(name));
 
-type Props = { limits: LimitsForm; faults: Faults; onChange: (limits: LimitsForm) => void };
+type Props = { limits: LimitsForm; faults: FormFaults; onChange: (limits: LimitsForm) => void };
 
 /** What a server is held to. Open from the beginning where something in it is wrong. */
 export function LimitsFields({ limits, faults, onChange }: Props) {
   const t = useMessages();
   const [opened, setOpened] = useState(false);
-  const said = (key: keyof Faults) => {
+  const said = (key: keyof FormFaults) => {
     const fault = faults[key];
     return fault === undefined ? null : t(fault);
   };
@@ -21,7 +21,7 @@ export function LimitsFields({ limits, faults, onChange }: Props) {
   // It stays open when the fault is mended: nothing goes away while somebody types in it.
   if (isWrong && !opened) setOpened(true);
   return (
-    <Unfold label={t("servers.form.limits")} opened={opened} onOpened={setOpened}>
+    <Collapse label={t("servers.form.limits")} opened={opened} onOpened={setOpened}>
       <Stack gap="sm">
         <div className="limits">
           {callAmounts.map((name) => (
@@ -41,7 +41,7 @@ export function LimitsFields({ limits, faults, onChange }: Props) {
               label={t(`servers.form.limit.${name}`)}
               description={name === "healthEverySecs" ? t("servers.form.limit.healthEverySecsHint") : undefined}
               inputWrapperOrder={["label", "input", "description", "error"]}
-              min={least[name]}
+              min={minimumAmounts[name]}
               allowDecimal={false}
               allowNegative={false}
               hideControls
@@ -74,7 +74,7 @@ export function LimitsFields({ limits, faults, onChange }: Props) {
           }}
         />
       </Stack>
-    </Unfold>
+    </Collapse>
   );
 }
 
@@ -106,7 +106,7 @@ function CallLimit({ name, value, error, onChange }: CallLimitProps) {
       {mode === "own" && (
         <NumberInput
           aria-label={t("servers.form.callLimit.secs", { limit: label })}
-          min={least[name]}
+          min={minimumAmounts[name]}
           allowDecimal={false}
           allowNegative={false}
           hideControls

@@ -3,33 +3,33 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { IconArrowDown, IconFileText, IconSearch } from "@tabler/icons-react";
 import { useMemo, useState } from "react";
 
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { LogLevel, LogLine, LogSource, ServerView } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { Copy } from "../components/CopyButton";
-import { Empty } from "../components/EmptyState";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { useFollow } from "../components/useFollowEnd";
-import { Waiting } from "../components/LoadingIndicator";
-import { grouped, levels, linesThat, sources, toneOfLevel } from "./logs";
+import { CopyButton } from "../components/CopyButton";
+import { EmptyState } from "../components/EmptyState";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { useFollowEnd } from "../components/useFollowEnd";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { groupRepeats, levels, filterLines, sources, toneOfLevel } from "./logs";
 import { ServerLogLevel } from "./ServerLogLevel";
 
-/** What the server said, newest at the bottom. */
+/** The log of a server, newest at the bottom. */
 export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
   const t = useMessages();
-  const { data, problem, loading } = useReading("servers.log", { server: config.id });
+  const { data, error, loading } = useCoreQuery("servers.log", { server: config.id });
   const [words, setWords] = useState("");
   const [source, setSource] = useState<LogSource | null>(null);
   const [level, setLevel] = useState<LogLevel | null>(null);
-  const lines = useMemo(() => linesThat(data ?? [], { words, source, level }), [data, words, source, level]);
-  if (problem) return <ProblemAlert problem={problem} />;
-  if (loading) return <Waiting />;
+  const lines = useMemo(() => filterLines(data ?? [], { words, source, level }), [data, words, source, level]);
+  if (error) return <ErrorAlert error={error} />;
+  if (loading) return <LoadingIndicator />;
   const ofServer = declared.logging && <ServerLogLevel server={config.id} />;
   if (data?.length === 0) {
     return (
       <>
         <div className="log-tools">{ofServer}</div>
-        <Empty icon={<IconFileText size={26} />} title={t("servers.log.none")} text={t("servers.log.noneText")} />
+        <EmptyState icon={<IconFileText size={26} />} title={t("servers.log.none")} text={t("servers.log.noneText")} />
       </>
     );
   }
@@ -70,7 +70,7 @@ export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
             setLevel(levels.find((one) => one === value) ?? null);
           }}
         />
-        <Copy text={lines.map(asText).join("\n")} label={t("servers.log.copy")} />
+        <CopyButton text={lines.map(asText).join("\n")} label={t("servers.log.copy")} />
         {ofServer}
       </div>
       {lines.length === 0 ? <p className="dim">{t("servers.log.noMatch")}</p> : <Lines lines={lines} />}
@@ -80,12 +80,12 @@ export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
 
 const asText = ({ at, source, level, text }: LogLine) => [new Date(at).toISOString(), source, level ?? "", text].join("\t");
 
-/** Only the lines in sight are on the page. */
+/** Virtual list of log lines. */
 function Lines({ lines }: { lines: readonly LogLine[] }) {
   const t = useMessages();
   const { time, full } = useTimes();
-  const groups = useMemo(() => grouped(lines), [lines]);
-  const { area, following, toEnd, onScroll } = useFollow(lines.length + (lines.at(-1)?.at ?? 0));
+  const groups = useMemo(() => groupRepeats(lines), [lines]);
+  const { area, following, toEnd, onScroll } = useFollowEnd(lines.length + (lines.at(-1)?.at ?? 0));
   // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
   const rows = useVirtualizer({
     count: groups.length,

@@ -2,16 +2,16 @@ import { Textarea } from "@mantine/core";
 import { useState } from "react";
 
 import { useMessages } from "../messages";
-import { recognise, type Recognised } from "./recognise";
+import { recognise, type RecognisedPaste } from "./recognise";
 
 /** `namedBefore` is the name that the last pasted text gave. */
-type Props = { onFound: (recognised: Recognised, namedBefore: string) => void };
+type Props = { onFound: (recognised: RecognisedPaste, namedBefore: string) => void };
 
 /** Takes what is pasted apart. What holds secrets does not stay in sight. */
 export function PasteBox({ onFound }: Props) {
   const t = useMessages();
   const [text, setText] = useState("");
-  const [last, setLast] = useState<Recognised | null>(null);
+  const [last, setLast] = useState<RecognisedPaste | null>(null);
   const take = (pasted: string) => {
     const recognised = recognise(pasted);
     const hasSecret = recognised?.found.lines.some((line) => line.secret) ?? false;

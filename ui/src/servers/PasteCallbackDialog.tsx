@@ -4,9 +4,9 @@ import { useState } from "react";
 import { useAction } from "../core/useAction";
 import type { UserError } from "../generated/types";
 import { useMessages } from "../messages";
-import { Copy } from "../components/CopyButton";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { asProblem } from "../platform";
+import { CopyButton } from "../components/CopyButton";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { toUserError } from "../platform";
 
 type Props = {
   opened: boolean;
@@ -16,8 +16,8 @@ type Props = {
   onClose: () => void;
 };
 
-/** Takes the address that a browser ended at which cannot reach this computer. */
-export function PasteAddress({ opened, server, address, onClose }: Props) {
+/** A dialog for the callback URL of a browser that can't reach this computer. */
+export function PasteCallbackDialog({ opened, server, address, onClose }: Props) {
   const t = useMessages();
   return (
     <Modal opened={opened} onClose={onClose} title={t("servers.signIn.paste")}>
@@ -30,12 +30,12 @@ function Field({ server, address, onClose }: Omit<Props, "opened">) {
   const t = useMessages();
   const paste = useAction("servers.pasteAddress");
   const [pasted, setPasted] = useState("");
-  const [problem, setProblem] = useState<UserError | null>(null);
+  const [error, setError] = useState<UserError | null>(null);
   const wanted = pasted.trim();
   const send = () => {
-    setProblem(null);
-    paste.ask({ server, address: wanted }).then(onClose, (thrown: unknown) => {
-      setProblem(asProblem(thrown));
+    setError(null);
+    paste.request({ server, address: wanted }).then(onClose, (thrown: unknown) => {
+      setError(toUserError(thrown));
     });
   };
   return (
@@ -51,7 +51,7 @@ function Field({ server, address, onClose }: Omit<Props, "opened">) {
         {address !== null && (
           <Group gap="xs" justify="space-between" wrap="nowrap">
             <Text size="sm">{t("servers.signIn.otherBrowser")}</Text>
-            <Copy text={address} label={t("servers.signIn.copyAddress")} />
+            <CopyButton text={address} label={t("servers.signIn.copyAddress")} />
           </Group>
         )}
         <TextInput
@@ -66,7 +66,7 @@ function Field({ server, address, onClose }: Omit<Props, "opened">) {
             setPasted(event.currentTarget.value);
           }}
         />
-        {problem && <ProblemAlert problem={problem} />}
+        {error && <ErrorAlert error={error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             {t("frame.cancel")}

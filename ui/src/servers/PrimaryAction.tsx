@@ -1,13 +1,13 @@
 import { Button } from "@mantine/core";
 
-import { go } from "../app-shell/route";
+import { navigate } from "../app-shell/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { useTakeFocus } from "../components/useRestoreFocus";
-import type { ServerActs } from "./useServerActions";
+import { useRestoreFocus } from "../components/useRestoreFocus";
+import type { ServerActions } from "./useServerActions";
 
-/** The one thing to do that fits the state; on a server's own page there is nothing to open. */
-export function NextStep({ view, acts, own = false }: { view: ServerView; acts: ServerActs; own?: boolean }) {
+/** The one action that fits the state; on the server's own page there is no Open. */
+export function PrimaryAction({ view, acts, own = false }: { view: ServerView; acts: ServerActions; own?: boolean }) {
   const t = useMessages();
   const { config, status, signIn } = view;
   switch (status.state) {
@@ -30,17 +30,17 @@ export function NextStep({ view, acts, own = false }: { view: ServerView; acts: 
           size="xs"
           variant="default"
           onClick={() => {
-            go({ page: "server", id: config.id, tab: "tools" });
+            navigate({ page: "server", id: config.id, tab: "tools" });
           }}
         >
           {t("servers.open")}
         </Button>
       );
     case "needs_auth":
-      if (signIn === null) return <ToSettings view={view} label={t("servers.openSettings")} />;
-      return signIn.is === "waiting" ? null : <BeginSignIn acts={acts} />;
+      if (signIn === null) return <SettingsLink view={view} label={t("servers.openSettings")} />;
+      return signIn.is === "waiting" ? null : <SignInButton acts={acts} />;
     case "needs_client_registration":
-      return signIn?.is === "waiting" ? null : <ToSettings view={view} label={t("servers.signIn.enterId")} />;
+      return signIn?.is === "waiting" ? null : <SettingsLink view={view} label={t("servers.signIn.enterId")} />;
     case "failed":
       return (
         <Button size="xs" onClick={acts.start}>
@@ -50,22 +50,22 @@ export function NextStep({ view, acts, own = false }: { view: ServerView; acts: 
   }
 }
 
-function BeginSignIn({ acts: { signIn } }: { acts: ServerActs }) {
+function SignInButton({ acts: { signIn } }: { acts: ServerActions }) {
   const t = useMessages();
   return (
-    <Button ref={useTakeFocus(signIn.touched)} size="xs" loading={signIn.busy} onClick={signIn.begin}>
+    <Button ref={useRestoreFocus(signIn.touched)} size="xs" loading={signIn.busy} onClick={signIn.begin}>
       {t("servers.signIn")}
     </Button>
   );
 }
 
-/** To the part of the settings that says how the server is signed in to. */
-function ToSettings({ view: { config }, label }: { view: ServerView; label: string }) {
+/** A link to the sign-in settings. */
+function SettingsLink({ view: { config }, label }: { view: ServerView; label: string }) {
   return (
     <Button
       size="xs"
       onClick={() => {
-        go({ page: "server", id: config.id, tab: "settings", at: "sign-in" });
+        navigate({ page: "server", id: config.id, tab: "settings", at: "sign-in" });
       }}
     >
       {label}

@@ -1,10 +1,10 @@
 import { Select, TextInput } from "@mantine/core";
 
 import { useMessages } from "../messages";
-import type { Faults, Form } from "./serverForm";
-import { CommandWords } from "./CommandPreview";
+import type { FormFaults, ServerForm } from "./serverForm";
+import { CommandPreview } from "./CommandPreview";
 
-type Props = { form: Form; said: (key: keyof Faults) => string | null; onChange: (change: Partial<Form>) => void };
+type Props = { form: ServerForm; said: (key: keyof FormFaults) => string | null; onChange: (change: Partial<ServerForm>) => void };
 
 /** Where a remote server is, and what it speaks there. */
 export function RemoteFields({ form, said, onChange }: Props) {
@@ -50,7 +50,7 @@ export function HeadersFrom({ form, said, onChange }: Props) {
           onChange({ headersFrom: event.currentTarget.value });
         }}
       />
-      <CommandWords line={form.headersFrom} />
+      <CommandPreview line={form.headersFrom} />
     </div>
   );
 }

@@ -1,24 +1,24 @@
 import { Pill, Switch } from "@mantine/core";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { AutoApprove, ServerView } from "../generated/types";
 import { useMessages, useRender } from "../messages";
-import { Late, Preset } from "../components/AutoApproveControl";
+import { AllowNewTools, AutoApproveControl } from "../components/AutoApproveControl";
 import { useAutoApprove } from "../components/useAutoApprove";
-import { autoApproveOf, lateOf, rulesOf } from "./serverRules";
+import { autoApproveOf, newToolsCovered, rulesOf } from "./serverRules";
 
-/** What may run without asking, and every rule of this server in words (PERM-3). */
-export function Freedom({ view: { config, trustedLabels } }: { view: ServerView }) {
+/** The auto-approve setting of a server, and its rules as chips (PERM-3). */
+export function ServerAutoApprove({ view: { config, trustedLabels } }: { view: ServerView }) {
   const t = useMessages();
-  const policy = useReading("policy.show", {}).data;
+  const policy = useCoreQuery("policy.show", {}).data;
   const set = useAutoApprove();
   const trust = useAction("servers.trustLabels");
   const free = autoApproveOf(policy, config.id).setting;
   return (
     <div className="freedom">
       <span id="freedom">{t("servers.free")}</span>
-      <Preset
+      <AutoApproveControl
         labelledBy="freedom"
         value={free}
         disabled={set.busy || policy === undefined}
@@ -31,42 +31,42 @@ export function Freedom({ view: { config, trustedLabels } }: { view: ServerView 
         disabled={trust.busy}
         onChange={(event) => void trust.run({ server: config.id, trusted: event.currentTarget.checked })}
       />
-      <Reach
+      <AutoApproveReach
         server={config.id}
         free={free}
         trusted={trustedLabels}
         onRenew={() => void set.run({ server: config.id, client: null, to: free })}
       />
-      <Chips server={config.id} />
+      <RuleChips server={config.id} />
     </div>
   );
 }
 
 type ReachProps = { server: string; free: AutoApprove; trusted: boolean; onRenew: () => void };
 
-/** What the setting comes to for the tools that are there. */
-function Reach({ server, free, trusted, onRenew }: ReachProps) {
+/** How many of the server's tools the setting covers. */
+function AutoApproveReach({ server, free, trusted, onRenew }: ReachProps) {
   const t = useMessages();
-  const tools = useReading("tools.list", { server }).data ?? [];
-  const set = autoApproveOf(useReading("policy.show", {}).data, server);
+  const tools = useCoreQuery("tools.list", { server }).data ?? [];
+  const set = autoApproveOf(useCoreQuery("policy.show", {}).data, server);
   if (tools.length === 0) return null;
   const noReads = free === "reads" && !trusted && !tools.some((tool) => tool.class.class === "read");
   return (
     <p className="dim freedom-reach">
       <span>{t("servers.free.count", { count: set.allowed, all: tools.length })}</span>{" "}
       {noReads && <span>{t("servers.free.noReads")}</span>}
-      <Late count={lateOf(set, free)} onRenew={onRenew} />
+      <AllowNewTools count={newToolsCovered(set, free)} onRenew={onRenew} />
     </p>
   );
 }
 
-/** The rules, each to be taken back. */
-function Chips({ server }: { server: string }) {
+/** The rules as chips; removing one revokes it. */
+function RuleChips({ server }: { server: string }) {
   const t = useMessages();
   const render = useRender();
   const revoke = useAction("policy.revoke");
   const unblock = useAction("policy.unblock");
-  const rules = rulesOf(useReading("policy.show", {}).data, server);
+  const rules = rulesOf(useCoreQuery("policy.show", {}).data, server);
   if (rules.length === 0) return null;
   return (
     <ul className="chips" aria-label={t("servers.rules")}>

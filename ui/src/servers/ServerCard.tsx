@@ -1,24 +1,24 @@
 import { ActionIcon, Menu, Switch } from "@mantine/core";
 import { IconDots } from "@tabler/icons-react";
 
-import { format, go } from "../app-shell/route";
+import { formatRoute, navigate } from "../app-shell/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { ServerIcon } from "../components/ServerIcon";
 import { ErrorCount } from "./ErrorCount";
-import { Failure } from "./ServerFailure";
-import { NextStep } from "./PrimaryAction";
-import { SignIn } from "./SignInStatus";
+import { ServerFailure } from "./ServerFailure";
+import { PrimaryAction } from "./PrimaryAction";
+import { SignInStatus } from "./SignInStatus";
 import { StatusMark } from "./StatusMark";
-import { useServerActs } from "./useServerActions";
+import { useServerActions } from "./useServerActions";
 
 /** One server: what it is, how it is, and the one thing to do next. */
 export function ServerCard({ view, taken }: { view: ServerView; taken: readonly string[] }) {
   const t = useMessages();
-  const acts = useServerActs(view, taken);
+  const acts = useServerActions(view, taken);
   const { config, status, signIn } = view;
   const open = () => {
-    go({ page: "server", id: config.id, tab: "tools" });
+    navigate({ page: "server", id: config.id, tab: "tools" });
   };
   return (
     <article className="card server-card" aria-label={config.name}>
@@ -27,17 +27,17 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
       </span>
       <div className="server-words">
         <div className="server-name">
-          <a href={format({ page: "server", id: config.id, tab: "tools" })}>{config.name}</a>
+          <a href={formatRoute({ page: "server", id: config.id, tab: "tools" })}>{config.name}</a>
           <span className="dim">{t(`servers.kind.${config.transport.type}`)}</span>
         </div>
         {config.look.description !== null && <p className="dim server-line">{config.look.description}</p>}
         <StatusMark view={view} />
         <ErrorCount view={view} />
-        {status.state === "failed" && <Failure view={view} status={status} />}
-        <SignIn view={view} acts={acts.signIn} />
+        {status.state === "failed" && <ServerFailure view={view} status={status} />}
+        <SignInStatus view={view} acts={acts.signIn} />
       </div>
       <div className="server-acts">
-        <NextStep view={view} acts={acts} />
+        <PrimaryAction view={view} acts={acts} />
         <Switch
           aria-label={t("servers.on", { name: config.name })}
           checked={config.enabled}

@@ -3,14 +3,14 @@ import { useId, useState } from "react";
 
 import type { ServerStatus, ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { Copy } from "../components/CopyButton";
+import { CopyButton } from "../components/CopyButton";
 import { useNow } from "../components/useNow";
-import { counted, ROW, targetOf } from "./status";
+import { countLabel, ATTEMPTS_PER_ROUND, targetOf } from "./status";
 
 type Failed = Extract<ServerStatus, { state: "failed" }>;
 
-/** What was tried, when the next try comes, and the last words of the server. */
-export function Failure({ view, status }: { view: ServerView; status: Failed }) {
+/** What was tried, when the next attempt is, and the last output of the server. */
+export function ServerFailure({ view, status }: { view: ServerView; status: Failed }) {
   const t = useMessages();
   const [opened, setOpened] = useState(false);
   const id = useId();
@@ -38,9 +38,9 @@ export function Failure({ view, status }: { view: ServerView; status: Failed }) 
         <div className="failure-more">
           <div className="failure-facts">
             <p className="dim">
-              {t(`servers.kindOfFailure.${status.error}`)} · {counted(t, "attempts", status.attempts)}
+              {t(`servers.kindOfFailure.${status.error}`)} · {countLabel(t, "attempts", status.attempts)}
             </p>
-            <Copy text={[status.message, target, tail].filter((part) => part !== "").join("\n")} label={t("servers.copyDetails")} />
+            <CopyButton text={[status.message, target, tail].filter((part) => part !== "").join("\n")} label={t("servers.copyDetails")} />
           </div>
           {target !== "" && (
             <p className="dim">
@@ -65,5 +65,5 @@ function Countdown({ to, attempt }: { to: number; attempt: number }) {
   const t = useMessages();
   const seconds = Math.max(0, Math.ceil((to - useNow(1000)) / 1000));
   // A call may add one to the row.
-  return attempt <= ROW ? t("servers.retryInOf", { seconds, attempt, all: ROW }) : t("servers.retryIn", { seconds });
+  return attempt <= ATTEMPTS_PER_ROUND ? t("servers.retryInOf", { seconds, attempt, all: ATTEMPTS_PER_ROUND }) : t("servers.retryIn", { seconds });
 }

@@ -5,26 +5,26 @@ import { useState } from "react";
 import { useMessages } from "../messages";
 import { iconNames, ServerIcon } from "../components/ServerIcon";
 import { BuiltinFields } from "./BuiltinFields";
-import { CommandWords } from "./CommandPreview";
-import { emptyLine, type Faults, type Form, type Line } from "./serverForm";
+import { CommandPreview } from "./CommandPreview";
+import { emptyLine, type FormFaults, type ServerForm, type NameValueLine } from "./serverForm";
 import { LimitsFields } from "./LimitsFields";
 import { HeadersFrom, RemoteFields } from "./RemoteFields";
 import { SignInFields } from "./SignInFields";
-import { Unfold } from "../components/Collapse";
+import { Collapse } from "../components/Collapse";
 
 type Props = {
-  form: Form;
-  faults: Faults;
+  form: ServerForm;
+  faults: FormFaults;
   /** The part that is wanted. */
   at?: "sign-in" | undefined;
-  onChange: (change: Partial<Form>) => void;
+  onChange: (change: Partial<ServerForm>) => void;
 };
 
 /** The fields of a server. */
 export function ServerFields({ form, faults, at, onChange }: Props) {
   const t = useMessages();
   const [more, setMore] = useState(false);
-  const said = (key: keyof Faults) => {
+  const said = (key: keyof FormFaults) => {
     const fault = faults[key];
     return fault === undefined ? null : t(fault);
   };
@@ -67,7 +67,7 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
           }}
         />
       )}
-      <Unfold label={t("servers.form.more")} opened={more} onOpened={setMore}>
+      <Collapse label={t("servers.form.more")} opened={more} onOpened={setMore}>
         <Stack gap="sm">
           {form.kind === "stdio" && (
             <TextInput
@@ -123,7 +123,7 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
             }}
           />
         </Stack>
-      </Unfold>
+      </Collapse>
       <LimitsFields
         limits={form.limits}
         faults={faults}
@@ -136,7 +136,7 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
 }
 
 /** The command, and how its words were told apart. */
-function CommandField({ form, error, onChange }: { form: Form; error: string | null; onChange: Props["onChange"] }) {
+function CommandField({ form, error, onChange }: { form: ServerForm; error: string | null; onChange: Props["onChange"] }) {
   const t = useMessages();
   return (
     <div>
@@ -151,15 +151,15 @@ function CommandField({ form, error, onChange }: { form: Form; error: string | n
           onChange({ command: event.currentTarget.value });
         }}
       />
-      <CommandWords line={form.command} />
+      <CommandPreview line={form.command} />
     </div>
   );
 }
 
 /** Environment or headers, a line each. */
-function Lines({ form, error, onChange }: { form: Form; error: string | null; onChange: Props["onChange"] }) {
+function Lines({ form, error, onChange }: { form: ServerForm; error: string | null; onChange: Props["onChange"] }) {
   const t = useMessages();
-  const change = (at: number, part: Partial<Line>) => {
+  const change = (at: number, part: Partial<NameValueLine>) => {
     onChange({ lines: form.lines.map((line, place) => (place === at ? { ...line, ...part } : line)) });
   };
   return (

@@ -4,43 +4,43 @@ import { ActionIcon, Button, Menu, Switch, Tabs } from "@mantine/core";
 import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 
 import { CallsView } from "../activity/CallsView";
-import { useReading } from "../core/useCoreQuery";
-import { format, go, serverTabs, type ServerTab } from "../app-shell/route";
+import { useCoreQuery } from "../core/useCoreQuery";
+import { formatRoute, navigate, serverTabs, type ServerTab } from "../app-shell/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { PromptsTab } from "../catalog/PromptsTab";
 import { ResourcesTab } from "../catalog/ResourcesTab";
-import { Empty } from "../components/EmptyState";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
+import { EmptyState } from "../components/EmptyState";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 import { ErrorCount } from "./ErrorCount";
-import { Failure } from "./ServerFailure";
-import { Freedom } from "./ServerAutoApprove";
+import { ServerFailure } from "./ServerFailure";
+import { ServerAutoApprove } from "./ServerAutoApprove";
 import { LogsTab } from "./LogsTab";
-import { NextStep } from "./PrimaryAction";
+import { PrimaryAction } from "./PrimaryAction";
 import { SettingsTab } from "./SettingsTab";
 import { SignedIn } from "./SignedIn";
-import { SignIn } from "./SignInStatus";
+import { SignInStatus } from "./SignInStatus";
 import { StatusMark } from "./StatusMark";
 import { ToolsTab } from "./ToolsTab";
-import { useServerActs } from "./useServerActions";
+import { useServerActions } from "./useServerActions";
 
 /** One server: how it is, what may run on it unasked, its tools, its log, its settings. */
 export function ServerPage({ id, tab, at }: { id: string; tab: ServerTab; at?: "sign-in" | undefined }) {
   const t = useMessages();
-  const { data, problem, loading } = useReading("servers.list", {});
+  const { data, error, loading } = useCoreQuery("servers.list", {});
   const view = data?.find(({ config }) => config.id === id);
-  if (view) return <Known view={view} tab={tab} at={at} taken={(data ?? []).map(({ config }) => config.name)} />;
+  if (view) return <LoadedServer view={view} tab={tab} at={at} taken={(data ?? []).map(({ config }) => config.name)} />;
   return (
     <div className="page page-body">
-      {problem && <ProblemAlert problem={problem} />}
-      {loading && <Waiting />}
+      {error && <ErrorAlert error={error} />}
+      {loading && <LoadingIndicator />}
       {data && (
-        <Empty icon={<IconServerOff size={26} />} title={t("servers.gone")} text={t("servers.goneText")}>
-          <Button component="a" href={format({ page: "servers" })}>
+        <EmptyState icon={<IconServerOff size={26} />} title={t("servers.gone")} text={t("servers.goneText")}>
+          <Button component="a" href={formatRoute({ page: "servers" })}>
             {t("servers.back")}
           </Button>
-        </Empty>
+        </EmptyState>
       )}
     </div>
   );
@@ -48,13 +48,13 @@ export function ServerPage({ id, tab, at }: { id: string; tab: ServerTab; at?: "
 
 type KnownProps = { view: ServerView; tab: ServerTab; at: "sign-in" | undefined; taken: readonly string[] };
 
-function Known({ view, tab, at, taken }: KnownProps) {
+function LoadedServer({ view, tab, at, taken }: KnownProps) {
   const t = useMessages();
-  const acts = useServerActs(view, taken);
+  const acts = useServerActions(view, taken);
   const { config, status, signIn } = view;
   const remove = () => {
     acts.remove(() => {
-      go({ page: "servers" });
+      navigate({ page: "servers" });
     });
   };
   return (
@@ -63,7 +63,7 @@ function Known({ view, tab, at, taken }: KnownProps) {
         <div className="server-title">
           <ActionIcon
             component="a"
-            href={format({ page: "servers" })}
+            href={formatRoute({ page: "servers" })}
             variant="subtle"
             color="gray"
             className="server-back"
@@ -78,7 +78,7 @@ function Known({ view, tab, at, taken }: KnownProps) {
             <ErrorCount view={view} />
           </span>
           <span className="server-acts">
-            <NextStep view={view} acts={acts} own />
+            <PrimaryAction view={view} acts={acts} own />
             <Switch
               aria-label={t("servers.on", { name: config.name })}
               checked={config.enabled}
@@ -106,10 +106,10 @@ function Known({ view, tab, at, taken }: KnownProps) {
           </span>
         </div>
         {config.look.description !== null && <p className="dim server-line">{config.look.description}</p>}
-        {status.state === "failed" && <Failure view={view} status={status} />}
-        <SignIn view={view} acts={acts.signIn} />
+        {status.state === "failed" && <ServerFailure view={view} status={status} />}
+        <SignInStatus view={view} acts={acts.signIn} />
         <SignedIn view={view} acts={acts.signIn} />
-        <Freedom view={view} />
+        <ServerAutoApprove view={view} />
       </header>
       <Tabs
         value={tab}
@@ -117,7 +117,7 @@ function Known({ view, tab, at, taken }: KnownProps) {
         className="server-tabs"
         onChange={(value) => {
           const wanted = serverTabs.find((one) => one === value);
-          if (wanted) go({ page: "server", id: config.id, tab: wanted });
+          if (wanted) navigate({ page: "server", id: config.id, tab: wanted });
         }}
       >
         <Tabs.List>

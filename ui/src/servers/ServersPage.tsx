@@ -5,21 +5,21 @@ import { IconDots, IconPlus, IconSearch, IconServer2 } from "@tabler/icons-react
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { Empty } from "../components/EmptyState";
+import { EmptyState } from "../components/EmptyState";
 import { Page } from "../components/Page";
-import { ProblemAlert } from "../components/ErrorAlert";
+import { ErrorAlert } from "../components/ErrorAlert";
 import { useConfirm } from "../components/useConfirm";
-import { Waiting } from "../components/LoadingIndicator";
-import { AddServer } from "./AddServerDialog";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { AddServerDialog } from "./AddServerDialog";
 import { ServerCard } from "./ServerCard";
 
 /** All servers, by group. */
 export function ServersPage() {
   const t = useMessages();
-  const { data, problem, loading } = useReading("servers.list", {});
+  const { data, error, loading } = useCoreQuery("servers.list", {});
   const [adding, setAdding] = useState(false);
   const [filter, setFilter] = useState("");
   const all = data ?? [];
@@ -57,12 +57,12 @@ export function ServersPage() {
         </>
       }
     >
-      {problem && <ProblemAlert problem={problem} />}
-      {loading && <Waiting />}
+      {error && <ErrorAlert error={error} />}
+      {loading && <LoadingIndicator />}
       {data?.length === 0 && (
-        <Empty icon={<IconServer2 size={26} />} title={t("servers.none")} text={t("servers.noneText")}>
+        <EmptyState icon={<IconServer2 size={26} />} title={t("servers.none")} text={t("servers.noneText")}>
           {add}
-        </Empty>
+        </EmptyState>
       )}
       {all.length > 0 && shown.length === 0 && <p className="dim">{t("servers.noMatch", { text: filter })}</p>}
       {groups(shown).map(([group, views], _, list) => (
@@ -75,7 +75,7 @@ export function ServersPage() {
           </div>
         </section>
       ))}
-      <AddServer
+      <AddServerDialog
         opened={adding}
         taken={taken}
         onClose={() => {
@@ -89,7 +89,7 @@ export function ServersPage() {
 /** What is done with all servers at once. */
 function PageMenu() {
   const t = useMessages();
-  const on = useReading("status", {}).data?.switchedOn ?? true;
+  const on = useCoreQuery("status", {}).data?.switchedOn ?? true;
   const switchOn = useAction("servers.switchOn");
   const switchOff = useAction("servers.switchOff");
   const reset = useAction("servers.reset");

@@ -3,15 +3,15 @@ import { notifications } from "@mantine/notifications";
 import { lazy, Suspense, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { UserError, ServerConfig } from "../generated/types";
 import { useMessages } from "../messages";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
-import { asProblem } from "../platform";
-import { faults, fromConfig, toDraft, type Form } from "./serverForm";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { toUserError } from "../platform";
+import { validateForm, fromConfig, toDraft, type ServerForm } from "./serverForm";
 import { ServerFields } from "./ServerFields";
-import { toFirstFault } from "./focusFirstInvalidField";
+import { focusFirstInvalidField } from "./focusFirstInvalidField";
 
 /** Brings an editor, which nobody else needs. */
 const JsonSettings = lazy(() => import("./JsonSettings"));
@@ -31,9 +31,9 @@ export function SettingsTab({ config, taken, at, onRemove }: Props) {
   const [view, setView] = useState<View>("form");
   const [edited, setEdited] = useState(false);
   // A change of looks alone makes no event.
-  const { readAgain } = useReading("servers.list", {});
+  const { refetch } = useCoreQuery("servers.list", {});
   const onSaved = () => {
-    void readAgain();
+    void refetch();
     notifications.show({ message: t("servers.form.saved"), color: "teal", autoClose: 2000 });
   };
   const common = { config, taken, onSaved, onEdited: setEdited };
@@ -53,7 +53,7 @@ export function SettingsTab({ config, taken, at, onRemove }: Props) {
       {view === "form" ? (
         <FormSettings {...common} at={at} onRemove={onRemove} />
       ) : (
-        <Suspense fallback={<Waiting />}>
+        <Suspense fallback={<LoadingIndicator />}>
           <JsonSettings {...common} />
         </Suspense>
       )}
@@ -66,25 +66,25 @@ type FormProps = Props & { onEdited: (edited: boolean) => void; onSaved: () => v
 /** The settings of a server in a form. It reconnects only when the connection is another one. */
 function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormProps) {
   const t = useMessages();
-  const [edited, change] = useState<Form | null>(null);
-  const setEdited = (form: Form | null) => {
+  const [edited, change] = useState<ServerForm | null>(null);
+  const setEdited = (form: ServerForm | null) => {
     change(form);
     onEdited(form !== null);
   };
-  const [problem, setProblem] = useState<UserError | null>(null);
+  const [error, setError] = useState<UserError | null>(null);
   const edit = useAction("servers.edit");
   const fields = useRef<HTMLFormElement>(null);
   const form = edited ?? fromConfig(config);
-  const wrong = faults(form, taken, config);
+  const wrong = validateForm(form, taken, config);
   const save = () => {
-    setProblem(null);
-    edit.ask({ server: config.id, ...toDraft(form, config) }).then(
+    setError(null);
+    edit.request({ server: config.id, ...toDraft(form, config) }).then(
       () => {
         setEdited(null);
         onSaved();
       },
       (thrown: unknown) => {
-        setProblem(asProblem(thrown));
+        setError(toUserError(thrown));
       },
     );
   };
@@ -95,7 +95,7 @@ function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormPr
       onSubmit={(event) => {
         event.preventDefault();
         if (Object.keys(wrong).length === 0) save();
-        else toFirstFault(fields.current);
+        else focusFirstInvalidField(fields.current);
       }}
     >
       <Stack gap="md">
@@ -107,7 +107,7 @@ function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormPr
             setEdited({ ...form, ...change });
           }}
         />
-        {problem && <ProblemAlert problem={problem} />}
+        {error && <ErrorAlert error={error} />}
         <Group justify="space-between" gap="xs" className="tab-foot">
           <Button variant="subtle" color="red" className="start" onClick={onRemove}>
             {t("servers.removeThis")}
@@ -118,7 +118,7 @@ function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormPr
                 variant="default"
                 onClick={() => {
                   setEdited(null);
-                  setProblem(null);
+                  setError(null);
                 }}
               >
                 {t("frame.cancel")}

@@ -3,13 +3,13 @@ import { IconX } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 
 import { useMessages, type MessageKey } from "../messages";
-import type { Faults } from "./serverForm";
-import { noSecret, signInFields, signInWays, tokenMethods, type SecretForm, type SignInField, type SignInForm } from "./signInForm";
-import { Unfold } from "../components/Collapse";
+import type { FormFaults } from "./serverForm";
+import { noSecret, signInFields, signInMethods, tokenMethods, type SecretForm, type SignInField, type SignInForm } from "./signInForm";
+import { Collapse } from "../components/Collapse";
 
 type Props = {
   form: SignInForm;
-  faults: Faults;
+  faults: FormFaults;
   /** Whether it is what the user came for. */
   wanted: boolean;
   onChange: (form: SignInForm) => void;
@@ -21,7 +21,7 @@ type PartProps = {
   change: (part: Partial<SignInForm>) => void;
 };
 
-/** How a server is signed in to. Open from the beginning where something in it is wrong. */
+/** Sign-in settings. Expanded if something in them is invalid. */
 export function SignInFields({ form, faults, wanted, onChange }: Props) {
   const t = useMessages();
   const [opened, setOpened] = useState(wanted);
@@ -48,7 +48,7 @@ export function SignInFields({ form, faults, wanted, onChange }: Props) {
   };
   const { said, change } = parts;
   return (
-    <Unfold label={t("servers.signIn.section")} opened={opened} onOpened={setOpened}>
+    <Collapse label={t("servers.signIn.section")} opened={opened} onOpened={setOpened}>
       <Stack gap="sm">
         <Switch
           label={t("servers.signIn.on")}
@@ -64,14 +64,14 @@ export function SignInFields({ form, faults, wanted, onChange }: Props) {
         <Select
           label={t("servers.signIn.with")}
           allowDeselect={false}
-          data={signInWays.map((value) => ({ value, label: t(`servers.signIn.with.${value}`) }))}
+          data={signInMethods.map((value) => ({ value, label: t(`servers.signIn.with.${value}`) }))}
           value={form.with}
           onChange={(way) => {
             if (way !== null) change({ with: way });
           }}
         />
-        {form.with === "client_key" && <Key {...parts} />}
-        {form.with === "enterprise" && <Company {...parts} />}
+        {form.with === "client_key" && <PrivateKeyField {...parts} />}
+        {form.with === "enterprise" && <EnterpriseFields {...parts} />}
         <TextInput
           ref={id}
           label={t("servers.signIn.id")}
@@ -111,15 +111,15 @@ export function SignInFields({ form, faults, wanted, onChange }: Props) {
             change({ scopes: event.currentTarget.value });
           }}
         />
-        <Line name="redirect" hint="servers.signIn.redirectHint" placeholder="http://127.0.0.1:8976/callback" {...parts} />
+        <TextField name="redirect" hint="servers.signIn.redirectHint" placeholder="http://127.0.0.1:8976/callback" {...parts} />
         <fieldset className="lines sign-in-endpoints">
           <legend>{t("servers.signIn.endpoints")}</legend>
-          <Line name="authorize" {...parts} />
-          <Line name="token" {...parts} />
-          <Line name="revoke" hint="servers.signIn.revokeHint" {...parts} />
+          <TextField name="authorize" {...parts} />
+          <TextField name="token" {...parts} />
+          <TextField name="revoke" hint="servers.signIn.revokeHint" {...parts} />
         </fieldset>
       </Stack>
-    </Unfold>
+    </Collapse>
   );
 }
 
@@ -130,7 +130,7 @@ type LineProps = PartProps & {
 };
 
 /** A line of text. */
-function Line({ name, hint, placeholder, form, said, change }: LineProps) {
+function TextField({ name, hint, placeholder, form, said, change }: LineProps) {
   const t = useMessages();
   return (
     <TextInput
@@ -149,7 +149,7 @@ function Line({ name, hint, placeholder, form, said, change }: LineProps) {
 }
 
 /** A private key, which no field of one line holds. */
-function Key({ form, said, change }: PartProps) {
+function PrivateKeyField({ form, said, change }: PartProps) {
   const t = useMessages();
   const algorithms = [...new Set(["RS256", "ES256", form.algorithm])];
   return (
@@ -181,13 +181,13 @@ function Key({ form, said, change }: PartProps) {
   );
 }
 
-/** The identity provider of a company. */
-function Company(parts: PartProps) {
+/** Enterprise identity provider (ID-JAG). */
+function EnterpriseFields(parts: PartProps) {
   const { form, said, change } = parts;
   return (
     <>
-      <Line name="issuer" placeholder="https://" {...parts} />
-      <Line name="company" {...parts} />
+      <TextField name="issuer" placeholder="https://" {...parts} />
+      <TextField name="company" {...parts} />
       <SecretField
         label="servers.signIn.companySecret"
         secret={form.companySecret}

@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest";
 import { CoreProvider } from "../core/CoreProvider";
 import type { ServerStatus, ServerView, SignInState } from "../generated/types";
 import { defaultPreferences, type Platform } from "../platform";
-import { Look } from "../theme/ThemeProvider";
-import { usualLimits } from "./serverForm";
+import { ThemeProvider } from "../theme/ThemeProvider";
+import { defaultLimits } from "./serverForm";
 import { ServerCard } from "./ServerCard";
-import { usualSignIn } from "./signInForm";
+import { defaultSignIn } from "./signInForm";
 import { SignedIn } from "./SignedIn";
 import { useSignIn } from "./useSignIn";
 
@@ -22,11 +22,11 @@ const view = (status: ServerStatus, signIn: SignInState | null): ServerView => (
     id: "srv-1",
     generation: 0,
     name: "notes",
-    transport: { type: "auto", url: "https://notes.example/mcp", headers: {}, headersFrom: null, signIn: usualSignIn },
+    transport: { type: "auto", url: "https://notes.example/mcp", headers: {}, headersFrom: null, signIn: defaultSignIn },
     enabled: true,
     autostart: true,
     look: { description: null, icon: null, group: null },
-    limits: usualLimits,
+    limits: defaultLimits,
     origin: "user",
   },
   icon: "world",
@@ -53,12 +53,12 @@ function show(first: ServerView, replies: Replies = {}) {
     events: () => () => undefined,
   } as unknown as Platform;
   const page = (of: ServerView) => (
-    <Look preferences={{ ...defaultPreferences, language: "en", theme: "light" }}>
+    <ThemeProvider preferences={{ ...defaultPreferences, language: "en", theme: "light" }}>
       <CoreProvider platform={platform}>
         <ServerCard view={of} taken={[]} />
         <Line view={of} />
       </CoreProvider>
-    </Look>
+    </ThemeProvider>
   );
   const { rerender } = render(page(first));
   return { asked, becomes: (next: ServerView) => { rerender(page(next)); } };
@@ -74,8 +74,8 @@ const refusal = (message: string) => () => {
   throw { code: "refused", message, cause: "Because.", hint: "Do it." };
 };
 
-describe("signing in at the card of a server", () => {
-  it("begins with a click, says where the user signs in, and can be given up; the keyboard goes along", async () => {
+describe("signing in", () => {
+  it("starts with a click, names the host, can be cancelled, and keeps the keyboard focus", async () => {
     const { asked, becomes } = show(view(needed, out), { "servers.signIn": () => ({ address: "https://auth.notes.example/authorize" }) });
     button("Sign in").focus();
     fireEvent.click(button("Sign in"));
@@ -92,7 +92,7 @@ describe("signing in at the card of a server", () => {
     expect(document.activeElement).toBe(button("Sign in"));
   });
 
-  it("takes the address of the last page, and says what is wrong with it", async () => {
+  it("accepts a pasted callback URL and reports what is wrong with it", async () => {
     const { asked } = show(view(needed, waiting), {
       "servers.pasteAddress": (args) => (JSON.stringify(args).includes("code=") ? null : refusal("This is another address.")()),
     });
@@ -109,14 +109,14 @@ describe("signing in at the card of a server", () => {
     expect(asked.map(([, args]) => (args as { address: string }).address)).toEqual(["http://127.0.0.1:9/nothing", "http://127.0.0.1:9/x?code=y"]);
   });
 
-  it("says why it came to nothing, and lets it be tried again", () => {
+  it("shows why the last attempt failed and offers a retry", () => {
     const problem = { code: "refused", message: "You said no there.", cause: "access_denied", hint: "Sign in once more." } as const;
     show(view(needed, { is: "out", problem }));
     expect(screen.getByRole("alert").textContent).toBe("You said no there.access_denied Sign in once more.");
     expect(button("Sign in")).toBeDefined();
   });
 
-  it("says why it did not even begin, until another one does", async () => {
+  it("shows why it could not start until the next attempt starts", async () => {
     const { becomes } = show(view(needed, out), { "servers.signIn": refusal("It cannot be reached.") });
     fireEvent.click(button("Sign in"));
     expect((await screen.findByRole("alert")).textContent).toContain("It cannot be reached.");
@@ -126,7 +126,7 @@ describe("signing in at the card of a server", () => {
     expect(screen.queryByRole("alert")).toBeNull();
   });
 
-  it("leads to the settings where a client id is needed, and where nobody can sign in", () => {
+  it("links to the settings if a client id is needed or nobody can sign in", () => {
     const { becomes } = show(view({ state: "needs_client_registration", reason: "It takes no registrations." }, out));
     expect(screen.getByText("It takes no registrations.")).toBeDefined();
     fireEvent.click(button("Enter client ID"));
@@ -136,8 +136,8 @@ describe("signing in at the card of a server", () => {
   });
 });
 
-describe("who is signed in", () => {
-  it("is said with the time that it holds, and signs out", async () => {
+describe("the signed-in account", () => {
+  it("is shown with its expiry and can sign out", async () => {
     const { asked, becomes } = show(view(running, signedIn), { "servers.signOut": () => ({ revoked: true }) });
     expect(screen.getByText(/Signed in as/).textContent.trim()).toBe("Signed in as ann@notes.example at auth.notes.example · expires in 42 minutes (renews automatically)");
     button("Sign out").focus();
@@ -151,7 +151,7 @@ describe("who is signed in", () => {
     [{ account: null, expires: null }, "Signed in at auth.notes.example"],
     [{ renews: false }, "Signed in as ann@notes.example at auth.notes.example · expires in 42 minutes"],
     [{ expires: 1, renews: true }, "Signed in as ann@notes.example at auth.notes.example · renews with the next call"],
-  ])("with %j is: %s", (differs, words) => {
+  ])("with %j reads %s", (differs, words) => {
     show(view(running, { ...signedIn, ...differs } as SignInState));
     expect(screen.getByText(/Signed in/).textContent.trim()).toBe(words);
   });

@@ -2,30 +2,30 @@ import { Button } from "@mantine/core";
 import { IconAlertCircle, IconCircleDashed } from "@tabler/icons-react";
 import { useState } from "react";
 
-import { clock } from "../approvals/labels";
+import { formatCountdown } from "../approvals/labels";
 import type { UserError, ServerView, SignInState } from "../generated/types";
 import { useMessages } from "../messages";
 import { useNow } from "../components/useNow";
-import { useTakeFocus } from "../components/useRestoreFocus";
-import { PasteAddress } from "./PasteCallbackDialog";
-import type { SignInActs } from "./useSignIn";
+import { useRestoreFocus } from "../components/useRestoreFocus";
+import { PasteCallbackDialog } from "./PasteCallbackDialog";
+import type { SignInActions } from "./useSignIn";
 
-type Props = { view: ServerView; acts: SignInActs };
+type Props = { view: ServerView; acts: SignInActions };
 
-/** A sign-in that waits for the user, or why there is none. */
-export function SignIn({ view, acts }: Props) {
+/** A pending sign-in, or why the last attempt failed. */
+export function SignInStatus({ view, acts }: Props) {
   const { status, signIn } = view;
   return (
     <>
-      {signIn?.is === "waiting" && <Waiting view={view} signIn={signIn} acts={acts} />}
-      {acts.problem && <CameToNothing problem={acts.problem} />}
+      {signIn?.is === "waiting" && <SignInPending view={view} signIn={signIn} acts={acts} />}
+      {acts.error && <SignInError error={acts.error} />}
       {status.state === "needs_client_registration" && <p className="dim server-line selectable">{status.reason}</p>}
     </>
   );
 }
 
-/** Why the last attempt came to nothing, as quiet as the rest of a card. */
-function CameToNothing({ problem: { message, cause, hint } }: { problem: UserError }) {
+/** The error of the last attempt, in the style of a card. */
+function SignInError({ error: { message, cause, hint } }: { error: UserError }) {
   return (
     <div className="sign-in" role="alert">
       <p className="status status-bad">
@@ -39,11 +39,11 @@ function CameToNothing({ problem: { message, cause, hint } }: { problem: UserErr
 
 type WaitingProps = Props & { signIn: Extract<SignInState, { is: "waiting" }> };
 
-/** The browser has it: which host to look for there, and how else to come to an end. */
-function Waiting({ view: { config, status }, signIn: { host, until }, acts }: WaitingProps) {
+/** A sign-in that waits for the browser: host, time left, and other ways to finish. */
+function SignInPending({ view: { config, status }, signIn: { host, until }, acts }: WaitingProps) {
   const t = useMessages();
   const [pasting, setPasting] = useState(false);
-  const cancel = useTakeFocus(acts.touched);
+  const cancel = useRestoreFocus(acts.touched);
   return (
     <div className="sign-in">
       {status.state !== "needs_auth" && (
@@ -56,7 +56,7 @@ function Waiting({ view: { config, status }, signIn: { host, until }, acts }: Wa
         <p className="sign-in-host" title={t("servers.signIn.hostHint")}>
           <span className="dim">{t("servers.signIn.at")}</span> <strong className="mono selectable">{host}</strong>{" "}
           <span className="dim">
-            · <Left until={until} />
+            · <TimeLeft until={until} />
           </span>
         </p>
         <Button ref={cancel} size="compact-sm" variant="default" onClick={acts.cancel}>
@@ -73,7 +73,7 @@ function Waiting({ view: { config, status }, signIn: { host, until }, acts }: Wa
           {t("servers.signIn.paste")}
         </Button>
       </div>
-      <PasteAddress
+      <PasteCallbackDialog
         opened={pasting}
         server={config.id}
         address={acts.address}
@@ -85,7 +85,7 @@ function Waiting({ view: { config, status }, signIn: { host, until }, acts }: Wa
   );
 }
 
-function Left({ until }: { until: number }) {
+function TimeLeft({ until }: { until: number }) {
   const t = useMessages();
-  return t("servers.signIn.left", { time: clock(until - useNow(1000)) });
+  return t("servers.signIn.left", { time: formatCountdown(until - useNow(1000)) });
 }

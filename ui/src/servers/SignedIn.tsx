@@ -5,10 +5,10 @@ import type { ServerView, SignInState } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { useNow } from "../components/useNow";
 import { hostOf } from "./status";
-import type { SignInActs } from "./useSignIn";
+import type { SignInActions } from "./useSignIn";
 
-/** Who is signed in to a server, where, and for how long. */
-export function SignedIn({ view: { config, status, signIn }, acts }: { view: ServerView; acts: SignInActs }) {
+/** The signed-in account, its issuer, and its expiry. */
+export function SignedIn({ view: { config, status, signIn }, acts }: { view: ServerView; acts: SignInActions }) {
   const t = useMessages();
   const wantsAnother = status.state === "needs_auth" || status.state === "needs_client_registration";
   if (signIn?.is !== "in" || wantsAnother) return null;

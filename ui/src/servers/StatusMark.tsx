@@ -2,19 +2,19 @@ import { IconAlertCircle, IconCircleCheck, IconCircleDashed, IconPlayerStop } fr
 
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { statusWords, toneOf } from "./status";
+import { statusLine, statusTone } from "./status";
 
 const icons = { ok: IconCircleCheck, wait: IconCircleDashed, bad: IconAlertCircle, off: IconPlayerStop };
 
 /** The state as icon, word and colour. */
 export function StatusMark({ view }: { view: ServerView }) {
   const t = useMessages();
-  const tone = toneOf(view.status);
+  const tone = statusTone(view.status);
   const Icon = icons[tone];
   return (
     <span className={`status status-${tone}`}>
       <Icon size={16} aria-hidden />
-      <span className="selectable">{statusWords(t, view)}</span>
+      <span className="selectable">{statusLine(t, view)}</span>
     </span>
   );
 }

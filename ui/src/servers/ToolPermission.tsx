@@ -2,20 +2,20 @@ import { SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { RuleEffect, Grant, GrantChoice, ToolView } from "../generated/types";
 import { useMessages } from "../messages";
 import { ruleOf } from "./serverRules";
 
-/** Ask, allow or block one tool, for every client and until it is changed. */
-export function ToolRule({ tool: { server, name, permission }, wider }: { tool: ToolView; wider: Grant | undefined }) {
+/** Ask, allow or block one tool, for every client. */
+export function ToolPermission({ tool: { server, name, permission }, wider }: { tool: ToolView; wider: Grant | undefined }) {
   const t = useMessages();
   const grant = useAction("policy.grant");
   const deny = useAction("policy.deny");
   const revoke = useAction("policy.revoke");
   const unblock = useAction("policy.unblock");
-  const { data: policy, readAgain } = useReading("policy.show", {});
-  const { readAgain: readToolsAgain } = useReading("tools.list", { server });
+  const { data: policy, refetch } = useCoreQuery("policy.show", {});
+  const { refetch: refetchTools } = useCoreQuery("tools.list", { server });
   const [busy, setBusy] = useState(false);
   const choice: GrantChoice = { lifetime: "always", width: "tool", everyClient: true, conditions: [] };
   const order = { server, tool: name, client: null, choice };
@@ -48,7 +48,7 @@ export function ToolRule({ tool: { server, name, permission }, wider }: { tool: 
         setBusy(true);
         // A choice against what is not so any more would be lost.
         void change(wanted)
-          .then(() => Promise.all([readAgain(), readToolsAgain()]))
+          .then(() => Promise.all([refetch(), refetchTools()]))
           .finally(() => {
             setBusy(false);
           });

@@ -10,11 +10,11 @@ import {
   IconWorldShare,
 } from "@tabler/icons-react";
 
-import { reasonWords } from "../approvals/labels";
+import { classReasonLabel } from "../approvals/labels";
 import { useAction } from "../core/useAction";
 import type { AccessClass, AutoApprove, Grant, RuleView, ToolView } from "../generated/types";
 import { useMessages, useRender } from "../messages";
-import { ToolRule } from "./ToolPermission";
+import { ToolPermission } from "./ToolPermission";
 
 type Props = {
   tool: ToolView;
@@ -28,8 +28,8 @@ type Props = {
   onTry: (tool: ToolView) => void;
 };
 
-/** One tool: what it is, what it may do, and what happens with it. */
-export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
+/** A row of the tool list: name, access class, and permission. */
+export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
   const t = useMessages();
   const render = useRender();
   const { name, class: known } = tool;
@@ -68,9 +68,9 @@ export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
         <p className={`tool-mark tool-class-${known.class}`}>
           {known.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
           <span>{t(`ask.class.${known.class}`)}</span>
-          <span className="dim">· {reasonWords(t, known.reason)}</span>
+          <span className="dim">· {classReasonLabel(t, known.reason)}</span>
           {wider?.rule.effect === "allow" && (
-            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${wordOf(wider.rule)}`) })}</span>
+            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${autoApproveOfScope(wider.rule)}`) })}</span>
           )}
         </p>
         {known.class === "read" && known.reachesOutside && (
@@ -94,20 +94,20 @@ export function Tool({ tool, wider, own, whole, onWhole, onTry }: Props) {
           </p>
         )}
       </div>
-      <OwnClass tool={tool} own={own} />
-      <ToolRule tool={tool} wider={wider?.rule} />
+      <AccessClassSelect tool={tool} own={own} />
+      <ToolPermission tool={tool} wider={wider?.rule} />
     </>
   );
 }
 
 /** The word above that a wide rule stands behind. */
-function wordOf({ width }: Grant): AutoApprove {
+function autoApproveOfScope({ width }: Grant): AutoApprove {
   if (width.width === "reads" || width.width === "writes") return width.width;
   return "all";
 }
 
-/** The user's own word on whether a tool only reads. */
-function OwnClass({ tool: { server, name, class: known }, own }: Pick<Props, "tool" | "own">) {
+/** The access class that the user sets for a tool. */
+function AccessClassSelect({ tool: { server, name, class: known }, own }: Pick<Props, "tool" | "own">) {
   const t = useMessages();
   const classify = useAction("tools.classify");
   const auto =

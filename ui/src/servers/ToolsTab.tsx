@@ -3,31 +3,31 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { IconSearch, IconTool } from "@tabler/icons-react";
 import { useCallback, useRef, useState } from "react";
 
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { PolicyView, ToolView } from "../generated/types";
 import { useMessages } from "../messages";
-import { Empty } from "../components/EmptyState";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
+import { EmptyState } from "../components/EmptyState";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 import { TryDrawer } from "../try/TryDrawer";
 import { ruleOf } from "./serverRules";
-import { Tool } from "./ToolRow";
-import { Unfold } from "../components/Collapse";
+import { ToolRow } from "./ToolRow";
+import { Collapse } from "../components/Collapse";
 
 /** The tools of a server, each with its access class and what happens with it. */
 export function ToolsTab({ server }: { server: string }) {
   const t = useMessages();
-  const { data, problem, loading } = useReading("tools.list", { server });
-  const policy = useReading("policy.show", {}).data;
+  const { data, error, loading } = useCoreQuery("tools.list", { server });
+  const policy = useCoreQuery("policy.show", {}).data;
   const [filter, setFilter] = useState("");
   const [tried, setTried] = useState<ToolView | null>(null);
-  if (problem) return <ProblemAlert problem={problem} />;
-  if (loading) return <Waiting />;
+  if (error) return <ErrorAlert error={error} />;
+  if (loading) return <LoadingIndicator />;
   if (data?.length === 0) {
     return (
       <>
-        <Empty icon={<IconTool size={26} />} title={t("servers.noTools")} text={t("servers.noToolsText")} />
-        <LeftOut server={server} />
+        <EmptyState icon={<IconTool size={26} />} title={t("servers.noTools")} text={t("servers.noToolsText")} />
+        <OmittedTools server={server} />
       </>
     );
   }
@@ -48,8 +48,8 @@ export function ToolsTab({ server }: { server: string }) {
         }}
       />
       {tools.length === 0 && <p className="dim">{t("servers.noToolMatch", { text: filter })}</p>}
-      <Rows server={server} tools={tools} policy={policy} onTry={setTried} />
-      <LeftOut server={server} />
+      <ToolList server={server} tools={tools} policy={policy} onTry={setTried} />
+      <OmittedTools server={server} />
       <TryDrawer
         tool={tried}
         onClose={() => {
@@ -60,14 +60,14 @@ export function ToolsTab({ server }: { server: string }) {
   );
 }
 
-/** The tools that the server lists and that clients do not get, each with the reason. */
-function LeftOut({ server }: { server: string }) {
+/** Tools that clients don't get, each with the reason. */
+function OmittedTools({ server }: { server: string }) {
   const t = useMessages();
-  const tools = useReading("tools.leftOut", { server }).data ?? [];
+  const tools = useCoreQuery("tools.leftOut", { server }).data ?? [];
   const [opened, setOpened] = useState(false);
   if (tools.length === 0) return null;
   return (
-    <Unfold label={t("servers.leftOut", { count: tools.length })} opened={opened} onOpened={setOpened}>
+    <Collapse label={t("servers.leftOut", { count: tools.length })} opened={opened} onOpened={setOpened}>
       <p className="dim">{t("servers.leftOutText")}</p>
       <div className="left-out" tabIndex={0} role="region" aria-label={t("servers.leftOut", { count: tools.length })}>
         <dl>
@@ -79,14 +79,14 @@ function LeftOut({ server }: { server: string }) {
           ))}
         </dl>
       </div>
-    </Unfold>
+    </Collapse>
   );
 }
 
 type RowsProps = { server: string; tools: readonly ToolView[]; policy: PolicyView | undefined; onTry: (tool: ToolView) => void };
 
-/** Only the rows in sight are there. */
-function Rows({ server, tools, policy, onTry }: RowsProps) {
+/** Virtual list of tools. */
+function ToolList({ server, tools, policy, onTry }: RowsProps) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
   const [opened, setOpened] = useState<ReadonlySet<string>>(() => new Set());
@@ -121,7 +121,7 @@ function Rows({ server, tools, policy, onTry }: RowsProps) {
               className="tool"
               style={{ transform: `translateY(${String(row.start)}px)` }}
             >
-              <Tool tool={tool} wider={ruleOf(policy, tool.permission.widerRule)} own={own.get(tool.name)} whole={opened.has(tool.name)} onWhole={open} onTry={onTry} />
+              <ToolRow tool={tool} wider={ruleOf(policy, tool.permission.widerRule)} own={own.get(tool.name)} whole={opened.has(tool.name)} onWhole={open} onTry={onTry} />
             </div>
           );
         })}

@@ -1,4 +1,4 @@
-/** Puts the keyboard into the first field that is wrong. */
-export function toFirstFault(form: HTMLFormElement | null) {
+/** Focuses the first invalid field. */
+export function focusFirstInvalidField(form: HTMLFormElement | null) {
   form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-fault] input')?.focus();
 }

@@ -2,7 +2,7 @@
 // brings a parser: only what loads the editor may import this.
 
 import type { MessageKey } from "../messages";
-import { escaped, placesOf, type Place, type Span } from "../components/jsonSpans";
+import { escapePointerToken, memberSpans, type MemberSpan, type Span } from "../components/jsonSpans";
 
 export type JsonFault = Span & { key: MessageKey; values?: Readonly<Record<string, string>> };
 
@@ -13,10 +13,10 @@ export const isObject = (value: unknown): value is Json => typeof value === "obj
 /** Gathers what is wrong, and reads one member after the other. */
 export class Reader {
   readonly faults: JsonFault[] = [];
-  readonly #places: ReadonlyMap<string, readonly Place[]>;
+  readonly #places: ReadonlyMap<string, readonly MemberSpan[]>;
 
   constructor(text: string) {
-    this.#places = placesOf(text);
+    this.#places = memberSpans(text);
     for (const places of this.#places.values()) {
       const [, again] = places;
       if (again) this.faults.push({ ...again.key, key: "json.twice" });
@@ -24,7 +24,7 @@ export class Reader {
   }
 
   /** Says what is wrong with a member: at its value, or at its name. */
-  say(pointer: string, key: MessageKey, values?: Readonly<Record<string, string>>, part: keyof Place = "value") {
+  say(pointer: string, key: MessageKey, values?: Readonly<Record<string, string>>, part: keyof MemberSpan = "value") {
     let at = pointer;
     while (!this.#places.has(at) && at !== "") at = at.slice(0, at.lastIndexOf("/"));
     const found = this.#places.get(at)?.[0] ?? { key: { from: 0, to: 0 }, value: { from: 0, to: 0 } };
@@ -34,7 +34,7 @@ export class Reader {
 
   unknown(entry: Json, pointer: string, known: readonly string[]) {
     for (const name of Object.keys(entry)) {
-      if (!known.includes(name)) this.say(`${pointer}/${escaped(name)}`, name === "name" ? "json.name" : "json.unknown", { name }, "key");
+      if (!known.includes(name)) this.say(`${pointer}/${escapePointerToken(name)}`, name === "name" ? "json.name" : "json.unknown", { name }, "key");
     }
   }
 
@@ -78,7 +78,7 @@ export class Reader {
     if (value === undefined) return {};
     if (isObject(value)) {
       const all = Object.entries(value);
-      for (const [key, one] of all) if (typeof one !== "string") this.say(`${pointer}/${name}/${escaped(key)}`, "json.text");
+      for (const [key, one] of all) if (typeof one !== "string") this.say(`${pointer}/${name}/${escapePointerToken(key)}`, "json.text");
       return Object.fromEntries(all.filter((pair): pair is [string, string] => typeof pair[1] === "string"));
     }
     this.say(`${pointer}/${name}`, "json.texts");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { LogLine } from "../generated/types";
-import { grouped, levels, linesThat, toneOfLevel, type LogFilter } from "./logs";
+import { groupRepeats, levels, filterLines, toneOfLevel, type LogFilter } from "./logs";
 
 const lines: LogLine[] = [
   { at: 1, source: "stderr", level: null, text: "Starting up" },
@@ -11,7 +11,7 @@ const lines: LogLine[] = [
 ];
 const all: LogFilter = { words: "", source: null, level: null };
 
-describe("the lines of a log", () => {
+describe("log lines", () => {
   it.each<[Partial<LogFilter>, number[]]>([
     [{}, [1, 2, 3, 4]],
     [{ words: " slow " }, [3]],
@@ -23,17 +23,17 @@ describe("the lines of a log", () => {
     [{ level: "emergency" }, []],
     [{ source: "server", level: "info", words: "s" }, [3]],
   ])("%j", (filter, shown) => {
-    expect(linesThat(lines, { ...all, ...filter }).map(({ at }) => at)).toEqual(shown);
+    expect(filterLines(lines, { ...all, ...filter }).map(({ at }) => at)).toEqual(shown);
   });
 
-  it("are the worse the further the level", () => {
+  it("have a tone by level", () => {
     expect(levels.map(toneOfLevel)).toEqual(["off", "plain", "plain", "wait", "bad", "bad", "bad", "bad"]);
   });
 
-  it("that repeat in a row are one, counted", () => {
+  it("collapse consecutive repeats with a count", () => {
     const said = (at: number, text: string, level: LogLine["level"] = "error"): LogLine => ({ at, source: "server", level, text });
     const all = [said(1, "a"), said(2, "a"), said(3, "a"), said(4, "a", "info"), said(5, "b"), said(6, "a")];
-    expect(grouped(all).map(({ line, count, since }) => [line.at, line.text, count, since])).toEqual([
+    expect(groupRepeats(all).map(({ line, count, since }) => [line.at, line.text, count, since])).toEqual([
       [3, "a", 3, 1],
       [4, "a", 1, 4],
       [5, "b", 1, 5],
@@ -41,8 +41,8 @@ describe("the lines of a log", () => {
     ]);
   });
 
-  it("are ten thousand without a pause", () => {
+  it("are filtered and grouped quickly in the tens of thousands", () => {
     const many = Array.from({ length: 10_000 }, (_, at): LogLine => ({ at, source: "stderr", level: "info", text: `line ${String(at)}` }));
-    expect(linesThat(many, { ...all, words: "line 9", level: "info" })).toHaveLength(1111);
+    expect(filterLines(many, { ...all, words: "line 9", level: "info" })).toHaveLength(1111);
   });
 });

@@ -15,7 +15,7 @@ export type LogFilter = {
   level: LogLevel | null;
 };
 
-export function linesThat(lines: readonly LogLine[], { words, source, level }: LogFilter): readonly LogLine[] {
+export function filterLines(lines: readonly LogLine[], { words, source, level }: LogFilter): readonly LogLine[] {
   const wanted = words.trim().toLowerCase();
   const rank = level === null ? -1 : levels.indexOf(level);
   return lines.filter(
@@ -29,7 +29,7 @@ export function linesThat(lines: readonly LogLine[], { words, source, level }: L
 /** Lines that say the same in a row: the last of them, and how many they are. */
 export type LogGroup = { line: LogLine; count: number; since: number };
 
-export function grouped(lines: readonly LogLine[]): readonly LogGroup[] {
+export function groupRepeats(lines: readonly LogLine[]): readonly LogGroup[] {
   const groups: LogGroup[] = [];
   for (const line of lines) {
     const last = groups.at(-1);

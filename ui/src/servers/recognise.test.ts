@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 
-import { emptyForm } from "./serverForm";
-import { fillForm, recognise, type Found } from "./recognise";
+import { emptyServerForm } from "./serverForm";
+import { fillForm, recognise, type RecognisedFields } from "./recognise";
 
 const line = (name: string, value: string, secret = false) => ({ name, value, secret, kept: false });
 
-describe("what was pasted", () => {
-  it.each<[string, Partial<Found>]>([
+describe("recognise", () => {
+  it.each<[string, Partial<RecognisedFields>]>([
     ["npx -y @modelcontextprotocol/server-filesystem /home/ana", { kind: "stdio", name: "filesystem", command: "npx -y @modelcontextprotocol/server-filesystem /home/ana", lines: [] }],
     ["$ uvx mcp-server-time", { kind: "stdio", name: "time", command: "uvx mcp-server-time" }],
     ["npx -y some-mcp@latest", { name: "some" }],
@@ -32,32 +32,32 @@ describe("what was pasted", () => {
     ['"c": {"baseUrl":"http://127.0.0.1:9/mcp"},', { kind: "http", name: "c", url: "http://127.0.0.1:9/mcp" }],
     ['{"command":"my server","args":["a b"],"cwd":"/tmp"}', { kind: "stdio", command: '"my server" "a b"', cwd: "/tmp" }],
     ['{\n // mine\n "mcpServers": { /* one */ "k": { "command": "x", "args": ["https://a//b", "c,]",], }, }\n}', { name: "k", command: "x https://a//b c,]" }],
-  ])("%j is taken apart", (text, expected) => {
+  ])("reads %j", (text, expected) => {
     const recognised = recognise(text);
     expect(recognised?.others).toBe(0);
     expect(recognised?.found).toMatchObject(expected);
   });
 
-  it.each(["", "  ", "{broken", '{"a":1}', "{}", 'npx "open', "A=1", '{"mcpServers":{}}'])("%j is nothing", (text) => {
+  it.each(["", "  ", "{broken", '{"a":1}', "{}", 'npx "open', "A=1", '{"mcpServers":{}}'])("rejects %j", (text) => {
     expect(recognise(text)).toBeNull();
   });
 
-  it("says how many more there are", () => {
+  it("counts further servers", () => {
     const several = recognise('{"mcpServers":{"a":{"command":"a"},"no":3,"b":{"command":"b"},"c":{"url":"https://c.example"}}}');
     expect([several?.found.name, several?.others]).toEqual(["a", 2]);
   });
 });
 
-describe("the form that a pasted text fills", () => {
+describe("fillForm", () => {
   const found = recognise("npx new-mcp")?.found;
   if (!found) throw new Error("not recognised");
-  const form = { ...emptyForm, cwd: "/old", url: "https://old.example", lines: [line("OLD", "1")], group: "mine" };
+  const form = { ...emptyServerForm, cwd: "/old", url: "https://old.example", lines: [line("OLD", "1")], group: "mine" };
 
-  it("holds nothing of what was pasted before, and what a person entered about it", () => {
-    expect(fillForm(form, found, "")).toEqual({ ...emptyForm, name: "new", command: "npx new-mcp", group: "mine" });
+  it("replaces earlier pasted fields and keeps typed ones", () => {
+    expect(fillForm(form, found, "")).toEqual({ ...emptyServerForm, name: "new", command: "npx new-mcp", group: "mine" });
   });
 
-  it("takes the new name unless a person gave one", () => {
+  it("takes the new name unless the user typed one", () => {
     expect(fillForm({ ...form, name: "old" }, found, "old").name).toBe("new");
     expect(fillForm({ ...form, name: "own" }, found, "old").name).toBe("own");
   });

@@ -1,24 +1,24 @@
 // What a pasted text says about a server: JSON of a client's settings, an address, or a command line.
 
-import { emptyForm, type Form, type Line } from "./serverForm";
+import { emptyServerForm, type ServerForm, type NameValueLine } from "./serverForm";
 import { joinCommand, splitCommand } from "./commandLine";
 
-/** The fields that a pasted text fills; all others stay as they are. */
-export type Found = Pick<Form, "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines" | "headersFrom">;
+/** The fields that a pasted text fills. */
+export type RecognisedFields = Pick<ServerForm, "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines" | "headersFrom">;
 
-/** The server that was found, and how many more there were. */
-export type Recognised = { found: Found; others: number };
+/** The first server that was found, and the number of further ones. */
+export type RecognisedPaste = { found: RecognisedFields; others: number };
 
-const nothing: Found = { kind: "stdio", name: "", command: "", cwd: "", url: "", remote: "auto", lines: [], headersFrom: "" };
+const nothing: RecognisedFields = { kind: "stdio", name: "", command: "", cwd: "", url: "", remote: "auto", lines: [], headersFrom: "" };
 
-export function recognise(text: string): Recognised | null {
+export function recognise(text: string): RecognisedPaste | null {
   const trimmed = text.trim();
   if (trimmed.startsWith("{") || trimmed.startsWith('"')) return fromJson(trimmed);
   const found = /^(https?|wss?):\/\/\S+$/i.test(trimmed) ? fromAddress("", trimmed, "") : fromCommand(trimmed);
   return found && { found, others: 0 };
 }
 
-function fromAddress(name: string, url: string, how: string): Found {
+function fromAddress(name: string, url: string, how: string): RecognisedFields {
   const remote = /^wss?:/i.test(url) ? "ws" : spokenAs(how);
   return { ...nothing, kind: "http", remote, url, name: name === "" ? hostName(url) : name };
 }
@@ -30,7 +30,7 @@ function spokenAs(how: string): "auto" | "http" | "sse" {
 }
 
 /** A command line; `NAME=value` before the program is its environment, as in a shell. */
-function fromCommand(line: string): Found | null {
+function fromCommand(line: string): RecognisedFields | null {
   const words = splitCommand(line.replace(/^\$\s+/, "")) ?? [];
   const start = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word));
   if (start < 0) return null;
@@ -52,7 +52,7 @@ function textOf(value: unknown): string {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : "";
 }
 
-function fromJson(text: string): Recognised | null {
+function fromJson(text: string): RecognisedPaste | null {
   const whole = parsed(text) ?? parsed(`{${text.replace(/,\s*$/, "")}}`);
   if (!isEntry(whole)) return null;
   if (isServer(whole)) return { found: fromEntry("", whole), others: 0 };
@@ -65,7 +65,7 @@ function fromJson(text: string): Recognised | null {
   return found ? { found, others: servers.length - 1 } : null;
 }
 
-function fromEntry(name: string, entry: Entry): Found {
+function fromEntry(name: string, entry: Entry): RecognisedFields {
   const url = addressOf(entry);
   if (url !== "") {
     const how = textOf(entry.type ?? entry.transport) || (entry.httpUrl === undefined ? "" : "http");
@@ -92,7 +92,7 @@ function programOf(value: unknown): string {
 }
 
 /** Every value that looks like a secret is offered for the keychain. */
-function linesOf(values: unknown): Line[] {
+function linesOf(values: unknown): NameValueLine[] {
   if (!isEntry(values)) return [];
   return Object.entries(values).map(([name, value]) => ({
     name,
@@ -134,9 +134,9 @@ function commandName(words: readonly string[]): string {
   return (named.at(-1) ?? word).replace(/^mcp-server-|^server-|-mcp-server$|-mcp$|\.(js|mjs|py|ts|exe)$/g, "");
 }
 
-/** The form with what was found; a name that a person gave stays. */
-export function fillForm(form: Form, found: Found, namedBefore: string): Form {
+/** Fills the form with the recognised fields; a name typed by the user stays. */
+export function fillForm(form: ServerForm, found: RecognisedFields, namedBefore: string): ServerForm {
   const own = form.name !== "" && form.name !== namedBefore;
   const about = { description: form.description, group: form.group, autostart: form.autostart };
-  return { ...emptyForm, ...about, ...found, name: own ? form.name : found.name };
+  return { ...emptyServerForm, ...about, ...found, name: own ? form.name : found.name };
 }

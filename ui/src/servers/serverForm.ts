@@ -5,7 +5,7 @@ import type { MessageKey } from "../messages";
 import {
   emptySignIn,
   keptSecrets,
-  signInFaults,
+  validateSignIn,
   signInForm,
   signInSecrets,
   signInSettings,
@@ -14,10 +14,10 @@ import {
 } from "./signInForm";
 import { joinCommand, splitCommand } from "./commandLine";
 
-export type Kind = "stdio" | "http" | "builtin";
+export type ServerKind = "stdio" | "http" | "builtin";
 
 /** One line of the environment or of the headers. */
-export type Line = {
+export type NameValueLine = {
   name: string;
   value: string;
   secret: boolean;
@@ -45,7 +45,7 @@ export type LimitsForm = Record<AmountName, Amount> & {
 };
 
 /** The least that each may be. */
-export const least: Record<AmountName, number> = {
+export const minimumAmounts: Record<AmountName, number> = {
   connectSecs: 1,
   callSecs: 1,
   callCapSecs: 1,
@@ -54,8 +54,8 @@ export const least: Record<AmountName, number> = {
   healthFailures: 1,
 };
 
-/** What holds where nobody said otherwise. */
-export const usualLimits: ServerLimits = {
+/** The default limits. */
+export const defaultLimits: ServerLimits = {
   connectSecs: 30,
   callSecs: "default",
   callCapSecs: "default",
@@ -66,8 +66,8 @@ export const usualLimits: ServerLimits = {
   roots: [],
 };
 
-export type Form = {
-  kind: Kind;
+export type ServerForm = {
+  kind: ServerKind;
   name: string;
   command: string;
   cwd: string;
@@ -76,7 +76,7 @@ export type Form = {
   url: string;
   /** What is spoken at a remote address; `auto` finds out. */
   remote: "auto" | "http" | "sse" | "ws";
-  lines: Line[];
+  lines: NameValueLine[];
   /** The command line of a program that prints headers. */
   headersFrom: string;
   signIn: SignInForm;
@@ -92,7 +92,7 @@ export type Form = {
   autostart: boolean;
 };
 
-export const emptyForm: Form = {
+export const emptyServerForm: ServerForm = {
   kind: "stdio",
   name: "",
   command: "",
@@ -106,26 +106,26 @@ export const emptyForm: Form = {
   builtin: "files",
   folder: "",
   allowPrivate: false,
-  limits: limitsForm(usualLimits),
+  limits: limitsForm(defaultLimits),
   description: "",
   icon: "",
   group: "",
   autostart: true,
 };
 
-export const emptyLine: Line = { name: "", value: "", secret: false, kept: false };
+export const emptyLine: NameValueLine = { name: "", value: "", secret: false, kept: false };
 
-/** What does not touch the connection, so that a test of it still holds. */
-export const looks: readonly (keyof Form)[] = ["name", "description", "icon", "group", "autostart", "limits"];
+/** Fields that don't affect the connection, so a test result stays valid. */
+export const appearanceFields: readonly (keyof ServerForm)[] = ["name", "description", "icon", "group", "autostart", "limits"];
 
 /** What is wrong with a field. */
-export type Faults = Partial<
+export type FormFaults = Partial<
   Record<"name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField, MessageKey>
 >;
 
 /** `before` is the server that is edited. */
-export function faults(form: Form, taken: readonly string[], before?: ServerConfig): Faults {
-  const found: Faults = {};
+export function validateForm(form: ServerForm, taken: readonly string[], before?: ServerConfig): FormFaults {
+  const found: FormFaults = {};
   const name = form.name.trim();
   if (name === "") found.name = "servers.form.needName";
   else if (/[/\\]/.test(name)) found.name = "servers.form.slash";
@@ -156,7 +156,7 @@ export const amounts: readonly AmountName[] = ["connectSecs", "callSecs", "callC
 
 function isAmount(name: AmountName, value: Amount): boolean {
   if (isCallAmount(name) && (value === "default" || value === "none")) return true;
-  return typeof value === "number" && Number.isInteger(value) && value >= least[name] && value <= 0xffff_ffff;
+  return typeof value === "number" && Number.isInteger(value) && value >= minimumAmounts[name] && value <= 0xffff_ffff;
 }
 
 const rootsOf = ({ roots }: LimitsForm) => roots.split("\n").map((line) => line.trim()).filter((line) => line !== "");
@@ -164,15 +164,15 @@ const rootsOf = ({ roots }: LimitsForm) => roots.split("\n").map((line) => line.
 /** As paths are on any system: the core knows its own. */
 const isAbsolute = (path: string) => /^(\/|\\\\|[A-Za-z]:[\\/])/.test(path);
 
-function faultsOfSignIn(form: Form, before: ServerConfig | undefined): Faults {
+function faultsOfSignIn(form: ServerForm, before: ServerConfig | undefined): FormFaults {
   const left = isMoved(form, before) ? keptSecrets(form.signIn) : [];
-  return { ...Object.fromEntries(left.map((field) => [field, "servers.form.secretMoved"])), ...signInFaults(form.signIn) };
+  return { ...Object.fromEntries(left.map((field) => [field, "servers.form.secretMoved"])), ...validateSignIn(form.signIn) };
 }
 
-const isMoved = (form: Form, before: ServerConfig | undefined) =>
-  before !== undefined && place(transport(form, {})) !== place(before.transport);
+const isMoved = (form: ServerForm, before: ServerConfig | undefined) =>
+  before !== undefined && secretDestination(transport(form, {})) !== secretDestination(before.transport);
 
-function faultOfLines(form: Form, before: ServerConfig | undefined): MessageKey | null {
+function faultOfLines(form: ServerForm, before: ServerConfig | undefined): MessageKey | null {
   const lines = used(form.lines);
   const names = lines.map(({ name }) => name.trim());
   if (names.includes("")) return "servers.form.needVarName";
@@ -182,16 +182,16 @@ function faultOfLines(form: Form, before: ServerConfig | undefined): MessageKey 
   return left && isMoved(form, before) ? "servers.form.secretMoved" : null;
 }
 
-/** Where secrets would be sent; they do not follow to another place. */
-export function place(to: Transport): string {
+/** Where secrets would be sent. Saved secrets are dropped if it changes. */
+export function secretDestination(to: Transport): string {
   if (to.type === "stdio") return JSON.stringify([to.command, to.args, to.cwd]);
   return to.type === "builtin" ? "" : JSON.stringify([to.type, to.url]);
 }
 
-const used = (lines: readonly Line[]) => lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
+const used = (lines: readonly NameValueLine[]) => lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
 
 /** The draft and the secrets that go with it. */
-export function toDraft(form: Form, before?: ServerConfig): { draft: ServerDraft; secrets: FieldSecret[] } {
+export function toDraft(form: ServerForm, before?: ServerConfig): { draft: ServerDraft; secrets: FieldSecret[] } {
   const field = form.kind === "stdio" ? "env" : "headers";
   const lines = form.kind === "builtin" ? [] : used(form.lines);
   const values = Object.fromEntries(
@@ -236,7 +236,7 @@ function callLimit(value: Amount): ServerLimits["callSecs"] {
 
 const optional = (text: string) => (text.trim() === "" ? null : text.trim());
 
-function transport(form: Form, values: Record<string, string>): Transport {
+function transport(form: ServerForm, values: Record<string, string>): Transport {
   switch (form.kind) {
     case "stdio": {
       const [command = "", ...args] = splitCommand(form.command) ?? [];
@@ -260,7 +260,7 @@ function headerProgram(line: string): HeaderProgram | null {
   return command === undefined ? null : { command, args };
 }
 
-function builtin(form: Form): Builtin {
+function builtin(form: ServerForm): Builtin {
   switch (form.builtin) {
     case "files":
       return { kind: "files", folder: form.folder.trim() };
@@ -273,9 +273,9 @@ function builtin(form: Form): Builtin {
 }
 
 /** The form of a server that is there. */
-export function fromConfig({ name, transport: how, look, autostart, limits: held }: Omit<ServerDraft, "enabled">): Form {
+export function fromConfig({ name, transport: how, look, autostart, limits: held }: Omit<ServerDraft, "enabled">): ServerForm {
   const about = { description: look.description ?? "", icon: look.icon ?? "", group: look.group ?? "" };
-  const common: Form = { ...emptyForm, ...about, name, autostart, limits: limitsForm(held) };
+  const common: ServerForm = { ...emptyServerForm, ...about, name, autostart, limits: limitsForm(held) };
   switch (how.type) {
     case "stdio":
       return {
@@ -310,7 +310,7 @@ export function fromConfig({ name, transport: how, look, autostart, limits: held
   }
 }
 
-function lines(values: Readonly<Record<string, string | undefined>>): Line[] {
+function lines(values: Readonly<Record<string, string | undefined>>): NameValueLine[] {
   return Object.entries(values).map(([name, value = ""]) => {
     const secret = value === `\${secret:${name}}`;
     return { name, value: secret ? "" : value, secret, kept: secret };

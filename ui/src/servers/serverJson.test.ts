@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 
 import type { ServerConfig, SignInSettings, Transport } from "../generated/types";
-import { usualLimits } from "./serverForm";
+import { defaultLimits } from "./serverForm";
 import { entryText, readEntry } from "./serverJson";
-import { usualSignIn } from "./signInForm";
+import { defaultSignIn } from "./signInForm";
 
 const config = (transport: Transport, differs: Partial<ServerConfig> = {}): ServerConfig => ({
   id: "srv-1",
@@ -14,23 +14,23 @@ const config = (transport: Transport, differs: Partial<ServerConfig> = {}): Serv
   enabled: true,
   autostart: true,
   look: { description: null, icon: null, group: null },
-  limits: usualLimits,
+  limits: defaultLimits,
   ...differs,
 });
 const program = config({ type: "stdio", command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" }, cwd: null, streams: "sockets" });
-const remote = config({ type: "http", url: "https://x.example/mcp", headers: { Authorization: "Bearer ${secret:KEY}" }, headersFrom: { command: "t", args: ["-x"] }, signIn: usualSignIn });
+const remote = config({ type: "http", url: "https://x.example/mcp", headers: { Authorization: "Bearer ${secret:KEY}" }, headersFrom: { command: "t", args: ["-x"] }, signIn: defaultSignIn });
 const signedInWith = (signIn: Partial<SignInSettings>) =>
-  config({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: { ...usualSignIn, ...signIn } });
+  config({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: { ...defaultSignIn, ...signIn } });
 const keyed = signedInWith({
   client: { id: "c", secret: null, method: null },
   with: { with: "client_key", key: "${secret:key}", algorithm: "ES256" },
 });
 
-describe("a server as its entry", () => {
+describe("a servers.json entry", () => {
   it.each([
     program,
     remote,
-    config({ type: "auto", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: usualSignIn }, { name: "a/~b".replace("/", "-"), autostart: false }),
+    config({ type: "auto", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: defaultSignIn }, { name: "a/~b".replace("/", "-"), autostart: false }),
     keyed,
     signedInWith({ off: true }),
     signedInWith({
@@ -42,14 +42,14 @@ describe("a server as its entry", () => {
     }),
     config({ type: "builtin", builtin: { kind: "fetch", allowPrivate: true } }, { enabled: false }),
     config({ type: "builtin", builtin: { kind: "files", folder: "/home" } }, { look: { description: "d", icon: "i", group: "g" } }),
-    config({ type: "stdio", command: "x", args: [], env: {}, cwd: "/tmp", streams: "pipes" }, { limits: { ...usualLimits, callSecs: null, strict: true, roots: ["/a"] } }),
-  ])("comes back as it was: %j", (one) => {
+    config({ type: "stdio", command: "x", args: [], env: {}, cwd: "/tmp", streams: "pipes" }, { limits: { ...defaultLimits, callSecs: null, strict: true, roots: ["/a"] } }),
+  ])("round-trips %j", (one) => {
     const { id, generation, origin, ...draft } = one;
     expect([id, generation, origin]).toEqual(["srv-1", 1, "user"]);
     expect(readEntry(entryText(one), [], one)).toEqual({ draft });
   });
 
-  it("holds only what is not as usual", () => {
+  it("contains only what differs from the defaults", () => {
     expect(entryText(program)).toBe(JSON.stringify({ files: { command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" } } }, null, 2));
     const signIn = { client: { id: "c" }, with: { with: "client_key", key: "${secret:key}", algorithm: "ES256" } };
     expect(JSON.parse(entryText(keyed))).toEqual({ files: { type: "http", url: "https://x.example/mcp", signIn } });
@@ -83,7 +83,7 @@ describe("a server as its entry", () => {
     ['{"a": {"command": "x", "limits": {"connectSec": 5}}}', "json.unknown", '"connectSec"'],
     ['{"a": {"command": "x", "limits": {"roots": ["a"]}}}', "servers.form.needRoots", '["a"]'],
     ['{"taken": {"command": "x"}}', "servers.form.nameTaken", '"taken"'],
-  ])("%s: %s at %s", (text, key, at) => {
+  ])("rejects %s: %s at %s", (text, key, at) => {
     const read = readEntry(text, ["taken"], program);
     expect("faults" in read && read.faults.map((fault) => [fault.key, text.slice(fault.from, fault.to)])).toEqual([[key, at]]);
   });
@@ -104,7 +104,7 @@ describe("a server as its entry", () => {
     ['{"with": {"with": "browser", "key": "x"}}', "json.unknown", '"key"'],
     ['{"with": {"with": "client_secret"}, "client": {"id": "c"}}', "servers.signIn.needOwnSecret", '"client"'],
     ['{"client": {"id": "c"}, "with": {"with": "client_key", "key": "${secret:other}", "algorithm": "ES256"}}', "json.newSecret", '"${secret:other}"'],
-  ])("signs in with %s: %s at %s", (signIn, key, at) => {
+  ])("rejects sign-in with %s: %s at %s", (signIn, key, at) => {
     const text = `{"files": {"type": "http", "url": "https://x.example/mcp", "signIn": ${signIn}}}`;
     const read = readEntry(text, [], keyed);
     const found = "faults" in read ? read.faults : [];
@@ -112,13 +112,13 @@ describe("a server as its entry", () => {
     expect(found.map(({ from, to }) => text.slice(from, to)).join(" ")).toBe(at);
   });
 
-  it("says that a key does not follow to another address", () => {
+  it("rejects moving a key to another address", () => {
     const text = entryText(keyed).replace("x.example", "y.example");
     const read = readEntry(text, [], keyed);
     expect("faults" in read && read.faults.map(({ key }) => key)).toEqual(["json.secretMoved"]);
   });
 
-  it("may be pasted with Gatehouse's own mark, which changes nothing", () => {
+  it("ignores Gatehouse's own marker", () => {
     const text = '{"files": {"command": "y", "gatehouse": {"id": "srv-9", "generation": 7}}}';
     expect(readEntry(text, [], program)).toMatchObject({ draft: { name: "files", transport: { command: "y" } } });
   });

@@ -16,12 +16,12 @@ import type {
   Transport,
 } from "../generated/types";
 import type { MessageKey } from "../messages";
-import { brokenAt, escaped } from "../components/jsonSpans";
-import { amounts, faults, fromConfig, isCallAmount, place, usualLimits, type AmountName, type Faults } from "./serverForm";
+import { syntaxErrorSpan, escapePointerToken } from "../components/jsonSpans";
+import { amounts, validateForm, fromConfig, isCallAmount, secretDestination, defaultLimits, type AmountName, type FormFaults } from "./serverForm";
 import { isObject, Reader, type Json, type JsonFault } from "./jsonReader";
-import { signInWays, tokenMethods, usualSignIn, type SignInField } from "./signInForm";
+import { signInMethods, tokenMethods, defaultSignIn, type SignInField } from "./signInForm";
 
-export type Read = { draft: ServerDraft } | { faults: JsonFault[] };
+export type ReadEntry = { draft: ServerDraft } | { faults: JsonFault[] };
 
 /** What differs from the usual, as in the file; Gatehouse's own mark is left out, since nobody edits it. */
 export function entryText({ name, transport, enabled, autostart, look, limits }: ServerDraft): string {
@@ -31,7 +31,7 @@ export function entryText({ name, transport, enabled, autostart, look, limits }:
   for (const key of ["description", "icon", "group"] as const) {
     if (look[key] !== null) entry[key] = look[key];
   }
-  const held = (Object.keys(usualLimits) as (keyof ServerLimits)[]).filter((key) => JSON.stringify(limits[key]) !== JSON.stringify(usualLimits[key]));
+  const held = (Object.keys(defaultLimits) as (keyof ServerLimits)[]).filter((key) => JSON.stringify(limits[key]) !== JSON.stringify(defaultLimits[key]));
   if (held.length > 0) entry.limits = Object.fromEntries(held.map((key) => [key, limits[key]]));
   return JSON.stringify({ [name]: entry }, null, 2);
 }
@@ -69,8 +69,8 @@ function transportEntry(transport: Transport): Json {
 
 /** What differs from the usual, without what is absent. */
 function signInEntry(signIn: SignInSettings): Json {
-  const names = Object.keys(usualSignIn) as (keyof SignInSettings)[];
-  const differing = names.filter((name) => JSON.stringify(signIn[name]) !== JSON.stringify(usualSignIn[name]));
+  const names = Object.keys(defaultSignIn) as (keyof SignInSettings)[];
+  const differing = names.filter((name) => JSON.stringify(signIn[name]) !== JSON.stringify(defaultSignIn[name]));
   return Object.fromEntries(differing.map((name) => [name, present(signIn[name])]));
 }
 
@@ -88,8 +88,8 @@ function own(type: Type): readonly string[] {
 }
 
 /** Reads an entry. `before` is the server that is edited. */
-export function readEntry(text: string, taken: readonly string[], before: ServerConfig): Read {
-  const broken = brokenAt(text);
+export function readEntry(text: string, taken: readonly string[], before: ServerConfig): ReadEntry {
+  const broken = syntaxErrorSpan(text);
   if (broken) return { faults: [{ ...broken, key: "json.broken" }] };
   const whole: unknown = JSON.parse(text);
   const reader = new Reader(text);
@@ -99,7 +99,7 @@ export function readEntry(text: string, taken: readonly string[], before: Server
     return { faults: reader.faults };
   }
   const [name, entry] = first;
-  const pointer = `/${escaped(name)}`;
+  const pointer = `/${escapePointerToken(name)}`;
   const type = typeOf(reader, entry, pointer);
   if (type === null) return { faults: reader.faults };
   reader.unknown(entry, pointer, [...common, ...own(type)]);
@@ -185,8 +185,8 @@ function part(reader: Reader, entry: Json, pointer: string, name: string, known?
 }
 
 function signInOf(reader: Reader, entry: Json, pointer: string): SignInSettings {
-  const given = part(reader, entry, pointer, "signIn", Object.keys(usualSignIn));
-  if (given === null) return usualSignIn;
+  const given = part(reader, entry, pointer, "signIn", Object.keys(defaultSignIn));
+  if (given === null) return defaultSignIn;
   const at = `${pointer}/signIn`;
   return {
     off: reader.flag(given, at, "off", false),
@@ -219,7 +219,7 @@ function endpointsOf(reader: Reader, entry: Json, pointer: string): SignInEndpoi
 }
 
 function withOf(reader: Reader, entry: Json, pointer: string): SignInMethod {
-  const usual = usualSignIn.with;
+  const usual = defaultSignIn.with;
   const given = part(reader, entry, pointer, "with");
   if (given === null) return usual;
   const at = `${pointer}/with`;
@@ -240,7 +240,7 @@ function withOf(reader: Reader, entry: Json, pointer: string): SignInMethod {
         secret: reader.text(given, at, "secret"),
       };
     default:
-      reader.say(`${at}/with`, "json.oneOf", { words: signInWays.join(", ") });
+      reader.say(`${at}/with`, "json.oneOf", { words: signInMethods.join(", ") });
       return usual;
   }
 }
@@ -275,16 +275,16 @@ function streamsOf(reader: Reader, entry: Json, pointer: string): StdioStreams {
 
 function limitsOf(reader: Reader, entry: Json, pointer: string): ServerLimits {
   const given = entry.limits;
-  if (given === undefined) return usualLimits;
+  if (given === undefined) return defaultLimits;
   const at = `${pointer}/limits`;
   if (!isObject(given)) {
     reader.say(at, "json.object");
-    return usualLimits;
+    return defaultLimits;
   }
-  reader.unknown(given, at, Object.keys(usualLimits));
+  reader.unknown(given, at, Object.keys(defaultLimits));
   const read = (name: AmountName): number | null | "default" => {
     const value = given[name];
-    if (value === undefined) return usualLimits[name];
+    if (value === undefined) return defaultLimits[name];
     if (isCallAmount(name) && (value === null || value === "default")) return value;
     if (typeof value === "number") return value;
     reader.say(`${at}/${name}`, isCallAmount(name) ? "json.callLimit" : "json.number");
@@ -309,8 +309,8 @@ const signInPlaces: Record<SignInField, string> = {
 
 /** What the form would say, at the places where it stands here. */
 function check(reader: Reader, draft: ServerDraft, pointer: string, taken: readonly string[], before: ServerConfig) {
-  const said: Faults = faults(fromConfig(draft), taken);
-  const places: Partial<Record<keyof Faults, string>> = {
+  const said: FormFaults = validateForm(fromConfig(draft), taken);
+  const places: Partial<Record<keyof FormFaults, string>> = {
     command: "/command",
     url: "/url",
     headersFrom: "/headersFrom",
@@ -319,15 +319,15 @@ function check(reader: Reader, draft: ServerDraft, pointer: string, taken: reado
     ...Object.fromEntries(amounts.map((name) => [name, `/limits/${name}`])),
     ...signInPlaces,
   };
-  for (const [name, key] of Object.entries(said) as [keyof Faults, MessageKey][]) {
+  for (const [name, key] of Object.entries(said) as [keyof FormFaults, MessageKey][]) {
     if (name === "name") reader.say(pointer, key, undefined, "key");
     else if (places[name] !== undefined) reader.say(pointer + places[name], key);
   }
   const field = draft.transport.type === "stdio" ? "env" : "headers";
   const kept = secretsOf(before.transport);
-  const moved = place(draft.transport) !== place(before.transport);
+  const moved = secretDestination(draft.transport) !== secretDestination(before.transport);
   for (const [name, value] of Object.entries(valuesOf(draft.transport))) {
-    const at = `${pointer}/${field}/${escaped(name)}`;
+    const at = `${pointer}/${field}/${escapePointerToken(name)}`;
     if (name.trim() === "") reader.say(at, "servers.form.needVarName", undefined, "key");
     if (!isReference(value)) continue;
     if (kept[name] !== value) reader.say(at, "json.newSecret");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { AutoApproveView, Grant, PolicyView } from "../generated/types";
-import { autoApproveOf, lateOf, ruleOf, rulesOf } from "./serverRules";
+import { autoApproveOf, newToolsCovered, ruleOf, rulesOf } from "./serverRules";
 
 const rule = (id: string, server: string | null) =>
   ({ id, server: server === null ? null : { server, generation: 1 } }) as unknown as Grant;
@@ -11,8 +11,8 @@ const policy = {
   autoApprove: [view, { ...view, client: "c", setting: "all" }],
 } as unknown as PolicyView;
 
-describe("what the core says of a server", () => {
-  it("is found", () => {
+describe("policy of a server", () => {
+  it("finds its rules and auto-approve setting", () => {
     expect(rulesOf(policy, "s").map(({ rule: { id } }) => id)).toEqual(["of s"]);
     expect(ruleOf(policy, "of null")?.rule.id).toBe("of null");
     expect(ruleOf(policy, null)).toBeUndefined();
@@ -20,15 +20,15 @@ describe("what the core says of a server", () => {
     expect(autoApproveOf(policy, "s", "c").setting).toBe("all");
   });
 
-  it("is nothing where it says nothing", () => {
+  it("is empty without a policy", () => {
     expect(rulesOf(undefined, "s")).toEqual([]);
     expect(autoApproveOf(policy, "z").setting).toBe("ask");
     expect(autoApproveOf(undefined, "s", "c")).toMatchObject({ client: "c", setting: "ask", allowed: 0 });
   });
 
-  it("says how many tools a setting would add", () => {
-    expect(lateOf(view, "ask")).toBe(0);
-    expect(lateOf(view, "reads")).toBe(1);
-    expect(lateOf(view, "all")).toBe(4);
+  it("counts the tools that a setting would add", () => {
+    expect(newToolsCovered(view, "ask")).toBe(0);
+    expect(newToolsCovered(view, "reads")).toBe(1);
+    expect(newToolsCovered(view, "all")).toBe(4);
   });
 });

@@ -18,7 +18,7 @@ export function autoApproveOf(policy: PolicyView | undefined, server: string, cl
   return policy?.autoApprove.find((one) => one.server === server && one.client === client) ?? none;
 }
 
-/** Tools that a setting is meant for and that still ask. */
-export function lateOf({ late }: AutoApproveView, setting: AutoApproveView["setting"]): number {
+/** Number of newer tools that a setting would cover but that still ask. */
+export function newToolsCovered({ late }: AutoApproveView, setting: AutoApproveView["setting"]): number {
   return setting === "ask" ? 0 : late[setting];
 }

@@ -1,37 +1,37 @@
 import { describe, expect, it } from "vitest";
 
 import type { SignInSettings } from "../generated/types";
-import { emptyForm, faults, fromConfig, toDraft, type Form } from "./serverForm";
-import { emptySignIn, keptSecrets, signInFaults, signInForm, signInSecrets, signInSettings, usualSignIn, type SignInForm } from "./signInForm";
+import { emptyServerForm, validateForm, fromConfig, toDraft, type ServerForm } from "./serverForm";
+import { emptySignIn, keptSecrets, validateSignIn, signInForm, signInSecrets, signInSettings, defaultSignIn, type SignInForm } from "./signInForm";
 
 const secret = (value: string) => ({ value, kept: null });
 
-describe("how a server is signed in to", () => {
-  it("is found out where nothing is said", () => {
-    expect(signInSettings(emptySignIn)).toEqual(usualSignIn);
-    expect(signInForm(usualSignIn)).toEqual(emptySignIn);
-    expect(signInSettings({ ...emptySignIn, scopes: " ", id: " ", redirect: " ", token: " " })).toEqual(usualSignIn);
+describe("the sign-in form", () => {
+  it("uses discovery by default", () => {
+    expect(signInSettings(emptySignIn)).toEqual(defaultSignIn);
+    expect(signInForm(defaultSignIn)).toEqual(emptySignIn);
+    expect(signInSettings({ ...emptySignIn, scopes: " ", id: " ", redirect: " ", token: " " })).toEqual(defaultSignIn);
   });
 
   it.each<SignInSettings>([
-    { ...usualSignIn, off: true },
-    { ...usualSignIn, client: { id: "c", secret: null, method: "none" }, scopes: ["a", "b"], redirect: "http://localhost:1" },
+    { ...defaultSignIn, off: true },
+    { ...defaultSignIn, client: { id: "c", secret: null, method: "none" }, scopes: ["a", "b"], redirect: "http://localhost:1" },
     {
-      ...usualSignIn,
+      ...defaultSignIn,
       client: { id: "c", secret: "${secret:mine}", method: null },
       endpoints: { authorize: "https://a/x", token: "https://a/y", revoke: "https://a/z" },
       with: { with: "client_secret" },
     },
-    { ...usualSignIn, client: { id: "c", secret: null, method: null }, with: { with: "client_key", key: "${secret:key}", algorithm: "PS256" } },
-    { ...usualSignIn, with: { with: "enterprise", issuer: "https://i", client: "d", secret: "${secret:companySecret}" } },
-  ])("comes back as it was, with the secrets that are kept: %j", (settings) => {
+    { ...defaultSignIn, client: { id: "c", secret: null, method: null }, with: { with: "client_key", key: "${secret:key}", algorithm: "PS256" } },
+    { ...defaultSignIn, with: { with: "enterprise", issuer: "https://i", client: "d", secret: "${secret:companySecret}" } },
+  ])("round-trips with saved secrets: %j", (settings) => {
     const form = signInForm(settings);
     expect(signInSettings(form)).toEqual(settings);
     expect(signInSecrets(form)).toEqual([]);
-    expect(signInFaults(form)).toEqual({});
+    expect(validateSignIn(form)).toEqual({});
   });
 
-  it("puts secrets beside the settings and never into them", () => {
+  it("keeps secrets out of the settings", () => {
     const form: SignInForm = { ...emptySignIn, id: "c", secret: secret("s3"), with: "enterprise", issuer: "https://i", company: "d", companySecret: secret("s4"), key: secret("s5") };
     const settings = signInSettings(form);
     expect(settings.client).toEqual({ id: "c", secret: "${secret:secret}", method: null });
@@ -45,8 +45,8 @@ describe("how a server is signed in to", () => {
     expect(signInSecrets(keyed).map(({ field }) => field)).toEqual(["signIn/secret", "signIn/key"]);
   });
 
-  it("changes a kept secret, and lets go of one", () => {
-    const form = signInForm({ ...usualSignIn, client: { id: "c", secret: "${secret:mine}", method: null } });
+  it("replaces and removes saved secrets", () => {
+    const form = signInForm({ ...defaultSignIn, client: { id: "c", secret: "${secret:mine}", method: null } });
     expect(keptSecrets(form)).toEqual(["clientSecret"]);
     const changed = { ...form, secret: { ...form.secret, value: "new" } };
     expect(signInSettings(changed).client?.secret).toBe("${secret:secret}");
@@ -80,15 +80,15 @@ describe("how a server is signed in to", () => {
     [{ with: "client_key", id: "c" }, { key: "servers.signIn.needKey" }],
     [{ with: "enterprise", issuer: "https://i.example", company: "d" }, {}],
     [{ with: "enterprise" }, { issuer: "servers.signIn.badAddress", company: "servers.signIn.needId" }],
-  ])("%j has the faults %j", (change, found) => {
-    expect(signInFaults({ ...emptySignIn, ...change })).toEqual(found);
+  ])("rejects %j with %j", (change, found) => {
+    expect(validateSignIn({ ...emptySignIn, ...change })).toEqual(found);
   });
 });
 
-describe("the form of a server with a sign-in", () => {
-  const form: Form = { ...emptyForm, kind: "http", name: "far", url: "https://x.example/mcp", signIn: { ...emptySignIn, id: "c", secret: secret("s3") } };
+describe("the server form with a sign-in", () => {
+  const form: ServerForm = { ...emptyServerForm, kind: "http", name: "far", url: "https://x.example/mcp", signIn: { ...emptySignIn, id: "c", secret: secret("s3") } };
 
-  it("sends the secret beside the draft, and leaves it when it is edited", () => {
+  it("keeps the secret out of the draft and keeps a saved one", () => {
     const { draft, secrets } = toDraft(form);
     expect(secrets).toEqual([{ field: "signIn/secret", value: "s3" }]);
     expect(JSON.stringify(draft)).not.toContain("s3");
@@ -96,18 +96,18 @@ describe("the form of a server with a sign-in", () => {
     expect(toDraft(fromConfig(config), config)).toEqual({ draft, secrets: [] });
   });
 
-  it("asks for the secret again when it would go to another place", () => {
+  it("asks for the secret again when the destination changes", () => {
     const config = { ...toDraft(form).draft, id: "srv-1", generation: 1, origin: "user" } as const;
     const again = fromConfig(config);
-    expect(faults(again, [], config)).toEqual({});
+    expect(validateForm(again, [], config)).toEqual({});
     const moved = { ...again, url: "https://y.example/mcp" };
-    expect(faults(moved, [], config)).toEqual({ clientSecret: "servers.form.secretMoved" });
-    expect(faults({ ...moved, signIn: form.signIn }, [], config)).toEqual({});
+    expect(validateForm(moved, [], config)).toEqual({ clientSecret: "servers.form.secretMoved" });
+    expect(validateForm({ ...moved, signIn: form.signIn }, [], config)).toEqual({});
   });
 
-  it("has no sign-in where there is nothing to sign in to", () => {
-    const program: Form = { ...form, kind: "stdio", command: "x", signIn: { ...form.signIn, redirect: "nonsense" } };
-    expect(faults(program, [])).toEqual({});
+  it("has no sign-in for local servers", () => {
+    const program: ServerForm = { ...form, kind: "stdio", command: "x", signIn: { ...form.signIn, redirect: "nonsense" } };
+    expect(validateForm(program, [])).toEqual({});
     expect(toDraft(program).secrets).toEqual([]);
   });
 });

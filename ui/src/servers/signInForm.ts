@@ -31,7 +31,7 @@ export type SignInForm = {
 };
 
 /** Everything is found out. */
-export const usualSignIn: SignInSettings = {
+export const defaultSignIn: SignInSettings = {
   off: false,
   client: null,
   scopes: [],
@@ -61,7 +61,7 @@ export const emptySignIn: SignInForm = {
 };
 
 export const tokenMethods: readonly TokenEndpointAuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
-export const signInWays: readonly SignInMethod["with"][] = ["browser", "client_secret", "client_key", "enterprise"];
+export const signInMethods: readonly SignInMethod["with"][] = ["browser", "client_secret", "client_key", "enterprise"];
 
 /** The names that secrets are kept by. */
 type SecretName = "secret" | "key" | "companySecret";
@@ -183,7 +183,7 @@ export const signInFields: readonly SignInField[] = [
 ];
 
 /** What cannot work, as the core sees it. */
-export function signInFaults(form: SignInForm): Partial<Record<SignInField, MessageKey>> {
+export function validateSignIn(form: SignInForm): Partial<Record<SignInField, MessageKey>> {
   const found: Partial<Record<SignInField, MessageKey>> = {};
   const client = clientOf(form);
   const endpoints = endpointsOf(form);

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { ServerStatus, SignInState } from "../generated/types";
 import { translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { usualSignIn } from "./signInForm";
-import { hostOf, statusWords, targetOf, toneOf, wantsSignIn } from "./status";
+import { defaultSignIn } from "./signInForm";
+import { hostOf, statusLine, targetOf, statusTone, wantsSignIn } from "./status";
 
 const failed: ServerStatus = {
   state: "failed",
@@ -20,7 +20,7 @@ const connected: ServerStatus = {
   server: { name: "x", title: null, version: "1", instructions: null },
 };
 
-describe("the state of a server", () => {
+describe("server status", () => {
   it.each<[ServerStatus, number, string, string]>([
     [{ state: "disabled" }, 0, "off", "Off"],
     [{ state: "stopped" }, 0, "off", "Stopped"],
@@ -32,15 +32,15 @@ describe("the state of a server", () => {
     [{ state: "needs_auth", issuer: null }, 0, "wait", "Sign-in needed"],
     [{ state: "needs_client_registration", reason: "r" }, 0, "wait", "Client ID needed from the provider"],
     [failed, 0, "bad", "Stopped: `npx` was not found. Install Node.js, or choose another command."],
-  ])("%j with %i tools", (status, tools, tone, words) => {
+  ])("describes %j with %i tools", (status, tools, tone, words) => {
     const english = translator({ language: "en", messages: catalogues.en });
-    expect(toneOf(status)).toBe(tone);
-    expect(statusWords(english, { status, counts: { tools, resources: 1, prompts: 0 }, signIn: null })).toBe(words);
+    expect(statusTone(status)).toBe(tone);
+    expect(statusLine(english, { status, counts: { tools, resources: 1, prompts: 0 }, signIn: null })).toBe(words);
   });
 
-  it("names what is tried as it would be entered", () => {
+  it("names the target as it would be typed", () => {
     expect(targetOf({ type: "stdio", command: "node", args: ["a b.js", "c"], env: {}, cwd: null, streams: "sockets" })).toBe('node "a b.js" c');
-    expect(targetOf({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: usualSignIn })).toBe("https://x.example/mcp");
+    expect(targetOf({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: defaultSignIn })).toBe("https://x.example/mcp");
     expect(targetOf({ type: "builtin", builtin: { kind: "time" } })).toBe("");
   });
 
@@ -49,17 +49,17 @@ describe("the state of a server", () => {
     [{ state: "needs_auth", issuer: null }, { is: "waiting", host: "as.example", until: 1 }, false, "Signing in… Continue in your browser"],
     [{ state: "needs_auth", issuer: null }, null, false, "Sign-in needed"],
     [{ state: "stopped" }, { is: "out", problem: null }, false, "Stopped"],
-  ])("%j with the sign-in %j", (status, signIn, wants, words) => {
+  ])("describes %j with the sign-in %j", (status, signIn, wants, words) => {
     const english = translator({ language: "en", messages: catalogues.en });
     expect(wantsSignIn({ status, signIn })).toBe(wants);
-    expect(statusWords(english, { status, counts: { tools: 0, resources: 0, prompts: 0 }, signIn })).toBe(words);
+    expect(statusLine(english, { status, counts: { tools: 0, resources: 0, prompts: 0 }, signIn })).toBe(words);
   });
 
   it.each([
     ["https://as.example:8443/realms/x?y#z", "as.example:8443"],
     ["http://127.0.0.1:99", "127.0.0.1:99"],
     ["nonsense", "nonsense"],
-  ])("the host of %s is %s", (address, host) => {
+  ])("takes the host of %s: %s", (address, host) => {
     expect(hostOf(address)).toBe(host);
   });
 });

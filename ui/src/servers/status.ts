@@ -5,11 +5,11 @@ import type { Translate } from "../messages";
 import { joinCommand } from "./commandLine";
 
 /** Attempts of a row: the first, and its five retries (SRV-4). A call may add one. */
-export const ROW = 6;
+export const ATTEMPTS_PER_ROUND = 6;
 
 export type Tone = "ok" | "wait" | "bad" | "off";
 
-export function toneOf({ state }: ServerStatus): Tone {
+export function statusTone({ state }: ServerStatus): Tone {
   switch (state) {
     case "connected":
       return "ok";
@@ -26,7 +26,7 @@ export function toneOf({ state }: ServerStatus): Tone {
 }
 
 /** "1 tool", "14 tools". */
-export function counted(t: Translate, what: "tools" | "resources" | "prompts" | "attempts", count: number): string {
+export function countLabel(t: Translate, what: "tools" | "resources" | "prompts" | "attempts", count: number): string {
   return t(`servers.${what}`, { count });
 }
 
@@ -41,7 +41,7 @@ export function hostOf(address: string): string {
 }
 
 /** One line in plain words. */
-export function statusWords(t: Translate, { status, counts, signIn }: Pick<ServerView, "status" | "counts" | "signIn">): string {
+export function statusLine(t: Translate, { status, counts, signIn }: Pick<ServerView, "status" | "counts" | "signIn">): string {
   switch (status.state) {
     case "disabled":
       return t("servers.off");
@@ -49,15 +49,15 @@ export function statusWords(t: Translate, { status, counts, signIn }: Pick<Serve
       return t("servers.stopped");
     case "connecting":
       if (status.attempt <= 1) return t("servers.connecting");
-      return status.attempt <= ROW
-        ? t("servers.attemptOf", { attempt: status.attempt, all: ROW })
+      return status.attempt <= ATTEMPTS_PER_ROUND
+        ? t("servers.attemptOf", { attempt: status.attempt, all: ATTEMPTS_PER_ROUND })
         : t("servers.attempt", { attempt: status.attempt });
     case "connected":
       return [
         t("servers.running"),
-        counted(t, "tools", counts.tools),
-        ...(counts.resources > 0 ? [counted(t, "resources", counts.resources)] : []),
-        ...(counts.prompts > 0 ? [counted(t, "prompts", counts.prompts)] : []),
+        countLabel(t, "tools", counts.tools),
+        ...(counts.resources > 0 ? [countLabel(t, "resources", counts.resources)] : []),
+        ...(counts.prompts > 0 ? [countLabel(t, "prompts", counts.prompts)] : []),
       ].join(" · ");
     case "needs_auth":
       return t(signIn?.is === "waiting" ? "servers.signIn.waiting" : "servers.needsAuth");

@@ -2,15 +2,15 @@ import { useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import type { FieldSecret, UserError, ServerDraft, TestReport } from "../generated/types";
-import { asProblem } from "../platform";
+import { toUserError } from "../platform";
 
-export type Test = { running: boolean; report: TestReport | null; problem: UserError | null };
+export type ConnectionTest = { running: boolean; report: TestReport | null; error: UserError | null };
 
-const nothing: Test = { running: false, report: null, problem: null };
+const nothing: ConnectionTest = { running: false, report: null, error: null };
 
-/** Tries a server out. A test that was stopped or overtaken by another has nothing more to say. */
-export function useTest() {
-  const { ask } = useAction("servers.test");
+/** Tests a connection. A stopped or superseded test is ignored. */
+export function useConnectionTest() {
+  const { request } = useAction("servers.test");
   const [test, setTest] = useState(nothing);
   const round = useRef(0);
   const forget = () => {
@@ -19,14 +19,14 @@ export function useTest() {
   };
   const run = async (draft: ServerDraft, secrets: FieldSecret[]) => {
     const mine = ++round.current;
-    const say = (end: Test) => {
+    const say = (end: ConnectionTest) => {
       if (round.current === mine) setTest(end);
     };
     say({ ...nothing, running: true });
     try {
-      say({ ...nothing, report: await ask({ draft, secrets }) });
+      say({ ...nothing, report: await request({ draft, secrets }) });
     } catch (thrown) {
-      say({ ...nothing, problem: asProblem(thrown) });
+      say({ ...nothing, error: toUserError(thrown) });
     }
   };
   return { test, run, forget };

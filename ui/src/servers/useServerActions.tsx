@@ -4,22 +4,22 @@ import { useAction } from "../core/useAction";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../components/useConfirm";
-import { useSignIn, type SignInActs } from "./useSignIn";
+import { useSignIn, type SignInActions } from "./useSignIn";
 
-export type ServerActs = {
+export type ServerActions = {
   start: () => void;
   stop: () => void;
   toggle: (on: boolean) => void;
   reconnect: () => void;
   duplicate: () => void;
   remove: (then?: () => void) => void;
-  signIn: SignInActs;
+  signIn: SignInActions;
   /** Has to be on the page: it asks before something goes. */
   dialog: ReactNode;
 };
 
-/** What can be done with one server. */
-export function useServerActs(view: ServerView, taken: readonly string[]): ServerActs {
+/** The actions of one server. */
+export function useServerActions(view: ServerView, taken: readonly string[]): ServerActions {
   const t = useMessages();
   const { id, name } = view.config;
   const signIn = useSignIn(view);

@@ -1,13 +1,13 @@
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 
-import { showProblem, useAction } from "../core/useAction";
+import { showError, useAction } from "../core/useAction";
 import type { UserError, ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { asProblem } from "../platform";
+import { toUserError } from "../platform";
 import { hostOf } from "./status";
 
-export type SignInActs = {
+export type SignInActions = {
   /** Opens the browser. */
   begin: () => void;
   cancel: () => void;
@@ -19,11 +19,11 @@ export type SignInActs = {
   /** Where the user signs in, if it was begun here. */
   address: string | null;
   /** Why the last attempt came to nothing. */
-  problem: UserError | null;
+  error: UserError | null;
 };
 
-/** What can be done with the sign-in of a server. */
-export function useSignIn({ config: { id, name }, status, signIn }: ServerView): SignInActs {
+/** The sign-in actions of a server. */
+export function useSignIn({ config: { id, name }, status, signIn }: ServerView): SignInActions {
   const t = useMessages();
   const begin = useAction("servers.signIn");
   const cancel = useAction("servers.cancelSignIn");
@@ -41,12 +41,12 @@ export function useSignIn({ config: { id, name }, status, signIn }: ServerView):
       setTouched(true);
       setAddress(null);
       setRefused(null);
-      begin.ask({ server: id, open: true }).then(
+      begin.request({ server: id, open: true }).then(
         (begun) => {
           setAddress(begun.address);
         },
         (thrown: unknown) => {
-          setRefused(asProblem(thrown));
+          setRefused(toUserError(thrown));
         },
       );
     },
@@ -57,13 +57,13 @@ export function useSignIn({ config: { id, name }, status, signIn }: ServerView):
     out: () => {
       setTouched(true);
       const host = signIn?.is === "in" ? hostOf(signIn.issuer) : name;
-      out.ask({ server: id }).then(
+      out.request({ server: id }).then(
         ({ revoked }) => {
           const message = t(revoked ? "servers.signIn.outDone" : "servers.signIn.outHere", { name, host });
           notifications.show({ message, color: "teal", autoClose: 4000 });
         },
         (thrown: unknown) => {
-          showProblem(asProblem(thrown));
+          showError(toUserError(thrown));
         },
       );
     },
@@ -71,6 +71,6 @@ export function useSignIn({ config: { id, name }, status, signIn }: ServerView):
     touched,
     address,
     // Without a way to register, the state itself says why.
-    problem: isOff || status.state === "needs_client_registration" ? null : known,
+    error: isOff || status.state === "needs_client_registration" ? null : known,
   };
 }

@@ -2,11 +2,11 @@ import { Button } from "@mantine/core";
 import { useState } from "react";
 
 import { useNames } from "../core/useNames";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import { useMessages, useRender, useTimes } from "../messages";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
-import { auditDetail, auditWords, namesWith } from "./auditLabels";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { auditDetail, auditLabel, namesFromEntries } from "./auditLabels";
 
 /** Entries that each press on the button adds. */
 const PAGE = 100;
@@ -18,15 +18,15 @@ export function AuditEntries() {
   const { time, full, day } = useTimes();
   const known = useNames();
   const [limit, setLimit] = useState(PAGE);
-  const { data, problem, loading } = useReading("audit.latest", { before: null, limit });
+  const { data, error, loading } = useCoreQuery("audit.latest", { before: null, limit });
   const entries = data ?? [];
-  const saying = { t, render, names: namesWith(known, entries) };
+  const saying = { t, render, names: namesFromEntries(known, entries) };
   const last = entries.at(-1);
   return (
     <>
-      {problem && <ProblemAlert problem={problem} />}
-      {loading && <Waiting />}
-      {!loading && entries.length === 0 && !problem && <p className="settings-dim">{t("audit.none")}</p>}
+      {error && <ErrorAlert error={error} />}
+      {loading && <LoadingIndicator />}
+      {!loading && entries.length === 0 && !error && <p className="settings-dim">{t("audit.none")}</p>}
       <ol className="audit-entries" aria-label={t("audit.entries")}>
         {entries.map((entry, place) => {
           const { seq, at } = entry;
@@ -42,7 +42,7 @@ export function AuditEntries() {
                   {time(at)}
                 </time>
                 <span className="audit-words">
-                  {auditWords(entry, saying)}
+                  {auditLabel(entry, saying)}
                   {detail !== "" && <span className="settings-dim audit-detail">{detail}</span>}
                 </span>
               </div>

@@ -3,36 +3,36 @@ import { notifications } from "@mantine/notifications";
 import { IconAlertCircle, IconCircleCheck } from "@tabler/icons-react";
 import { useState } from "react";
 
-import { showProblem, useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { showError, useAction } from "../core/useAction";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { AuditVerdict, ExportFormat } from "../generated/types";
 import { useMessages } from "../messages";
-import { asProblem } from "../platform";
+import { toUserError } from "../platform";
 import { AuditEntries } from "./AuditEntries";
-import { Section } from "./SettingsSection";
+import { SettingsSection } from "./SettingsSection";
 
-/** Whether the audit is whole, and a copy of it. */
-export function Audit() {
+/** Verifies and exports the audit log. */
+export function AuditSection() {
   const t = useMessages();
   const verify = useAction("audit.verify");
   const copy = useAction("audit.export");
   const acknowledge = useAction("audit.acknowledge");
-  const { readAgain } = useReading("status", {});
+  const { refetch } = useCoreQuery("status", {});
   const [verdict, setVerdict] = useState<AuditVerdict | null>(null);
   const [shown, setShown] = useState(false);
   const failed = (thrown: unknown) => {
-    showProblem(asProblem(thrown));
+    showError(toUserError(thrown));
   };
   const toClipboard = (format: ExportFormat) => {
     copy
-      .ask({ format })
+      .request({ format })
       .then(({ text }) => navigator.clipboard.writeText(text))
       .then(() => {
         notifications.show({ message: t("settings.copied"), color: "teal", autoClose: 2000 });
       }, failed);
   };
   return (
-    <Section title={t("settings.audit")} text={t("settings.auditText")}>
+    <SettingsSection title={t("settings.audit")} text={t("settings.auditText")}>
       <Group gap="xs">
         <Button
           variant="default"
@@ -46,7 +46,7 @@ export function Audit() {
           variant="default"
           loading={verify.busy}
           onClick={() => {
-            verify.ask({}).then(setVerdict, failed);
+            verify.request({}).then(setVerdict, failed);
           }}
         >
           {t("settings.verify")}
@@ -74,8 +74,8 @@ export function Audit() {
             variant="default"
             loading={acknowledge.busy}
             onClick={() => {
-              acknowledge.ask({}).then(() => {
-                void readAgain();
+              acknowledge.request({}).then(() => {
+                void refetch();
                 notifications.show({ message: t("settings.acknowledged"), color: "teal", autoClose: 4000 });
               }, failed);
             }}
@@ -105,6 +105,6 @@ export function Audit() {
       >
         {shown && <AuditEntries />}
       </Drawer>
-    </Section>
+    </SettingsSection>
   );
 }

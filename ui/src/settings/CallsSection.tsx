@@ -3,25 +3,25 @@ import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { Settings, ToolNaming } from "../generated/types";
 import { useMessages } from "../messages";
-import { Section } from "./SettingsSection";
-import { unchanged } from "./currentSettings";
+import { SettingsSection } from "./SettingsSection";
+import { currentSettings } from "./currentSettings";
 
 /** How long calls may take, and how clients see the names of tools. */
-export function Calls() {
+export function CallsSection() {
   const t = useMessages();
-  const { data: kept, readAgain } = useReading("settings.show", {});
+  const { data: kept, refetch } = useCoreQuery("settings.show", {});
   if (!kept) return null;
   return (
     <>
-      <Section title={t("settings.calls")} text={t("settings.callsText")}>
-        <Limits key={JSON.stringify(kept.calls)} kept={kept} onSaved={readAgain} />
-      </Section>
-      <Section title={t("settings.names")} text={t("settings.namesText")}>
-        <Names kept={kept} onSaved={readAgain} />
-      </Section>
+      <SettingsSection title={t("settings.calls")} text={t("settings.callsText")}>
+        <Limits key={JSON.stringify(kept.calls)} kept={kept} onSaved={refetch} />
+      </SettingsSection>
+      <SettingsSection title={t("settings.names")} text={t("settings.namesText")}>
+        <Names kept={kept} onSaved={refetch} />
+      </SettingsSection>
     </>
   );
 }
@@ -36,7 +36,7 @@ function Limits({ kept, onSaved }: Props) {
   const calls = { silentSecs: seconds(silent), capSecs: seconds(cap) };
   const isChanged = JSON.stringify(calls) !== JSON.stringify(kept.calls);
   const save = async () => {
-    if (await set.run({ ...unchanged(kept), calls })) {
+    if (await set.run({ ...currentSettings(kept), calls })) {
       await onSaved();
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }
@@ -93,7 +93,7 @@ function Names({ kept, onSaved }: Props) {
   const [picked, setPicked] = useState<ToolNaming | null>(null);
   const change = async (toolNames: ToolNaming) => {
     setPicked(toolNames);
-    if (await set.run({ ...unchanged(kept), toolNames })) await onSaved();
+    if (await set.run({ ...currentSettings(kept), toolNames })) await onSaved();
     setPicked(null);
   };
   return (

@@ -3,28 +3,28 @@ import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { Settings } from "../generated/types";
 import { useMessages } from "../messages";
-import { Section } from "./SettingsSection";
-import { unchanged } from "./currentSettings";
+import { SettingsSection } from "./SettingsSection";
+import { currentSettings } from "./currentSettings";
 
 /** Where the document is that says to authorization servers who Gatehouse is. */
-export function ClientDocument() {
+export function ClientDocumentSection() {
   const t = useMessages();
-  const kept = useReading("settings.show", {}).data;
+  const kept = useCoreQuery("settings.show", {}).data;
   if (!kept) return null;
   return (
-    <Section title={t("settings.document")} text={t("settings.documentText")}>
+    <SettingsSection title={t("settings.document")} text={t("settings.documentText")}>
       <Address kept={kept} />
-    </Section>
+    </SettingsSection>
   );
 }
 
 function Address({ kept }: { kept: Settings }) {
   const t = useMessages();
   const set = useAction("settings.set");
-  const { readAgain } = useReading("settings.show", {});
+  const { refetch } = useCoreQuery("settings.show", {});
   const [edited, setEdited] = useState<string | null>(null);
   const [tried, setTried] = useState(false);
   const address = edited ?? kept.clientDocument ?? "";
@@ -33,9 +33,9 @@ function Address({ kept }: { kept: Settings }) {
   const save = async () => {
     setTried(true);
     if (!isRight) return;
-    if (await set.run({ ...unchanged(kept), clientDocument: wanted })) {
+    if (await set.run({ ...currentSettings(kept), clientDocument: wanted })) {
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
-      await readAgain();
+      await refetch();
       // What was typed meanwhile stays.
       setEdited((now) => (now === address ? null : now));
     }

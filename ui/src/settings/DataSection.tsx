@@ -3,29 +3,29 @@ import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { Settings, StatusReport } from "../generated/types";
 import { useMessages } from "../messages";
-import { Copy } from "../components/CopyButton";
+import { CopyButton } from "../components/CopyButton";
 import { useVault } from "../vault/useVault";
 import { VaultButton } from "../vault/VaultButton";
-import { Section } from "./SettingsSection";
-import { unchanged } from "./currentSettings";
+import { SettingsSection } from "./SettingsSection";
+import { currentSettings } from "./currentSettings";
 
 /** Where everything is, and for how long. */
-export function Data({ report }: { report: StatusReport }) {
+export function DataSection({ report }: { report: StatusReport }) {
   const t = useMessages();
-  const kept = useReading("settings.show", {}).data;
+  const kept = useCoreQuery("settings.show", {}).data;
   const { vault } = useVault();
   const where =
     report.secrets === "keychain" || report.secrets === "vault" ? report.secrets : ("memory" as const);
   return (
-    <Section title={t("settings.data")}>
+    <SettingsSection title={t("settings.data")}>
       <dl className="settings-facts">
         <dt>{t("settings.folder")}</dt>
         <dd>
           <code className="mono selectable">{report.dataDir}</code>
-          <Copy text={report.dataDir} label={t("settings.copyFolder")} />
+          <CopyButton text={report.dataDir} label={t("settings.copyFolder")} />
         </dd>
         <dt>{t("settings.secrets")}</dt>
         <dd className="settings-secrets">
@@ -34,7 +34,7 @@ export function Data({ report }: { report: StatusReport }) {
         </dd>
       </dl>
       {kept && <Retention key={JSON.stringify(kept)} kept={kept} />}
-    </Section>
+    </SettingsSection>
   );
 }
 
@@ -48,7 +48,7 @@ function Retention({ kept }: { kept: Settings }) {
   const save = async () => {
     if (!isRight) return;
     const audit = typeof auditDays === "number" ? auditDays : null;
-    if (await set.run({ ...unchanged(kept), auditDays: audit, activityDays, activityCalls })) {
+    if (await set.run({ ...currentSettings(kept), auditDays: audit, activityDays, activityCalls })) {
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }
   };

@@ -3,40 +3,40 @@ import { notifications } from "@mantine/notifications";
 import { useId, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { Settings } from "../generated/types";
 import { useMessages } from "../messages";
-import { formOf, sourceOf, type SourceForm } from "./packageSource";
-import { Section } from "./SettingsSection";
-import { unchanged } from "./currentSettings";
+import { toSourceForm, toPackageSource, type SourceForm } from "./packageSource";
+import { SettingsSection } from "./SettingsSection";
+import { currentSettings } from "./currentSettings";
 
 /** Where servers that come as packages get them from. */
-export function Packages() {
+export function PackagesSection() {
   const t = useMessages();
-  const kept = useReading("settings.show", {}).data;
+  const kept = useCoreQuery("settings.show", {}).data;
   if (!kept) return null;
   return (
-    <Section title={t("settings.packages")} text={t("settings.packagesText")}>
+    <SettingsSection title={t("settings.packages")} text={t("settings.packagesText")}>
       <Sources key={JSON.stringify(kept.packages)} kept={kept} />
-    </Section>
+    </SettingsSection>
   );
 }
 
 function Sources({ kept }: { kept: Settings }) {
   const t = useMessages();
   const set = useAction("settings.set");
-  const { readAgain } = useReading("settings.show", {});
-  const [npm, setNpm] = useState(() => formOf(kept.packages.npm));
-  const [pypi, setPypi] = useState(() => formOf(kept.packages.pypi));
+  const { refetch } = useCoreQuery("settings.show", {});
+  const [npm, setNpm] = useState(() => toSourceForm(kept.packages.npm));
+  const [pypi, setPypi] = useState(() => toSourceForm(kept.packages.pypi));
   const [tried, setTried] = useState(false);
-  const wanted = { npm: sourceOf(npm), pypi: sourceOf(pypi) };
+  const wanted = { npm: toPackageSource(npm), pypi: toPackageSource(pypi) };
   const isChanged = JSON.stringify(wanted) !== JSON.stringify(kept.packages);
   const save = async () => {
     setTried(true);
     if (!wanted.npm || !wanted.pypi) return;
     const packages = { npm: wanted.npm, pypi: wanted.pypi };
-    if (await set.run({ ...unchanged(kept), packages })) {
-      void readAgain();
+    if (await set.run({ ...currentSettings(kept), packages })) {
+      void refetch();
       notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
     }
   };

@@ -3,48 +3,48 @@ import "./settings.css";
 import { Kbd, Select, SegmentedControl, Switch } from "@mantine/core";
 
 import { useAction } from "../core/useAction";
-import { useReading } from "../core/useCoreQuery";
-import type { LookProps } from "../app-shell/AppShell";
+import { useCoreQuery } from "../core/useCoreQuery";
+import type { PreferencesProps } from "../app-shell/AppShell";
 import type { StatusReport } from "../generated/types";
 import { languageNames, useMessages, type MessageKey } from "../messages";
-import { Copy } from "../components/CopyButton";
+import { CopyButton } from "../components/CopyButton";
 import { Page } from "../components/Page";
-import { Audit } from "./AuditSection";
-import { Calls } from "./CallsSection";
-import { ClientDocument } from "./ClientDocumentSection";
-import { Data } from "./DataSection";
-import { Packages } from "./PackagesSection";
-import { Section } from "./SettingsSection";
+import { AuditSection } from "./AuditSection";
+import { CallsSection } from "./CallsSection";
+import { ClientDocumentSection } from "./ClientDocumentSection";
+import { DataSection } from "./DataSection";
+import { PackagesSection } from "./PackagesSection";
+import { SettingsSection } from "./SettingsSection";
 
 /** What is set for Gatehouse as a whole. */
-export function SettingsPage(look: LookProps) {
+export function SettingsPage(look: PreferencesProps) {
   const t = useMessages();
-  const report = useReading("status", {}).data;
+  const report = useCoreQuery("status", {}).data;
   return (
     <Page title={t("settings.title")}>
       <div className="settings">
         <Appearance {...look} />
         {report && <Gateway report={report} />}
-        <Calls />
-        <Packages />
-        <ClientDocument />
-        {report && <Data report={report} />}
-        <Audit />
-        <Keys />
+        <CallsSection />
+        <PackagesSection />
+        <ClientDocumentSection />
+        {report && <DataSection report={report} />}
+        <AuditSection />
+        <KeyboardShortcuts />
         {report && (
-          <Section title={t("settings.about")}>
+          <SettingsSection title={t("settings.about")}>
             <p className="selectable">{t("settings.version", { version: report.version })}</p>
-          </Section>
+          </SettingsSection>
         )}
       </div>
     </Page>
   );
 }
 
-function Appearance({ preferences, onPreferences }: LookProps) {
+function Appearance({ preferences, onPreferences }: PreferencesProps) {
   const t = useMessages();
   return (
-    <Section title={t("settings.look")}>
+    <SettingsSection title={t("settings.look")}>
       <div className="settings-row">
         <span id="theme">{t("settings.theme")}</span>
         <SegmentedControl
@@ -72,7 +72,7 @@ function Appearance({ preferences, onPreferences }: LookProps) {
           }}
         />
       </div>
-    </Section>
+    </SettingsSection>
   );
 }
 
@@ -81,12 +81,12 @@ function Gateway({ report }: { report: StatusReport }) {
   const switchOn = useAction("servers.switchOn");
   const switchOff = useAction("servers.switchOff");
   return (
-    <Section title={t("settings.gateway")} text={t("settings.addressText")}>
+    <SettingsSection title={t("settings.gateway")} text={t("settings.addressText")}>
       <div className="settings-row">
         <span>{t("settings.address")}</span>
         <span className="settings-value">
           <code className="mono selectable">{report.endpoint}</code>
-          <Copy text={report.endpoint} label={t("frame.copyGateway")} />
+          <CopyButton text={report.endpoint} label={t("frame.copyGateway")} />
         </span>
       </div>
       <Switch
@@ -95,7 +95,7 @@ function Gateway({ report }: { report: StatusReport }) {
         checked={report.switchedOn}
         onChange={(event) => void (event.currentTarget.checked ? switchOn : switchOff).run({})}
       />
-    </Section>
+    </SettingsSection>
   );
 }
 
@@ -108,10 +108,10 @@ const keys: readonly [MessageKey, readonly string[]][] = [
   ["settings.key.away", ["Esc"]],
 ];
 
-function Keys() {
+function KeyboardShortcuts() {
   const t = useMessages();
   return (
-    <Section title={t("settings.keys")}>
+    <SettingsSection title={t("settings.keys")}>
       <dl className="settings-facts">
         {keys.map(([what, all]) => (
           <div key={what} className="settings-key">
@@ -124,6 +124,6 @@ function Keys() {
           </div>
         ))}
       </dl>
-    </Section>
+    </SettingsSection>
   );
 }

@@ -1,7 +1,7 @@
 import { useId, type ReactNode } from "react";
 
 /** One part of the settings. */
-export function Section({ title, text, children }: { title: string; text?: string; children: ReactNode }) {
+export function SettingsSection({ title, text, children }: { title: string; text?: string; children: ReactNode }) {
   const id = useId();
   return (
     <section className="card settings-section" aria-labelledby={id}>

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { AuditEntryView, AuditEvent, Grant, Message } from "../generated/types";
 import { render, translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { auditDetail, auditWords, namesWith } from "./auditLabels";
+import { auditDetail, auditLabel, namesFromEntries } from "./auditLabels";
 
 const t = translator({ language: "en", messages: catalogues.en });
 const names = { server: () => "files", client: () => "Claude Code" };
@@ -11,7 +11,7 @@ const saying = { t, names, render: (message: Message) => render(message, { langu
 const signIn = { audit: "sign_in", server: "s", issuer: "https://as.example", account: "ann", reason: null } as const;
 const request = { audit: "server_request_answered", ask: "a", server: "s", by: "window" } as const;
 
-describe("an entry of the audit", () => {
+describe("audit labels", () => {
   it.each<[AuditEvent, string, string]>([
     [{ ...signIn, what: "signed_in" }, "Signed in to files as ann", "https://as.example"],
     [{ ...signIn, what: "signed_in", account: null }, "Signed in to files", "https://as.example"],
@@ -23,8 +23,8 @@ describe("an entry of the audit", () => {
     [{ audit: "server_changed", server: "s", name: "git", what: "polished" }, "Server git: polished", ""],
     [{ audit: "class_set", server: "s", tool: "t", now: null }, "t of files is classified automatically again", ""],
     [{ audit: "lifecycle", what: "started" }, "Gatehouse started", ""],
-  ])("%j: %s", (event, words, detail) => {
-    expect(auditWords({ event, rule: null }, saying)).toBe(words);
+  ])("describe %j: %s", (event, words, detail) => {
+    expect(auditLabel({ event, rule: null }, saying)).toBe(words);
     expect(auditDetail({ event, note: null }, saying)).toBe(detail);
   });
 
@@ -32,17 +32,17 @@ describe("an entry of the audit", () => {
     [null, ""],
     [{ key: "rule.author.unprivileged", params: {} }, "added without the operator key"],
     [{ key: "rule.author.confirmed", params: { at: { time: 1 } } }, "confirmed on noon after it could not be verified"],
-  ])("says a rule as the core does, and of who made it %j", (note, detail) => {
+  ])("describe a rule and its origin: %j", (note, detail) => {
     const event: AuditEvent = { audit: "granted", rule: { id: "g" } as Grant };
     const rule: Message = { key: "rule.deny.always", params: { what: { text: "rm" }, who: { message: { key: "rule.everyClient", params: {} } } } };
-    expect(auditWords({ event, rule }, saying)).toBe("New rule: Always deny rm, for every client");
+    expect(auditLabel({ event, rule }, saying)).toBe("New rule: Always deny rm, for every client");
     expect(auditDetail({ event, note }, saying)).toBe(detail);
   });
 
-  it("names what is gone as it was called last", () => {
+  it("use the last name of what was removed", () => {
     const entry = (seq: number, name: string): AuditEntryView => ({ seq, at: 0, event: { audit: "server_changed", server: "s", name, what: "edited" }, hash: "", rule: null, note: null });
     const unknown = { server: (id: string) => id, client: (id: string) => id };
-    expect(namesWith(unknown, [entry(2, "new"), entry(1, "old")]).server("s")).toBe("new");
-    expect(namesWith(unknown, []).server("s")).toBe("s");
+    expect(namesFromEntries(unknown, [entry(2, "new"), entry(1, "old")]).server("s")).toBe("new");
+    expect(namesFromEntries(unknown, []).server("s")).toBe("s");
   });
 });

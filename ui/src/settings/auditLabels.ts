@@ -5,8 +5,8 @@ import type { Names } from "../core/useNames";
 import type { AuditEntryView } from "../generated/types";
 import type { Render, Translate } from "../messages";
 
-/** Names of servers and clients, also of those that are gone, as far as the entries say them. */
-export function namesWith(names: Names, entries: readonly AuditEntryView[]): Names {
+/** Names of servers and clients, including removed ones that the entries name. */
+export function namesFromEntries(names: Names, entries: readonly AuditEntryView[]): Names {
   const gone = new Map<string, string>();
   // The newest entry is first, and its name is the last one.
   for (const { event } of entries.toReversed()) {
@@ -18,10 +18,10 @@ export function namesWith(names: Names, entries: readonly AuditEntryView[]): Nam
 }
 
 /** How entries are said: in the window's own texts, in those of the core, and with these names. */
-export type Saying = { t: Translate; render: Render; names: Names };
+export type AuditWording = { t: Translate; render: Render; names: Names };
 
 /** One sentence for every entry. */
-export function auditWords({ event, rule }: Pick<AuditEntryView, "event" | "rule">, { t, render, names }: Saying): string {
+export function auditLabel({ event, rule }: Pick<AuditEntryView, "event" | "rule">, { t, render, names }: AuditWording): string {
   switch (event.audit) {
     case "decided":
       return t(event.allowed ? "audit.decided.allowed" : "audit.decided.denied", {
@@ -50,13 +50,13 @@ export function auditWords({ event, rule }: Pick<AuditEntryView, "event" | "rule
     case "labels_trusted":
       return t(event.trusted ? "audit.labels.trusted" : "audit.labels.distrusted", { server: names.server(event.server) });
     case "server_changed":
-      return t(`audit.server.${oneOf(serverChanges, event.what)}`, { name: event.name, what: event.what });
+      return t(changeLabel("server", event.what), { name: event.name, what: event.what });
     case "settings_changed":
       return t("audit.settings", { what: event.what });
     case "hand_edit":
       return t(event.confirmed ? "audit.handEdit.confirmed" : "audit.handEdit.refused", { file: event.file, server: event.server });
     case "client_changed":
-      return t(`audit.client.${oneOf(clientChanges, event.what)}`, { name: event.name, what: event.what });
+      return t(changeLabel("client", event.what), { name: event.name, what: event.what });
     case "sign_in": {
       const server = names.server(event.server);
       return event.what === "signed_in" && event.account !== null
@@ -78,7 +78,7 @@ export function auditWords({ event, rule }: Pick<AuditEntryView, "event" | "rule
 }
 
 /** Who answered or made it and why, where the entry says so. */
-export function auditDetail({ event, note }: Pick<AuditEntryView, "event" | "note">, { t, render }: Pick<Saying, "t" | "render">): string {
+export function auditDetail({ event, note }: Pick<AuditEntryView, "event" | "note">, { t, render }: Pick<AuditWording, "t" | "render">): string {
   const parts: string[] = [];
   if (note !== null) parts.push(render(note));
   if (event.audit === "decided" || event.audit === "server_request_answered") {
@@ -89,9 +89,11 @@ export function auditDetail({ event, note }: Pick<AuditEntryView, "event" | "not
   return parts.join(" · ");
 }
 
-const serverChanges = ["added", "edited", "renamed", "removed", "enabled", "disabled"] as const;
-const clientChanges = ["added", "rotated", "revoked"] as const;
+const changeKinds: Record<"server" | "client", readonly string[]> = {
+  server: ["added", "edited", "renamed", "removed", "enabled", "disabled"],
+  client: ["added", "rotated", "revoked"],
+};
 
-function oneOf<Known extends string>(known: readonly Known[], what: string): Known | "other" {
-  return known.find((one) => one === what) ?? "other";
+function changeLabel(of: "server" | "client", what: string): MessageKey {
+  return `audit.${of}.${changeKinds[of].includes(what) ? what : "other"}` as MessageKey;
 }

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 
 import type { PackageSource } from "../generated/types";
-import { formOf, sourceOf } from "./packageSource";
+import { toSourceForm, toPackageSource } from "./packageSource";
 
-describe("a source of packages", () => {
-  it.each<PackageSource>([{ from: "fastest" }, { from: "usual" }, { from: "custom", url: "https://mirror.example/npm/" }])("comes back as it was: %j", (source) => {
-    expect(sourceOf(formOf(source))).toEqual(source);
+describe("a package source", () => {
+  it.each<PackageSource>([{ from: "fastest" }, { from: "usual" }, { from: "custom", url: "https://mirror.example/npm/" }])("round-trips %j", (source) => {
+    expect(toPackageSource(toSourceForm(source))).toEqual(source);
   });
 
-  it.each(["", "mirror.example", "ftp://mirror.example", "https://", "https://a b"])("has no address %j", (url) => {
-    expect(sourceOf({ from: "custom", url })).toBeNull();
+  it.each(["", "mirror.example", "ftp://mirror.example", "https://", "https://a b"])("rejects the URL %j", (url) => {
+    expect(toPackageSource({ from: "custom", url })).toBeNull();
   });
 
-  it("needs no address where it is chosen or measured", () => {
-    expect(sourceOf({ from: "fastest", url: "nonsense" })).toEqual({ from: "fastest" });
+  it("needs no URL unless it is custom", () => {
+    expect(toPackageSource({ from: "fastest", url: "nonsense" })).toEqual({ from: "fastest" });
   });
 });

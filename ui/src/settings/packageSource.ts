@@ -4,12 +4,12 @@ import type { PackageSource } from "../generated/types";
 
 export type SourceForm = { from: PackageSource["from"]; url: string };
 
-export function formOf(source: PackageSource): SourceForm {
+export function toSourceForm(source: PackageSource): SourceForm {
   return { from: source.from, url: source.from === "custom" ? source.url : "" };
 }
 
 /** The source; nothing where its address is none. */
-export function sourceOf({ from, url }: SourceForm): PackageSource | null {
+export function toPackageSource({ from, url }: SourceForm): PackageSource | null {
   if (from !== "custom") return { from };
   const address = url.trim();
   return /^https?:\/\/[^\s/]\S*$/i.test(address) ? { from, url: address } : null;

@@ -8,7 +8,7 @@ import { themeWith } from "./theme";
 import { useAppearance } from "./useAppearance";
 
 /** Appearance and language around the main window's page. */
-export function Look({ preferences, children }: { preferences: Preferences; children: ReactNode }) {
+export function ThemeProvider({ preferences, children }: { preferences: Preferences; children: ReactNode }) {
   const { scheme, language } = useAppearance(preferences);
   const speech = useMemo(() => ({ language, messages: catalogues[language] }), [language]);
   const theme = useMemo(() => themeWith(catalogues[language]["frame.close"]), [language]);

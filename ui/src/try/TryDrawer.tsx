@@ -4,8 +4,8 @@ import { lazy, Suspense, useState } from "react";
 import { useCore } from "../core/CoreProvider";
 import type { ToolView } from "../generated/types";
 import { useMessages } from "../messages";
-import { Waiting } from "../components/LoadingIndicator";
-import { asProblem } from "../platform";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { toUserError } from "../platform";
 import { ended, withTry, type Try } from "./tries";
 
 /** Brings a form for any schema, and an editor. */
@@ -27,7 +27,7 @@ export function TryDrawer({ tool, onClose }: { tool: ToolView | null; onClose: (
         settle({ shown });
       },
       (thrown: unknown) => {
-        settle({ problem: asProblem(thrown) });
+        settle({ problem: toUserError(thrown) });
       },
     );
   };
@@ -42,7 +42,7 @@ export function TryDrawer({ tool, onClose }: { tool: ToolView | null; onClose: (
       title={tool ? t("try.title", { tool: tool.title ?? tool.name }) : ""}
     >
       {tool && (
-        <Suspense fallback={<Waiting />}>
+        <Suspense fallback={<LoadingIndicator />}>
           <TryTool
             key={tool.name}
             tool={tool}

@@ -7,13 +7,13 @@ import { useEffect, useId, useMemo, useRef, useState } from "react";
 import type { ToolView } from "../generated/types";
 import { useMessages, useTimes, type Translate } from "../messages";
 import JsonEditor from "../components/JsonEditor";
-import { brokenAt } from "../components/jsonSpans";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { Waiting } from "../components/LoadingIndicator";
+import { syntaxErrorSpan } from "../components/jsonSpans";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 import { CallProgress } from "../activity/CallProgress";
-import { useRunning } from "../activity/useRunningCalls";
-import { OWN } from "../core/useNames";
-import { ShownResult } from "../results/ResultContent";
+import { useRunningCalls } from "../activity/useRunningCalls";
+import { OWN_CLIENT } from "../core/useNames";
+import { ResultParts } from "../results/ResultParts";
 import { ArgumentsForm } from "./ArgumentsForm";
 import { faultsOf } from "./check";
 import { withDefaults } from "./defaults";
@@ -39,7 +39,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
   const [round, setRound] = useState(0);
   const [looked, setLooked] = useState<string | null>(null);
-  const broken = useMemo(() => brokenAt(text), [text]);
+  const broken = useMemo(() => syntaxErrorSpan(text), [text]);
   const unfit = useMemo(() => (broken || !schema ? [] : faultsOf(schema, JSON.parse(text))), [broken, schema, text]);
   const faults = useMemo(() => (broken ? [{ ...broken, message: t("json.broken") }] : []), [broken, t]);
   const shown = tries.find(({ id }) => id === looked) ?? tries[0];
@@ -182,10 +182,10 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
 function End({ one: { end, tool }, server }: { one: Try; server: string }) {
   const t = useMessages();
   // One drawer runs one call of a tool at a time.
-  const running = useRunning().findLast((call) => call.client === OWN && call.server === server && call.tool === tool);
-  if (end === "running") return running ? <CallProgress call={running} /> : <Waiting />;
+  const running = useRunningCalls().findLast((call) => call.client === OWN_CLIENT && call.server === server && call.tool === tool);
+  if (end === "running") return running ? <CallProgress call={running} /> : <LoadingIndicator />;
   if (end === "stopped") return <p className="dim try-plain">{t("try.stoppedText")}</p>;
-  return "shown" in end ? <ShownResult shown={end.shown} server={server} /> : <ProblemAlert problem={end.problem} />;
+  return "shown" in end ? <ResultParts shown={end.shown} server={server} /> : <ErrorAlert error={end.problem} />;
 }
 
 function endWords(t: Translate, { end }: Try): string {

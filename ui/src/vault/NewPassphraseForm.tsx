@@ -3,9 +3,9 @@ import { useRef, useState, type ReactNode } from "react";
 
 import type { UserError } from "../generated/types";
 import { useMessages } from "../messages";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { asProblem } from "../platform";
-import { faultOf, taken, type Fault, type Field } from "./passphrase";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { toUserError } from "../platform";
+import { validatePassphrase, takeValues, type PassphraseFault, type Field } from "./passphrase";
 
 type Props = {
   /** What is to be known before. */
@@ -17,27 +17,27 @@ type Props = {
 };
 
 /** A new passphrase, entered twice, in a dialog. */
-export function NewPassphrase({ children, ok, onOk, onClose }: Props) {
+export function NewPassphraseForm({ children, ok, onOk, onClose }: Props) {
   const t = useMessages();
   const first: Field = useRef<HTMLInputElement>(null);
   const second: Field = useRef<HTMLInputElement>(null);
-  const [fault, setFault] = useState<Fault | null>(null);
+  const [fault, setFault] = useState<PassphraseFault | null>(null);
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<UserError | null>(null);
+  const [error, setError] = useState<UserError | null>(null);
   const send = async () => {
-    const wrong = faultOf(first.current?.value ?? "", second.current?.value ?? "");
+    const wrong = validatePassphrase(first.current?.value ?? "", second.current?.value ?? "");
     setFault(wrong);
-    setProblem(null);
+    setError(null);
     if (wrong !== null) {
       (wrong === "short" ? first : second).current?.focus();
       return;
     }
-    const [passphrase = ""] = taken(first, second);
+    const [passphrase = ""] = takeValues(first, second);
     setBusy(true);
     try {
       if (await onOk(passphrase)) onClose();
     } catch (thrown) {
-      setProblem(asProblem(thrown));
+      setError(toUserError(thrown));
     }
     setBusy(false);
   };
@@ -50,7 +50,7 @@ export function NewPassphrase({ children, ok, onOk, onClose }: Props) {
     >
       <Stack gap="sm">
         {children}
-        {problem && <ProblemAlert problem={problem} />}
+        {error && <ErrorAlert error={error} />}
         <PasswordInput
           ref={first}
           label={t("vault.newPassphrase")}

@@ -4,9 +4,9 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useCore } from "../core/CoreProvider";
 import type { UserError } from "../generated/types";
 import { useMessages } from "../messages";
-import { ProblemAlert } from "../components/ErrorAlert";
-import { asProblem, type VaultFault } from "../platform";
-import { taken } from "./passphrase";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { toUserError, type VaultFault } from "../platform";
+import { takeValues } from "./passphrase";
 
 type Props = {
   /** Called once the vault is open. */
@@ -24,15 +24,15 @@ export function UnlockForm({ onOpened, onFault, children }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const [busy, setBusy] = useState(false);
   const [wrong, setWrong] = useState(false);
-  const [problem, setProblem] = useState<UserError | null>(null);
+  const [error, setError] = useState<UserError | null>(null);
   // Without the keyboard while it is looked at: the field takes it back with what was wrong.
   useEffect(() => {
     if (!busy) field.current?.focus();
   }, [busy]);
   const unlock = async () => {
-    const [passphrase = ""] = taken(field);
+    const [passphrase = ""] = takeValues(field);
     setBusy(true);
-    setProblem(null);
+    setError(null);
     try {
       const tried = await platform.unlockVault(passphrase);
       setWrong(tried === "wrong");
@@ -40,7 +40,7 @@ export function UnlockForm({ onOpened, onFault, children }: Props) {
       else if (tried !== "wrong") onFault(tried);
     } catch (thrown) {
       setWrong(false);
-      setProblem(asProblem(thrown));
+      setError(toUserError(thrown));
     }
     setBusy(false);
   };
@@ -52,7 +52,7 @@ export function UnlockForm({ onOpened, onFault, children }: Props) {
       }}
     >
       <Stack gap="sm">
-        {problem && <ProblemAlert problem={problem} />}
+        {error && <ErrorAlert error={error} />}
         <PasswordInput
           ref={field}
           label={t("vault.passphrase")}

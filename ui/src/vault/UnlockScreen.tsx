@@ -5,16 +5,16 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import { showProblem } from "../core/useAction";
+import { showError } from "../core/useAction";
 import { useMessages } from "../messages";
 import { Logo } from "../components/Logo";
-import { asProblem, type Vault, type VaultFault } from "../platform";
+import { toUserError, type Vault, type VaultFault } from "../platform";
 import { UnlockForm } from "./UnlockForm";
 
 type Props = { vault: Vault; onChange: () => Promise<void> };
 
-/** The whole window while Gatehouse waits for the passphrase of its vault. */
-export function Unlock({ vault, onChange }: Props) {
+/** The unlock screen of the vault. */
+export function UnlockScreen({ vault, onChange }: Props) {
   const t = useMessages();
   const { platform } = useCore();
   const [found, setFound] = useState<VaultFault | null>(null);
@@ -30,7 +30,7 @@ export function Unlock({ vault, onChange }: Props) {
     leave(
       () => platform.putVaultAside(),
       (thrown) => {
-        showProblem(asProblem(thrown));
+        showError(toUserError(thrown));
       },
     );
   const lookAgain = () => {

@@ -9,8 +9,8 @@ import { useCore } from "../core/CoreProvider";
 import { useMessages } from "../messages";
 import type { VaultFault } from "../platform";
 import type { VaultDialog } from "./useVaultDialog";
-import { NewPassphrase } from "./NewPassphraseForm";
-import { taken } from "./passphrase";
+import { NewPassphraseForm } from "./NewPassphraseForm";
+import { takeValues } from "./passphrase";
 import { VaultFaultAlert } from "./UnlockScreen";
 import { UnlockForm } from "./UnlockForm";
 import { useVault } from "./useVault";
@@ -21,11 +21,11 @@ type Props = { dialog: VaultDialog; onClose: () => void };
 export function VaultForm({ dialog, onClose }: Props) {
   switch (dialog) {
     case "make":
-      return <Make onClose={onClose} />;
+      return <CreateVaultForm onClose={onClose} />;
     case "unlock":
-      return <UnlockNow onClose={onClose} />;
+      return <UnlockVaultForm onClose={onClose} />;
     case "change":
-      return <Change onClose={onClose} />;
+      return <ChangePassphraseForm onClose={onClose} />;
   }
 }
 
@@ -35,32 +35,32 @@ function said(message: string) {
   notifications.show({ message, color: "teal", autoClose: 3000 });
 }
 
-function Make({ onClose }: Part) {
+function CreateVaultForm({ onClose }: Part) {
   const t = useMessages();
   const { platform } = useCore();
-  const { readAgain } = useVault();
+  const { refetch } = useVault();
   const make = async (passphrase: string) => {
     await platform.makeVault(passphrase);
-    await readAgain();
+    await refetch();
     said(t("vault.made"));
     return true;
   };
   return (
-    <NewPassphrase ok={t("vault.make")} onOk={make} onClose={onClose}>
+    <NewPassphraseForm ok={t("vault.make")} onOk={make} onClose={onClose}>
       <Text>{t("vault.makeText")}</Text>
       <Text size="sm" c="dimmed">
         {t("vault.restart")}
       </Text>
-    </NewPassphrase>
+    </NewPassphraseForm>
   );
 }
 
-function UnlockNow({ onClose }: Part) {
+function UnlockVaultForm({ onClose }: Part) {
   const t = useMessages();
-  const { vault, readAgain } = useVault();
+  const { vault, refetch } = useVault();
   const [fault, setFault] = useState<VaultFault | null>(null);
   const opened = async () => {
-    await readAgain();
+    await refetch();
     said(t("vault.opened"));
     onClose();
   };
@@ -79,7 +79,7 @@ function UnlockNow({ onClose }: Part) {
   );
 }
 
-function Change({ onClose }: Part) {
+function ChangePassphraseForm({ onClose }: Part) {
   const t = useMessages();
   const { platform } = useCore();
   const { vault } = useVault();
@@ -87,7 +87,7 @@ function Change({ onClose }: Part) {
   const [wrong, setWrong] = useState(false);
   const [fault, setFault] = useState<VaultFault | null>(null);
   const change = async (passphrase: string) => {
-    const [before = ""] = taken(old);
+    const [before = ""] = takeValues(old);
     const tried = await platform.changePassphrase(before, passphrase);
     setWrong(tried === "wrong");
     if (tried === "wrong") old.current?.focus();
@@ -96,7 +96,7 @@ function Change({ onClose }: Part) {
     return tried === "right";
   };
   return (
-    <NewPassphrase ok={t("vault.changeOk")} onOk={change} onClose={onClose}>
+    <NewPassphraseForm ok={t("vault.changeOk")} onOk={change} onClose={onClose}>
       {fault !== null && <VaultFaultAlert fault={fault} file={vault?.file ?? ""} />}
       <Text size="sm">{t("vault.changeText")}</Text>
       <PasswordInput
@@ -106,6 +106,6 @@ function Change({ onClose }: Part) {
         spellCheck={false}
         error={wrong ? t("vault.wrong") : null}
       />
-    </NewPassphrase>
+    </NewPassphraseForm>
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { faultOf, taken } from "./passphrase";
+import { validatePassphrase, takeValues } from "./passphrase";
 
 describe("a new passphrase", () => {
   it.each([
@@ -11,16 +11,16 @@ describe("a new passphrase", () => {
     ["correct horse", "correct horsf", "different"],
     ["12345678", "12345678", null],
     ["正确的马电池订书钉", "正确的马电池订书钉", null],
-  ])("%j and %j: %j", (first, second, fault) => {
-    expect(faultOf(first, second)).toBe(fault);
+  ])("validates %j and %j: %j", (first, second, fault) => {
+    expect(validatePassphrase(first, second)).toBe(fault);
   });
 });
 
-describe("fields of passphrases", () => {
-  it("are empty once they were read", () => {
+describe("passphrase fields", () => {
+  it("are cleared when they are read", () => {
     const current = document.createElement("input");
     current.value = "correct horse";
-    expect(taken({ current }, { current: null })).toEqual(["correct horse", ""]);
+    expect(takeValues({ current }, { current: null })).toEqual(["correct horse", ""]);
     expect(current.value).toBe("");
   });
 });

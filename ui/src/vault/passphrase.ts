@@ -6,18 +6,18 @@ import type { RefObject } from "react";
 /** Fewest characters of a new passphrase, as the vault has it. */
 const LEAST = 8;
 
-export type Fault = "short" | "different";
+export type PassphraseFault = "short" | "different";
 
 /** What is wrong with a new passphrase that was entered twice. */
-export function faultOf(first: string, second: string): Fault | null {
+export function validatePassphrase(first: string, second: string): PassphraseFault | null {
   if (Array.from(first).length < LEAST) return "short";
   return first === second ? null : "different";
 }
 
 export type Field = RefObject<HTMLInputElement | null>;
 
-/** What is in these fields, which are empty after that. */
-export function taken(...fields: readonly Field[]): string[] {
+/** Takes the values of these fields and clears them. */
+export function takeValues(...fields: readonly Field[]): string[] {
   return fields.map(({ current }) => {
     if (!current) return "";
     const text = current.value;

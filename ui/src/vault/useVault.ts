@@ -3,17 +3,17 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCore } from "../core/CoreProvider";
 import type { Vault } from "../platform";
 
-export type VaultReading = {
+export type VaultState = {
   vault: Vault | undefined;
   loading: boolean;
   /** Everything is read again: what is on the page is of another core. */
-  readAgain: () => Promise<void>;
+  refetch: () => Promise<void>;
 };
 
-/** Where secrets are kept. Read with everything else when the core begins anew. */
-export function useVault(): VaultReading {
+/** Where secrets are kept. Read again when the core restarts. */
+export function useVault(): VaultState {
   const { platform } = useCore();
   const client = useQueryClient();
   const { data, isPending } = useQuery({ queryKey: ["vault"], queryFn: async () => platform.vault() });
-  return { vault: data, loading: isPending, readAgain: async () => client.invalidateQueries() };
+  return { vault: data, loading: isPending, refetch: async () => client.invalidateQueries() };
 }

@@ -2,12 +2,12 @@ import { Modal } from "@mantine/core";
 import { Suspense, useState } from "react";
 
 import { useMessages } from "../messages";
-import { later } from "../components/lazyWithPrefetch";
-import { Waiting } from "../components/LoadingIndicator";
+import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 
 export type VaultDialog = "make" | "unlock" | "change";
 
-const VaultForm = later(async () => (await import("./VaultForms")).VaultForm);
+const VaultForm = lazyWithPrefetch(async () => (await import("./VaultForms")).VaultForm);
 
 /** One dialog of the vault, and the way to open it. */
 export function useVaultDialog(dialog: VaultDialog) {
@@ -23,7 +23,7 @@ export function useVaultDialog(dialog: VaultDialog) {
     dialog: (
       <Modal opened={opened} onClose={close} title={t(`vault.${dialog}Title`)} closeOnClickOutside={false} centered>
         {opened && (
-          <Suspense fallback={<Waiting />}>
+          <Suspense fallback={<LoadingIndicator />}>
             <VaultForm dialog={dialog} onClose={close} />
           </Suspense>
         )}

@@ -134,7 +134,7 @@ pub(crate) fn rule_coverage(rule: &Grant, tools: &[SubjectFacts<'_>]) -> Option<
     for tool in tools {
         match coverage(rule, tool, None) {
             Coverage::Covers => of.covered += 1,
-            Coverage::Suspended => of.changed.push(tool.subject.to_owned()),
+            Coverage::Suspended => of.changed.push(tool.subject.rule_name().into_owned()),
             Coverage::AddedLater => of.later += 1,
             Coverage::NotCovered => {}
         }
@@ -245,7 +245,7 @@ mod tests {
         ] {
             let rules: Vec<Grant> = rules;
             let found = with_tools(definition, 2, |tools| {
-                let item = tools.iter().find(|item| item.subject == about).unwrap();
+                let item = tools.iter().find(|item| item.subject == SubjectRef::Tool(about)).unwrap();
                 PermanentRules::new(rules.iter(), None).permission(item)
             });
             let own: Vec<&str> = found.own_rules.iter().map(|id| id.as_str()).collect();

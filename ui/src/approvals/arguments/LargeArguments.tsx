@@ -2,30 +2,30 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useSyncExternalStore, type ReactNode } from "react";
 
 import { useMessages } from "../../messages";
-import { BLOCK, blocksInPieces, blockText, type Source } from "./textBlocks";
-import { Marked } from "./MarkedText";
-import { useNear } from "./useNearViewport";
+import { BLOCK_CHARS, createBlockStore, blockText, type ArgumentText } from "./textBlocks";
+import { MarkedText } from "./MarkedText";
+import { useNearViewport } from "./useNearViewport";
 
-/** A guess at the height of a whole block, until it was drawn. */
+/** Estimated height of a full block in pixels, until it is measured. */
 const HEIGHT = 648;
 const NAME = 18;
 
-type Props = { sources: readonly Source[]; mask: (argument: number) => ReactNode };
+type Props = { sources: readonly ArgumentText[]; mask: (argument: number) => ReactNode };
 
-/** Huge arguments: only the blocks in sight are drawn, and none while the whole is far from sight. */
+/** Large arguments: only visible blocks are rendered, and none while the element is far from the viewport. */
 export function LargeArguments({ sources, mask }: Props) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
-  const near = useNear(area);
+  const near = useNearViewport(area);
   return (
     <div className="ask-arguments ask-arguments-large selectable" ref={area} tabIndex={0} role="group" aria-label={t("ask.arguments")}>
-      {near && <Drawn area={area} sources={sources} mask={mask} />}
+      {near && <Blocks area={area} sources={sources} mask={mask} />}
     </div>
   );
 }
 
-function Drawn({ area, sources, mask }: Props & { area: { current: HTMLDivElement | null } }) {
-  const blocks = useMemo(() => blocksInPieces(sources), [sources]);
+function Blocks({ area, sources, mask }: Props & { area: { current: HTMLDivElement | null } }) {
+  const blocks = useMemo(() => createBlockStore(sources), [sources]);
   const count = useSyncExternalStore(blocks.subscribe, blocks.count);
   // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
   const rows = useVirtualizer({
@@ -33,7 +33,7 @@ function Drawn({ area, sources, mask }: Props & { area: { current: HTMLDivElemen
     getScrollElement: () => area.current,
     estimateSize: (at) => {
       const { isName = true, start = 0, end = 0 } = blocks.all[at] ?? {};
-      return isName ? NAME : Math.max(NAME, ((end - start) / BLOCK) * HEIGHT);
+      return isName ? NAME : Math.max(NAME, ((end - start) / BLOCK_CHARS) * HEIGHT);
     },
     overscan: 1,
   });
@@ -51,7 +51,7 @@ function Drawn({ area, sources, mask }: Props & { area: { current: HTMLDivElemen
             className={block.isName ? "ask-block ask-block-name" : "ask-block"}
             style={{ transform: `translateY(${String(row.start)}px)` }}
           >
-            <Marked text={block.isName ? source.name : blockText(source.text, block)} />
+            <MarkedText text={block.isName ? source.name : blockText(source.text, block)} />
             {block.isName && mask(block.argument)}
           </div>
         );

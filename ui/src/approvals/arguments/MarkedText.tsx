@@ -2,8 +2,8 @@ import type { ReactNode } from "react";
 
 import { useMessages } from "../../messages";
 
-/** A text in which characters that cannot be seen stand as marks. */
-export function Marked({ text }: { text: string }): ReactNode {
+/** A text with hidden characters rendered as marks. */
+export function MarkedText({ text }: { text: string }): ReactNode {
   const t = useMessages();
   const parts = text.split(/(⟦U\+[0-9A-F]{4,6}⟧)/);
   if (parts.length === 1) return text;

@@ -1,11 +1,11 @@
 import { useMessages } from "../../messages";
-import { Marked } from "./MarkedText";
-import type { Revealed } from "./useRevealedArguments";
+import { MarkedText } from "./MarkedText";
+import type { RevealState } from "./useRevealedArguments";
 
-type Props = { name: string; revealed: Revealed | undefined; onShow: () => void; onHide: () => void };
+type Props = { name: string; revealed: RevealState | undefined; onShow: () => void; onHide: () => void };
 
-/** Says that a secret is hidden in an argument, and shows it to whoever asks. */
-export function Mask({ name, revealed, onShow, onHide }: Props) {
+/** Says that an argument contains a hidden secret, and reveals it on request. */
+export function SecretToggle({ name, revealed, onShow, onHide }: Props) {
   const t = useMessages();
   const isShown = revealed !== undefined && "text" in revealed;
   return (
@@ -19,10 +19,10 @@ export function Mask({ name, revealed, onShow, onHide }: Props) {
       >
         {t(isShown ? "ask.hide" : "ask.show")}
       </button>
-      {revealed !== undefined && "problem" in revealed && (
+      {revealed !== undefined && "error" in revealed && (
         <span role="alert" className="ask-fault">
           {" "}
-          <Marked text={[revealed.problem.message, revealed.problem.hint].filter(Boolean).join(" ")} />
+          <MarkedText text={[revealed.error.message, revealed.error.hint].filter(Boolean).join(" ")} />
         </span>
       )}
     </span>

@@ -1,25 +1,25 @@
-// Huge arguments as blocks, of which only those in sight are drawn. A text is cut into blocks from its start to its
-// end, a bounded piece of work at a time; nothing is left out, and nothing is cut where it would read otherwise.
+// Large arguments as blocks, of which only the visible ones are rendered. A text is cut from its start to its
+// end, a bounded chunk at a time; nothing is left out, and no character or mark is split.
 
 import { seen } from "../../ask/fields";
 
-/** What is cut: the JSON text of each argument. */
-export type Source = { name: string; text: string };
+/** An argument's name and JSON text. */
+export type ArgumentText = { name: string; text: string };
 
-/** An argument's name (`end` is 0), or a part of its text. */
+/** An argument's name (`end` is 0), or a range of its text. */
 export type Block = { argument: number; isName: boolean; start: number; end: number };
 
-/** Characters of JSON text in a block at most. */
-export const BLOCK = 2000;
-/** Characters that are looked at in one piece of work. */
-const PIECE = 200_000;
-/** With more line breaks than this in one block they stay as they are written: no page is high enough for all. */
-const MOST_LINES = 350;
+/** Maximum characters of JSON text in a block. */
+export const BLOCK_CHARS = 2000;
+/** Characters that are read per chunk. */
+const CHUNK_CHARS = 200_000;
+/** Above this number of line breaks in a block, they stay escaped, since elements have a maximum height. */
+const MAX_LINES = 350;
 /** A mark for a hidden character is shorter than this. */
 const MARK = 12;
 
-/** The blocks of all arguments, as many at a time as one piece of work comes to. */
-export function* blocksOf(sources: readonly Source[]): Generator<Block[], void> {
+/** Yields the blocks of all arguments, one chunk at a time. */
+export function* blocksOf(sources: readonly ArgumentText[]): Generator<Block[], void> {
   let ready: Block[] = [];
   let looked = 0;
   for (const [argument, { text }] of sources.entries()) {
@@ -27,7 +27,7 @@ export function* blocksOf(sources: readonly Source[]): Generator<Block[], void> 
     for (const [start, end] of cuts(text)) {
       ready.push({ argument, isName: false, start, end });
       looked += end - start;
-      if (looked >= PIECE) {
+      if (looked >= CHUNK_CHARS) {
         yield ready;
         ready = [];
         looked = 0;
@@ -43,7 +43,7 @@ function* cuts(text: string): Generator<[number, number], void> {
   let next = escapes ? text.indexOf("\\") : -1;
   let start = 0;
   while (start < text.length) {
-    let end = Math.min(start + BLOCK, text.length);
+    let end = Math.min(start + BLOCK_CHARS, text.length);
     let line = -1;
     while (next !== -1 && next < end) {
       const width = text[next + 1] === "u" ? 6 : 2;
@@ -57,7 +57,7 @@ function* cuts(text: string): Generator<[number, number], void> {
     if (end < text.length) {
       const part = text.slice(start, end);
       if (!escapes) line = start + part.lastIndexOf("\n") + 1;
-      const cut = line > start ? line : whole(text, start, end);
+      const cut = line > start ? line : withoutSplitMark(text, start, end);
       const again = escapes ? text.slice(cut, end).indexOf("\\") : -1;
       if (again !== -1) next = cut + again;
       end = cut;
@@ -67,8 +67,8 @@ function* cuts(text: string): Generator<[number, number], void> {
   }
 }
 
-/** A little before a cut, where it would part what belongs together: both halves of a character, or a mark. */
-function whole(text: string, start: number, end: number): number {
+/** Moves a cut back so that it does not split a surrogate pair or a mark. */
+function withoutSplitMark(text: string, start: number, end: number): number {
   const before = text.slice(Math.max(start, end - MARK), end);
   const open = before.lastIndexOf("⟦");
   if (open !== -1 && !before.includes("⟧", open)) end -= before.length - open;
@@ -78,7 +78,7 @@ function whole(text: string, start: number, end: number): number {
   return end > start ? end : start + 1;
 }
 
-/** What a block shows. Line breaks of a text are line breaks, and its quotes stay around it. */
+/** The text of a block. Escaped line breaks become line breaks; quotes stay. */
 export function blockText(text: string, { start, end }: Block): string {
   const part = text.slice(start, end);
   if (!text.startsWith('"') || !part.includes("\\n")) return part;
@@ -88,8 +88,8 @@ export function blockText(text: string, { start, end }: Block): string {
   return value === null || manyLines(value) ? part : `${first}${value}${last}`;
 }
 
-/** JSON text as people read it: line breaks of a text are line breaks, and its quotes stay around it. */
-export function readable(text: string): string {
+/** JSON text for display: escaped line breaks become line breaks; quotes stay. */
+export function displayText(text: string): string {
   if (!text.startsWith('"') || !text.includes("\\n")) return text;
   const value = unescaped(text.slice(1, -1));
   return value === null ? text : `"${value}"`;
@@ -106,15 +106,15 @@ function unescaped(inner: string): string | null {
 
 function manyLines(value: string): boolean {
   let lines = 0;
-  for (let at = value.indexOf("\n"); at !== -1 && lines <= MOST_LINES; at = value.indexOf("\n", at + 1)) lines += 1;
-  return lines > MOST_LINES;
+  for (let at = value.indexOf("\n"); at !== -1 && lines <= MAX_LINES; at = value.indexOf("\n", at + 1)) lines += 1;
+  return lines > MAX_LINES;
 }
 
-/** The blocks that are there already, and word of further ones. */
-export type Blocks = { all: readonly Block[]; count: () => number; subscribe: (changed: () => void) => () => void };
+/** The blocks cut so far, and a subscription to further ones. */
+export type BlockStore = { all: readonly Block[]; count: () => number; subscribe: (changed: () => void) => () => void };
 
-/** Cuts on while somebody listens, one piece of work at a time; the first one is done at once. */
-export function blocksInPieces(sources: readonly Source[]): Blocks {
+/** Cuts one chunk at a time while it has subscribers; the first chunk is cut at once. */
+export function createBlockStore(sources: readonly ArgumentText[]): BlockStore {
   const pieces = blocksOf(sources);
   const all: Block[] = [];
   const cut = () => {

@@ -1,7 +1,7 @@
 import { useEffect, useState, type RefObject } from "react";
 
-/** Whether an element has come near to where it can be seen. It stays so from then on. */
-export function useNear(element: RefObject<Element | null>): boolean {
+/** Whether an element has been within 400 px of the viewport. Stays true from then on. */
+export function useNearViewport(element: RefObject<Element | null>): boolean {
   const [near, setNear] = useState(false);
   useEffect(() => {
     const { current } = element;

@@ -1,22 +1,22 @@
 import { useEffect, useRef, useState } from "react";
 
 import type { UserError } from "../../generated/types";
-import { asProblem } from "../../platform/userError";
+import { toUserError } from "../../platform/userError";
 
-/** What was asked for: the argument without its mask, or why it cannot be had. */
-export type Revealed = { text: string } | { problem: UserError };
+/** The unmasked argument, or why it could not be read. */
+export type RevealState = { text: string } | { error: UserError };
 
-type All = ReadonlyMap<number, Revealed>;
+type All = ReadonlyMap<number, RevealState>;
 const none: All = new Map();
 
 /**
- * Arguments that the user asked to see without their masks. They are kept here and nowhere else, and forgotten
- * when the page goes out of sight or `veil` changes.
+ * Arguments that the user revealed. They are kept only in this hook and dropped
+ * when the page is hidden or `veil` changes.
  */
-export function useRevealed(veil: number, reveal: (argument: number) => Promise<string>) {
+export function useRevealedArguments(veil: number, reveal: (argument: number) => Promise<string>) {
   const [all, setAll] = useState(none);
   const [before, setBefore] = useState(veil);
-  /** An answer from before the last veil is not shown. */
+  /** Replies from before the last `veil` are discarded. */
   const times = useRef(0);
   if (before !== veil) {
     setBefore(veil);
@@ -39,7 +39,7 @@ export function useRevealed(veil: number, reveal: (argument: number) => Promise<
       document.removeEventListener("visibilitychange", hide);
     };
   }, []);
-  const put = (argument: number, one: Revealed) => {
+  const put = (argument: number, one: RevealState) => {
     setAll((known) => new Map(known).set(argument, one));
   };
   const show = (argument: number) => {
@@ -49,7 +49,7 @@ export function useRevealed(veil: number, reveal: (argument: number) => Promise<
         if (times.current === then) put(argument, { text });
       },
       (thrown: unknown) => {
-        if (times.current === then) put(argument, { problem: asProblem(thrown) });
+        if (times.current === then) put(argument, { error: toUserError(thrown) });
       },
     );
   };

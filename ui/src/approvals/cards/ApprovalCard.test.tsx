@@ -4,20 +4,20 @@ import { describe, expect, it, vi } from "vitest";
 import type { CallApprovalRequest } from "../../generated/types";
 import { SpeechContext } from "../../messages";
 import { catalogues } from "../../messages/catalogues";
-import { AskCard } from "./ApprovalCard";
-import { AwakeContext } from "../AnswerGuardContext";
-import { someAsk } from "../testApprovals";
+import { ApprovalCard } from "./ApprovalCard";
+import { AnswerGuardContext } from "../AnswerGuardContext";
+import { testApproval } from "../testApprovals";
 
 const secret = { name: "api_key", text: '"••••"', masked: true, extra: false };
 
 function card(differs: Partial<CallApprovalRequest>, veil = 0, onReveal: (argument: number) => Promise<string> = () => Promise.resolve('"sk-1"'), onAnswer = vi.fn()) {
-  const pending = someAsk("a", differs);
+  const pending = testApproval("a", differs);
   if (pending.ask.ask !== "call") throw new Error("not a call");
   return (
     <SpeechContext value={{ language: "en", messages: catalogues.en }}>
-      <AwakeContext value={true}>
-        <AskCard pending={pending} call={pending.ask} keys={false} veil={veil} onAnswer={onAnswer} onReveal={onReveal} />
-      </AwakeContext>
+      <AnswerGuardContext value={true}>
+        <ApprovalCard pending={pending} call={pending.ask} keys={false} veil={veil} onAnswer={onAnswer} onReveal={onReveal} />
+      </AnswerGuardContext>
     </SpeechContext>
   );
 }
@@ -29,11 +29,11 @@ const press = async (name: string) => {
   });
 };
 
-describe("a grant that waits for its first use", () => {
+describe("a grant that is not bound to a program yet", () => {
   it.each<[CallApprovalRequest["warnings"][number] & { warning: "unbound_grant" }, string]>([
     [{ warning: "unbound_grant", grant: "g", what: { key: "rule.all", params: {} }, program: "/usr/bin/agent" }, "allows this client everything on this server"],
     [{ warning: "unbound_grant", grant: "g", what: { key: "rule.prompt", params: { name: { text: "review" } } }, program: "/usr/bin/agent" }, "allows this client the prompt review on this server"],
-  ])("is named with the program that it will be for", (warning, what) => {
+  ])("is shown with the program that it would be bound to", (warning, what) => {
     render(card({ warnings: [warning] }));
     const said = screen.getByText(/From now on from \/usr\/bin\/agent\?/);
     expect(said.textContent).toContain(what);
@@ -43,7 +43,7 @@ describe("a grant that waits for its first use", () => {
 describe("a masked argument", () => {
   const masked = { arguments: [secret] };
 
-  it("is shown to whoever asks, and hidden again", async () => {
+  it("is revealed on request and hidden again", async () => {
     const onReveal = vi.fn(() => Promise.resolve('"sk-1"'));
     render(card(masked, 0, onReveal));
     expect(screen.queryByText('"sk-1"')).toBeNull();
@@ -56,8 +56,8 @@ describe("a masked argument", () => {
 
   it.each<[string, Partial<CallApprovalRequest>, number]>([
     ["the window was put away or came up", masked, 1],
-    ["the question is another one", { ...masked, hash: "other" }, 0],
-  ])("is hidden again when %s", async (_, differs, veil) => {
+    ["the request changes", { ...masked, hash: "other" }, 0],
+  ])("is hidden when %s", async (_, differs, veil) => {
     const { rerender } = render(card(masked));
     await press("Show the secret in api_key");
     expect(screen.getByText('"sk-1"')).toBeTruthy();
@@ -66,7 +66,7 @@ describe("a masked argument", () => {
     expect(screen.getByText("A secret is hidden")).toBeTruthy();
   });
 
-  it("stays hidden where its answer comes too late", async () => {
+  it("stays hidden if the reply arrives after it was hidden", async () => {
     let answer: (text: string) => void = () => undefined;
     const onReveal = () => new Promise<string>((done) => (answer = done));
     const { rerender } = render(card(masked, 0, onReveal));
@@ -79,17 +79,17 @@ describe("a masked argument", () => {
     expect(screen.queryByText('"sk-1"')).toBeNull();
   });
 
-  it("says why it cannot be shown", async () => {
-    const problem = { code: "stale_answer", message: "The question is gone.", cause: null, hint: null };
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- problems are data
-    render(card(masked, 0, () => Promise.reject(problem)));
+  it("shows why it cannot be revealed", async () => {
+    const error = { code: "stale_answer", message: "The approval request has ended.", cause: null, hint: null };
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- user errors are data
+    render(card(masked, 0, () => Promise.reject(error)));
     await press("Show the secret in api_key");
-    expect(screen.getByRole("alert").textContent).toContain("The question is gone.");
+    expect(screen.getByRole("alert").textContent).toContain("The approval request has ended.");
   });
 });
 
-describe("a question about a call", () => {
-  it("says what its server is for, and where it is seen from", () => {
+describe("an approval card", () => {
+  it("shows the server's description and the peer process", () => {
     const seenFrom = { program: { name: "claude", path: "/usr/bin/claude", isKnown: true }, parents: [{ name: "zsh", path: "/bin/zsh", isKnown: false }, { name: "gnome\u202eterm", path: "/x", isKnown: true }] };
     const { container } = render(card({ client: { id: "c", name: "Claude Code", says: null, seenFrom, session: null } }));
     const text = container.textContent;
@@ -99,12 +99,12 @@ describe("a question about a call", () => {
     expect(text).toContain("started by zsh ← gnomeU+202Eterm");
   });
 
-  it("says when no program was seen", () => {
+  it("says when the peer process is unknown", () => {
     const { container } = render(card({ client: { id: "c", name: "Claude Code", says: null, seenFrom: null, session: null } }));
     expect(container.textContent).toContain("from an unidentified program");
   });
 
-  it("is denied for good by a button that says the whole deed", async () => {
+  it("denies permanently with a button that names the whole rule", async () => {
     const onAnswer = vi.fn();
     render(card({}, 0, undefined, onAnswer));
     await press("More deny options");

@@ -5,15 +5,15 @@ import type { ApprovalAnswer, CallApprovalRequest, GrantChoice, PendingApproval 
 import { useMessages, useRender } from "../../messages";
 import { useNow } from "../../components/useNow";
 import { AllowPanel } from "../grants/AllowPanel";
-import { AnswerKeys } from "../AnswerShortcuts";
-import { Arguments } from "../arguments/CallArguments";
-import { AskButton } from "../AnswerButton";
-import { Changes } from "./DefinitionChanges";
-import { choiceOf, lasting, once } from "../grants/grantChoices";
+import { AnswerShortcuts } from "../AnswerShortcuts";
+import { CallArguments } from "../arguments/CallArguments";
+import { AnswerButton } from "../AnswerButton";
+import { DefinitionChanges } from "./DefinitionChanges";
+import { toGrantChoice, lastingChoices, allowOnce } from "../grants/grantChoices";
 import { DenyPanel } from "../grants/DenyPanel";
-import { SeenFrom } from "./PeerProcessLine";
-import { ServerLine } from "./ServerSummaryLine";
-import { clock, keepsFromAlways, reasonWords, warningWords } from "../labels";
+import { PeerProcessLine } from "./PeerProcessLine";
+import { ServerSummaryLine } from "./ServerSummaryLine";
+import { formatCountdown, preventsPermanentGrant, classReasonLabel, warningLabel } from "../labels";
 
 type Props = {
   pending: PendingApproval;
@@ -24,15 +24,15 @@ type Props = {
   group?: ReactNode;
   /** Whether Ctrl Enter and Ctrl Backspace answer this card. */
   keys: boolean;
-  /** Changes when what was revealed has to be hidden again. */
+  /** Changes when revealed arguments have to be hidden again. */
   veil: number;
   onAnswer: (answer: ApprovalAnswer) => void;
-  /** Gives one argument without its mask. */
+  /** Reads one argument unmasked. */
   onReveal: (argument: number) => Promise<string>;
 };
 
-/** The question whether a call may run: all that there is to know, and every answer that is offered. */
-export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onReveal }: Props) {
+/** The approval request of a call, with every answer that is offered. */
+export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer, onReveal }: Props) {
   const t = useMessages();
   const render = useRender();
   const [panel, setPanel] = useState<"none" | "allow" | "deny">("none");
@@ -49,7 +49,7 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
     onAnswer({ answer: "allow", choice });
   };
   const deny = () => {
-    onAnswer({ answer: "deny", choice: once, reason: null });
+    onAnswer({ answer: "deny", choice: allowOnce, reason: null });
   };
   const back = () => {
     setPanel("none");
@@ -60,15 +60,15 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
     ({ lifetime, width, everyClient }) => lifetime === "until_quit" && width === "reads" && !everyClient,
   );
   const trustedRead = reads !== undefined && call.class.reason.by === "trusted_label";
-  const more = lasting(call.choices).length > 0;
+  const more = lastingChoices(call.choices).length > 0;
   return (
     <article className="ask" aria-labelledby={title}>
-      <AnswerKeys on={keys && panel === "none"} onAllow={() => { allow(once); }} onDeny={deny} />
+      <AnswerShortcuts on={keys && panel === "none"} onAllow={() => { allow(allowOnce); }} onDeny={deny} />
       <header className="ask-head">
         <div className="ask-who">
           <strong>{client.name}</strong> <span className="ask-dim">{t("ask.wants")}</span>
           {client.says !== null && <span className="ask-small">{t("ask.says", { says: client.says })}</span>}
-          {client.seenFrom === null ? <span className="ask-small">{t("ask.notSeen")}</span> : <SeenFrom seen={client.seenFrom} />}
+          {client.seenFrom === null ? <span className="ask-small">{t("ask.notSeen")}</span> : <PeerProcessLine seen={client.seenFrom} />}
         </div>
         {place}
       </header>
@@ -76,26 +76,26 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
         <h2 id={title} ref={heading} tabIndex={-1} aria-label={t("ask.question", { client: client.name, title: call.title, server: server.name })}>
           {call.title}
         </h2>
-        <ServerLine server={server}>
+        <ServerSummaryLine server={server}>
           {server.name} · <code>{call.exposedName}</code>
-        </ServerLine>
+        </ServerSummaryLine>
       </div>
       <p className={`ask-class ask-class-${call.class.class}`}>
         {call.class.class === "read" ? <IconEye size={16} aria-hidden /> : <IconPencil size={16} aria-hidden />}
         <strong>{t(`ask.class.${call.class.class}`)}</strong>
-        <span className="ask-dim">· {t("ask.because", { reason: reasonWords(t, call.class.reason) })}</span>
+        <span className="ask-dim">· {t("ask.because", { reason: classReasonLabel(t, call.class.reason) })}</span>
         {call.class.reachesOutside && <span className="ask-tag">{t("ask.outside")}</span>}
       </p>
-      {call.changes.length > 0 && <Changes changes={call.changes} />}
-      <Arguments key={call.hash} shown={call.arguments ?? []} veil={veil} onReveal={onReveal} />
+      {call.changes.length > 0 && <DefinitionChanges changes={call.changes} />}
+      <CallArguments key={call.hash} shown={call.arguments ?? []} veil={veil} onReveal={onReveal} />
       {call.warnings.length > 0 && (
         <ul className="ask-warnings">
           {call.warnings.map((warning) => (
             <li key={JSON.stringify(warning)}>
-              <IconAlertTriangle size={15} aria-hidden /> {warningWords(t, warning, render)}
+              <IconAlertTriangle size={15} aria-hidden /> {warningLabel(t, warning, render)}
             </li>
           ))}
-          {call.warnings.some(keepsFromAlways) && <li className="ask-dim">{t("ask.noAlways")}</li>}
+          {call.warnings.some(preventsPermanentGrant) && <li className="ask-dim">{t("ask.noAlways")}</li>}
         </ul>
       )}
       {panel === "allow" && <AllowPanel call={call} onAllow={allow} onBack={back} />}
@@ -103,41 +103,41 @@ export function AskCard({ pending, call, place, group, keys, veil, onAnswer, onR
       {panel === "none" && (
         <div className="ask-buttons">
           <span className="ask-pair">
-            <AskButton onPress={deny}>{t("ask.deny")}</AskButton>
-            <AskButton label={t("ask.denyMore")} onPress={() => { setPanel("deny"); }}>
+            <AnswerButton onPress={deny}>{t("ask.deny")}</AnswerButton>
+            <AnswerButton label={t("ask.denyMore")} onPress={() => { setPanel("deny"); }}>
               ▾
-            </AskButton>
+            </AnswerButton>
           </span>
           <span className="ask-pair">
             {trustedRead && (
-              <AskButton
+              <AnswerButton
                 label={render(reads.sentence)}
                 onPress={() => {
-                  allow(choiceOf(reads));
+                  allow(toGrantChoice(reads));
                 }}
               >
                 {t("ask.readsUntilQuit")}
-              </AskButton>
+              </AnswerButton>
             )}
-            <AskButton strong onPress={() => { allow(once); }}>
+            <AnswerButton strong onPress={() => { allow(allowOnce); }}>
               {pending.waiting ? t("ask.allowOnce") : t("ask.allowNext")}
-            </AskButton>
+            </AnswerButton>
             {more && (
-              <AskButton strong label={t("ask.allowMore")} onPress={() => { setPanel("allow"); }}>
+              <AnswerButton strong label={t("ask.allowMore")} onPress={() => { setPanel("allow"); }}>
                 ▾
-              </AskButton>
+              </AnswerButton>
             )}
           </span>
         </div>
       )}
       {group}
-      <Patience pending={pending} call={call} />
+      <ClientTimeout pending={pending} call={call} />
     </article>
   );
 }
 
 /** How long the client still waits. */
-function Patience({ pending, call }: { pending: PendingApproval; call: CallApprovalRequest }) {
+function ClientTimeout({ pending, call }: { pending: PendingApproval; call: CallApprovalRequest }) {
   const t = useMessages();
   const now = useNow(1000);
   const client = call.client.name;
@@ -145,7 +145,7 @@ function Patience({ pending, call }: { pending: PendingApproval; call: CallAppro
   if (call.clientWaitsUntil === null) return null;
   return (
     <p className="ask-patience" role="timer">
-      {t("ask.waits", { client, time: clock(call.clientWaitsUntil - now) })}
+      {t("ask.waits", { client, time: formatCountdown(call.clientWaitsUntil - now) })}
     </p>
   );
 }

@@ -1,12 +1,12 @@
 import type { FieldChange, FieldConcern } from "../../generated/types";
 import { useMessages } from "../../messages";
-import { readable } from "../arguments/textBlocks";
-import { Marked } from "../arguments/MarkedText";
+import { displayText } from "../arguments/textBlocks";
+import { MarkedText } from "../arguments/MarkedText";
 
 const concerns: readonly FieldConcern[] = ["safety", "shape", "words"];
 
 /** What changed, field by field; what it claims about safety comes first. */
-export function Changes({ changes }: { changes: readonly FieldChange[] }) {
+export function DefinitionChanges({ changes }: { changes: readonly FieldChange[] }) {
   const t = useMessages();
   return (
     <section className="ask-changes selectable" aria-label={t("ask.changes")}>
@@ -37,5 +37,5 @@ export function Changes({ changes }: { changes: readonly FieldChange[] }) {
 
 function Value({ text }: { text: string | null }) {
   const t = useMessages();
-  return text === null ? <em>{t("ask.absent")}</em> : <Marked text={readable(text)} />;
+  return text === null ? <em>{t("ask.absent")}</em> : <MarkedText text={displayText(text)} />;
 }

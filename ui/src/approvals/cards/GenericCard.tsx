@@ -2,14 +2,14 @@ import { useId, type ReactNode } from "react";
 
 import type { ApprovalAnswer, ApprovalRequest } from "../../generated/types";
 import { useMessages } from "../../messages";
-import { AskButton } from "../AnswerButton";
-import { Changes } from "./DefinitionChanges";
+import { AnswerButton } from "../AnswerButton";
+import { DefinitionChanges } from "./DefinitionChanges";
 
-type Plain = Extract<ApprovalRequest, { ask: "config_change" | "client" }>;
-type Props = { ask: Plain; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
+type GenericRequest = Extract<ApprovalRequest, { ask: "config_change" | "client" }>;
+type Props = { ask: GenericRequest; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
-/** A question that is neither about a call nor a form. What can only be declined here is never accepted by mistake. */
-export function PlainCard({ ask, place, onAnswer }: Props) {
+/** A request without a card of its own (configuration change, client). It can be acknowledged or declined. */
+export function GenericCard({ ask, place, onAnswer }: Props) {
   const t = useMessages();
   const title = useId();
   const isConfig = ask.ask === "config_change";
@@ -22,17 +22,17 @@ export function PlainCard({ ask, place, onAnswer }: Props) {
       {isConfig && (
         <>
           <p>{t(`ask.config.${ask.kind}`, { server: ask.server })}</p>
-          {ask.changes.length > 0 && <Changes changes={ask.changes} />}
+          {ask.changes.length > 0 && <DefinitionChanges changes={ask.changes} />}
         </>
       )}
       <div className="ask-buttons">
-        <AskButton onPress={() => { onAnswer({ answer: "decline" }); }}>
+        <AnswerButton onPress={() => { onAnswer({ answer: "decline" }); }}>
           {isConfig ? t("ask.config.decline") : t("ask.decline")}
-        </AskButton>
+        </AnswerButton>
         {isConfig && (
-          <AskButton strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
+          <AnswerButton strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
             {t("ask.config.accept")}
-          </AskButton>
+          </AnswerButton>
         )}
       </div>
     </article>

@@ -2,11 +2,11 @@ import { useId, useState, type ReactNode } from "react";
 
 import type { ApprovalAnswer, SamplingRequest } from "../../generated/types";
 import { useMessages } from "../../messages";
-import { AnswerKeys } from "../AnswerShortcuts";
-import { Marked } from "../arguments/MarkedText";
-import { AskButton } from "../AnswerButton";
+import { AnswerShortcuts } from "../AnswerShortcuts";
+import { MarkedText } from "../arguments/MarkedText";
+import { AnswerButton } from "../AnswerButton";
 import { seen } from "../../ask/fields";
-import { RequestCard } from "./ServerRequestCard";
+import { ServerRequestCard } from "./ServerRequestCard";
 
 type Props = { ask: SamplingRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
@@ -27,7 +27,7 @@ export function SamplingCard({ ask: { server, client, system, messages }, keys, 
     if (!isEmpty) onAnswer({ answer: "accept", content: samplingContent(text) });
   };
   return (
-    <RequestCard
+    <ServerRequestCard
       title={t("ask.sampling", { name: server.name })}
       server={server}
       client={client}
@@ -35,19 +35,19 @@ export function SamplingCard({ ask: { server, client, system, messages }, keys, 
       place={place}
       hint={t("ask.sampling.goesTo", { server: server.name })}
       actions={
-        <AskButton strong onPress={send}>
+        <AnswerButton strong onPress={send}>
           {t("ask.send")}
-        </AskButton>
+        </AnswerButton>
       }
       onAnswer={onAnswer}
     >
-      <AnswerKeys on={keys} onAllow={send} />
+      <AnswerShortcuts on={keys} onAllow={send} />
       <div className="ask-talk selectable" tabIndex={0} role="group" aria-label={t("ask.sampling.messages")}>
         {system !== null && (
           <div>
             <h3>{t("ask.sampling.system")}</h3>
             <p>
-              <Marked text={seen(system)} />
+              <MarkedText text={seen(system)} />
             </p>
           </div>
         )}
@@ -55,7 +55,7 @@ export function SamplingCard({ ask: { server, client, system, messages }, keys, 
           {system !== null && <h3>{t("ask.sampling.messages")}</h3>}
           {messages.map((message, at) => (
             <p key={at}>
-              <Marked text={seen(message)} />
+              <MarkedText text={seen(message)} />
             </p>
           ))}
         </div>
@@ -81,6 +81,6 @@ export function SamplingCard({ ask: { server, client, system, messages }, keys, 
           )}
         </span>
       </div>
-    </RequestCard>
+    </ServerRequestCard>
   );
 }

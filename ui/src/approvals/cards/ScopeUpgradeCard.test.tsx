@@ -3,8 +3,8 @@ import { describe, expect, it, vi } from "vitest";
 
 import { SpeechContext } from "../../messages";
 import { catalogues } from "../../messages/catalogues";
-import { AwakeContext } from "../AnswerGuardContext";
-import { StepUpCard } from "./ScopeUpgradeCard";
+import { AnswerGuardContext } from "../AnswerGuardContext";
+import { ScopeUpgradeCard } from "./ScopeUpgradeCard";
 
 const server = { id: "srv-1", generation: 0, name: "notes", description: null, icon: "notes" };
 
@@ -12,16 +12,16 @@ function show(awake: boolean) {
   const onAnswer = vi.fn();
   render(
     <SpeechContext value={{ language: "en", messages: catalogues.en }}>
-      <AwakeContext value={awake}>
-        <StepUpCard ask={{ server, scopes: ["notes.write", "email", "email"] }} keys onAnswer={onAnswer} />
-      </AwakeContext>
+      <AnswerGuardContext value={awake}>
+        <ScopeUpgradeCard ask={{ server, scopes: ["notes.write", "email", "email"] }} keys onAnswer={onAnswer} />
+      </AnswerGuardContext>
     </SpeechContext>,
   );
   return onAnswer;
 }
 
-describe("the question for more rights", () => {
-  it("names the server and every right, with words only where they are the same everywhere", () => {
+describe("a scope upgrade card", () => {
+  it("names the server and every scope, and describes only standard scopes", () => {
     show(true);
     expect(screen.getByRole("heading").textContent).toBe("notes needs more permissions");
     expect(screen.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual(["notes.write", "emailyour email address"]);
@@ -31,13 +31,13 @@ describe("the question for more rights", () => {
     ["Allow", { answer: "accept", content: null }],
     ["Decline", { answer: "decline" }],
     ["Close without answering", { answer: "cancel" }],
-  ])("is answered by %s", (name, answer) => {
+  ])("answers with %s", (name, answer) => {
     const onAnswer = show(true);
     fireEvent.click(screen.getByRole("button", { name }));
     expect(onAnswer.mock.calls).toEqual([[answer]]);
   });
 
-  it("is answered by keys with Ctrl alone", () => {
+  it("answers by keyboard only with Ctrl", () => {
     const onAnswer = show(true);
     fireEvent.keyDown(window, { key: "Enter" });
     fireEvent.keyDown(window, { key: "Enter", ctrlKey: true });
@@ -45,7 +45,7 @@ describe("the question for more rights", () => {
     expect(onAnswer.mock.calls).toEqual([[{ answer: "accept", content: null }], [{ answer: "decline" }]]);
   });
 
-  it("takes no answer while it sleeps", () => {
+  it("ignores answers while the guard is active", () => {
     const onAnswer = show(false);
     for (const one of screen.getAllByRole("button")) fireEvent.click(one);
     fireEvent.keyDown(window, { key: "Enter", ctrlKey: true });

@@ -3,10 +3,10 @@ import { useContext, useEffect, useId, useRef, type ReactNode } from "react";
 
 import type { ApprovalAnswer, ClientSummary, ServerSummary, UserError } from "../../generated/types";
 import { useMessages } from "../../messages";
-import { Marked } from "../arguments/MarkedText";
-import { AskButton } from "../AnswerButton";
-import { AwakeContext } from "../AnswerGuardContext";
-import { ServerLine } from "./ServerSummaryLine";
+import { MarkedText } from "../arguments/MarkedText";
+import { AnswerButton } from "../AnswerButton";
+import { AnswerGuardContext } from "../AnswerGuardContext";
+import { ServerSummaryLine } from "./ServerSummaryLine";
 
 type Props = {
   title: string;
@@ -21,16 +21,16 @@ type Props = {
   children?: ReactNode;
   /** What to know before answering; heard when it changes. */
   hint: string;
-  problem?: UserError | null;
+  error?: UserError | null;
   /** The ways to say yes. */
   actions?: ReactNode;
   onAnswer: (answer: ApprovalAnswer) => void;
 };
 
-/** The frame of everything that a server asks: who asks, what it says, and how to say no. */
-export function RequestCard({ title, server, client, focus, place, message, children, hint, problem, actions, onAnswer }: Props) {
+/** The layout of all requests by servers: who asks, its message, and the buttons to decline. */
+export function ServerRequestCard({ title, server, client, focus, place, message, children, hint, error, actions, onAnswer }: Props) {
   const t = useMessages();
-  const awake = useContext(AwakeContext);
+  const awake = useContext(AnswerGuardContext);
   const id = useId();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -58,12 +58,12 @@ export function RequestCard({ title, server, client, focus, place, message, chil
           </button>
         </span>
       </header>
-      <ServerLine server={server}>
+      <ServerSummaryLine server={server}>
         {client === null ? t("ask.byServer", { server: server.name }) : t("ask.byServerFor", { server: server.name, client: client.name })}
-      </ServerLine>
+      </ServerSummaryLine>
       {message !== undefined && (
         <p className="ask-message selectable">
-          <Marked text={message} />
+          <MarkedText text={message} />
         </p>
       )}
       {children}
@@ -71,13 +71,13 @@ export function RequestCard({ title, server, client, focus, place, message, chil
         <p className="ask-hint" role="status">
           {hint}
         </p>
-        {problem && (
+        {error && (
           <p className="ask-problem" role="alert">
-            {[problem.message, problem.cause, problem.hint].filter(Boolean).join(" ")}
+            {[error.message, error.cause, error.hint].filter(Boolean).join(" ")}
           </p>
         )}
         <div className="ask-buttons">
-          <AskButton onPress={() => { onAnswer({ answer: "decline" }); }}>{t("ask.decline")}</AskButton>
+          <AnswerButton onPress={() => { onAnswer({ answer: "decline" }); }}>{t("ask.decline")}</AnswerButton>
           {actions && <span className="ask-pair">{actions}</span>}
         </div>
       </div>

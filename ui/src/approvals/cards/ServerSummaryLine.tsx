@@ -4,7 +4,7 @@ import type { ServerSummary } from "../../generated/types";
 import { ServerIcon } from "../../components/ServerIcon";
 
 /** Which server it is about, and what that one is for. */
-export function ServerLine({ server, children }: { server: ServerSummary; children: ReactNode }) {
+export function ServerSummaryLine({ server, children }: { server: ServerSummary; children: ReactNode }) {
   return (
     <div className="ask-where">
       <ServerIcon name={server.icon} size={16} /> {children}

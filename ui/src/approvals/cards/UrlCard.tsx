@@ -3,12 +3,12 @@ import { useState, type ReactNode } from "react";
 
 import type { ApprovalAnswer, ElicitationRequest, UserError } from "../../generated/types";
 import { useMessages } from "../../messages";
-import { asProblem } from "../../platform/userError";
-import { addressOf } from "./urlParts";
-import { Marked } from "../arguments/MarkedText";
-import { AskButton } from "../AnswerButton";
+import { toUserError } from "../../platform/userError";
+import { splitUrl } from "./urlParts";
+import { MarkedText } from "../arguments/MarkedText";
+import { AnswerButton } from "../AnswerButton";
 import { seen } from "../../ask/fields";
-import { RequestCard } from "./ServerRequestCard";
+import { ServerRequestCard } from "./ServerRequestCard";
 
 type Props = {
   ask: ElicitationRequest;
@@ -23,31 +23,31 @@ type Props = {
   onLink: (address: string) => Promise<void>;
 };
 
-/** A server wants a page to be opened. The whole address is there, with its host set off. */
-export function LinkCard({ ask: { server, client, message }, url, host, untilDone, keys, place, onAnswer, onLink }: Props) {
+/** A server asks to open a URL. Shows the whole URL with its host emphasised. */
+export function UrlCard({ ask: { server, client, message }, url, host, untilDone, keys, place, onAnswer, onLink }: Props) {
   const t = useMessages();
-  const [problem, setProblem] = useState<UserError | null>(null);
+  const [error, setError] = useState<UserError | null>(null);
   const [opened, setOpened] = useState(false);
-  const address = addressOf(url, host);
+  const address = splitUrl(url, host);
   const hints = [
     address.hasUser && t("ask.link.user", { host: address.host }),
     address.isForeign && t("ask.link.foreign", { host }),
     address.isOpen && t("ask.link.open"),
   ].filter((hint) => hint !== false);
   const open = () => {
-    setProblem(null);
+    setError(null);
     onLink(url).then(
       () => {
         setOpened(true);
         if (!untilDone) onAnswer({ answer: "accept", content: null });
       },
       (thrown: unknown) => {
-        setProblem(asProblem(thrown));
+        setError(toUserError(thrown));
       },
     );
   };
   return (
-    <RequestCard
+    <ServerRequestCard
       title={t("ask.link", { name: server.name })}
       server={server}
       client={client}
@@ -55,27 +55,27 @@ export function LinkCard({ ask: { server, client, message }, url, host, untilDon
       place={place}
       message={message}
       hint={opened && untilDone ? t("ask.link.goesOn") : t("ask.link.text", { server: server.name })}
-      problem={problem}
+      error={error}
       actions={
         <>
-          <AskButton strong={!opened} onPress={open}>
+          <AnswerButton strong={!opened} onPress={open}>
             {t(opened ? "ask.link.openAgain" : "ask.link.openPage")}
-          </AskButton>
+          </AnswerButton>
           {opened && untilDone && (
-            <AskButton strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
+            <AnswerButton strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
               {t("ask.link.done")}
-            </AskButton>
+            </AnswerButton>
           )}
         </>
       }
       onAnswer={onAnswer}
     >
       <p className="ask-address selectable" aria-label={t("ask.link.address")}>
-        <Marked text={seen(address.before)} />
+        <MarkedText text={seen(address.before)} />
         <strong>
-          <Marked text={seen(address.host)} />
+          <MarkedText text={seen(address.host)} />
         </strong>
-        <Marked text={seen(address.after)} />
+        <MarkedText text={seen(address.after)} />
       </p>
       {hints.length > 0 && (
         <ul className="ask-warnings">
@@ -86,6 +86,6 @@ export function LinkCard({ ask: { server, client, message }, url, host, untilDon
           ))}
         </ul>
       )}
-    </RequestCard>
+    </ServerRequestCard>
   );
 }

@@ -1,6 +1,6 @@
 // An address that somebody is asked to open, taken apart so that its host stands out. Pure.
 
-export type Address = {
+export type UrlParts = {
   /** Before the host, the host, after it; together the whole address. */
   before: string;
   host: string;
@@ -13,7 +13,7 @@ export type Address = {
   isOpen: boolean;
 };
 
-export function addressOf(url: string, host: string): Address {
+export function splitUrl(url: string, host: string): UrlParts {
   const [, scheme = "", authority = "", rest = ""] = /^([a-z][a-z\d+.-]*:[\\/]*)([^/\\?#]*)([\s\S]*)$/i.exec(url) ?? [null, "", "", url];
   const at = authority.lastIndexOf("@") + 1;
   const place = authority.slice(at);

@@ -2,21 +2,21 @@ import { useState } from "react";
 
 import type { CallApprovalRequest, GrantChoice } from "../../generated/types";
 import { useMessages, useRender } from "../../messages";
-import { atFirst, chosen, lasting } from "./grantChoices";
-import { Choices } from "./GrantOptions";
-import { Panel } from "./AnswerPanel";
+import { initialAllow, selectedGrant, lastingChoices } from "./grantChoices";
+import { GrantOptions } from "./GrantOptions";
+import { AnswerPanel } from "./AnswerPanel";
 
 type Props = { call: CallApprovalRequest; onAllow: (choice: GrantChoice) => void; onBack: () => void };
 
-/** Every choice that lasts: what, how long, for whom, and only when. */
+/** Allow for longer than once: scope, lifetime, clients, and condition. */
 export function AllowPanel({ call, onAllow, onBack }: Props) {
   const t = useMessages();
   const render = useRender();
-  const offered = lasting(call.choices);
-  const [picked, setPicked] = useState(() => atFirst(offered));
-  const answer = chosen(offered, picked, call.conditions);
+  const offered = lastingChoices(call.choices);
+  const [picked, setPicked] = useState(() => initialAllow(offered));
+  const answer = selectedGrant(offered, picked, call.conditions);
   return (
-    <Panel
+    <AnswerPanel
       label={t("ask.allowMore")}
       deed={answer && render(answer.sentence)}
       onDo={() => {
@@ -24,7 +24,7 @@ export function AllowPanel({ call, onAllow, onBack }: Props) {
       }}
       onBack={onBack}
     >
-      <Choices call={call} offered={offered} picked={picked} onPick={setPicked} />
-    </Panel>
+      <GrantOptions call={call} offered={offered} picked={picked} onPick={setPicked} />
+    </AnswerPanel>
   );
 }

@@ -1,22 +1,22 @@
 import { useEffect, useRef, type ReactNode } from "react";
 
 import { useMessages } from "../../messages";
-import { AskButton } from "../AnswerButton";
+import { AnswerButton } from "../AnswerButton";
 
 type Props = {
   label: string;
-  /** The whole deed; nothing while what was picked does not go together. */
+  /** The full text of the answer; null while the selection is incomplete. */
   deed: string | null;
   onDo: () => void;
   onBack: () => void;
   children: ReactNode;
 };
 
-/** A panel in which an answer is put together. Its one button says the whole deed. */
-export function Panel({ label, deed, onDo, onBack, children }: Props) {
+/** A panel for composing an answer. Its one button names the whole answer. */
+export function AnswerPanel({ label, deed, onDo, onBack, children }: Props) {
   const t = useMessages();
   const area = useRef<HTMLElement>(null);
-  // The button that opened it is gone: the keyboard goes on here.
+  // The button that opened the panel is gone, so the panel takes the focus.
   useEffect(() => {
     area.current?.focus({ preventScroll: true });
     area.current?.scrollIntoView({ block: "nearest" });
@@ -30,9 +30,9 @@ export function Panel({ label, deed, onDo, onBack, children }: Props) {
         </button>
         <span aria-live="polite">
           {deed !== null && (
-            <AskButton strong onPress={onDo}>
+            <AnswerButton strong onPress={onDo}>
               {deed}
-            </AskButton>
+            </AnswerButton>
           )}
         </span>
       </div>

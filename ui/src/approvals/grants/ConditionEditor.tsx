@@ -2,26 +2,26 @@ import { useId } from "react";
 
 import type { OfferedCondition } from "../../generated/types";
 import { useMessages } from "../../messages";
-import { draftFor, kindsFor, type Choosable, type ConditionDraft, type Kind } from "./conditionDraft";
+import { initialDraft, conditionKindsFor, type ConditionArgument, type ConditionDraft, type ConditionKind } from "./conditionDraft";
 
 type Props = {
-  choosable: readonly Choosable[];
+  choosable: readonly ConditionArgument[];
   proposals: readonly OfferedCondition[];
   draft: ConditionDraft;
-  /** Whether it says something yet. */
+  /** Whether the condition is complete. */
   isWhole: boolean;
   onChange: (draft: ConditionDraft) => void;
 };
 
-/** A condition in its three parts: which argument, what has to hold for it, and the value. */
+/** Edits a condition: argument, kind, and value. */
 export function ConditionEditor({ choosable, proposals, draft, isWhole, onChange }: Props) {
   const t = useMessages();
   const id = useId();
   const value = choosable.find(({ name }) => name === draft.argument)?.value;
-  const kinds = kindsFor(value);
-  const pick = (argument: string, wanted: Kind) => {
+  const kinds = conditionKindsFor(value);
+  const pick = (argument: string, wanted: ConditionKind) => {
     const found = choosable.find(({ name }) => name === argument);
-    if (found) onChange(draftFor(found, wanted, proposals));
+    if (found) onChange(initialDraft(found, wanted, proposals));
   };
   const field = {
     id: `${id}-value`,

@@ -2,23 +2,23 @@ import { useId, useState } from "react";
 
 import type { ApprovalAnswer, CallApprovalRequest } from "../../generated/types";
 import { useMessages, useRender } from "../../messages";
-import { chosen, denyAtFirst } from "./grantChoices";
-import { Choices } from "./GrantOptions";
-import { Panel } from "./AnswerPanel";
+import { selectedGrant, initialDenial } from "./grantChoices";
+import { GrantOptions } from "./GrantOptions";
+import { AnswerPanel } from "./AnswerPanel";
 
 type Props = { call: CallApprovalRequest; onAnswer: (answer: ApprovalAnswer) => void; onBack: () => void };
 
-/** Deny with a reason that the model reads, and for more than this call. */
+/** Deny with a reason for the model, and optionally for more than this call. */
 export function DenyPanel({ call, onAnswer, onBack }: Props) {
   const t = useMessages();
   const render = useRender();
   const offered = call.denials;
-  const [picked, setPicked] = useState(denyAtFirst);
+  const [picked, setPicked] = useState(initialDenial);
   const [reason, setReason] = useState("");
   const field = useId();
-  const denial = chosen(offered, picked, call.conditions);
+  const denial = selectedGrant(offered, picked, call.conditions);
   return (
-    <Panel
+    <AnswerPanel
       label={t("ask.denyMore")}
       deed={denial && render(denial.sentence)}
       onDo={() => {
@@ -43,7 +43,7 @@ export function DenyPanel({ call, onAnswer, onBack }: Props) {
           }}
         />
       </div>
-      <Choices call={call} offered={offered} picked={picked} onPick={setPicked} />
-    </Panel>
+      <GrantOptions call={call} offered={offered} picked={picked} onPick={setPicked} />
+    </AnswerPanel>
   );
 }

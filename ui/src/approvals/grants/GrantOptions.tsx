@@ -2,35 +2,35 @@ import { useState } from "react";
 
 import type { CallApprovalRequest, OfferedChoice } from "../../generated/types";
 import { useMessages, useRender } from "../../messages";
-import { Choice } from "./RadioChoice";
-import { byWidth, canBeForEvery, coverOf, lifetimes, pick, type Picked } from "./grantChoices";
-import { choosable, conditionOf, draftFor, draftOf, shortlist, type ConditionDraft } from "./conditionDraft";
+import { RadioChoice } from "./RadioChoice";
+import { onePerScope, canCoverEveryClient, coverageOf, availableLifetimes, updateSelection, type GrantSelection } from "./grantChoices";
+import { conditionArguments, conditionFromDraft, initialDraft, draftFromCondition, bestProposals, type ConditionDraft } from "./conditionDraft";
 import { ConditionEditor } from "./ConditionEditor";
-import { lifetimeWords } from "../labels";
+import { lifetimeLabel } from "../labels";
 
-type Props = { call: CallApprovalRequest; offered: readonly OfferedChoice[]; picked: Picked; onPick: (picked: Picked) => void };
+type Props = { call: CallApprovalRequest; offered: readonly OfferedChoice[]; picked: GrantSelection; onPick: (picked: GrantSelection) => void };
 
-/** What is picked where a condition is written by hand. */
+/** Option value for a condition written by the user. */
 const OWN = "own";
 
-/** The parts of an answer that goes on: what, only when, how long, and for whom. */
-export function Choices({ call, offered, picked, onPick }: Props) {
+/** The parts of a lasting answer: scope, condition, lifetime, and clients. */
+export function GrantOptions({ call, offered, picked, onPick }: Props) {
   const t = useMessages();
   const render = useRender();
   const [when, setWhen] = useState("");
   const [draft, setDraft] = useState<ConditionDraft | null>(null);
   const proposals = picked.width === "tool" ? call.conditions : [];
-  const arguments_ = choosable(call.arguments);
+  const arguments_ = conditionArguments(call.arguments);
   const canWrite = picked.width === "tool" && arguments_.length > 0;
-  const change = (part: Partial<Picked>) => {
-    onPick(pick(offered, picked, part));
+  const change = (part: Partial<GrantSelection>) => {
+    onPick(updateSelection(offered, picked, part));
   };
   const write = (next: ConditionDraft) => {
     setDraft(next);
-    const condition = conditionOf(next, arguments_);
+    const condition = conditionFromDraft(next, arguments_);
     change({ condition, isUnfinished: condition === null });
   };
-  // What was proposed and is written on is one's own from then on.
+  // An edited proposal becomes the user's own condition.
   const edit = (next: ConditionDraft) => {
     setWhen(OWN);
     write(next);
@@ -40,17 +40,17 @@ export function Choices({ call, offered, picked, onPick }: Props) {
     const proposal = proposals.find(({ condition }) => JSON.stringify(condition) === wanted)?.condition ?? null;
     const [first] = arguments_;
     if (wanted === OWN && first) {
-      write(draft ?? draftFor(first, null, proposals));
+      write(draft ?? initialDraft(first, null, proposals));
       return;
     }
-    setDraft(proposal && draftOf(proposal, arguments_));
+    setDraft(proposal && draftFromCondition(proposal, arguments_));
     change({ condition: proposal, isUnfinished: false });
   };
   return (
     <>
-      <Choice
+      <RadioChoice
         label={t("ask.howWide")}
-        options={byWidth(offered).map((choice) => [choice.width, render(coverOf(choice))])}
+        options={onePerScope(offered).map((choice) => [choice.width, render(coverageOf(choice))])}
         value={picked.width}
         onChange={(width) => {
           setWhen("");
@@ -59,11 +59,11 @@ export function Choices({ call, offered, picked, onPick }: Props) {
         }}
       />
       {(proposals.length > 0 || canWrite) && (
-        <Choice
+        <RadioChoice
           label={t("ask.onlyWhen")}
           options={[
             ["", t("ask.everyArgument")],
-            ...shortlist(proposals).map(({ condition, sentence }): [string, string] => [JSON.stringify(condition), render(sentence)]),
+            ...bestProposals(proposals).map(({ condition, sentence }): [string, string] => [JSON.stringify(condition), render(sentence)]),
             ...(canWrite ? [[OWN, t("ask.ownCondition")] as [string, string]] : []),
           ]}
           value={when}
@@ -73,15 +73,15 @@ export function Choices({ call, offered, picked, onPick }: Props) {
       {draft && canWrite && (
         <ConditionEditor choosable={arguments_} proposals={proposals} draft={draft} isWhole={!picked.isUnfinished} onChange={edit} />
       )}
-      <Choice
+      <RadioChoice
         label={t("ask.howLong")}
-        options={lifetimes(offered, picked).map((lifetime) => [lifetime, lifetimeWords(t, lifetime, call)])}
+        options={availableLifetimes(offered, picked).map((lifetime) => [lifetime, lifetimeLabel(t, lifetime, call)])}
         value={picked.lifetime}
         onChange={(lifetime) => {
           change({ lifetime });
         }}
       />
-      {canBeForEvery(offered, picked) && (
+      {canCoverEveryClient(offered, picked) && (
         <label className="ask-option">
           <input
             type="checkbox"

@@ -7,8 +7,8 @@ type Props<Value extends string> = {
   onChange: (value: Value) => void;
 };
 
-/** One of several, all of them in sight. */
-export function Choice<Value extends string>({ label, options, value, onChange }: Props<Value>) {
+/** A group of radio buttons. */
+export function RadioChoice<Value extends string>({ label, options, value, onChange }: Props<Value>) {
   const name = useId();
   return (
     <fieldset className="ask-choice">

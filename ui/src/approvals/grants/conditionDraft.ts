@@ -3,21 +3,21 @@
 
 import type { Condition, ConditionTest, OfferedCondition, ShownArgument } from "../../generated/types";
 
-export type Kind = ConditionTest["test"];
+export type ConditionKind = ConditionTest["test"];
 
-/** A condition on its way: what was typed, before it is one. */
-export type ConditionDraft = { argument: string; kind: Kind; text: string };
+/** A condition while it is typed. */
+export type ConditionDraft = { argument: string; kind: ConditionKind; text: string };
 
 /** An argument that a condition can be about. */
-export type Choosable = { name: string; value: unknown };
+export type ConditionArgument = { name: string; value: unknown };
 
-/** Longer values make no condition that a person would read. */
-const LONGEST = 200;
+/** Longer values are not offered for conditions. */
+const MAX_VALUE_CHARS = 200;
 
 /** The arguments that conditions can be about: no secrets, and nothing that holds hidden characters. */
-export function choosable(shown: readonly ShownArgument[] | null): readonly Choosable[] {
+export function conditionArguments(shown: readonly ShownArgument[] | null): readonly ConditionArgument[] {
   return (shown ?? []).flatMap(({ name, text, masked }) => {
-    if (masked || text.length > 20 * LONGEST || /⟦U\+[\dA-F]+⟧/.test(name + text)) return [];
+    if (masked || text.length > 20 * MAX_VALUE_CHARS || /⟦U\+[\dA-F]+⟧/.test(name + text)) return [];
     try {
       const value: unknown = JSON.parse(text);
       return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? [{ name, value }] : [];
@@ -27,29 +27,29 @@ export function choosable(shown: readonly ShownArgument[] | null): readonly Choo
   });
 }
 
-/** The kinds that make sense for a value. */
-export function kindsFor(value: unknown): readonly Kind[] {
+/** The condition kinds that fit a value. */
+export function conditionKindsFor(value: unknown): readonly ConditionKind[] {
   if (typeof value !== "string") return ["equals", "one_of"];
-  const place: Kind[] = [...(isPath(value) ? (["inside"] as const) : []), ...(hostOf(value) === null ? [] : (["host_is"] as const))];
+  const place: ConditionKind[] = [...(isPath(value) ? (["inside"] as const) : []), ...(hostOf(value) === null ? [] : (["host_is"] as const))];
   return [...place, "equals", "one_of", "starts_with", "glob"];
 }
 
-/** The most fitting condition for each argument; the others are written from them. */
-export function shortlist(proposals: readonly OfferedCondition[]): readonly OfferedCondition[] {
+/** The first proposed condition for each argument. */
+export function bestProposals(proposals: readonly OfferedCondition[]): readonly OfferedCondition[] {
   const first = (pointer: string) => proposals.findIndex(({ condition }) => condition.pointer === pointer);
   return proposals.filter(({ condition }, at) => first(condition.pointer) === at);
 }
 
-/** A draft to begin with: as the core proposes it, or else made from the value. */
-export function draftFor({ name, value }: Choosable, wanted: Kind | null, proposals: readonly OfferedCondition[]): ConditionDraft {
-  const kinds = kindsFor(value);
+/** The first draft for an argument: the core's proposal, or else derived from the value. */
+export function initialDraft({ name, value }: ConditionArgument, wanted: ConditionKind | null, proposals: readonly OfferedCondition[]): ConditionDraft {
+  const kinds = conditionKindsFor(value);
   const kind = kinds.find((one) => one === wanted) ?? kinds[0] ?? "equals";
   const proposed = proposals.find(({ condition: { pointer, test } }) => pointer === pointerTo(name) && test.test === kind);
-  return { argument: name, kind, text: proposed ? textOf(proposed.condition.test, value) : textAtFirst(kind, value) };
+  return { argument: name, kind, text: proposed ? textOf(proposed.condition.test, value) : initialText(kind, value) };
 }
 
-/** What stands in the field at first: a value that holds for the call at hand. */
-export function textAtFirst(kind: Kind, value: unknown): string {
+/** The initial text of the value field; the condition holds for the present call. */
+export function initialText(kind: ConditionKind, value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   switch (kind) {
     case "equals":
@@ -69,20 +69,20 @@ export function textAtFirst(kind: Kind, value: unknown): string {
   }
 }
 
-/** The draft that a condition came from, where it is about one of these arguments. */
-export function draftOf({ pointer, test }: Condition, arguments_: readonly Choosable[]): ConditionDraft | null {
+/** The draft of a condition; null if it is not about one of these arguments. */
+export function draftFromCondition({ pointer, test }: Condition, arguments_: readonly ConditionArgument[]): ConditionDraft | null {
   const argument = arguments_.find(({ name }) => pointerTo(name) === pointer);
   return argument ? { argument: argument.name, kind: test.test, text: textOf(test, argument.value) } : null;
 }
 
-/** The condition that a draft makes; nothing where it says nothing or its value is no JSON. */
-export function conditionOf({ argument, kind, text }: ConditionDraft, arguments_: readonly Choosable[]): Condition | null {
+/** The condition of a draft; null if it is empty or its value is not JSON. */
+export function conditionFromDraft({ argument, kind, text }: ConditionDraft, arguments_: readonly ConditionArgument[]): Condition | null {
   const found = arguments_.find(({ name }) => name === argument);
   const test = found && testOf(kind, text, found.value);
   return test ? { pointer: pointerTo(argument), test } : null;
 }
 
-function testOf(kind: Kind, text: string, value: unknown): ConditionTest | null {
+function testOf(kind: ConditionKind, text: string, value: unknown): ConditionTest | null {
   const trimmed = text.trim();
   switch (kind) {
     case "equals": {

@@ -1,16 +1,16 @@
-// A condition that is being written, as the core describes those that it proposes: the same keys and parameters
+// Describes a condition that is being written in the way the core describes proposed ones, with the same keys and parameters
 // (crates/policy/src/describe.rs). Pure.
 
 import type { Condition, ConditionTest, Message, OfferedCondition } from "../../generated/types";
 import type { MessageKey } from "../../messages";
 
-/** A condition: as the core says it where it proposed it. */
+/** The description of a condition; the core's own if the core proposed it. */
 export function conditionMessage(condition: Condition, proposals: readonly OfferedCondition[]): Message {
   const wanted = JSON.stringify(condition);
-  return proposals.find((one) => JSON.stringify(one.condition) === wanted)?.sentence ?? described(condition);
+  return proposals.find((one) => JSON.stringify(one.condition) === wanted)?.sentence ?? describeCondition(condition);
 }
 
-function described({ pointer, test }: Condition): Message {
+function describeCondition({ pointer, test }: Condition): Message {
   const key: MessageKey = `condition.${test.test}`;
   const place = pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
   const value = valueOf(test);
@@ -41,8 +41,8 @@ function valueOf(test: ConditionTest): string {
   }
 }
 
-/** The sentence of a choice, only when a condition holds. */
-export function narrowed(sentence: Message, condition: Message): Message {
+/** The description of a choice, narrowed by a condition. */
+export function withCondition(sentence: Message, condition: Message): Message {
   const { what } = sentence.params;
   if (what === undefined) return sentence;
   const key: MessageKey = "rule.when";

@@ -1,90 +1,90 @@
-// Picks out of what the core offers, to allow and to deny, narrowed at most by a condition. Pure.
+// Selection among the choices that the core offers, for allow and deny, optionally narrowed by a condition. Pure.
 
 import type { ChoiceLifetime, ChoiceScope, Condition, GrantChoice, Message, OfferedChoice, OfferedCondition } from "../../generated/types";
-import { conditionMessage, narrowed } from "./conditionMessage";
+import { conditionMessage, withCondition } from "./conditionMessage";
 
-/** What is picked in the card. */
-export type Picked = {
+/** The state of the selection. */
+export type GrantSelection = {
   width: ChoiceScope;
   lifetime: ChoiceLifetime;
   everyClient: boolean;
   condition: Condition | null;
-  /** Whether a condition is being written that says nothing yet. */
+  /** Whether a condition is being written that is incomplete. */
   isUnfinished: boolean;
 };
 
-/** What is picked, as it is sent and as it is said. */
-export type Chosen = { choice: GrantChoice; sentence: Message };
+/** The selection as it is sent, and its description. */
+export type SelectedGrant = { choice: GrantChoice; sentence: Message };
 
-/** This one call, this one time. */
-export const once: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
+/** Allow or deny this call, once. */
+export const allowOnce: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
 
-/** Whatever lasts: the choices but for the button that is there by itself. */
-export function lasting(choices: readonly OfferedChoice[]): readonly OfferedChoice[] {
+/** The choices except "once", which has a button of its own. */
+export function lastingChoices(choices: readonly OfferedChoice[]): readonly OfferedChoice[] {
   return choices.filter(({ lifetime }) => lifetime !== "once");
 }
 
-/** The first choice of each width. */
-export function byWidth(offered: readonly OfferedChoice[]): readonly OfferedChoice[] {
+/** The first choice of each scope. */
+export function onePerScope(offered: readonly OfferedChoice[]): readonly OfferedChoice[] {
   return offered.filter(({ width }, at) => offered.findIndex((other) => other.width === width) === at);
 }
 
 /** What a choice covers. */
-export function coverOf({ sentence }: OfferedChoice): Message {
+export function coverageOf({ sentence }: OfferedChoice): Message {
   const { what } = sentence.params;
   return what !== undefined && "message" in what ? what.message : sentence;
 }
 
-export function lifetimes(offered: readonly OfferedChoice[], picked: Picked): readonly ChoiceLifetime[] {
+export function availableLifetimes(offered: readonly OfferedChoice[], picked: GrantSelection): readonly ChoiceLifetime[] {
   const isNarrow = picked.condition !== null || picked.isUnfinished;
   const fits = offered.filter((choice) => choice.width === picked.width && !(isNarrow && choice.lifetime === "once"));
   return [...new Set(fits.map(({ lifetime }) => lifetime))];
 }
 
-/** A choice as it is sent. */
-export function choiceOf({ lifetime, width, everyClient }: OfferedChoice, condition: Condition | null = null): GrantChoice {
+/** An offered choice as it is sent. */
+export function toGrantChoice({ lifetime, width, everyClient }: OfferedChoice, condition: Condition | null = null): GrantChoice {
   return { lifetime, width, everyClient, conditions: condition === null ? [] : [condition] };
 }
 
-/** What was picked; nothing where the parts do not go together. */
-export function chosen(offered: readonly OfferedChoice[], picked: Picked, proposals: readonly OfferedCondition[]): Chosen | null {
-  const base = picked.isUnfinished ? null : fitting(offered, picked);
+/** The selected grant; null if its parts don't match an offered choice. */
+export function selectedGrant(offered: readonly OfferedChoice[], picked: GrantSelection, proposals: readonly OfferedCondition[]): SelectedGrant | null {
+  const base = picked.isUnfinished ? null : findOffered(offered, picked);
   if (base === null) return null;
   const { condition } = picked;
-  const sentence = condition === null ? base.sentence : narrowed(base.sentence, conditionMessage(condition, proposals));
-  return { choice: choiceOf(base, condition), sentence };
+  const sentence = condition === null ? base.sentence : withCondition(base.sentence, conditionMessage(condition, proposals));
+  return { choice: toGrantChoice(base, condition), sentence };
 }
 
-/** Whether what is picked is also offered for every client. */
-export function canBeForEvery(offered: readonly OfferedChoice[], picked: Picked): boolean {
-  return !picked.isUnfinished && fitting(offered, { ...picked, everyClient: true }) !== null;
+/** Whether the selection is also offered for every client. */
+export function canCoverEveryClient(offered: readonly OfferedChoice[], picked: GrantSelection): boolean {
+  return !picked.isUnfinished && findOffered(offered, { ...picked, everyClient: true }) !== null;
 }
 
-function fitting(offered: readonly OfferedChoice[], { width, lifetime, everyClient }: Picked): OfferedChoice | null {
+function findOffered(offered: readonly OfferedChoice[], { width, lifetime, everyClient }: GrantSelection): OfferedChoice | null {
   return offered.find((one) => one.width === width && one.lifetime === lifetime && one.everyClient === everyClient) ?? null;
 }
 
-/** What is picked to begin a denial with: this call, this once. */
-export const denyAtFirst: Picked = { width: "call", lifetime: "once", everyClient: false, condition: null, isUnfinished: false };
+/** The initial selection of a denial: this call, once. */
+export const initialDenial: GrantSelection = { width: "call", lifetime: "once", everyClient: false, condition: null, isUnfinished: false };
 
-/** What is picked at first: this tool, for as long as is offered without being for ever. */
-export function atFirst(offered: readonly OfferedChoice[]): Picked {
+/** The initial selection of an allow: this tool, until Gatehouse quits. */
+export function initialAllow(offered: readonly OfferedChoice[]): GrantSelection {
   const width = offered.find((choice) => choice.width === "tool")?.width ?? offered[0]?.width ?? "tool";
   const fits = offered.filter((choice) => choice.width === width);
   const lifetime = fits.find((choice) => choice.lifetime === "until_quit")?.lifetime ?? fits[0]?.lifetime ?? "until_quit";
   return { width, lifetime, everyClient: false, condition: null, isUnfinished: false };
 }
 
-/** Changes a part and brings the others into line with what is offered. */
-export function pick(offered: readonly OfferedChoice[], picked: Picked, change: Partial<Picked>): Picked {
+/** Changes a part and adjusts the others to what is offered. */
+export function updateSelection(offered: readonly OfferedChoice[], picked: GrantSelection, change: Partial<GrantSelection>): GrantSelection {
   const wanted = { ...picked, ...change };
-  // Only a tool's own arguments are known here.
+  // Conditions apply to one tool's arguments.
   if (wanted.width !== "tool") {
     wanted.condition = null;
     wanted.isUnfinished = false;
   }
-  const fits = lifetimes(offered, wanted);
+  const fits = availableLifetimes(offered, wanted);
   if (!fits.includes(wanted.lifetime)) wanted.lifetime = fits[0] ?? wanted.lifetime;
-  if (fitting(offered, wanted) === null) wanted.everyClient = false;
+  if (findOffered(offered, wanted) === null) wanted.everyClient = false;
   return wanted;
 }

@@ -4,18 +4,18 @@ import { Alert, Button } from "@mantine/core";
 import { IconAlertCircle, IconAlertTriangle, IconCircleCheck, IconDeviceFloppy } from "@tabler/icons-react";
 import { useId } from "react";
 
-import { tookWords } from "../activity/labels";
+import { durationLabel } from "../activity/labels";
 import type { ResultView, ResultStatus } from "../generated/types";
 import { useMessages, useSizes, type Translate } from "../messages";
-import { Part } from "./ContentPart";
-import { TextPart } from "./TextContent";
-import { useSave } from "./useSaveResult";
+import { ContentPart } from "./ContentPart";
+import { TextContent } from "./TextContent";
+import { useSaveResult } from "./useSaveResult";
 
-/** What a server gave, part by part. `server` is who is asked where a part is a link to more. */
-export function ShownResult({ shown, server }: { shown: ResultView; server: string }) {
+/** A result, part by part. `server` is where linked resources are read from. */
+export function ResultParts({ shown, server }: { shown: ResultView; server: string }) {
   const t = useMessages();
   const size = useSizes();
-  const save = useSave(shown.id);
+  const save = useSaveResult(shown.id);
   const title = useId();
   const { end, parts, structured, unfit, meta } = shown;
   const isGood = end.end === "ok" && unfit === null;
@@ -23,10 +23,10 @@ export function ShownResult({ shown, server }: { shown: ResultView; server: stri
     <section className="shown" aria-labelledby={title}>
       <header className="shown-head">
         <span id={title} className={isGood ? "shown-ok" : "shown-bad"}>
-          {isGood ? <IconCircleCheck size={16} aria-hidden /> : <IconAlertCircle size={16} aria-hidden />} {endWords(t, end, unfit)}
+          {isGood ? <IconCircleCheck size={16} aria-hidden /> : <IconAlertCircle size={16} aria-hidden />} {statusLabel(t, end, unfit)}
         </span>
         <span className="dim">
-          {tookWords(t, shown.tookMs)} · {size(shown.bytes)}
+          {durationLabel(t, shown.tookMs)} · {size(shown.bytes)}
         </span>
         <Button
           size="compact-sm"
@@ -49,25 +49,25 @@ export function ShownResult({ shown, server }: { shown: ResultView; server: stri
       {end.end === "error" && <p className="shown-message selectable">{end.message}</p>}
       {end.end !== "error" && parts.length === 0 && structured === null && <p className="dim">{t("result.nothing")}</p>}
       {parts.map((part, at) => (
-        <Part key={at} part={part} at={at} result={shown.id} server={server} />
+        <ContentPart key={at} part={part} at={at} result={shown.id} server={server} />
       ))}
       {structured !== null && (
         <div className="shown-part">
           <h4>{t("result.structured")}</h4>
-          <TextPart text={structured} json onSave={() => { save.run(null); }} />
+          <TextContent text={structured} json onSave={() => { save.run(null); }} />
         </div>
       )}
       {meta !== null && (
         <details className="shown-part">
           <summary>{t("result.meta")}</summary>
-          <TextPart text={{ text: meta, wholeBytes: null }} json onSave={() => { save.run(null); }} />
+          <TextContent text={{ text: meta, wholeBytes: null }} json onSave={() => { save.run(null); }} />
         </details>
       )}
     </section>
   );
 }
 
-function endWords(t: Translate, end: ResultStatus, unfit: string | null): string {
+function statusLabel(t: Translate, end: ResultStatus, unfit: string | null): string {
   switch (end.end) {
     case "ok":
       return t(unfit === null ? "result.ok" : "result.unfit");

@@ -1,17 +1,17 @@
 import { useId } from "react";
 
-import { AskButton } from "./AnswerButton";
+import { AnswerButton } from "./AnswerButton";
 import { GroupAnswer } from "./GroupAnswer";
-import { answersTo, setsOf, type Group } from "./groups";
-import { Question, type QuestionActs } from "./ApprovalItem";
+import { answersForBatch, batchesOf, type ApprovalGroup } from "./groups";
+import { ApprovalItem, type ApprovalActions } from "./ApprovalItem";
 import { useMessages } from "../messages";
 
-/** The questions of one client about one server, and answers to several of them at once. */
-export function GroupOfQuestions({ group, onAnswer, ...acts }: QuestionActs & { group: Group }) {
+/** The approval requests of one client for one server, with answers for batches of them. */
+export function ApprovalGroupSection({ group, onAnswer, ...acts }: ApprovalActions & { group: ApprovalGroup }) {
   const t = useMessages();
   const id = useId();
   const { client, server, slots } = group;
-  const sets = setsOf(group);
+  const sets = batchesOf(group);
   const calls = sets.reduce((sum, set) => sum + set.length, 0);
   const waiting = slots.filter(({ end }) => end === null).length;
   return (
@@ -20,21 +20,21 @@ export function GroupOfQuestions({ group, onAnswer, ...acts }: QuestionActs & { 
         <h2 id={id}>{[client, server].filter((one) => one !== null).join(" → ") || t("app.name")}</h2>
         <span className="ask-dim">{t("ask.waiting", { count: waiting })}</span>
         {sets.length > 1 && (
-          <AskButton
+          <AnswerButton
             label={t("ask.denyAllOf", { count: calls, client: client ?? "", server: server ?? "" })}
             onPress={() => {
-              // Calls of several tools are never answered in one (PERM-10): each set is an answer of its own.
-              for (const set of sets) onAnswer(answersTo(set, "deny"));
+              // Calls of different tools are never answered in one request (PERM-10): one request per batch.
+              for (const set of sets) onAnswer(answersForBatch(set, "deny"));
             }}
           >
             {t("ask.denyGroup", { count: calls })}
-          </AskButton>
+          </AnswerButton>
         )}
       </header>
       {sets.map((set) => set.length > 1 && <GroupAnswer key={set[0]?.id} set={set} named onAnswer={onAnswer} />)}
       {slots.map((slot) => (
         <div key={slot.pending.id} className="card approvals-card">
-          <Question slot={slot} keys={false} onAnswer={onAnswer} {...acts} />
+          <ApprovalItem slot={slot} keys={false} onAnswer={onAnswer} {...acts} />
         </div>
       ))}
     </section>
