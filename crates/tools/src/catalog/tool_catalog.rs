@@ -267,14 +267,8 @@ impl ToolCatalog {
         self.tools.iter().filter(move |tool| tool.server() == server)
     }
 
-    /// The tool definitions for clients: the server's bytes with exposed names and cleaned titles and
+    /// One of the lists for clients: the servers' bytes with exposed names, and for tools with cleaned titles and
     /// descriptions.
-    #[must_use]
-    pub fn list_json(&self) -> &[Box<RawValue>] {
-        &self.list
-    }
-
-    /// One of the lists for clients: the servers' bytes with exposed names.
     #[must_use]
     pub fn list(&self, of: CatalogList) -> &[Box<RawValue>] {
         match of {
@@ -333,12 +327,6 @@ impl ToolCatalog {
     #[must_use]
     pub fn omitted(&self) -> &[OmittedTool] {
         &self.left_out
-    }
-
-    /// How exposed names are formed.
-    #[must_use]
-    pub fn naming(&self) -> ToolNaming {
-        self.naming
     }
 }
 
@@ -457,7 +445,7 @@ mod tests {
         let mut off = source("b", 1, one());
         Arc::make_mut(&mut off.config).enabled = false;
         let made = ToolCatalog::default().rebuild(&[edited, off], ToolNaming::default(), &mut names);
-        assert!(made.tools().is_empty() && made.list_json().is_empty());
+        assert!(made.tools().is_empty() && made.list(CatalogList::Tools).is_empty());
     }
 
     #[test]

@@ -69,6 +69,17 @@ impl RecordedEvents {
     }
 }
 
+/// Repeats an attempt until it returns something; fails after about 20 s of the runtime's time.
+pub async fn eventually<T, F: Future<Output = Option<T>>>(mut attempt: impl FnMut() -> F) -> T {
+    for _ in 0..20_000 {
+        if let Some(value) = attempt().await {
+            return value;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("the condition did not become true in time");
+}
+
 pub struct ToolsHarness {
     pub tools: ToolManager,
     pub servers: ServerManager,
@@ -170,15 +181,9 @@ impl ToolsHarness {
         self.start_server(builtin("notes", Builtin::Notes)).await;
     }
 
-    /// Waits until the condition holds; fails after about 20 s.
+    /// Waits until the condition holds.
     pub async fn wait_until(&self, holds: impl Fn(&Self) -> bool) {
-        for _ in 0..20_000 {
-            if holds(self) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        panic!("the condition did not become true in time");
+        eventually(|| std::future::ready(holds(self).then_some(()))).await;
     }
 
     /// Waits until this many calls have started.

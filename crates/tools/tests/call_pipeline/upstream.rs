@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Warning};
-use gatehouse_tools::{AccessCall, AccessKind, CallResponse, ToolCall};
+use gatehouse_tools::{AccessCall, AccessKind, CallResponse, CatalogList, ToolCall};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -212,7 +212,7 @@ async fn lists_server_bytes_with_clean_text_and_unique_names() {
     let (harness, folder) = with_tools(&tools).await;
     let catalog = harness.tools.catalog();
     assert_eq!(catalog.tools().len(), 1);
-    assert_eq!(catalog.list_json()[0].get(), odd.replace('\u{202E}', ""));
+    assert_eq!(catalog.list(CatalogList::Tools)[0].get(), odd.replace('\u{202E}', ""));
     let view = harness.tools.permissions().tool_views().remove(0);
     assert_eq!(view.description.as_deref(), Some("Acts."));
     assert!(!view.flags.is_empty());
@@ -224,7 +224,7 @@ async fn lists_server_bytes_with_clean_text_and_unique_names() {
     harness.wait_until(|harness| harness.tools.catalog().by_exposed("second__act").is_some()).await;
     let catalog = harness.tools.catalog();
     assert_eq!(catalog.by_exposed("act").unwrap().server().as_str(), "script");
-    assert!(catalog.list_json()[1].get().contains(r#""name":"second__act""#));
+    assert!(catalog.list(CatalogList::Tools)[1].get().contains(r#""name":"second__act""#));
     let running = harness.spawn_call("second__act", "{}");
     let approval = harness.approval().await;
     assert!(
