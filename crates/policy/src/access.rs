@@ -7,7 +7,10 @@
 use gatehouse_mcp_wire::uri_template::variables;
 use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason};
 
-use crate::{access_heuristics, description_heuristics, uri_destination};
+use crate::uri_destination;
+
+mod description_heuristics;
+pub(crate) mod name_heuristics;
 
 /// The facts about a tool that its access class is computed from.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,14 +35,14 @@ pub fn classify(
     user: Option<AccessClass>,
     trusted_labels: bool,
 ) -> AccessClassification {
-    let words = access_heuristics::split(tool.name);
+    let words = name_heuristics::split(tool.name);
     let (class, reason) = match user {
         Some(class) => (class, ClassReason::Override),
         None => classify_by_evidence(tool, &words, trusted_labels),
     };
     let reaches_outside = tool.open_world_hint == Some(true)
-        || access_heuristics::name_reaches_outside(&words)
-        || tool.argument_names.iter().any(|name| access_heuristics::argument_reaches_outside(name));
+        || name_heuristics::name_reaches_outside(&words)
+        || tool.argument_names.iter().any(|name| name_heuristics::argument_reaches_outside(name));
     AccessClassification { class, reason, reaches_outside }
 }
 
@@ -74,13 +77,13 @@ fn has_target_variable(template: &str) -> bool {
     // A percent-encoded variable name can decode to any name.
     variables(template)
         .iter()
-        .any(|name| name.contains('%') || access_heuristics::argument_reaches_outside(name))
+        .any(|name| name.contains('%') || name_heuristics::argument_reaches_outside(name))
 }
 
 /// The access class of a prompt, by the names of its arguments (PERM-18).
 #[must_use]
 pub fn prompt<'a>(argument_names: impl IntoIterator<Item = &'a str>) -> AccessClassification {
-    not_a_tool(argument_names.into_iter().any(access_heuristics::argument_reaches_outside))
+    not_a_tool(argument_names.into_iter().any(name_heuristics::argument_reaches_outside))
 }
 
 fn not_a_tool(reaches_outside: bool) -> AccessClassification {
@@ -99,20 +102,19 @@ fn classify_by_evidence(
     if tool.read_only_hint == Some(false) {
         return (AccessClass::Write, hint("readOnlyHint"));
     }
-    if let Some(word) = access_heuristics::change_word_in_name(name) {
+    if let Some(word) = name_heuristics::change_word_in_name(name) {
         return (AccessClass::Write, ClassReason::Name { word: word.to_owned() });
     }
     if let Some(word) = tool.title.and_then(|title| {
-        let title = access_heuristics::split(title);
-        access_heuristics::change_word_in_name(&title).map(str::to_owned)
+        let title = name_heuristics::split(title);
+        name_heuristics::change_word_in_name(&title).map(str::to_owned)
     }) {
         return (AccessClass::Write, ClassReason::Name { word });
     }
     if let Some(word) = tool.description.and_then(description_heuristics::change_verb_in_description) {
         return (AccessClass::Write, ClassReason::Description { word });
     }
-    if trusted_labels && tool.read_only_hint == Some(true) && access_heuristics::is_read_name(tool.name, name)
-    {
+    if trusted_labels && tool.read_only_hint == Some(true) && name_heuristics::is_read_name(tool.name, name) {
         return (AccessClass::Read, ClassReason::TrustedLabel);
     }
     (AccessClass::Write, ClassReason::Default)

@@ -13,8 +13,6 @@ pub mod describe;
 pub mod show;
 pub mod verdict;
 
-mod access_heuristics;
-mod description_heuristics;
 mod secrets;
 mod uri_destination;
 mod uri_fold;

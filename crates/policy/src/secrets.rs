@@ -5,7 +5,7 @@
 
 use gatehouse_model::secret::REDACTED;
 
-use crate::access_heuristics;
+use crate::access::name_heuristics;
 use crate::json::Json;
 
 /// Words in a member name that mark its value as secret.
@@ -92,7 +92,7 @@ pub(crate) fn mask_value(name: Option<&str>, value: &Json) -> (Json, bool) {
 
 /// Whether a member name marks its value as secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
-    let words = access_heuristics::split(name);
+    let words = name_heuristics::split(name);
     let joined = words.concat();
     words.iter().any(|word| SECRET_NAMES.contains(&word.as_str()))
         || JOINED_SECRET_NAMES.iter().any(|secret| joined.contains(secret))

@@ -3,7 +3,7 @@
 //! Looks for verbs in the positions where English has them, so that "last update time" isn't an update and
 //! "runs a command" is a run. This is a heuristic; its mistakes must be on the side of `write`.
 
-use crate::access_heuristics::{AMBIGUOUS_CHANGE_WORDS, CHANGE_CHINESE, CHANGE_WORDS};
+use super::name_heuristics::{AMBIGUOUS_CHANGE_WORDS, CHANGE_CHINESE, CHANGE_WORDS};
 
 /// Verbs of change in their base form. They count in any position.
 const CHANGE_VERBS: &[&str] = &[
