@@ -155,7 +155,7 @@ async fn announce_list_changes(protocol: Arc<ProtocolState>, stop: CancellationT
 
 /// Forwards resource updates to subscribed clients.
 async fn forward_resource_updates(protocol: Arc<ProtocolState>, stop: CancellationToken) {
-    let mut updates = protocol.tool_service.updates();
+    let mut updates = protocol.tool_service.resource_updates();
     let forward = async {
         loop {
             match updates.recv().await {

@@ -13,8 +13,8 @@ use tokio::sync::{broadcast, watch};
 
 /// Entry point for calls and catalog lookups. [`ToolManager`] is the real implementation.
 pub trait ToolService: Send + Sync {
-    /// Watches the revisions of the catalog lists.
-    fn changes(&self) -> watch::Receiver<CatalogVersions>;
+    /// Watches the versions of the catalog lists.
+    fn catalog_versions(&self) -> watch::Receiver<CatalogVersions>;
 
     /// Passes one of the lists to `read`, each item as raw JSON as clients see it.
     fn with_list(&self, list: CatalogList, read: &mut dyn FnMut(&[Box<RawValue>]));
@@ -38,23 +38,23 @@ pub trait ToolService: Send + Sync {
 
     /// Resource updates from now on, as reported by the servers. Delivery is only guaranteed for resources
     /// that were subscribed to with [`ToolService::access`].
-    fn updates(&self) -> broadcast::Receiver<ResourceUpdate>;
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdate>;
 
     /// Sets the log level for servers: the most verbose one that any client requested.
     fn set_log_level(&self, level: Option<LogLevel>);
 
     /// Releases one subscription made with [`ToolService::access`].
-    fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()>;
+    fn unsubscribe(&self, server: ServerId, target: String) -> BoxFuture<'static, ()>;
 
     /// Called when a session ended: grants that were limited to it end too.
     fn session_ended(&self, session: &SessionId);
 
     /// Called when a client was revoked.
-    fn client_gone(&self, client: &ClientId);
+    fn client_revoked(&self, client: &ClientId);
 }
 
 impl ToolService for ToolManager {
-    fn changes(&self) -> watch::Receiver<CatalogVersions> {
+    fn catalog_versions(&self) -> watch::Receiver<CatalogVersions> {
         self.catalog_changes()
     }
 
@@ -84,7 +84,7 @@ impl ToolService for ToolManager {
         Box::pin(async move { ToolManager::access(&manager, caller, call).await })
     }
 
-    fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdate> {
         ToolManager::updates(self)
     }
 
@@ -92,7 +92,7 @@ impl ToolService for ToolManager {
         self.set_clients_log_level(level);
     }
 
-    fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()> {
+    fn unsubscribe(&self, server: ServerId, target: String) -> BoxFuture<'static, ()> {
         let manager = self.clone();
         Box::pin(async move { ToolManager::unwatch(&manager, &server, &target).await })
     }
@@ -101,7 +101,7 @@ impl ToolService for ToolManager {
         ToolManager::session_ended(self, session);
     }
 
-    fn client_gone(&self, client: &ClientId) {
+    fn client_revoked(&self, client: &ClientId) {
         ToolManager::client_gone(self, client);
     }
 }

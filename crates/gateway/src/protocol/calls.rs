@@ -29,7 +29,7 @@ use crate::session::sessions::Session;
 
 /// A response that takes longer than this is sent as an SSE stream, so that the client sees that the
 /// connection is alive.
-pub(crate) const STREAM_AFTER: Duration = Duration::from_millis(100);
+const STREAM_AFTER: Duration = Duration::from_millis(100);
 
 /// What happens to a call when its connection is lost.
 #[derive(Debug)]
@@ -309,7 +309,7 @@ mod tests {
     fn rejects_call_without_tool_name() {
         for params in ["{}", r#"{"name":7}"#, r#"{"name":null}"#] {
             let params: Members<'_> = serde_json::from_str(params).unwrap();
-            assert_eq!(parse_tool_call(&params, CancellationToken::new()).unwrap_err().code(), -32602);
+            assert_eq!(parse_tool_call(&params, CancellationToken::new()).unwrap_err().code, -32602);
         }
     }
 }

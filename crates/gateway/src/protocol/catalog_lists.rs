@@ -22,7 +22,7 @@ pub(crate) struct CatalogLists {
 impl CatalogLists {
     pub(crate) fn new(tool_service: Arc<dyn ToolService>) -> Self {
         Self {
-            versions: tool_service.changes(),
+            versions: tool_service.catalog_versions(),
             tool_service,
             tools: ToolListCache::default(),
             resources: PaginatedListCache::new(CatalogList::Resources),

@@ -233,9 +233,9 @@ mod tests {
             (many.as_str(), -32600),
         ] {
             let rpc_error = parse(body.as_bytes()).expect_err(body);
-            assert_eq!(rpc_error.code(), code, "{body}");
+            assert_eq!(rpc_error.code, code, "{body}");
         }
-        assert_eq!(parse(b"\xff{}").unwrap_err().code(), -32700);
+        assert_eq!(parse(b"\xff{}").unwrap_err().code, -32700);
     }
 
     #[test]

@@ -205,10 +205,10 @@ mod tests {
         for bad in
             [r#"{"cursor":"x"}"#, r#"{"cursor":7}"#, r#"{"cursor":null}"#, r#"{"cursor":"dG9vbHM6MQ"}"#]
         {
-            assert_eq!(page(&list, bad, Revision::V2026).unwrap_err().code(), -32602, "{bad}");
+            assert_eq!(page(&list, bad, Revision::V2026).unwrap_err().code, -32602, "{bad}");
         }
         let other = format!(r#"{{"cursor":"{}"}}"#, cursor(CatalogList::Prompts, PAGE_SIZE));
-        assert_eq!(page(&list, &other, Revision::V2026).unwrap_err().code(), -32602, "of another list");
+        assert_eq!(page(&list, &other, Revision::V2026).unwrap_err().code, -32602, "of another list");
         let late = format!(r#"{{"cursor":"{}"}}"#, cursor(CatalogList::Tools, PAGE_SIZE));
         assert_eq!(page(&list, &late, Revision::V2024).unwrap(), r#"{"tools":[]}"#);
     }

@@ -27,7 +27,7 @@ pub(crate) enum AdaptError {
 }
 
 /// Turns a raw value into bytes without copying.
-pub(crate) fn into_bytes(raw: Box<RawValue>) -> Bytes {
+fn into_bytes(raw: Box<RawValue>) -> Bytes {
     let text: Box<str> = raw.into();
     Bytes::from(text.into_boxed_bytes())
 }

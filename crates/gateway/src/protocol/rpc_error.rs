@@ -12,7 +12,8 @@ use crate::revision::Revision;
 /// An error of the gateway. Has the request's id once it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpRpcError {
-    code: i32,
+    /// The JSON-RPC error code.
+    pub(crate) code: i32,
     message: Cow<'static, str>,
     /// The `data` member, as JSON text.
     data: Option<String>,
@@ -77,12 +78,6 @@ impl HttpRpcError {
     pub(crate) fn with_optional_id(mut self, id: Option<&str>) -> Self {
         self.id = id.map(str::to_owned);
         self
-    }
-
-    /// The JSON-RPC error code.
-    #[cfg(test)]
-    pub(crate) fn code(&self) -> i32 {
-        self.code
     }
 
     /// The HTTP status.

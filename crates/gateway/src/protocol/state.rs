@@ -82,7 +82,7 @@ impl ProtocolState {
         self.listen_streams.end_for_client(client);
         self.input_required_calls.end_for_client(client);
         if reason == DisconnectReason::Revoked {
-            self.tool_service.client_gone(client);
+            self.tool_service.client_revoked(client);
         }
     }
 

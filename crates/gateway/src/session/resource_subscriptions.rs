@@ -79,6 +79,6 @@ impl SubscriptionReleaser {
 
     /// Releases one subscription.
     pub(crate) fn release(&self, resource: ResourceRef) {
-        self.tasks.spawn(self.tool_service.unwatch(resource.server, resource.target));
+        self.tasks.spawn(self.tool_service.unsubscribe(resource.server, resource.target));
     }
 }

@@ -26,10 +26,10 @@ use crate::session::event_log::EventLog;
 use crate::session::resource_subscriptions::{ResourceRef, ResourceSubscriptions};
 
 /// A session that was unused for this long ends.
-pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Maximum number of sessions per client. Opening another one ends the longest idle one.
-pub(crate) const MAX_SESSIONS_PER_CLIENT: usize = 64;
+const MAX_SESSIONS_PER_CLIENT: usize = 64;
 
 /// Maximum number of calls in flight per session.
 const MAX_CALLS_IN_FLIGHT: usize = 1024;
@@ -148,7 +148,7 @@ impl Session {
     }
 
     /// Records a use of the session.
-    pub(crate) fn touch(&self) {
+    fn touch(&self) {
         let millis = u64::try_from(self.opened_at.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_used_ms.store(millis, Ordering::Relaxed);
     }

@@ -72,10 +72,11 @@ pub(crate) struct ScriptedToolService {
     pub(crate) release: Semaphore,
     pub(crate) cancelled: AtomicUsize,
     pub(crate) finished: AtomicUsize,
-    pub(crate) sessions_ended: Mutex<Vec<String>>,
-    pub(crate) clients_gone: Mutex<Vec<String>>,
+    pub(crate) ended_sessions: Mutex<Vec<String>>,
+    pub(crate) revoked_clients: Mutex<Vec<String>>,
     pub(crate) updates: broadcast::Sender<ResourceUpdate>,
-    pub(crate) unwatched: Mutex<Vec<String>>,
+    /// Server and target of each released subscription.
+    pub(crate) unsubscribed: Mutex<Vec<String>>,
     weak_self: std::sync::Weak<ScriptedToolService>,
 }
 
@@ -93,10 +94,10 @@ impl ScriptedToolService {
             release: Semaphore::new(0),
             cancelled: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
-            sessions_ended: Mutex::default(),
-            clients_gone: Mutex::default(),
+            ended_sessions: Mutex::default(),
+            revoked_clients: Mutex::default(),
             updates: broadcast::Sender::new(16),
-            unwatched: Mutex::default(),
+            unsubscribed: Mutex::default(),
             weak_self: weak_self.clone(),
         })
     }
@@ -163,7 +164,7 @@ fn resolve(prefix: &str, exposed: &str) -> Option<ResolvedTarget> {
 impl ToolService for ScriptedToolService {
     fn set_log_level(&self, _: Option<LogLevel>) {}
 
-    fn changes(&self) -> watch::Receiver<CatalogVersions> {
+    fn catalog_versions(&self) -> watch::Receiver<CatalogVersions> {
         self.versions.subscribe()
     }
 
@@ -224,21 +225,21 @@ impl ToolService for ScriptedToolService {
         Box::pin(async move { this.run(call).await })
     }
 
-    fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
+    fn resource_updates(&self) -> broadcast::Receiver<ResourceUpdate> {
         self.updates.subscribe()
     }
 
-    fn unwatch(&self, server: ServerId, target: String) -> BoxFuture<'static, ()> {
-        self.unwatched.lock().push(format!("{server} {target}"));
+    fn unsubscribe(&self, server: ServerId, target: String) -> BoxFuture<'static, ()> {
+        self.unsubscribed.lock().push(format!("{server} {target}"));
         Box::pin(std::future::ready(()))
     }
 
     fn session_ended(&self, session: &SessionId) {
-        self.sessions_ended.lock().push(session.to_string());
+        self.ended_sessions.lock().push(session.to_string());
     }
 
-    fn client_gone(&self, client: &ClientId) {
-        self.clients_gone.lock().push(client.to_string());
+    fn client_revoked(&self, client: &ClientId) {
+        self.revoked_clients.lock().push(client.to_string());
     }
 }
 

@@ -294,7 +294,7 @@ async fn delete_ends_session_streams_and_calls() {
     assert_eq!(call.all().await.last().unwrap().json()["error"]["message"], "cancelled");
     assert_eq!(fixture.session_request(&session, "6", "ping", "{}").send().await.unwrap().status(), 404);
     assert_eq!(delete().send().await.unwrap().status(), 404);
-    assert_eq!(*fixture.script.sessions_ended.lock(), [session]);
+    assert_eq!(*fixture.script.ended_sessions.lock(), [session]);
     assert_eq!(fixture.registry.list()[0].sessions, 0);
     let recorded_events = fixture.recorded_events.0.lock().clone();
     assert_eq!(recorded_events.last(), Some(&Event::ClientGone { client: fixture.entry.id.clone() }));
@@ -309,9 +309,9 @@ async fn session_65_evicts_longest_idle() {
     for _ in 2..64 {
         fixture.session("2025-11-25").await;
     }
-    assert!(fixture.script.sessions_ended.lock().is_empty());
+    assert!(fixture.script.ended_sessions.lock().is_empty());
     fixture.session("2025-11-25").await;
-    assert_eq!(*fixture.script.sessions_ended.lock(), [idle]);
+    assert_eq!(*fixture.script.ended_sessions.lock(), [idle]);
     assert_eq!(fixture.session_request(&busy, "1", "ping", "{}").send().await.unwrap().status(), 200);
     assert_eq!(fixture.registry.list()[0].sessions, 64);
     drop(stream);

@@ -331,7 +331,9 @@ async fn listen_stream_reports_changes_until_shutdown() {
     );
     let list = text(fixture.stateless_request("2", "tools/list", "{}").send().await.unwrap()).await;
     assert!(list.contains(r#""name":"t4""#), "{list}");
+    assert!(fixture.script.unsubscribed.lock().is_empty());
     fixture.gateway.shutdown().await;
+    assert_eq!(*fixture.script.unsubscribed.lock(), ["s a"]);
     let last = stream.next().await.unwrap().json();
     assert_eq!(last["id"], "sub");
     assert_eq!(last["result"]["resultType"], "complete");
