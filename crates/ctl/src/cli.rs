@@ -511,17 +511,10 @@ pub(crate) struct TimeSpan(pub(crate) std::time::Duration);
 
 impl TimeSpan {
     fn read(word: &str) -> Result<Self, String> {
-        let wrong = || "a number with `m`, `h`, `d` or `w` behind it".to_owned();
-        let unit = word.chars().next_back().ok_or_else(wrong)?;
-        let seconds = match unit {
-            'm' => 60,
-            'h' => 60 * 60,
-            'd' => 24 * 60 * 60,
-            'w' => 7 * 24 * 60 * 60,
-            _ => return Err(wrong()),
-        };
-        let number: u32 = word.strip_suffix(unit).unwrap_or_default().parse().map_err(|_| wrong())?;
-        Ok(Self(std::time::Duration::from_secs(u64::from(number) * seconds)))
+        let span = word.parse::<jiff::Span>();
+        let duration = span.and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()));
+        let duration = duration.ok().and_then(|duration| std::time::Duration::try_from(duration).ok());
+        duration.map(Self).ok_or_else(|| "a time span such as `90m`, `2h`, `7d` or `1w`".to_owned())
     }
 }
 
@@ -721,13 +714,17 @@ mod tests {
 
     #[test]
     fn parses_time_spans_and_drafts() {
-        for (word, minutes) in
-            [("90m", Some(90)), ("2h", Some(120)), ("7d", Some(10_080)), ("1w", Some(10_080))]
-        {
+        for (word, minutes) in [
+            ("90m", Some(90)),
+            ("1.5h", Some(90)),
+            ("1h 30m", Some(90)),
+            ("7d", Some(10_080)),
+            ("1w", Some(10_080)),
+        ] {
             let read = TimeSpan::read(word).ok().map(|span| span.0.as_secs() / 60);
             assert_eq!(read, minutes, "{word}");
         }
-        for word in ["", "7", "d", "-1d", "1.5h", "7dd", "7日"] {
+        for word in ["", "7", "d", "-1d", "1 day ago", "1y", "7dd", "7日"] {
             assert!(TimeSpan::read(word).is_err(), "{word}");
         }
         assert_eq!(draft_auto_approve("a=b=all"), Ok(("a=b".into(), AutoApproveArg::All)));

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::error::CliError;
 use crate::terminal_text;
@@ -77,12 +78,16 @@ pub(crate) fn table(heading: &[&str], rows: &[Vec<String>], empty: &str) -> Vec<
         .chain(rows.iter().map(|row| row.iter().map(|cell| terminal_text::line(cell)).collect()))
         .collect();
     let columns = all.iter().map(Vec::len).max().unwrap_or(0);
+    // In columns of the terminal: wide characters, such as Chinese ones, take two.
     let width = |column: usize| {
-        all.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max().unwrap_or(0)
+        all.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let pad = |(cell, width): (&String, &usize)| {
+            format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
+        };
+        let cells = row.iter().zip(&widths).map(pad);
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     all.iter().map(line).collect()
@@ -97,5 +102,7 @@ mod tests {
         let rows = [vec!["a".into(), "b".into()], vec!["long one".into(), "c\nd".into()]];
         assert_eq!(table(&["NAME", "X"], &rows, "none"), ["NAME      X", "a         b", "long one  c d"]);
         assert_eq!(table(&["NAME"], &[], "none"), ["none"]);
+        let wide = [vec!["文件".into(), "b".into()], vec!["abc".into(), "d".into()]];
+        assert_eq!(table(&["N", "X"], &wide, "none"), ["N     X", "文件  b", "abc   d"]);
     }
 }

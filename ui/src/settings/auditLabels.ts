@@ -3,7 +3,7 @@
 import { subjectName } from "../activity/labels";
 import type { Names } from "../core/useNames";
 import type { AuditEntryView } from "../generated/types";
-import type { Render, Translate } from "../messages";
+import type { MessageKey, Render, Translate } from "../messages";
 
 /** Names of servers and clients, including removed ones that the entries name. */
 export function namesFromEntries(names: Names, entries: readonly AuditEntryView[]): Names {
