@@ -1,6 +1,8 @@
 //! Authorization of commands (PERM-16): which key a caller on the control socket proved to know, and the
 //! check made before every command. A caller that proved nothing never has the operator's authority.
 
+pub(crate) mod operator_key;
+
 use gatehouse_model::command::{Authority, Command, CommandRule};
 use gatehouse_model::{ErrorCode, UserError};
 use gatehouse_store::ControlKey;

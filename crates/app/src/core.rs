@@ -20,14 +20,16 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::audit_log::StoreAudit;
 use crate::authority::OperatorKeys;
-use crate::command_service::{AppState, CommandService, KnownProblems, SignInReconnector, sweep_secrets};
-use crate::config_reload::ConfigReload;
+use crate::authority::operator_key::{self, OperatorKey, OperatorKeyState};
+use crate::command_service::{CommandService, SignInReconnector};
 use crate::control::ControlServer;
 use crate::events::{EventBus, EventStream};
-use crate::first_start;
-use crate::operator::{self, OperatorKey, OperatorKeyState};
 use crate::results::Results;
-use crate::settings::{self, EffectiveSettings, RetentionTask};
+use crate::retention::RetentionTask;
+use crate::server_configs::reload::ConfigReload;
+use crate::server_configs::{first_start, secrets};
+use crate::settings::{self, EffectiveSettings};
+use crate::state::{AppState, KnownProblems};
 
 /// Time limit for the shutdown of a subsystem; after it the next one is shut down all the same.
 const PART_STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -379,13 +381,13 @@ async fn open_store(options: &mut CoreOptions) -> Result<OpenedStore, UserError>
         let store = Arc::new(Store::open(options)?);
         let mut loaded = first_start::load(&store, new)?;
         let effective = settings::load(&store);
-        let operator = operator::load_or_create(&store, operator_key)?;
+        let operator = operator_key::load_or_create(&store, operator_key)?;
         if operator.1 == OperatorKeyState::Replaced {
             // Every server has a new generation now, so they are read again.
             loaded = first_start::load_known(&store)?;
         }
         // Before any server connects or any secret is stored.
-        sweep_secrets(&store);
+        secrets::sweep(&store);
         Ok(OpenedStore { store, loaded, effective, operator })
     });
     match opening.await {

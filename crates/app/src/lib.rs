@@ -5,18 +5,19 @@
 mod audit_log;
 mod authority;
 mod command_service;
-mod config_reload;
 pub mod control;
 mod core;
 pub mod events;
-mod first_start;
 pub mod logging;
-mod operator;
 mod redact;
 mod results;
+mod retention;
+mod server_configs;
 mod settings;
+mod state;
 
 pub use self::core::{Core, CoreOptions};
+pub use authority::operator_key::{KeyHandOver, OperatorKey, OperatorKeyState};
 pub use events::{EventStream, StreamEvent};
 pub use gatehouse_model::command::Authority;
 pub use gatehouse_servers::run_helper_if_requested;
@@ -24,4 +25,3 @@ pub use gatehouse_store::{
     Owner, SecretError, SecretStore, SecretStoreKind, has_vault, make_vault, memory, open_keychain,
     open_vault, prepare_folder, unlock_vault, vault_file,
 };
-pub use operator::{KeyHandOver, OperatorKey, OperatorKeyState};

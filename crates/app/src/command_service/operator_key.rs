@@ -8,7 +8,7 @@ use gatehouse_model::{ErrorCode, UserError};
 use gatehouse_store::ControlKey;
 
 use super::AppState;
-use crate::operator::new_operator_key;
+use crate::authority::operator_key::new_operator_key;
 
 /// Creates a new operator key. Proofs made with the previous key are no longer valid, including those of
 /// open connections.

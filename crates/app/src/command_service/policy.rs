@@ -12,7 +12,7 @@ use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, Simu
 use gatehouse_model::{ClientId, GrantId, ServerId, UserError};
 use gatehouse_tools::{AutoApproveSpec, RuleSpec, SimulationDraft};
 
-use super::{AppState, clients, servers};
+use super::{AppState, clients, lookup};
 use crate::redact;
 
 pub(super) async fn show(state: &Arc<AppState>, by: Authority) -> Result<PolicyView, UserError> {
@@ -68,7 +68,7 @@ fn preset(
 }
 
 fn server_id(state: &AppState, wanted: Option<&str>) -> Result<Option<ServerId>, UserError> {
-    wanted.map(|wanted| servers::find(state, wanted).map(|config| config.id.clone())).transpose()
+    wanted.map(|wanted| lookup::find(state, wanted).map(|config| config.id.clone())).transpose()
 }
 
 pub(super) async fn grant(state: &Arc<AppState>, wanted: PolicyGrant) -> Result<(), UserError> {

@@ -19,8 +19,11 @@ use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, ServerStatu
 use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
 
-use super::{AppState, draft, secrets, sign_in};
-use crate::{first_start, redact};
+use super::lookup::{find, find_config, server_not_found};
+use super::{AppState, draft, sign_in};
+use crate::redact;
+use crate::server_configs::apply::{apply_configs, remove_with_permissions};
+use crate::server_configs::{first_start, secrets};
 
 type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
 
@@ -230,37 +233,6 @@ pub(super) async fn trust_labels(
     state.tools.permissions().trust_labels(&server.id, wanted.trusted).await
 }
 
-/// Applies servers that were read from the file, after a person confirmed them.
-pub(crate) async fn apply_configs(
-    state: &AppState,
-    configs: &mut Vec<ServerConfig>,
-    wanted: Vec<ServerConfig>,
-) -> Result<(), UserError> {
-    let before = std::mem::replace(configs, wanted.clone());
-    for gone in before.iter().filter(|old| !wanted.iter().any(|new| new.id == old.id)) {
-        remove_with_permissions(state, gone).await?;
-    }
-    for config in wanted {
-        let old = before.iter().find(|old| old.id == config.id);
-        if old == Some(&config) {
-            continue;
-        }
-        if let Some(old) = old.filter(|old| old.generation != config.generation) {
-            state.sign_ins.forget(old).await;
-            match secrets::SecretChanges::new(Some(old), &config, &[]) {
-                Ok(secret_changes) => {
-                    secret_changes.store(state).await?;
-                    secret_changes.forget_old(state).await;
-                }
-                // The server reports the missing secret itself when it connects.
-                Err(_) => secrets::forget(state, old).await,
-            }
-        }
-        state.servers.put(config).await?;
-    }
-    Ok(())
-}
-
 /// Writes a server and then applies it to the running servers.
 async fn put(
     state: &AppState,
@@ -279,13 +251,6 @@ async fn put(
     let put = state.servers.put(config.clone()).await.map(drop);
     state.config_changed(cause, Some(&config));
     put
-}
-
-async fn remove_with_permissions(state: &AppState, gone: &ServerConfig) -> Result<(), UserError> {
-    state.servers.remove(&gone.id).await;
-    secrets::forget(state, gone).await;
-    state.sign_ins.forget(gone).await;
-    state.tools.permissions().server_removed(&gone.id).await
 }
 
 async fn write(state: &AppState, configs: &[ServerConfig]) -> Result<(), UserError> {
@@ -366,22 +331,6 @@ async fn check_admin_policy(state: &AppState, config: &ServerConfig) -> Result<(
     }
 }
 
-/// Finds a server by id or name.
-fn find_config<'a>(configs: &'a [ServerConfig], wanted: &str) -> Result<&'a ServerConfig, UserError> {
-    let by_id = configs.iter().find(|config| config.id.as_str() == wanted);
-    let exact = by_id.or_else(|| configs.iter().find(|config| config.name == wanted));
-    let found =
-        exact.or_else(|| configs.iter().find(|config| config.name.to_lowercase() == wanted.to_lowercase()));
-    found.ok_or_else(|| server_not_found(wanted))
-}
-
-/// Finds a loaded server by id or name.
-pub(super) fn find(state: &AppState, wanted: &str) -> Result<Arc<ServerConfig>, UserError> {
-    let all = state.servers.list();
-    let configs: Vec<_> = all.iter().map(|snapshot| (*snapshot.config).clone()).collect();
-    find_config(&configs, wanted).map(|config| Arc::new(config.clone()))
-}
-
 /// Why a list of a connected server is an error: its strict mode is on, and it did not declare the
 /// capability (SRV-13).
 pub(super) fn undeclared_list_problem(
@@ -398,11 +347,6 @@ pub(super) fn undeclared_list_problem(
             .with_cause("The server is in strict mode, so a list that it did not declare is an error.")
             .with_hint("Switch strict mode off in its settings to see an empty list instead.")
     })
-}
-
-fn server_not_found(wanted: &str) -> UserError {
-    UserError::new(ErrorCode::NotFound, format!("There is no server “{wanted}”."))
-        .with_hint("`gatehousectl servers list` shows all servers.")
 }
 
 fn with_id(id: ServerId, draft: ServerDraft) -> ServerConfig {

@@ -10,7 +10,8 @@ use gatehouse_model::settings::{MIN_AUDIT_DAYS, PackageSource};
 use gatehouse_model::{ErrorCode, Event, EventSink as _, Settings, ToolNaming, UserError};
 
 use super::AppState;
-use crate::settings::{EffectiveSettings, apply_retention, save};
+use crate::retention::apply_retention;
+use crate::settings::{EffectiveSettings, save};
 
 pub(super) async fn show(state: &Arc<AppState>) -> Result<Settings, UserError> {
     Ok(state.settings.lock().await.settings.clone())

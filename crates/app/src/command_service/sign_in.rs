@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::AppState;
-use super::servers::find;
+use super::lookup::find;
 
 /// Starts a sign-in. A server that offers no way to register gets the status that says so.
 pub(super) async fn begin(state: &AppState, wanted: &ServersSignIn) -> Result<SignInStart, UserError> {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use gatehouse_model::command::ToolsClassify;
 use gatehouse_model::{OmittedTool, ToolView, UserError};
 
-use super::{AppState, servers};
+use super::{AppState, lookup, servers};
 
 pub(super) async fn list(state: &Arc<AppState>, server: Option<&str>) -> Result<Vec<ToolView>, UserError> {
     state.tools.refresh().await;
     let mut views = state.tools.permissions().tool_views();
     if let Some(server) = server {
-        let config = servers::find(state, server)?;
+        let config = lookup::find(state, server)?;
         if let Some(problem) =
             servers::undeclared_list_problem(state, &config, "tools", |declared| declared.tools)
         {
@@ -29,14 +29,14 @@ pub(super) async fn omitted(
     state.tools.refresh().await;
     let mut left_out = state.tools.catalog().omitted().to_vec();
     if let Some(server) = server {
-        let id = servers::find(state, server)?.id.clone();
+        let id = lookup::find(state, server)?.id.clone();
         left_out.retain(|tool| tool.server == id);
     }
     Ok(left_out)
 }
 
 pub(super) async fn classify(state: &Arc<AppState>, wanted: &ToolsClassify) -> Result<(), UserError> {
-    let server = servers::find(state, &wanted.server)?;
+    let server = lookup::find(state, &wanted.server)?;
     state.tools.refresh().await;
     state.tools.permissions().classify(&server.id, &wanted.tool, wanted.class).await
 }

@@ -18,14 +18,14 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
-use super::{AppState, servers};
+use super::{AppState, lookup, servers};
 use crate::results::ResultContext;
 
 /// Limit of completion values passed on.
 const MAX_VALUES: usize = 100;
 
 pub(super) fn offer(state: &AppState, server: &str) -> Result<ServerCatalog, UserError> {
-    let config = servers::find(state, server)?;
+    let config = lookup::find(state, server)?;
     let lists = state.servers.get(&config.id).map(|handle| handle.lists());
     let mut offer = lists.as_deref().map(server_catalog).unwrap_or_default();
     offer.resources_problem =
@@ -38,20 +38,20 @@ pub(super) fn offer(state: &AppState, server: &str) -> Result<ServerCatalog, Use
 }
 
 pub(super) async fn read(state: &AppState, wanted: &ServersReadResource) -> Result<ResultView, UserError> {
-    let config = servers::find(state, &wanted.server)?;
+    let config = lookup::find(state, &wanted.server)?;
     let call = access_call(&config, AccessKind::ReadResource, (&wanted.uri, Vec::new()));
     show_outcome(state, &config, state.tools.access_for_user(call)).await
 }
 
 pub(super) async fn prompt(state: &AppState, wanted: &ServersGetPrompt) -> Result<ResultView, UserError> {
-    let config = servers::find(state, &wanted.server)?;
+    let config = lookup::find(state, &wanted.server)?;
     let rest = vec![("arguments", to_raw(&wanted.arguments)?)];
     let call = access_call(&config, AccessKind::GetPrompt, (&wanted.prompt, rest));
     show_outcome(state, &config, state.tools.access_for_user(call)).await
 }
 
 pub(super) async fn watch(state: &AppState, wanted: &ServersWatchResource) -> Result<(), UserError> {
-    let config = servers::find(state, &wanted.server)?;
+    let config = lookup::find(state, &wanted.server)?;
     let key = (config.id.clone(), wanted.uri.clone());
     let is_watched = state.watched.lock().contains(&key);
     match (wanted.on, is_watched) {
@@ -88,7 +88,7 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
     struct CompletionResponse {
         completion: Values,
     }
-    let config = servers::find(state, &wanted.server)?;
+    let config = lookup::find(state, &wanted.server)?;
     let (kind, target) = match &wanted.of {
         CompletionTarget::Prompt { name } => (AccessKind::CompletePrompt, name),
         CompletionTarget::Template { uri_template } => (AccessKind::CompleteResource, uri_template),
@@ -118,7 +118,7 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
 }
 
 pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Result<ResultView, UserError> {
-    let config = servers::find(state, &wanted.server)?;
+    let config = lookup::find(state, &wanted.server)?;
     let arguments = RawValue::from_string(wanted.arguments.clone()).map_err(|error| {
         UserError::new(ErrorCode::BadRequest, "The arguments are not JSON.").with_cause(format!("{error}."))
     })?;
@@ -168,7 +168,7 @@ pub(super) async fn stop_tool(state: &AppState, run: &str) -> Result<(), UserErr
 }
 
 pub(super) async fn set_log_level(state: &AppState, wanted: &ServersSetLogLevel) -> Result<(), UserError> {
-    let config = servers::find(state, &wanted.server)?;
+    let config = lookup::find(state, &wanted.server)?;
     state.servers.set_log_level(&config.id, wanted.level).await
 }
 

@@ -9,7 +9,7 @@ use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{ErrorCode, RuleEffect, Secret, ServerConfig, UserError};
 use gatehouse_store::{ControlKey, SealError, Store, StoreError};
 
-use crate::authority::OperatorKeys;
+use super::OperatorKeys;
 
 /// Hands a new key to the user; an error means that the user did not receive it.
 pub type KeyHandOver = Box<dyn FnOnce(&Secret) -> Result<(), UserError> + Send>;

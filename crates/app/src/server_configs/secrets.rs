@@ -9,7 +9,7 @@ use gatehouse_model::command::FieldSecret;
 use gatehouse_model::{ErrorCode, Secret, ServerBinding, ServerConfig, Transport, UserError};
 use gatehouse_store::{SecretError, SecretKey, SecretStore, Store, generations};
 
-use super::AppState;
+use crate::state::AppState;
 
 /// How a value refers to a secret.
 const REFERENCE: &str = "${secret:";
@@ -30,7 +30,7 @@ fn secret_references(transport: &Transport) -> BTreeMap<String, &str> {
     fields.chain(sign_in).filter(|(_, value)| value.contains(REFERENCE)).collect()
 }
 
-pub(super) fn needs_any(transport: &Transport) -> bool {
+pub(crate) fn needs_any(transport: &Transport) -> bool {
     !secret_references(transport).is_empty()
 }
 
@@ -51,7 +51,7 @@ fn is_same_destination(before: &Transport, after: &Transport) -> bool {
 
 /// What a change of a server does to its secrets.
 #[derive(Default)]
-pub(super) struct SecretChanges {
+pub(crate) struct SecretChanges {
     given: Vec<(SecretKey, Secret)>,
     carried: Vec<(SecretKey, SecretKey, String)>,
     dropped: Vec<SecretKey>,
@@ -59,7 +59,7 @@ pub(super) struct SecretChanges {
 
 impl SecretChanges {
     /// Checks the given secrets against the fields that refer to one.
-    pub(super) fn new(
+    pub(crate) fn new(
         before: Option<&ServerConfig>,
         after: &ServerConfig,
         given: &[FieldSecret],
@@ -98,7 +98,7 @@ impl SecretChanges {
     }
 
     /// Stores given secrets and those carried over, before the server is written.
-    pub(super) async fn store(&self, state: &AppState) -> Result<(), UserError> {
+    pub(crate) async fn store(&self, state: &AppState) -> Result<(), UserError> {
         let (given, carried) = (self.given.clone(), self.carried.clone());
         with_secrets(state, move |secrets| {
             for (from, to, field) in &carried {
@@ -116,18 +116,18 @@ impl SecretChanges {
     }
 
     /// Deletes secrets that no field uses any more, after the server is written.
-    pub(super) async fn forget_old(self, state: &AppState) {
+    pub(crate) async fn forget_old(self, state: &AppState) {
         forget_keys(state, self.dropped).await;
     }
 
-    pub(super) fn has_new(&self) -> bool {
+    pub(crate) fn has_new(&self) -> bool {
         !self.given.is_empty()
     }
 }
 
 /// Deletes every secret of a server, including those of earlier generations and those stored under the
 /// names that older versions used.
-pub(super) async fn forget(state: &AppState, config: &ServerConfig) {
+pub(crate) async fn forget(state: &AppState, config: &ServerConfig) {
     let keys =
         secret_references(&config.transport).keys().flat_map(|field| all_keys(config, field)).collect();
     forget_keys(state, keys).await;

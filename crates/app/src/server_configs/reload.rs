@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::command_service::{AppState, apply_configs};
+use super::apply::apply_configs;
+use crate::state::AppState;
 
 /// Debounce: editors write a file in several steps, so it is read this long after the last change.
 const QUIET_PERIOD: Duration = Duration::from_millis(150);
