@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::grant::Condition;
 use gatehouse_model::server::TimeLimit;
 
@@ -566,6 +567,17 @@ pub(crate) enum AutoApproveArg {
     Writes,
     /// Everything.
     All,
+}
+
+impl From<AutoApproveArg> for AutoApprove {
+    fn from(word: AutoApproveArg) -> Self {
+        match word {
+            AutoApproveArg::Ask => Self::Ask,
+            AutoApproveArg::Reads => Self::Reads,
+            AutoApproveArg::Writes => Self::Writes,
+            AutoApproveArg::All => Self::All,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

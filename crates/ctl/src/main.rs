@@ -4,28 +4,16 @@
 //! authority. Secrets are never taken from arguments or the environment, and never written to standard
 //! output, except the token of a new client, which is printed once because it was requested.
 
-mod approvals;
-mod audit;
-mod call;
+mod approval_list;
 mod cli;
-mod clients;
+mod commands;
 mod condition;
+mod describe;
 mod descriptor;
 mod error;
-mod operator_key;
 mod output;
-mod policy;
-mod questions;
-mod serve;
-mod servers;
 mod session;
-mod settings;
-mod sign_in;
-mod simulate;
-mod status;
 mod terminal_text;
-mod tools;
-mod watch;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -33,6 +21,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Verb};
+use commands::{
+    approvals, audit, call, clients, operator_key, policy, serve, servers, settings, status, tools,
+};
 use error::CliError;
 use output::Printer;
 use session::ControlSession;

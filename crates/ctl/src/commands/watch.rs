@@ -12,16 +12,14 @@ use std::io::BufRead as _;
 
 use gatehouse_app::control::ControlEvents;
 use gatehouse_app::events::StreamEvent;
-use gatehouse_model::approval::Subject;
 use gatehouse_model::command::ApprovalsAnswer;
 use gatehouse_model::{Event, SubmittedAnswer, UserError};
 use tokio::sync::mpsc;
 
+use crate::approval_list;
 use crate::error::CliError;
 use crate::output::{self, Printer};
-use crate::questions;
 use crate::session::ControlSession;
-use crate::terminal_text;
 use pending_approvals::{ApprovalChange, PendingApprovals};
 
 pub(crate) async fn run(session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
@@ -75,7 +73,7 @@ impl ApprovalWatch<'_> {
         // Reading large arguments takes a while, and the caller may drop this future before it is done.
         // Then they are read by the next call.
         self.to_read = Some(reading);
-        let pending = questions::read(self.session, &self.pending_approvals.known()).await?;
+        let pending = approval_list::read(self.session, &self.pending_approvals.known()).await?;
         self.to_read = None;
         Ok(match reading {
             Reading::New => self.pending_approvals.add(pending),
@@ -107,14 +105,4 @@ fn stdin_lines() -> mpsc::Receiver<String> {
         }
     });
     lines
-}
-
-/// The subject of an approval request, in words.
-pub(crate) fn subject(subject: &Subject) -> String {
-    match subject {
-        Subject::Tool { name } => terminal_text::line(name),
-        Subject::Resource { uri } => format!("the resource {}", terminal_text::line(uri)),
-        Subject::Prompt { name } => format!("the prompt {}", terminal_text::line(name)),
-        Subject::Completion { reference } => format!("completions for {}", terminal_text::line(reference)),
-    }
 }

@@ -9,12 +9,11 @@ use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, Simu
 use gatehouse_model::{Clock as _, Decision, GrantId, Rule, RuleEffect, SystemClock, Timestamp};
 
 use crate::cli::SimulateArgs;
+use crate::describe::subject;
 use crate::error::CliError;
 use crate::output::{Printer, table};
-use crate::policy::auto_approve;
 use crate::session::ControlSession;
 use crate::terminal_text;
-use crate::watch::subject;
 
 /// The word for every server.
 const EVERY_SERVER: &str = "*";
@@ -47,7 +46,7 @@ fn draft(wanted: SimulateArgs) -> Result<PolicyDraft, CliError> {
     draft.auto_approve.extend(presets.into_iter().map(|(server, to)| DraftAutoApprove {
         server: server_or_all(&server),
         client: client.clone(),
-        to: auto_approve(to),
+        to: to.into(),
     }));
     for (effect, words) in [(RuleEffect::Allow, allow), (RuleEffect::Deny, deny)] {
         for word in words {

@@ -10,9 +10,8 @@ use gatehouse_model::{Clock as _, PendingApproval, SystemClock};
 
 use super::answer::wider_words;
 use super::pending_approvals::ApprovalOutcome;
-use super::subject;
+use crate::describe::{describe_class, subject};
 use crate::terminal_text;
-use crate::tools::describe_class;
 
 /// Shown when the client has given up.
 pub(super) const NO_LONGER_WAITS: &str =
@@ -190,7 +189,7 @@ pub(super) fn outcome_text(outcome: ApprovalOutcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::tests::asked;
+    use crate::approval_list::tests::asked;
 
     #[test]
     fn arguments_that_are_missing_are_not_shown_as_none() {

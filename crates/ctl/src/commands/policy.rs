@@ -1,7 +1,7 @@
 //! `policy …`: rules and auto-approve settings.
 
 use gatehouse_model::GrantId;
-use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, GrantChoice};
+use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, GrantChoice};
 use gatehouse_model::command::{
     PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRevoke, PolicyShow, PolicySuspended,
     PolicyUnblock,
@@ -9,10 +9,10 @@ use gatehouse_model::command::{
 use gatehouse_model::grant::{AutoApproveCoverage, CoveredTools, PolicyView, RuleView};
 
 use crate::cli::{AutoApproveArg, LifetimeArg, PolicyVerb, ScopeArgs};
+use crate::commands::simulate;
 use crate::error::CliError;
 use crate::output::{Printer, table};
 use crate::session::ControlSession;
-use crate::simulate;
 use crate::terminal_text;
 
 pub(crate) async fn run(
@@ -27,7 +27,7 @@ pub(crate) async fn run(
         }
         PolicyVerb::AutoApprove { server, to, client, every_server: _ } => {
             let waits = client.is_some() && !matches!(to, AutoApproveArg::Ask);
-            let set = session.run(&PolicyAutoApprove { server, client, to: auto_approve(to) }).await?;
+            let set = session.run(&PolicyAutoApprove { server, client, to: to.into() }).await?;
             output.show(&set, |set| describe_coverage(set, waits))
         }
         PolicyVerb::Rehearse(wanted) => simulate::run(wanted, session, output).await,
@@ -98,16 +98,6 @@ fn describe_coverage(set: &AutoApproveCoverage, waits: bool) -> Vec<String> {
     });
     let waits = waits.then(|| WAITS.to_owned());
     set.servers.iter().map(line).chain(unknown).chain(waits).collect()
-}
-
-/// Converts the command line's word.
-pub(crate) fn auto_approve(word: AutoApproveArg) -> AutoApprove {
-    match word {
-        AutoApproveArg::Ask => AutoApprove::Ask,
-        AutoApproveArg::Reads => AutoApprove::Reads,
-        AutoApproveArg::Writes => AutoApprove::Writes,
-        AutoApproveArg::All => AutoApprove::All,
-    }
 }
 
 fn choice(scope: &ScopeArgs, one_server: bool) -> Result<GrantChoice, CliError> {

@@ -14,11 +14,11 @@ use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Secret, ServerStatus, Transport, UserError};
 
 use crate::cli::{AddServerArgs, BuiltinKind, OnOffArg, ServersVerb};
+use crate::commands::sign_in;
 use crate::descriptor;
 use crate::error::CliError;
 use crate::output::{Printer, table};
 use crate::session::ControlSession;
-use crate::sign_in;
 use crate::terminal_text;
 
 pub(crate) async fn run(

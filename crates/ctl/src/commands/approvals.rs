@@ -3,14 +3,14 @@
 use gatehouse_model::command::ApprovalsAnswer;
 use gatehouse_model::{ApprovalId, ErrorCode, UserError};
 
+use crate::approval_list;
 use crate::cli::ApprovalsVerb;
+use crate::commands::watch;
+use crate::commands::watch::answer::{AnswerCommand, answer};
+use crate::commands::watch::approval_text;
 use crate::error::CliError;
 use crate::output::Printer;
-use crate::questions;
 use crate::session::ControlSession;
-use crate::watch;
-use crate::watch::answer::{AnswerCommand, answer};
-use crate::watch::approval_text;
 
 pub(crate) async fn run(
     verb: ApprovalsVerb,
@@ -19,7 +19,7 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     match verb {
         ApprovalsVerb::List => {
-            let pending = questions::read(session, &[]).await?;
+            let pending = approval_list::read(session, &[]).await?;
             output.show(&pending, |pending| {
                 if pending.is_empty() {
                     return vec!["Nothing waits.".to_owned()];
@@ -36,7 +36,7 @@ pub(crate) async fn run(
         ApprovalsVerb::Answer { ask, answer: word, reason } => {
             let word = AnswerCommand::read(&word, &reason.join(" ")).map_err(CliError::Usage)?;
             let id = ApprovalId::new(ask);
-            let pending = questions::read(session, &[]).await?;
+            let pending = approval_list::read(session, &[]).await?;
             let pending = pending.iter().find(|pending| pending.id == id).ok_or_else(|| {
                 UserError::new(ErrorCode::StaleAnswer, format!("There is no question {id} that waits."))
             })?;

@@ -12,11 +12,11 @@ use gatehouse_model::record::{
 };
 
 use crate::cli::{AuditVerb, ExportFormatArg};
+use crate::describe::{class_word, subject};
 use crate::error::CliError;
 use crate::output::{Printer, table};
 use crate::session::ControlSession;
 use crate::terminal_text;
-use crate::watch::subject;
 
 /// Default number of entries shown.
 const DEFAULT_LIMIT: u32 = 30;
@@ -156,7 +156,7 @@ fn describe_event(entry: &AuditEntryView, names: &DisplayNames) -> String {
         }
         AuditEvent::ClassSet { server, tool, now } => match now {
             Some(set) => {
-                let class = crate::tools::class_word(set.class);
+                let class = class_word(set.class);
                 format!("{tool} of {} counts as {class}", names.of(server.as_str()))
             }
             None => format!("{tool} of {} counts as Gatehouse sees it", names.of(server.as_str())),

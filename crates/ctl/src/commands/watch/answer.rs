@@ -118,7 +118,7 @@ fn find(call: &CallApprovalRequest, lifetime: ChoiceLifetime, width: ChoiceScope
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::tests::asked;
+    use crate::approval_list::tests::asked;
 
     #[test]
     fn a_call_whose_arguments_were_not_read_can_only_be_denied() {

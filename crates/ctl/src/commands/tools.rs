@@ -2,9 +2,10 @@
 
 use gatehouse_model::OmittedTool;
 use gatehouse_model::command::{ToolsClassify, ToolsLeftOut, ToolsList};
-use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason};
+use gatehouse_model::grant::AccessClass;
 
 use crate::cli::{AccessClassArg, ToolsVerb};
+use crate::describe::class_word;
 use crate::error::CliError;
 use crate::output::{Printer, table};
 use crate::session::ControlSession;
@@ -67,26 +68,4 @@ fn left_out_rows(left_out: &[OmittedTool]) -> Vec<String> {
     };
     let rows: Vec<Vec<String>> = left_out.iter().map(row).collect();
     table(&["NAME ON THE SERVER", "SERVER", "WHY"], &rows, "No tool is left out.")
-}
-
-pub(crate) fn class_word(class: AccessClass) -> &'static str {
-    match class {
-        AccessClass::Read => "read",
-        AccessClass::Write => "write",
-    }
-}
-
-/// An access class with its reason, in words.
-pub(crate) fn describe_class(class: &AccessClassification) -> String {
-    let reason = match &class.reason {
-        ClassReason::Override => "you said so".to_owned(),
-        ClassReason::Annotation { hint } => format!("its annotation {} says so", terminal_text::line(hint)),
-        ClassReason::Name { word } => format!("its name says “{}”", terminal_text::line(word)),
-        ClassReason::Description { word } => format!("its description says “{}”", terminal_text::line(word)),
-        ClassReason::TrustedLabel => "its read-only label, which you trust, and its name agree".to_owned(),
-        ClassReason::NotATool => "it only gives something to read".to_owned(),
-        ClassReason::Default => "nothing says otherwise".to_owned(),
-    };
-    let outside = if class.reaches_outside { "; it reaches outside" } else { "" };
-    format!("{} ({reason}{outside})", class_word(class.class))
 }

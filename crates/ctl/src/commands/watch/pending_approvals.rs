@@ -136,7 +136,7 @@ mod tests {
     use gatehouse_model::approval::ClientAccessRequest;
 
     use super::*;
-    use crate::questions::tests::asked;
+    use crate::approval_list::tests::asked;
 
     fn ask(id: &str, waiting: bool) -> PendingApproval {
         let ask = ApprovalRequest::Client(ClientAccessRequest {

@@ -1,0 +1,16 @@
+//! One module for each verb of the command line.
+
+pub(crate) mod approvals;
+pub(crate) mod audit;
+pub(crate) mod call;
+pub(crate) mod clients;
+pub(crate) mod operator_key;
+pub(crate) mod policy;
+pub(crate) mod serve;
+pub(crate) mod servers;
+pub(crate) mod settings;
+mod sign_in;
+mod simulate;
+pub(crate) mod status;
+pub(crate) mod tools;
+mod watch;
