@@ -6,6 +6,7 @@ mod forbidden_words;
 mod layers;
 mod licences;
 mod module_circles;
+mod other_systems;
 mod source;
 mod type_names;
 mod unused;
@@ -51,8 +52,13 @@ static CHECKS: [Check; 14] = [
     Check { name: "clippy", what: "lints of Rust", run: lints },
 ];
 
-/// Runs the checks with these names, or all of them.
+/// Runs the checks with these names, or all of them; or compiles for another system.
 pub(crate) fn check(paths: &WorkspacePaths, names: &[String]) -> Result<()> {
+    match names {
+        [option, target] if option == "--target" => return other_systems::check(paths, target),
+        [option] if option == "--target" => bail!("--target needs a system: windows or macos"),
+        _ => {}
+    }
     let mut failed = Vec::new();
     for check in select(names)? {
         print_step(&format!("Checking {}", check.what));

@@ -34,7 +34,8 @@ cargo xtask <task>
              e2e, conformance, fuzz, or the name of a folder of crates. Further arguments go to the
              test runner
   fuzz       tries the fuzz targets for longer: [TARGET] [--seconds N]
-  check      format, lints, layers, generated types, file rules, interface, licences: all, or [NAME…]
+  check      format, lints, layers, generated types, file rules, interface, licences: all, or [NAME…];
+             with --target windows|macos compiles for that system, on Linux as root
   conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
   codegen    writes ui/src/generated from the commands and events of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`

@@ -64,8 +64,10 @@ fn display_command(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let mut line = name.to_string_lossy().into_owned();
     for argument in command.get_args() {
+        let argument = argument.to_string_lossy();
         line.push(' ');
-        line.push_str(&argument.to_string_lossy());
+        // Scripts are left out.
+        line.push_str(if argument.contains('\n') { "…" } else { &argument });
     }
     line
 }

@@ -3,7 +3,7 @@
 //! Blocks on the disk. After a crash the file has the old content or the new one, never a part of it.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    fs::File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]

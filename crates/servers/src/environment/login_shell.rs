@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::time::Duration;
 
 /// Time limit of the shell.
-const LIMIT: Duration = Duration::from_secs(5);
+#[cfg(unix)]
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
+#[cfg(any(unix, test))]
 const MARK: &str = "__GATEHOUSE_ENVIRONMENT__";
 
 /// The shell's variables; empty if it fails.
@@ -27,6 +28,7 @@ pub(super) async fn read_environment() -> BTreeMap<String, OsString> {
 
 /// Parses the output between the two marks as variables. Shell files may print text of their own
 /// before and after.
+#[cfg(any(unix, test))]
 fn parse(printed: &[u8]) -> BTreeMap<String, OsString> {
     let printed = String::from_utf8_lossy(printed);
     let Some(between) = printed.split(MARK).nth(1) else { return BTreeMap::new() };
