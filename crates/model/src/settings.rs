@@ -73,7 +73,8 @@ pub struct PackageSources {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum PackageSource {
-    /// The fastest of those that are known, measured once a day.
+    /// The fastest of the mirrors in `registries.json`, measured once a day; without any, the package
+    /// manager's own.
     #[default]
     Fastest,
     /// The package manager's own.
@@ -83,6 +84,12 @@ pub enum PackageSource {
         /// Its address.
         url: String,
     },
+}
+
+/// Whether a text is the address of a package registry, as far as its scheme shows.
+#[must_use]
+pub fn is_registry_address(text: &str) -> bool {
+    text.starts_with("https://") || text.starts_with("http://")
 }
 
 impl Default for Settings {

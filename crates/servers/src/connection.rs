@@ -43,8 +43,9 @@ pub(crate) use self::error::{ConnectError, RequestError};
 pub(crate) use self::limit::CallLimit;
 use self::redact::Redactor;
 use crate::environment::UserEnvironment;
-use crate::environment::mirrors::{PackageMirrors, RegistryCandidates};
+use crate::environment::mirrors::PackageMirrors;
 use crate::guard::ChildRun;
+use crate::managed_policy;
 use crate::rpc::{ProgressSink, RequestParams, RpcOutcome};
 use crate::schema_check::SchemaChecker;
 use crate::server_requests::{FallbackHandler, Responder};
@@ -90,7 +91,7 @@ impl ConnectDeps {
             schemas: Arc::new(SchemaChecker::new(guard_program.clone())),
             run: Arc::new(ChildRun::new(guard_program)),
             environment: UserEnvironment::default(),
-            mirrors: PackageMirrors::new(&data_dir, RegistryCandidates::default()),
+            mirrors: PackageMirrors::new(&data_dir, &managed_policy::folder()),
             data_dir,
             fallback: FallbackHandler::default(),
             tasks: TaskTracker::new(),

@@ -108,6 +108,19 @@ enum ServerPattern {
     Builtin(String),
 }
 
+/// The administrator's folder on this operating system.
+pub(crate) fn folder() -> PathBuf {
+    if cfg!(windows) {
+        std::env::var_os("ProgramData")
+            .map_or_else(|| PathBuf::from("C:/ProgramData"), PathBuf::from)
+            .join("Gatehouse")
+    } else if cfg!(target_os = "macos") {
+        PathBuf::from("/Library/Application Support/Gatehouse")
+    } else {
+        PathBuf::from("/etc/gatehouse")
+    }
+}
+
 impl PolicyFile {
     /// The policy at this path; the file need not exist.
     #[must_use]
@@ -118,16 +131,7 @@ impl PolicyFile {
     /// The policy at the standard path of the operating system.
     #[must_use]
     pub fn default_location() -> Self {
-        let path = if cfg!(windows) {
-            std::env::var_os("ProgramData")
-                .map_or_else(|| PathBuf::from("C:/ProgramData"), PathBuf::from)
-                .join("Gatehouse")
-        } else if cfg!(target_os = "macos") {
-            PathBuf::from("/Library/Application Support/Gatehouse")
-        } else {
-            PathBuf::from("/etc/gatehouse")
-        };
-        Self::at(path.join("policy.json"))
+        Self::at(folder().join("policy.json"))
     }
 
     /// Why a server is forbidden, or `None` if it is allowed. Reads the file's metadata, and the

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gatehouse_model::command::{Authority, SettingsSet};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::settings::{MIN_AUDIT_DAYS, PackageSource};
+use gatehouse_model::settings::{MIN_AUDIT_DAYS, PackageSource, is_registry_address};
 use gatehouse_model::{ErrorCode, Event, EventSink as _, Settings, ToolNaming, UserError};
 
 use super::AppState;
@@ -123,7 +123,7 @@ fn check(wanted: &SettingsSet) -> Result<(), UserError> {
     let sources = wanted.packages.iter().flat_map(|sources| [&sources.npm, &sources.pypi]);
     for source in sources {
         if let PackageSource::Custom { url } = source
-            && !(url.starts_with("https://") || url.starts_with("http://"))
+            && !is_registry_address(url)
         {
             return refuse(format!("“{url}” is not the address of a package registry."));
         }

@@ -1,11 +1,13 @@
-//! Chooses the npm registry and the Python index for a server's package manager (SRV-10, SRV-9):
-//! the tool's default, unless a known mirror is clearly faster from here. This is the only place
-//! that contains the addresses of registries.
+//! Chooses the npm registry and the Python index for a server's package manager (SRV-10, SRV-9): the
+//! package manager's own, unless the user or the administrator has listed mirrors (`registries.rs`). Of
+//! those, the fastest that answers is used. To have a default registry compared with its mirrors, it is
+//! listed beside them.
 //!
 //! Invariants: a registry that the user configured is never overridden, only addresses in the list
 //! or entered by the user are used, and measuring never delays a start by more than [`MAX_START_DELAY`].
 
 mod cache;
+mod registries;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -18,20 +20,11 @@ use parking_lot::Mutex as SyncMutex;
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder};
 use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use cache::MirrorCache;
+use registries::RegistryFiles;
 use settings::SettingsFolders;
 
-/// Known registries: the default first, then its mirrors. The strings are split so that the check
-/// that no file of the project names a registry by accident needs no exception.
-const NPM: &[&str] =
-    &[concat!("https://registry.", "npmjs.org/"), concat!("https://registry.npm", "mirror.com/")];
-const PYPI: &[&str] = &[
-    concat!("https://pypi", ".org/simple/"),
-    "https://pypi.tuna.tsinghua.edu.cn/simple/",
-    "https://mirrors.aliyun.com/pypi/simple/",
-];
 /// How long a start waits for a measurement.
 pub(crate) const MAX_START_DELAY: Duration = Duration::from_secs(3);
 /// Time limit of one measurement; a little less than [`MAX_START_DELAY`], so that a start that waits for
@@ -39,7 +32,7 @@ pub(crate) const MAX_START_DELAY: Duration = Duration::from_secs(3);
 const MEASURE_TIMEOUT: Duration = Duration::from_millis(2800);
 /// How long a choice is valid.
 const CHOICE_LIFETIME: Duration = Duration::from_hours(24);
-/// How long no measurement is made after none of the registries answered.
+/// How long no measurement is made after none of the mirrors answered.
 const FAILURE_PAUSE: Duration = Duration::from_mins(10);
 /// How much of a response is read, in bytes.
 const MAX_READ_BYTES: usize = 64 * 1024;
@@ -56,39 +49,13 @@ pub(crate) enum PackageEcosystem {
 /// The user's setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum MirrorChoice {
-    /// The fastest registry.
+    /// The fastest of the listed mirrors; the tools' default if there are none or none answers.
     #[default]
     Auto,
     /// The tools' default. Nothing is measured.
     Default,
     /// This registry. Nothing is measured.
     Custom(String),
-}
-
-/// The registries of one ecosystem.
-#[derive(Clone, Debug)]
-pub(crate) struct PackageRegistry {
-    /// The registry that the tools use by default.
-    pub(crate) default: String,
-    /// Mirrors with the same packages.
-    pub(crate) mirrors: Vec<String>,
-}
-
-/// The registries of all ecosystems.
-#[derive(Clone, Debug)]
-pub(crate) struct RegistryCandidates {
-    pub(crate) npm: PackageRegistry,
-    pub(crate) pypi: PackageRegistry,
-}
-
-impl Default for RegistryCandidates {
-    fn default() -> Self {
-        let registry = |list: &[&str]| PackageRegistry {
-            default: list.first().copied().unwrap_or_default().to_owned(),
-            mirrors: list.iter().skip(1).copied().map(str::to_owned).collect(),
-        };
-        Self { npm: registry(NPM), pypi: registry(PYPI) }
-    }
 }
 
 /// Parameters of the choice for one start.
@@ -105,7 +72,7 @@ pub(crate) struct MirrorRequest<'a> {
 
 /// Chooses registries and remembers the choices.
 pub(crate) struct PackageMirrors {
-    candidates: RegistryCandidates,
+    files: RegistryFiles,
     cache: MirrorCache,
     /// Folder of system-wide settings.
     system: PathBuf,
@@ -124,10 +91,10 @@ struct MirrorState {
 }
 
 impl PackageMirrors {
-    /// Stores choices in `mirrors.json` in this folder.
-    pub(crate) fn new(data_dir: &Path, candidates: RegistryCandidates) -> Self {
+    /// Stores choices in `mirrors.json` in the data folder. `managed` is the administrator's folder.
+    pub(crate) fn new(data_dir: &Path, managed: &Path) -> Self {
         Self {
-            candidates,
+            files: RegistryFiles::in_folders(managed, data_dir),
             cache: MirrorCache::new(data_dir.join("mirrors.json")),
             system: "/etc".into(),
             http: Client::builder,
@@ -167,31 +134,29 @@ impl PackageMirrors {
         }
     }
 
-    /// The mirror to use, if one is worth it.
+    /// The mirror to use, if any is listed and answers.
     async fn fastest(&self, kind: PackageEcosystem, now: Timestamp) -> Option<String> {
-        let registry = match kind {
-            PackageEcosystem::Npm => &self.candidates.npm,
-            PackageEcosystem::Pypi => &self.candidates.pypi,
-        };
+        let mirrors = self.files.mirrors(kind).await;
+        if mirrors.is_empty() {
+            return None;
+        }
         let mut nobody_since = self.state(kind).measure_lock.lock().await;
         if let Some(cached) = self.cache.read(kind, now).await
-            && cached.mirror.as_ref().is_none_or(|mirror| registry.mirrors.contains(mirror))
+            && mirrors.contains(&cached.mirror)
         {
-            return cached.mirror;
+            return Some(cached.mirror);
         }
         if nobody_since.is_some_and(|since| is_within(since, now, FAILURE_PAUSE)) {
             return None;
         }
-        let measured = measure((self.http)(), kind, registry).await;
-        if measured.is_empty() {
-            tracing::info!(?kind, "no registry answered; the default is left as it is");
+        let Some(mirror) = measure((self.http)(), kind, &mirrors).await else {
+            tracing::info!(?kind, "no mirror answered; the default is left as it is");
             *nobody_since = Some(now);
             return None;
-        }
-        let mirror = measured.best_mirror().map(str::to_owned);
-        tracing::info!(?kind, ?mirror, "registries were measured");
+        };
+        tracing::info!(?kind, %mirror, "mirrors were measured");
         self.cache.write(kind, mirror.clone(), now).await;
-        mirror
+        Some(mirror)
     }
 }
 
@@ -200,30 +165,8 @@ fn is_within(moment: Timestamp, now: Timestamp, span: Duration) -> bool {
     moment <= now && now < moment.plus(span)
 }
 
-/// Response times of the registries that answered.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Measurement {
-    default: Option<Duration>,
-    mirrors: Vec<(String, Duration)>,
-}
-
-impl Measurement {
-    fn is_empty(&self) -> bool {
-        self.default.is_none() && self.mirrors.is_empty()
-    }
-
-    /// The fastest mirror, if it takes at most four fifths of the default's time.
-    fn best_mirror(&self) -> Option<&str> {
-        let (url, took) = self.mirrors.iter().min_by_key(|(_, took)| *took)?;
-        let worth_it = self.default.is_none_or(|default| *took * 5 <= default * 4);
-        worth_it.then_some(url)
-    }
-}
-
-/// Measures all registries in parallel until the outcome is certain: the default has answered, or
-/// it already takes too long compared to a mirror that has.
-async fn measure(http: ClientBuilder, kind: PackageEcosystem, registry: &PackageRegistry) -> Measurement {
-    let mut measured = Measurement::default();
+/// The mirror that answers first, of all of them in parallel.
+async fn measure(http: ClientBuilder, kind: PackageEcosystem, mirrors: &[String]) -> Option<String> {
     let client = http
         .user_agent(concat!("Gatehouse/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::limited(3))
@@ -232,59 +175,52 @@ async fn measure(http: ClientBuilder, kind: PackageEcosystem, registry: &Package
     let client = match client {
         Ok(client) => client,
         Err(error) => {
-            tracing::warn!(%error, "registries cannot be measured");
-            return measured;
+            tracing::warn!(%error, "mirrors cannot be measured");
+            return None;
         }
     };
-    let began = Instant::now();
-    let mut until = began + MEASURE_TIMEOUT;
-    let all =
-        std::iter::once((true, &registry.default)).chain(registry.mirrors.iter().map(|url| (false, url)));
     let client = &client;
-    let mut running: FuturesUnordered<_> = all
-        .map(|(is_default, url)| async move {
-            (is_default, url, measure_registry(client, kind, url, began).await)
-        })
+    let mut running: FuturesUnordered<_> = mirrors
+        .iter()
+        .map(|mirror| async move { read_small_page(client, kind, mirror).await.then_some(mirror) })
         .collect();
-    while let Ok(Some((is_default, url, took))) = tokio::time::timeout_at(until, running.next()).await {
-        match took {
-            Some(took) if is_default => {
-                measured.default = Some(took);
-                break;
+    let first = async {
+        while let Some(answered) = running.next().await {
+            if answered.is_some() {
+                return answered.cloned();
             }
-            Some(took) => {
-                measured.mirrors.push((url.clone(), took));
-                until = until.min(began + took * 5 / 4);
-            }
-            None => {}
         }
-    }
-    measured
+        None
+    };
+    tokio::time::timeout(MEASURE_TIMEOUT, first).await.unwrap_or_default()
 }
 
-/// Time until a small package page has arrived; `None` if it fails.
-async fn measure_registry(
-    client: &Client,
-    kind: PackageEcosystem,
-    registry: &str,
-    began: Instant,
-) -> Option<Duration> {
+/// Reads a small package page; `false` if it fails.
+async fn read_small_page(client: &Client, kind: PackageEcosystem, registry: &str) -> bool {
     let small = match kind {
         PackageEcosystem::Npm => "once/latest",
         PackageEcosystem::Pypi => "pip/",
     };
     let url = format!("{}/{small}", registry.trim_end_matches('/'));
     let asked = client.get(url).send().await.and_then(reqwest::Response::error_for_status);
-    let mut response =
-        asked.inspect_err(|error| tracing::debug!(%error, "a registry does not answer")).ok()?;
+    let mut response = match asked {
+        Ok(response) => response,
+        Err(error) => {
+            tracing::debug!(%error, "a registry does not answer");
+            return false;
+        }
+    };
     let mut read = 0;
-    while let Some(chunk) = response.chunk().await.ok()? {
-        read += chunk.len();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => read += chunk.len(),
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
         if read >= MAX_READ_BYTES {
-            break;
+            return true;
         }
     }
-    Some(began.elapsed())
 }
 
 /// The environment variables that select a registry.

@@ -20,8 +20,7 @@ const LONGEST_FILE: u64 = 64 * 1024;
 pub(super) struct CachedChoice {
     /// When it was made.
     at: Timestamp,
-    /// The mirror; `None` if the default is best.
-    pub(super) mirror: Option<String>,
+    pub(super) mirror: String,
 }
 
 pub(super) struct MirrorCache {
@@ -50,7 +49,7 @@ impl MirrorCache {
         choices.remove(key(kind)).filter(|cached| is_within(cached.at, now, CHOICE_LIFETIME))
     }
 
-    pub(super) async fn write(&self, kind: PackageEcosystem, mirror: Option<String>, now: Timestamp) {
+    pub(super) async fn write(&self, kind: PackageEcosystem, mirror: String, now: Timestamp) {
         let _guard = self.io_lock.lock().await;
         let mut choices = self.choices().await;
         choices.insert(key(kind).to_owned(), CachedChoice { at: now, mirror });

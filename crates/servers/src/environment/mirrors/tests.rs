@@ -65,14 +65,6 @@ impl TestRegistry {
     }
 }
 
-fn candidates(default: &TestRegistry, mirrors: &[&TestRegistry]) -> RegistryCandidates {
-    let registry = PackageRegistry {
-        default: default.url.clone(),
-        mirrors: mirrors.iter().map(|mirror| mirror.url.clone()).collect(),
-    };
-    RegistryCandidates { npm: registry.clone(), pypi: registry }
-}
-
 struct MirrorHarness {
     folder: tempfile::TempDir,
     variables: HashMap<&'static str, String>,
@@ -81,16 +73,29 @@ struct MirrorHarness {
 impl MirrorHarness {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["data", "home", "work", "etc"] {
+        for name in ["data", "home", "work", "etc", "managed"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         let home = folder.path().join("home").to_str().unwrap().to_owned();
         Self { folder, variables: HashMap::from([("HOME", home)]) }
     }
 
-    fn mirrors(&self, candidates: &RegistryCandidates) -> PackageMirrors {
+    /// Lists mirrors for both ecosystems in the `registries.json` of a folder.
+    fn list(&self, folder: &str, mirrors: &[&TestRegistry]) {
+        let urls: Vec<&str> = mirrors.iter().map(|mirror| mirror.url.as_str()).collect();
+        let text = serde_json::json!({ "npm": urls, "pypi": urls }).to_string();
+        std::fs::write(self.folder.path().join(folder).join("registries.json"), text).unwrap();
+    }
+
+    /// With these mirrors in the data folder.
+    fn mirrors(&self, mirrors: &[&TestRegistry]) -> PackageMirrors {
+        self.list("data", mirrors);
+        self.restarted()
+    }
+
+    fn restarted(&self) -> PackageMirrors {
         let folder = self.folder.path();
-        let mut mirrors = PackageMirrors::new(&folder.join("data"), candidates.clone());
+        let mut mirrors = PackageMirrors::new(&folder.join("data"), &folder.join("managed"));
         mirrors.http = || Client::builder().no_proxy();
         mirrors.system = folder.join("etc");
         mirrors
@@ -111,34 +116,12 @@ impl MirrorHarness {
     }
 }
 
-#[test]
-fn requires_clearly_faster_mirror() {
-    let millis = Duration::from_millis;
-    let table = [
-        (Some(100), &[("a", 80)][..], Some("a")),
-        (Some(100), &[("a", 81)], None),
-        (Some(100), &[("a", 70), ("b", 40), ("c", 50)], Some("b")),
-        (Some(100), &[("a", 500)], None),
-        (Some(100), &[], None),
-        (None, &[("a", 2700), ("b", 2600)], Some("b")),
-        (None, &[], None),
-        (Some(0), &[("a", 0)], Some("a")),
-    ];
-    for (default, mirrors, expected) in table {
-        let measured = Measurement {
-            default: default.map(millis),
-            mirrors: mirrors.iter().map(|(url, took)| ((*url).to_owned(), millis(*took))).collect(),
-        };
-        assert_eq!(measured.best_mirror(), expected, "{measured:?}");
-    }
-}
-
 #[tokio::test]
 async fn chooses_answering_mirror_and_sets_variables() {
-    let (default, fast, slow) =
-        (TestRegistry::held().await, TestRegistry::fast().await, TestRegistry::held().await);
+    let (fast, slow) = (TestRegistry::fast().await, TestRegistry::held().await);
+    let broken = TestRegistry::start(true, StatusCode::BAD_GATEWAY).await;
     let harness = MirrorHarness::new();
-    let mirrors = harness.mirrors(&candidates(&default, &[&slow, &fast]));
+    let mirrors = harness.mirrors(&[&slow, &broken, &fast]);
     let given = harness.env(&mirrors, PackageEcosystem::Npm, NOW).await;
     assert_eq!(given, [("NPM_CONFIG_REGISTRY".to_owned(), fast.url.clone())]);
     let given = harness.env(&mirrors, PackageEcosystem::Pypi, NOW).await;
@@ -149,20 +132,30 @@ async fn chooses_answering_mirror_and_sets_variables() {
 }
 
 #[tokio::test]
-async fn keeps_default_when_fast_enough() {
-    let (default, slow) = (TestRegistry::fast().await, TestRegistry::held().await);
-    let broken = TestRegistry::start(true, StatusCode::BAD_GATEWAY).await;
+async fn leaves_package_manager_alone_without_mirrors() {
     let harness = MirrorHarness::new();
-    let mirrors = harness.mirrors(&candidates(&default, &[&slow, &broken]));
+    assert_eq!(harness.npm(&harness.restarted(), NOW).await, None);
+    assert_eq!(harness.npm(&harness.mirrors(&[]), NOW).await, None);
+    assert!(!harness.folder.path().join("data/mirrors.json").exists());
+}
+
+#[tokio::test]
+async fn administrators_list_replaces_the_users() {
+    let (managed, own) = (TestRegistry::fast().await, TestRegistry::fast().await);
+    let harness = MirrorHarness::new();
+    let mirrors = harness.mirrors(&[&own]);
+    assert_eq!(harness.npm(&mirrors, NOW).await, Some(own.url.clone()));
+    harness.list("managed", &[&managed]);
+    assert_eq!(harness.npm(&mirrors, NOW).await, Some(managed.url.clone()), "what was chosen is not listed");
+    std::fs::write(harness.folder.path().join("managed/registries.json"), "{").unwrap();
     assert_eq!(harness.npm(&mirrors, NOW).await, None);
-    assert_eq!(harness.npm(&mirrors, NOW.plus(HOUR * 23)).await, None);
-    assert_eq!(default.hits(), 1, "that is kept too");
+    assert_eq!((managed.hits(), own.hits()), (1, 1));
 }
 
 #[tokio::test]
 async fn caches_choice_for_a_day_across_restarts() {
-    let (default, mirror) = (TestRegistry::held().await, TestRegistry::fast().await);
-    let list = candidates(&default, &[&mirror]);
+    let mirror = TestRegistry::fast().await;
+    let list = [&mirror];
     let harness = MirrorHarness::new();
     let url = Some(mirror.url.clone());
     assert_eq!(harness.npm(&harness.mirrors(&list), NOW).await, url);
@@ -174,13 +167,13 @@ async fn caches_choice_for_a_day_across_restarts() {
     assert_eq!(harness.npm(&mirrors, NOW).await, url);
     assert_eq!(mirror.hits(), 3, "and so it is when the clock was put back");
     let left: Vec<_> = std::fs::read_dir(harness.folder.path().join("data")).unwrap().collect();
-    assert_eq!(left.len(), 1, "nothing is left beside the file");
+    assert_eq!(left.len(), 2, "nothing is left beside the file and the list");
 }
 
 #[tokio::test]
 async fn ignores_broken_or_foreign_cache() {
-    let (default, mirror) = (TestRegistry::held().await, TestRegistry::fast().await);
-    let list = candidates(&default, &[&mirror]);
+    let mirror = TestRegistry::fast().await;
+    let list = [&mirror];
     let at = NOW.0;
     let table = [
         "{ not json".to_owned(),
@@ -197,9 +190,9 @@ async fn ignores_broken_or_foreign_cache() {
 
 #[tokio::test]
 async fn measures_once_for_concurrent_starts() {
-    let (default, mirror) = (TestRegistry::held().await, TestRegistry::held().await);
+    let mirror = TestRegistry::held().await;
     let harness = MirrorHarness::new();
-    let mirrors = harness.mirrors(&candidates(&default, &[&mirror]));
+    let mirrors = harness.mirrors(&[&mirror]);
     let release = async {
         while mirror.hits() == 0 {
             tokio::task::yield_now().await;
@@ -213,15 +206,15 @@ async fn measures_once_for_concurrent_starts() {
         release
     );
     assert_eq!([first, second, third], [(); 3].map(|()| Some(mirror.url.clone())));
-    assert_eq!((mirror.hits(), default.hits()), (1, 1));
+    assert_eq!(mirror.hits(), 1);
 }
 
 #[tokio::test]
 async fn retries_later_when_no_registry_answers() {
     let down = TestRegistry::start(true, StatusCode::SERVICE_UNAVAILABLE).await;
     let harness = MirrorHarness::new();
-    let mirrors = harness.mirrors(&candidates(&down, &[&down]));
-    for (later, hits) in [(0, 2), (1, 2), (599, 2), (600, 4)] {
+    let mirrors = harness.mirrors(&[&down]);
+    for (later, hits) in [(0, 1), (1, 1), (599, 1), (600, 2)] {
         assert_eq!(harness.npm(&mirrors, NOW.plus(Duration::from_secs(later))).await, None);
         assert_eq!(down.hits(), hits, "after {later} s");
     }
@@ -230,9 +223,9 @@ async fn retries_later_when_no_registry_answers() {
 
 #[tokio::test]
 async fn limits_start_delay() {
-    let (default, mirror) = (TestRegistry::held().await, TestRegistry::held().await);
+    let mirror = TestRegistry::held().await;
     let harness = MirrorHarness::new();
-    let mirrors = harness.mirrors(&candidates(&default, &[&mirror]));
+    let mirrors = harness.mirrors(&[&mirror]);
     let began = std::time::Instant::now();
     let (one, two) = tokio::join!(harness.npm(&mirrors, NOW), harness.npm(&mirrors, NOW));
     assert_eq!((one, two), (None, None));
@@ -241,8 +234,8 @@ async fn limits_start_delay() {
 
 #[tokio::test]
 async fn respects_user_settings() {
-    let (default, mirror) = (TestRegistry::held().await, TestRegistry::fast().await);
-    let list = candidates(&default, &[&mirror]);
+    let mirror = TestRegistry::fast().await;
+    let list = [&mirror];
     let variables = [
         (PackageEcosystem::Npm, "npm_config_registry"),
         (PackageEcosystem::Npm, "NPM_CONFIG_REGISTRY"),
@@ -282,9 +275,9 @@ async fn respects_user_settings() {
 
 #[tokio::test]
 async fn user_choice_disables_measuring() {
-    let (default, mirror) = (TestRegistry::held().await, TestRegistry::fast().await);
+    let mirror = TestRegistry::fast().await;
     let harness = MirrorHarness::new();
-    let mirrors = harness.mirrors(&candidates(&default, &[&mirror]));
+    let mirrors = harness.mirrors(&[&mirror]);
     mirrors.set_choice(PackageEcosystem::Npm, MirrorChoice::Default);
     assert_eq!(harness.npm(&mirrors, NOW).await, None);
     mirrors.set_choice(PackageEcosystem::Npm, MirrorChoice::Custom("https://own.example/".to_owned()));
@@ -330,17 +323,5 @@ fn detects_package_managers() {
     for (program, args, expected) in table {
         let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
         assert_eq!(package_manager_for(program, &args), expected, "{program} {args:?}");
-    }
-}
-
-#[test]
-fn default_registries_are_https_urls() {
-    let known = RegistryCandidates::default();
-    for registry in [known.npm, known.pypi] {
-        assert!(!registry.mirrors.is_empty());
-        for url in registry.mirrors.iter().chain([&registry.default]) {
-            let url = url::Url::parse(url).unwrap();
-            assert!(url.scheme() == "https" && url.path().ends_with('/'), "{url}");
-        }
     }
 }
