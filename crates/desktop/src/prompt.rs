@@ -261,7 +261,7 @@ mod tests {
             let (sink, mut signals) = mpsc::unbounded_channel();
             prompt.listen(Arc::new(move |signal| sink.send(signal).is_ok()));
             prompt.input(PromptInput::Requested("a".into()));
-            prompt.apply_preferences("Title");
+            prompt.apply_preferences("Title".to_owned());
             assert_eq!(seen.recv().await, Some("show"));
             assert_eq!(seen.recv().await, Some("title"));
             let sent: Vec<_> = std::iter::from_fn(|| signals.try_recv().ok()).collect();

@@ -11,7 +11,9 @@ import { pages } from "./pages";
 import { navigate } from "./route";
 
 /** The store of the palette, and what opens it. */
-export const [commandPaletteStore, commandPalette] = createSpotlight();
+const [commandPaletteStore, commandPalette] = createSpotlight();
+
+export { commandPalette };
 
 /** The command palette: every page, every server, and what is done often. */
 export function CommandPalette({ paused }: { paused: boolean }) {

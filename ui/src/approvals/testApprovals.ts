@@ -14,7 +14,7 @@ const covers: Record<ChoiceScope, Message> = {
 };
 
 /** A choice as the core offers it. */
-export function testChoice(effect: RuleEffect, lifetime: ChoiceLifetime, width: ChoiceScope, everyClient = false): OfferedChoice {
+function testChoice(effect: RuleEffect, lifetime: ChoiceLifetime, width: ChoiceScope, everyClient = false): OfferedChoice {
   const what: MessageParam = { message: covers[width] };
   const who: MessageParam = everyClient ? { message: { key: "rule.everyClient", params: {} } } : { text: "Claude Code" };
   const sentence: Message =

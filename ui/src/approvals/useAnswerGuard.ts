@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 
 /** How long answer buttons ignore presses after the view changed, in milliseconds (PERM-9). */
-export const GUARD_MS = 500;
+const GUARD_MS = 500;
 
 /** Whether the view has been unchanged for `GUARD_MS`. `change` is a counter of view changes. */
 export function useAnswerGuard(change: number): boolean {

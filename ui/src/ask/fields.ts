@@ -3,7 +3,7 @@
 
 import type { MessageKey } from "../messages";
 
-export type Option = { value: string; label: string };
+type Option = { value: string; label: string };
 
 type Kind =
   | { is: "text"; format: "email" | "uri" | "date" | "date-time" | null; least: number; most: number | null; pattern: string | null }

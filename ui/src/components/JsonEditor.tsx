@@ -12,7 +12,7 @@ import { useEffect, useRef } from "react";
 import { useMessages } from "../messages";
 import type { Span } from "./jsonSpans";
 
-export type EditorFault = Span & { message: string };
+type EditorFault = Span & { message: string };
 
 type Props = {
   label: string;

@@ -3,15 +3,9 @@
 
 export {
   defaultPreferences,
-  type MainSignal,
   type Platform,
-  type PreferredLanguage,
   type Preferences,
   type PromptPlatform,
-  type PromptSignal,
-  type Unsubscribe,
-  type Theme,
-  type PassphraseOutcome,
   type Vault,
   type VaultFault,
 } from "./platform";

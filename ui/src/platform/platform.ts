@@ -1,8 +1,8 @@
 import type { Commands } from "../generated/commands";
 import type { ApprovalsReveal, SubmittedAnswer, ApprovalId, EventEnvelope, PendingApproval, RevealedArgument } from "../generated/types";
 
-export type Theme = "system" | "light" | "dark";
-export type PreferredLanguage = "system" | "en" | "zh-CN";
+type Theme = "system" | "light" | "dark";
+type PreferredLanguage = "system" | "en" | "zh-CN";
 
 /** How the user likes the windows to look, and what was said to them already. */
 export type Preferences = { theme: Theme; language: PreferredLanguage; saidKeepsRunning: boolean };
@@ -10,13 +10,13 @@ export type Preferences = { theme: Theme; language: PreferredLanguage; saidKeeps
 export const defaultPreferences: Preferences = { theme: "system", language: "system", saidKeepsRunning: false };
 
 /** What the shell tells the main window. */
-export type MainSignal = "closing" | { open: "approvals" | "servers" | "settings" };
+type MainSignal = "closing" | { open: "approvals" | "servers" | "settings" };
 
 /** What the shell tells the prompt: read again, it came up or was raised, its look changed. */
-export type PromptSignal = "changed" | "shown" | "preferences";
+type PromptSignal = "changed" | "shown" | "preferences";
 
 /** The result of trying a passphrase: right, wrong, or a fault of the vault. */
-export type PassphraseOutcome = "right" | "wrong" | VaultFault;
+type PassphraseOutcome = "right" | "wrong" | VaultFault;
 
 /** Why no passphrase can open a vault. */
 export type VaultFault = "damaged" | "newer";

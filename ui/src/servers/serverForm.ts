@@ -14,7 +14,7 @@ import {
 } from "./signInForm";
 import { joinCommand, splitCommand } from "./commandLine";
 
-export type ServerKind = "stdio" | "http" | "builtin";
+type ServerKind = "stdio" | "http" | "builtin";
 
 /** One line of the environment or of the headers. */
 export type NameValueLine = {

@@ -11,7 +11,7 @@ import { ServerRequestCard } from "./ServerRequestCard";
 type Props = { ask: SamplingRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
 /** What a person writes in a model's place, as the protocol has it. */
-export function samplingContent(text: string): string {
+function samplingContent(text: string): string {
   return JSON.stringify({ role: "assistant", content: { type: "text", text }, model: "user", stopReason: "endTurn" });
 }
 
