@@ -7,6 +7,7 @@ mod layers;
 mod licences;
 mod module_circles;
 mod other_systems;
+mod requirements;
 mod source;
 mod type_names;
 mod unused;
@@ -27,12 +28,13 @@ struct Check {
 }
 
 /// The checks in order: quick ones first.
-static CHECKS: [Check; 14] = [
+static CHECKS: [Check; 15] = [
     Check { name: "format", what: "format", run: format },
     Check { name: "files", what: "files and words", run: file_rules },
     Check { name: "layers", what: "dependencies between crates", run: |p| layers::check(&p.root) },
     Check { name: "circles", what: "circles of modules", run: |p| module_circles::check(&p.root) },
     Check { name: "type-names", what: "names of types", run: |p| type_names::check(&p.root) },
+    Check { name: "requirements", what: "ids of requirements", run: requirements::check },
     Check { name: "codegen", what: "generated types", run: codegen::check },
     Check { name: "ui-lint", what: "lints of the interface", run: |p| npm_script(&p.ui(), "lint") },
     Check { name: "ui-types", what: "types of the interface", run: |p| npm_script(&p.ui(), "types") },

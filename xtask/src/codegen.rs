@@ -118,7 +118,9 @@ mod tests {
     #[test]
     fn exports_commands_events_and_their_types() -> Result<()> {
         let [(_, types), (_, commands)] = generate()?;
-        for name in ["EventEnvelope", "Event", "StatusReport", "UserError", "CallApprovalRequest", "ServerStatus"] {
+        for name in
+            ["EventEnvelope", "Event", "StatusReport", "UserError", "CallApprovalRequest", "ServerStatus"]
+        {
             assert!(types.contains(&format!("export type {name} =")), "{name}");
         }
         assert!(commands.contains(r#""status": { args: Status; reply: StatusReport };"#), "{commands}");
