@@ -15,10 +15,13 @@ function everyComponentStyled(): Plugin {
     generateBundle(_, bundle) {
       const parts = Object.values(bundle);
       const known = readFileSync(file("./node_modules/@mantine/core/styles.layer.css"), "utf8");
-      const here = parts.map((part) => (part.type === "asset" && part.fileName.endsWith(".css") ? String(part.source) : "")).join("\n");
+      const here = parts
+        .map((part) => (part.type === "asset" && part.fileName.endsWith(".css") ? String(part.source) : ""))
+        .join("\n");
       const used = parts.flatMap((part) => (part.type === "chunk" ? (part.code.match(/\bm_[0-9a-f]+\b/g) ?? []) : []));
       const bare = [...new Set(used)].filter((name) => known.includes(`.${name}`) && !here.includes(`.${name}`));
-      if (bare.length > 0) this.error(`mantine.css lacks the styles of a component with the classes ${bare.join(", ")}`);
+      if (bare.length > 0)
+        this.error(`mantine.css lacks the styles of a component with the classes ${bare.join(", ")}`);
     },
   };
 }

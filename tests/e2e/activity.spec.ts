@@ -18,7 +18,9 @@ test("calls appear as they end, open to all that is kept, and are filtered", asy
     reason: "no notes",
   });
   await client.call("list_notes", {});
-  await expect(main.getByRole("button", { name: /list_notes of Notes, for Claude Code: Refused/ })).toContainText("Denied");
+  await expect(main.getByRole("button", { name: /list_notes of Notes, for Claude Code: Refused/ })).toContainText(
+    "Denied",
+  );
   await noViolations(main);
   await pictures(gatehouse, main, "activity-calls");
 
@@ -66,7 +68,9 @@ test("events stand in words from the start on, and live", async ({ gatehouse, ma
   const [ask] = await gatehouse.command("approvals.list", { known: [] });
   if (ask?.ask.ask !== "call") throw new Error("no question");
   const choice = { lifetime: "once" as const, width: "call" as const, everyClient: false, conditions: [] };
-  await gatehouse.command("approvals.answer", { answers: [{ id: ask.id, hash: ask.ask.hash, answer: { answer: "allow", choice } }] });
+  await gatehouse.command("approvals.answer", {
+    answers: [{ id: ask.id, hash: ask.ask.hash, answer: { answer: "allow", choice } }],
+  });
   await call;
   await expect(main.getByText("Request allowed")).toBeVisible();
   await expect(main.getByText(/Call finished: Done after/)).toBeVisible();
@@ -86,14 +90,26 @@ test("each change of the configuration is an event with its cause", async ({ gat
   const draft = { name: "renamed", transport, enabled, autostart, look, limits };
   await gatehouse.command("servers.edit", { server, draft, secrets: [] });
   await expect(main.getByText("Configuration changed: a server was renamed to renamed")).toBeVisible();
-  await gatehouse.command("servers.edit", { server, draft: { ...draft, look: { ...look, description: "Fixture" } }, secrets: [] });
+  await gatehouse.command("servers.edit", {
+    server,
+    draft: { ...draft, look: { ...look, description: "Fixture" } },
+    secrets: [],
+  });
   await expect(main.getByText("Configuration changed: renamed was edited")).toBeVisible();
   await gatehouse.command("servers.stop", { server, disable: true });
   await expect(main.getByText("Configuration changed: renamed was turned off")).toBeVisible();
   await gatehouse.command("servers.remove", { server });
   await expect(main.getByText("Configuration changed: renamed was removed")).toBeVisible();
   const { auditDays, activityCalls } = await gatehouse.command("settings.show", {});
-  await gatehouse.command("settings.set", { auditDays, activityDays: 12, activityCalls, packages: null, clientDocument: null, calls: null, toolNames: null });
+  await gatehouse.command("settings.set", {
+    auditDays,
+    activityDays: 12,
+    activityCalls,
+    packages: null,
+    clientDocument: null,
+    calls: null,
+    toolNames: null,
+  });
   await expect(main.getByText("Configuration changed: Gatehouse's own settings")).toBeVisible();
   await main.getByLabel("Kind").selectOption("gatehouse");
   await expect(main.getByText("Configuration changed: works was added")).toBeVisible();

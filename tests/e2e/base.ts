@@ -19,7 +19,8 @@ import { render } from "../../ui/src/messages/render.ts";
 const root = resolve(import.meta.dirname, "../..");
 /** The words of the core's texts in English. */
 const templates = JSON.parse(readFileSync(join(root, "locales/en/rules.json"), "utf8")) as Record<string, string>;
-const programs = process.env["GATEHOUSE_PROGRAMS"] ?? join(process.env["CARGO_TARGET_DIR"] ?? join(root, "target"), "debug");
+const programs =
+  process.env["GATEHOUSE_PROGRAMS"] ?? join(process.env["CARGO_TARGET_DIR"] ?? join(root, "target"), "debug");
 
 export type Theme = "light" | "dark";
 export type Language = "en" | "zh-CN";
@@ -53,7 +54,10 @@ export class Gatehouse {
   }
 
   /** Runs a command as the main window would. */
-  async command<Name extends keyof Commands>(name: Name, args: Commands[Name]["args"]): Promise<Commands[Name]["reply"]> {
+  async command<Name extends keyof Commands>(
+    name: Name,
+    args: Commands[Name]["args"],
+  ): Promise<Commands[Name]["reply"]> {
     return (await this.door("command", { name, args })) as Commands[Name]["reply"];
   }
 
@@ -112,13 +116,24 @@ export class Gatehouse {
 
   /** Adds the fixture server, which misbehaves on demand. */
   async addFixture(name: string, ...switches: string[]): Promise<string> {
-    return this.addServer(name, { type: "stdio", command: this.program("fixture-server"), args: switches, env: {}, cwd: null, streams: "sockets" });
+    return this.addServer(name, {
+      type: "stdio",
+      command: this.program("fixture-server"),
+      args: switches,
+      env: {},
+      cwd: null,
+      streams: "sockets",
+    });
   }
 
   /** Adds the filesystem server from npm on a folder of the test. */
   async addFiles(name: string, trustLabels = false): Promise<string> {
     const args = [this.npmServer("server-filesystem"), this.folder];
-    return this.addServer(name, { type: "stdio", command: "node", args, env: {}, cwd: null, streams: "sockets" }, trustLabels);
+    return this.addServer(
+      name,
+      { type: "stdio", command: "node", args, env: {}, cwd: null, streams: "sockets" },
+      trustLabels,
+    );
   }
 
   /** Adds a client and connects it. */

@@ -2,7 +2,11 @@ import { expect, noViolations, pictures, test } from "./base.ts";
 
 const small = [{ width: 440, height: 640 }];
 
-test("a condition is written in the prompt, holds for what it says, and for no more", async ({ gatehouse, prompt, main }) => {
+test("a condition is written in the prompt, holds for what it says, and for no more", async ({
+  gatehouse,
+  prompt,
+  main,
+}) => {
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", { timezone: "Europe/Vienna" });
   await prompt.getByRole("button", { name: "More allow options" }).click();
@@ -16,7 +20,9 @@ test("a condition is written in the prompt, holds for what it says, and for no m
 
   // A condition that does not cover this call changes nothing.
   await panel.getByLabel("Value").fill("Asia/");
-  await panel.getByRole("button", { name: "Always allow Time: current_time when timezone starts with Asia/, for Claude Code" }).click();
+  await panel
+    .getByRole("button", { name: "Always allow Time: current_time when timezone starts with Asia/, for Claude Code" })
+    .click();
   await expect(prompt.getByRole("alert")).toContainText("The condition doesn't cover this call");
   expect(await gatehouse.command("approvals.list", { known: [] })).toHaveLength(1);
   expect((await gatehouse.command("policy.show", {})).rules).toEqual([]);
@@ -52,7 +58,10 @@ test("the fields of a condition are reached by keys alone, in every kind", async
   await prompt.keyboard.press("Tab");
   const kind = prompt.getByLabel("Condition", { exact: true });
   await expect(kind).toBeFocused();
-  const deed = (when: string) => prompt.getByRole("button", { name: `Allow Time: current_time when ${when} until Gatehouse quits, for Claude Code` });
+  const deed = (when: string) =>
+    prompt.getByRole("button", {
+      name: `Allow Time: current_time when ${when} until Gatehouse quits, for Claude Code`,
+    });
   for (const [word, when] of [
     ["is exactly", 'timezone is "Europe/Vienna"'],
     ["is one of", 'timezone is one of "Europe/Vienna"'],

@@ -11,7 +11,9 @@ test("the pages have the content security policy of the windows, and only they g
   const ofWindows = { ...config.app.security.csp, "connect-src": "'self'" };
   for (const page of ["/", "/prompt.html"]) {
     const served = (await main.request.get(gatehouse.address + page)).headers()["content-security-policy"] ?? "";
-    const rules = served.split("; ").map((rule) => [rule.slice(0, rule.indexOf(" ")), rule.slice(rule.indexOf(" ") + 1)]);
+    const rules = served
+      .split("; ")
+      .map((rule) => [rule.slice(0, rule.indexOf(" ")), rule.slice(rule.indexOf(" ") + 1)]);
     expect(Object.fromEntries(rules)).toEqual(ofWindows);
   }
   const status = { data: { name: "status", args: {} } };
@@ -24,17 +26,22 @@ test("the pages have the content security policy of the windows, and only they g
     expect((await main.request.post(door, { ...status, headers: { host } })).status(), host).toBe(403);
     expect((await main.request.get(gatehouse.address, { headers: { host } })).status(), host).toBe(403);
   }
-  await expect(gatehouse.command("call", { token: "t", tool: "x", arguments: "{}" })).rejects.toThrow("may not call tools");
+  await expect(gatehouse.command("call", { token: "t", tool: "x", arguments: "{}" })).rejects.toThrow(
+    "may not call tools",
+  );
   await expect(gatehouse.door("prompt_everything", {})).rejects.toThrow("There is no command prompt_everything");
 });
 
 for (const revision of ["2026-07-28", "2025-11-25"] as const) {
-  test(`a client of revision ${revision} asks, is allowed, and gets the fixture server's answer`, async ({ gatehouse }) => {
+  test(`a client of revision ${revision} asks, is allowed, and gets the fixture server's answer`, async ({
+    gatehouse,
+  }) => {
     await gatehouse.addFixture("Fixture");
     const client = await gatehouse.connect("Claude Code", revision);
     const call = client.call("echo", { said: revision });
     let pending: PendingApproval[] = [];
-    const waiting = async () => (pending = (await gatehouse.door("prompt_pending", { known: [] })) as PendingApproval[]).length;
+    const waiting = async () =>
+      (pending = (await gatehouse.door("prompt_pending", { known: [] })) as PendingApproval[]).length;
     await expect.poll(waiting).toBe(1);
     const choice: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
     const answers = pending.map(({ id, ask }) => {
@@ -52,7 +59,10 @@ for (const revision of ["2026-07-28", "2025-11-25"] as const) {
   });
 }
 
-test("the frame shows where the gateway is, pauses and resumes, and is there by keyboard", async ({ gatehouse, main }) => {
+test("the frame shows where the gateway is, pauses and resumes, and is there by keyboard", async ({
+  gatehouse,
+  main,
+}) => {
   await expect(main.getByText(gatehouse.endpoint)).toBeVisible();
   await main.getByRole("button", { name: "Pause everything" }).click();
   await expect(main.getByText("Everything is paused: calls are refused.")).toBeVisible();

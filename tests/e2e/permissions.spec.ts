@@ -3,7 +3,13 @@ import type { Page } from "@playwright/test";
 import type { GrantChoice } from "../../ui/src/generated/types.ts";
 import { expect, noViolations, pictures, test } from "./base.ts";
 
-const choice = (part: Partial<GrantChoice> = {}): GrantChoice => ({ lifetime: "always", width: "tool", everyClient: true, conditions: [], ...part });
+const choice = (part: Partial<GrantChoice> = {}): GrantChoice => ({
+  lifetime: "always",
+  width: "tool",
+  everyClient: true,
+  conditions: [],
+  ...part,
+});
 
 const rule = (main: Page, sentence: string) => main.getByRole("listitem").filter({ hasText: sentence });
 
@@ -17,12 +23,26 @@ test("without a rule the page says so, and leads on", async ({ main }) => {
   await expect(main.getByRole("heading", { level: 1, name: "Servers" })).toBeVisible();
 });
 
-test("every rule stands in words, with its use and its end, is found, and is taken back", async ({ gatehouse, main }) => {
+test("every rule stands in words, with its use and its end, is found, and is taken back", async ({
+  gatehouse,
+  main,
+}) => {
   const client = await gatehouse.connect("Claude Code");
   await gatehouse.command("policy.grant", { server: "Time", tool: "current_time", client: null, choice: choice() });
-  await gatehouse.command("policy.deny", { server: "Notes", tool: "delete_note", client: null, choice: choice(), reason: "Ask me first" });
+  await gatehouse.command("policy.deny", {
+    server: "Notes",
+    tool: "delete_note",
+    client: null,
+    choice: choice(),
+    reason: "Ask me first",
+  });
   await gatehouse.command("policy.autoApprove", { server: "Notes", client: "Claude Code", to: "all" });
-  await gatehouse.command("policy.grant", { server: "Notes", tool: "add_note", client: "Claude Code", choice: choice({ lifetime: "quarter_hour", everyClient: false }) });
+  await gatehouse.command("policy.grant", {
+    server: "Notes",
+    tool: "add_note",
+    client: "Claude Code",
+    choice: choice({ lifetime: "quarter_hour", everyClient: false }),
+  });
   await open(main);
   await expect(main.getByText("Rules: 4", { exact: true })).toBeVisible();
   const sentences = main.getByRole("region", { name: "Rules" }).locator(".perm-sentence");
@@ -65,7 +85,10 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   expect((await gatehouse.rules()).join()).not.toContain("Time");
 });
 
-test("a block that was added without the operator key says so, until it is the user's own", async ({ gatehouse, main }) => {
+test("a block that was added without the operator key says so, until it is the user's own", async ({
+  gatehouse,
+  main,
+}) => {
   const deny = (tool: string) => ({ server: "Notes", tool, client: null, choice: choice(), reason: null });
   await gatehouse.command("policy.deny", deny("add_note"));
   await gatehouse.commandWithoutKey("policy.deny", deny("delete_note"));
@@ -82,7 +105,13 @@ test("a block that was added without the operator key says so, until it is the u
 
 test("a thousand rules are all there, and only those in sight are drawn", async ({ gatehouse, main }) => {
   for (let at = 0; at < 1000; at += 1) {
-    await gatehouse.command("policy.deny", { server: "Notes", tool: `tool-${String(at)}`, client: null, choice: choice({ lifetime: "until_quit" }), reason: null });
+    await gatehouse.command("policy.deny", {
+      server: "Notes",
+      tool: `tool-${String(at)}`,
+      client: null,
+      choice: choice({ lifetime: "until_quit" }),
+      reason: null,
+    });
   }
   await open(main);
   await expect(main.getByText("Rules: 1000")).toBeVisible();
@@ -117,10 +146,19 @@ test("what a rule is for and changed since is said", async ({ gatehouse, main })
   await expect(rule(main, "fixture: echo")).toContainText("definition changed, asks again: echo");
 });
 
-test("other rules are rehearsed over the calls that were made, and set only when that is confirmed", async ({ gatehouse, main }) => {
+test("other rules are rehearsed over the calls that were made, and set only when that is confirmed", async ({
+  gatehouse,
+  main,
+}) => {
   const client = await gatehouse.connect("Claude Code");
   await gatehouse.command("policy.grant", { server: "Time", tool: "current_time", client: null, choice: choice() });
-  await gatehouse.command("policy.deny", { server: "Notes", tool: "delete_note", client: null, choice: choice(), reason: null });
+  await gatehouse.command("policy.deny", {
+    server: "Notes",
+    tool: "delete_note",
+    client: null,
+    choice: choice(),
+    reason: null,
+  });
   await client.call("current_time", {});
   await client.call("delete_note", { id: "x" });
   const before = await gatehouse.rules();
@@ -135,7 +173,10 @@ test("other rules are rehearsed over the calls that were made, and set only when
   await expect(drawer.getByRole("row", { name: "Allowed 1 1" })).toBeVisible();
   await expect(drawer.getByRole("row", { name: "Denied 1 1" })).toBeVisible();
 
-  await gatehouse.command("policy.revoke", { rule: (await gatehouse.command("policy.show", {})).rules.find(({ rule: one }) => one.effect === "allow")?.rule.id ?? "" });
+  await gatehouse.command("policy.revoke", {
+    rule:
+      (await gatehouse.command("policy.show", {})).rules.find(({ rule: one }) => one.effect === "allow")?.rule.id ?? "",
+  });
   await drawer.getByLabel("Server", { exact: true }).selectOption("Time");
   await drawer.getByLabel("Client", { exact: true }).selectOption("Claude Code");
   await drawer.getByText("Allow everything", { exact: true }).click();
@@ -173,7 +214,10 @@ test("to be without a rule is rehearsed from its row", async ({ gatehouse, main 
   expect(await gatehouse.rules()).toEqual([]);
 });
 
-test("a client has a default over every server, which says where it is mixed and what came later", async ({ gatehouse, main }) => {
+test("a client has a default over every server, which says where it is mixed and what came later", async ({
+  gatehouse,
+  main,
+}) => {
   await gatehouse.connect("Claude Code");
   await gatehouse.connect("Zed");
   await main.getByRole("link", { name: "Clients" }).click();
@@ -182,7 +226,11 @@ test("a client has a default over every server, which says where it is mixed and
   await card.getByText("Allow reads", { exact: true }).click();
   await expect(card.getByRole("radio", { name: "Allow reads" })).toBeChecked();
   await expect(main.getByRole("article", { name: "Zed" }).getByRole("radio", { name: "Always ask" })).toBeChecked();
-  expect(await gatehouse.rules()).toEqual(expect.arrayContaining(["Time", "Notes"].map((server) => `Always allow all reads of ${server}, for Claude Code; asks on first use`)));
+  expect(await gatehouse.rules()).toEqual(
+    expect.arrayContaining(
+      ["Time", "Notes"].map((server) => `Always allow all reads of ${server}, for Claude Code; asks on first use`),
+    ),
+  );
 
   await gatehouse.addFiles("files");
   await gatehouse.command("tools.classify", { server: "files", tool: "read_text_file", class: "read" });

@@ -70,7 +70,10 @@ test("buttons sleep when a question comes; Enter decides nothing; keys answer", 
   expect((await other).isError).toBe(true);
 });
 
-test("a call that is cancelled leaves a tombstone, and the next one does not slide in", async ({ gatehouse, prompt }) => {
+test("a call that is cancelled leaves a tombstone, and the next one does not slide in", async ({
+  gatehouse,
+  prompt,
+}) => {
   const client = await gatehouse.connect("Claude Code");
   const other = await gatehouse.connect("Zed");
   const leave = new AbortController();
@@ -86,7 +89,13 @@ test("a call that is cancelled leaves a tombstone, and the next one does not sli
   if (first?.ask.ask !== "call") throw new Error("no question");
   const choice = { lifetime: "once", width: "call", everyClient: false, conditions: [] } as const;
   await gatehouse.command("approvals.answer", {
-    answers: [{ id: first.id, hash: first.ask.hash, answer: { answer: "deny", choice: { ...choice, conditions: [] }, reason: null } }],
+    answers: [
+      {
+        id: first.id,
+        hash: first.ask.hash,
+        answer: { answer: "deny", choice: { ...choice, conditions: [] }, reason: null },
+      },
+    ],
   });
   await expect(prompt.getByText("This request has ended")).toBeVisible();
   await expect(prompt.getByRole("article")).not.toContainText("Europe/Vienna");
@@ -140,7 +149,10 @@ test("what lasts is said in one sentence with the real names, and holds", async 
   expect(await gatehouse.rules()).toEqual(["Always allow Time: current_time, for every client"]);
 });
 
-test("secrets are masked, hidden characters are seen, and always is not offered then", async ({ gatehouse, prompt }) => {
+test("secrets are masked, hidden characters are seen, and always is not offered then", async ({
+  gatehouse,
+  prompt,
+}) => {
   await gatehouse.command("policy.show", {});
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("add_note", { text: "evil\u202Etxt", api_key: "sk-live-0123456789abcdefghij" });
@@ -155,7 +167,11 @@ test("secrets are masked, hidden characters are seen, and always is not offered 
   expect((await call).isError).toBe(true);
 });
 
-test("a secret is shown to whoever asks, and hidden again when the window is put away", async ({ gatehouse, prompt, main }) => {
+test("a secret is shown to whoever asks, and hidden again when the window is put away", async ({
+  gatehouse,
+  prompt,
+  main,
+}) => {
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("add_note", { text: "x", api_key: "sk-live-0123456789abcdefghij" });
   const card = prompt.getByRole("article");
@@ -175,14 +191,20 @@ test("a secret is shown to whoever asks, and hidden again when the window is put
   expect((await call).isError).toBe(true);
 });
 
-test("a question tells what the server is for, and which program it is seen from", async ({ gatehouse, main, prompt }) => {
+test("a question tells what the server is for, and which program it is seen from", async ({
+  gatehouse,
+  main,
+  prompt,
+}) => {
   await expect(main.getByRole("article", { name: "Time" }).locator("[data-icon=clock]")).toBeVisible();
   await main.getByRole("link", { name: "Time", exact: true }).click();
   await main.getByRole("tab", { name: "Settings" }).click();
   await main.getByRole("button", { name: "More settings" }).click();
   await main.getByLabel("Icon").selectOption("Calendar");
   await main.getByRole("button", { name: "Save" }).click();
-  await expect.poll(async () => (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time")?.icon).toBe("calendar");
+  await expect
+    .poll(async () => (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time")?.icon)
+    .toBe("calendar");
   const { config } = (await gatehouse.command("servers.list", {})).find((it) => it.config.name === "Time") ?? {};
   if (!config) throw new Error("there is no Time");
   const { look, ...rest } = config;
@@ -227,7 +249,9 @@ async function frames(page: Page, what: string, work: () => Promise<void>): Prom
     return found.toSorted((one, other) => other - one);
   });
   const late = all.filter((one) => one > 50).length;
-  console.log(`${what}: ${String(all.length)} frames, longest ${all.slice(0, 3).map(Math.round).join(", ")} ms, ${String(late)} over 50 ms`);
+  console.log(
+    `${what}: ${String(all.length)} frames, longest ${all.slice(0, 3).map(Math.round).join(", ")} ms, ${String(late)} over 50 ms`,
+  );
 }
 
 test("five megabytes of arguments are all there, and only what is in sight is drawn", async ({ gatehouse, prompt }) => {
@@ -270,7 +294,11 @@ test("five megabytes of arguments are all there, and only what is in sight is dr
   expect((await call)?.isError).toBe(true);
 });
 
-test("64 questions, one of them huge: nothing that stands is drawn anew when others come and go", async ({ gatehouse, main, prompt }) => {
+test("64 questions, one of them huge: nothing that stands is drawn anew when others come and go", async ({
+  gatehouse,
+  main,
+  prompt,
+}) => {
   const client = await gatehouse.connect("Claude Code");
   const huge = client.call("add_note", { text: "line of a text that is rather long\n".repeat(120_000) });
   await expect(prompt.getByRole("article")).toContainText("line of a text");
@@ -280,17 +308,22 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
   const read = { main: { times: 0, bytes: 0 }, prompt: { times: 0, bytes: 0 } };
   const count = (of: { times: number; bytes: number }, response: Response) => {
     of.times += 1;
-    void response.body().then((body) => (of.bytes += body.length), () => undefined);
+    void response.body().then(
+      (body) => (of.bytes += body.length),
+      () => undefined,
+    );
   };
   main.on("response", (response) => {
-    if (response.url().endsWith("/door/command") && response.request().postData()?.includes("approvals.list")) count(read.main, response);
+    if (response.url().endsWith("/door/command") && response.request().postData()?.includes("approvals.list"))
+      count(read.main, response);
   });
   prompt.on("response", (response) => {
     if (response.url().endsWith("/door/prompt_pending")) count(read.prompt, response);
   });
   const calls: Promise<unknown>[] = [];
   await frames(main, "63 more come to the page", async () => {
-    for (let at = 1; at < 64; at += 1) calls.push(client.call(at % 2 ? "add_note" : "list_notes", { text: `note ${String(at)}`, tag: String(at) }));
+    for (let at = 1; at < 64; at += 1)
+      calls.push(client.call(at % 2 ? "add_note" : "list_notes", { text: `note ${String(at)}`, tag: String(at) }));
     // In the page itself: to look from outside takes longer than any frame.
     await main.evaluate(async () => {
       while (document.querySelectorAll("article").length < 64) await new Promise((done) => requestAnimationFrame(done));
@@ -312,7 +345,8 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
       changed.push(...all.map(({ target }) => (target as Element).outerHTML.slice(0, 200)));
     });
     // The time that is left is the one thing that goes on by itself.
-    for (const card of document.querySelectorAll(".approvals-card article > :not(.ask-patience)")) observer.observe(card, { childList: true, subtree: true });
+    for (const card of document.querySelectorAll(".approvals-card article > :not(.ask-patience)"))
+      observer.observe(card, { childList: true, subtree: true });
   });
   const zed = await gatehouse.connect("Zed");
   const gone = new AbortController();
@@ -334,7 +368,8 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
   const shots = process.env["GATEHOUSE_SHOTS"];
   if (shots) await main.screenshot({ path: `${shots}/approvals-many.png` });
   await main.getByRole("button", { name: /^Deny all 64 from Claude Code/ }).click();
-  for (const answer of await Promise.all([huge, ...calls])) expect((answer as { isError?: boolean }).isError).toBe(true);
+  for (const answer of await Promise.all([huge, ...calls]))
+    expect((answer as { isError?: boolean }).isError).toBe(true);
   await main.getByRole("button", { name: "Clear finished" }).click();
   // Who left is still asked about: the answer would count for the next identical call.
   await expect(main.getByText("Pending approvals: 1", { exact: true })).toBeVisible();
@@ -352,14 +387,17 @@ test("at twice the size of text nothing is cut, and the question scrolls", async
     if (opened) await prompt.getByRole("button", { name: opened }).click();
     const cut = await prompt.evaluate(() =>
       [...document.querySelectorAll<HTMLElement>("main *")]
-        .filter((it) => it.checkVisibility() && it.scrollWidth > it.clientWidth + 1 && getComputedStyle(it).overflowX !== "visible")
+        .filter(
+          (it) =>
+            it.checkVisibility() && it.scrollWidth > it.clientWidth + 1 && getComputedStyle(it).overflowX !== "visible",
+        )
         .map((it) => it.className),
     );
     expect(cut).toEqual([]);
     for (const button of await prompt.getByRole("button").all()) {
       await button.scrollIntoViewIfNeeded();
       const box = await button.boundingBox();
-      expect(box && box.x >= 0 && box.x + box.width <= 440, await button.textContent() ?? "").toBe(true);
+      expect(box && box.x >= 0 && box.x + box.width <= 440, (await button.textContent()) ?? "").toBe(true);
     }
     const last = prompt.getByRole("timer");
     await last.scrollIntoViewIfNeeded();
@@ -377,18 +415,29 @@ test("at twice the size of text nothing is cut, and the question scrolls", async
   expect((await call).isError).toBe(true);
 });
 
-test("a tool that is not what was allowed asks again, and shows field by field what changed", async ({ gatehouse, prompt }) => {
+test("a tool that is not what was allowed asks again, and shows field by field what changed", async ({
+  gatehouse,
+  prompt,
+}) => {
   await gatehouse.addFixture("fixture", "--fault", "changes-tools");
   const always = { lifetime: "always", width: "tool", everyClient: true, conditions: [] } as const;
   for (const tool of ["echo", "mutate"]) {
-    await gatehouse.command("policy.grant", { server: "fixture", tool, client: null, choice: { ...always, conditions: [] } });
+    await gatehouse.command("policy.grant", {
+      server: "fixture",
+      tool,
+      client: null,
+      choice: { ...always, conditions: [] },
+    });
   }
   const client = await gatehouse.connect("Claude Code");
   expect((await client.call("echo", {})).isError).toBeFalsy();
-  const before = (await gatehouse.command("tools.list", { server: "fixture" })).find((tool) => tool.name === "echo")?.description;
+  const before = (await gatehouse.command("tools.list", { server: "fixture" })).find(
+    (tool) => tool.name === "echo",
+  )?.description;
   await client.call("mutate", {});
   // The server says that its list changed; Gatehouse reads it again after a moment.
-  const description = async () => (await gatehouse.command("tools.list", { server: "fixture" })).find((tool) => tool.name === "echo")?.description;
+  const description = async () =>
+    (await gatehouse.command("tools.list", { server: "fixture" })).find((tool) => tool.name === "echo")?.description;
   await expect.poll(description).not.toBe(before);
   const call = client.call("echo", {});
   await expect(prompt.getByRole("heading", { name: "What changed" })).toBeVisible();
@@ -404,10 +453,26 @@ test("a tool that is not what was allowed asks again, and shows field by field w
 });
 
 for (const [picks, deed, sentence] of [
-  [["Time: current_time", "Always", "For every client, not just Claude Code"], "Always deny Time: current_time, for every client", "Always deny Time: current_time, for every client"],
-  [["everything on Time", "For 15 minutes"], "Deny everything on Time for 15 minutes, for Claude Code", /^Deny everything on Time until .*, for Claude Code$/],
-  [["everything on every server", "Until Gatehouse quits"], "Deny everything on every server until Gatehouse quits, for Claude Code", "Deny everything on every server until Gatehouse quits, for Claude Code"],
-  [["this exact call", "Until Gatehouse quits"], "Deny this exact call until Gatehouse quits, for Claude Code", "Deny one exact call on Time until Gatehouse quits, for Claude Code"],
+  [
+    ["Time: current_time", "Always", "For every client, not just Claude Code"],
+    "Always deny Time: current_time, for every client",
+    "Always deny Time: current_time, for every client",
+  ],
+  [
+    ["everything on Time", "For 15 minutes"],
+    "Deny everything on Time for 15 minutes, for Claude Code",
+    /^Deny everything on Time until .*, for Claude Code$/,
+  ],
+  [
+    ["everything on every server", "Until Gatehouse quits"],
+    "Deny everything on every server until Gatehouse quits, for Claude Code",
+    "Deny everything on every server until Gatehouse quits, for Claude Code",
+  ],
+  [
+    ["this exact call", "Until Gatehouse quits"],
+    "Deny this exact call until Gatehouse quits, for Claude Code",
+    "Deny one exact call on Time until Gatehouse quits, for Claude Code",
+  ],
 ] as const) {
   test(`a denial can go on: ${deed}`, async ({ gatehouse, prompt, main }) => {
     const client = await gatehouse.connect("Claude Code");

@@ -13,7 +13,15 @@ const schema = {
     name: { type: "string", title: "Your name", minLength: 2 },
     email: { type: "string", title: "E-mail", format: "email" },
     guests: { type: "integer", title: "Guests", minimum: 1, maximum: 9, default: 2 },
-    seat: { type: "string", title: "Seat", oneOf: [{ const: "w", title: "Window" }, { const: "a", title: "Aisle" }], default: "a" },
+    seat: {
+      type: "string",
+      title: "Seat",
+      oneOf: [
+        { const: "w", title: "Window" },
+        { const: "a", title: "Aisle" },
+      ],
+      default: "a",
+    },
     extras: { type: "array", title: "Extras", items: { type: "string", enum: ["wifi", "meal"] } },
     news: { type: "boolean", title: "Send me news" },
   },
@@ -48,7 +56,10 @@ test("a server asks in a form: checked before it is sent, with its defaults", as
 
 test("a form is declined, or closed without an answer", async ({ gatehouse, prompt }) => {
   const client = await caller(gatehouse);
-  for (const [button, word] of [["Decline", "decline"], ["Close without answering", "cancel"]] as const) {
+  for (const [button, word] of [
+    ["Decline", "decline"],
+    ["Close without answering", "cancel"],
+  ] as const) {
     const call = client.call("ask_form", { schema, message: `To be met with ${word}` });
     const card = prompt.getByRole("article");
     // It comes to an empty queue and brings the window up: what is left of the one before makes way.
@@ -60,7 +71,10 @@ test("a form is declined, or closed without an answer", async ({ gatehouse, prom
   }
 });
 
-test("a page to open stands there whole, its host set off, and is opened only by the user", async ({ gatehouse, prompt }) => {
+test("a page to open stands there whole, its host set off, and is opened only by the user", async ({
+  gatehouse,
+  prompt,
+}) => {
   const client = await caller(gatehouse);
   const url = `https://login.example.org/authorize?state=${"0123456789abcdef".repeat(20)}`;
   const call = client.call("ask_url", { url });
@@ -109,7 +123,10 @@ test("a model's answer is written by the user", async ({ gatehouse, prompt }) =>
 
 test("the page of approvals takes the same answers", async ({ gatehouse, main }) => {
   const client = await caller(gatehouse);
-  const call = client.call("ask_form", { schema: { type: "object", properties: { note: { type: "string", title: "Note" } } }, message: "Anything to add?" });
+  const call = client.call("ask_form", {
+    schema: { type: "object", properties: { note: { type: "string", title: "Note" } } },
+    message: "Anything to add?",
+  });
   await main.getByRole("link", { name: "Approvals" }).click();
   const card = main.getByRole("article", { name: "Request from fixture" });
   await card.getByLabel("Note").fill("By the window");

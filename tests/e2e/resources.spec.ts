@@ -5,7 +5,12 @@ import { expect, noViolations, pictures, test, type Gatehouse } from "./base.ts"
 
 /** Writes the fixture's note, as a user who tries the tool. */
 const note = async (gatehouse: Gatehouse, text: string) =>
-  gatehouse.command("servers.callTool", { server: "fixture", tool: "write_note", arguments: JSON.stringify({ text }), run: null });
+  gatehouse.command("servers.callTool", {
+    server: "fixture",
+    tool: "write_note",
+    arguments: JSON.stringify({ text }),
+    run: null,
+  });
 
 test("a resource is read, watched, and read again when it changes", async ({ gatehouse, main }) => {
   const id = await gatehouse.addFixture("fixture");
@@ -16,7 +21,9 @@ test("a resource is read, watched, and read again when it changes", async ({ gat
   await expect(main.getByText("buy milk")).toBeVisible();
   await noViolations(main);
   await main.getByLabel("Watch for changes").click({ force: true });
-  await expect.poll(async () => (await gatehouse.command("servers.offer", { server: id })).watched).toEqual(["fixture://note"]);
+  await expect
+    .poll(async () => (await gatehouse.command("servers.offer", { server: id })).watched)
+    .toEqual(["fixture://note"]);
   await expect(main.getByLabel("Watch for changes")).toBeChecked();
   await note(gatehouse, "call Bo");
   await expect(main.getByText("call Bo")).toBeVisible();
@@ -178,7 +185,12 @@ test("what a server logs is named, coloured and filtered", async ({ gatehouse, m
   await main.goto(`${gatehouse.address}/#/servers/${id}/logs`);
   await main.getByLabel("Server log level").selectOption("info");
   const say = async (level: string, text: string) =>
-    gatehouse.command("servers.callTool", { server: id, tool: "say", arguments: JSON.stringify({ level, text }), run: null });
+    gatehouse.command("servers.callTool", {
+      server: id,
+      tool: "say",
+      arguments: JSON.stringify({ level, text }),
+      run: null,
+    });
   await say("info", "all is well");
   await say("error", "all is lost");
   const log = main.getByRole("log");

@@ -6,7 +6,9 @@ test("a call that runs shows its progress and can be cancelled", async ({ gateho
   const client = await gatehouse.connect("Claude Code");
   // Begun before the page is opened.
   const call = client.call("slow", { ms: 60_000, progress: 100 }).catch((thrown: unknown) => String(thrown));
-  await expect.poll(async () => (await gatehouse.command("calls.running", {}))[0]?.progress?.message ?? "").toContain("step");
+  await expect
+    .poll(async () => (await gatehouse.command("calls.running", {}))[0]?.progress?.message ?? "")
+    .toContain("step");
   await main.getByRole("link", { name: "Activity" }).click();
   const running = main.getByRole("region", { name: "Running: 1" });
   await expect(running).toContainText("slow");
@@ -37,7 +39,9 @@ test("a call that waits for an answer is shown as that, and cannot be cancelled"
   const [ask] = await gatehouse.command("approvals.list", { known: [] });
   if (ask?.ask.ask !== "call") throw new Error("no question");
   const choice = { lifetime: "once" as const, width: "call" as const, everyClient: false, conditions: [] };
-  await gatehouse.command("approvals.answer", { answers: [{ id: ask.id, hash: ask.ask.hash, answer: { answer: "allow", choice } }] });
+  await gatehouse.command("approvals.answer", {
+    answers: [{ id: ask.id, hash: ask.ask.hash, answer: { answer: "allow", choice } }],
+  });
   expect((await call).isError).toBeFalsy();
   await expect(running).toBeHidden();
 });

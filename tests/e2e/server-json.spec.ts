@@ -12,7 +12,10 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
   // Its styles came in without a style element, which the policy would have refused.
   const styled = await main.locator(".json-editor").evaluate((host) => {
     const scroller = host.shadowRoot?.querySelector(".cm-scroller");
-    return { display: scroller && getComputedStyle(scroller).display, elements: document.querySelectorAll("style").length };
+    return {
+      display: scroller && getComputedStyle(scroller).display,
+      elements: document.querySelectorAll("style").length,
+    };
   });
   expect(styled).toEqual({ display: "flex", elements: 0 });
 
@@ -30,7 +33,8 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
   await devtools.send("Input.insertText", { text: "你好" });
   await expect(editor).toHaveText("你好");
   const save = main.getByRole("button", { name: "Save" });
-  const entry = (more: object) => JSON.stringify({ fixture: { command: gatehouse.program("fixture-server"), ...more } }, null, 2);
+  const entry = (more: object) =>
+    JSON.stringify({ fixture: { command: gatehouse.program("fixture-server"), ...more } }, null, 2);
   await write(`${entry({})},`);
   await expect(main.getByText("Invalid JSON from here on.")).toBeVisible();
   await expect(save).toBeDisabled();
@@ -65,11 +69,27 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
 test("a secret stays a reference, and follows to no other program", async ({ gatehouse, main }) => {
   const draft = {
     name: "fixture",
-    transport: { type: "stdio", command: gatehouse.program("fixture-server"), args: [], env: { TOKEN: "${secret:TOKEN}" }, cwd: null, streams: "sockets" },
+    transport: {
+      type: "stdio",
+      command: gatehouse.program("fixture-server"),
+      args: [],
+      env: { TOKEN: "${secret:TOKEN}" },
+      cwd: null,
+      streams: "sockets",
+    },
     enabled: true,
     autostart: true,
     look: { description: null, icon: null, group: null },
-    limits: { connectSecs: 30, callSecs: "default", callCapSecs: "default", healthEverySecs: 30, healthTimeoutSecs: 5, healthFailures: 3, strict: false, roots: [] },
+    limits: {
+      connectSecs: 30,
+      callSecs: "default",
+      callCapSecs: "default",
+      healthEverySecs: 30,
+      healthTimeoutSecs: 5,
+      healthFailures: 3,
+      strict: false,
+      roots: [],
+    },
   } as const;
   const { config } = await gatehouse.command("servers.add", {
     draft: { ...draft, transport: { ...draft.transport, args: [] }, limits: { ...draft.limits, roots: [] } },
@@ -83,7 +103,9 @@ test("a secret stays a reference, and follows to no other program", async ({ gat
   expect(await main.content()).not.toContain("s3cr3t-of-mine");
   await editor.click();
   await main.keyboard.press("Control+a");
-  await main.keyboard.insertText(JSON.stringify({ fixture: { command: "other-program", env: { TOKEN: "${secret:TOKEN}" } } }));
+  await main.keyboard.insertText(
+    JSON.stringify({ fixture: { command: "other-program", env: { TOKEN: "${secret:TOKEN}" } } }),
+  );
   await expect(main.getByText("The program or address has changed")).toBeVisible();
   await expect(main.getByRole("button", { name: "Save" })).toBeDisabled();
   await main.getByRole("button", { name: "Cancel" }).click();
@@ -105,7 +127,9 @@ test("a remote server finds out what is spoken, unless it is told", async ({ gat
   await dialog.getByRole("button", { name: "Add server" }).click();
   await expect(dialog).toBeHidden();
   const added = (await gatehouse.command("servers.list", {})).find(({ config }) => config.transport.type === "auto");
-  expect(added?.config.transport).toMatchObject({ headersFrom: { command: "print-token", args: ["--for", "my server"] } });
+  expect(added?.config.transport).toMatchObject({
+    headersFrom: { command: "print-token", args: ["--for", "my server"] },
+  });
   expect(added?.config.limits.roots).toEqual([gatehouse.folder]);
 });
 

@@ -3,7 +3,9 @@ import { expect, noViolations, pictures, test } from "./base.ts";
 test("a server is tried out in the form, added, and runs", async ({ gatehouse, main }) => {
   await main.getByRole("button", { name: "Add server" }).click();
   const dialog = main.getByRole("dialog", { name: "Add a server" });
-  await dialog.getByLabel("Paste a command").fill(`node ${gatehouse.npmServer("server-filesystem")} "${gatehouse.folder}"`);
+  await dialog
+    .getByLabel("Paste a command")
+    .fill(`node ${gatehouse.npmServer("server-filesystem")} "${gatehouse.folder}"`);
   await dialog.getByRole("textbox", { name: "Name", exact: true }).fill("files");
   await dialog.getByRole("button", { name: "Test connection" }).click();
   await expect(dialog.getByText("Connected:")).toBeVisible();
@@ -11,7 +13,8 @@ test("a server is tried out in the form, added, and runs", async ({ gatehouse, m
   await expect(dialog.getByLabel("Trust this server's read-only labels")).not.toBeChecked();
   await dialog.getByLabel("Trust this server's read-only labels").check();
   await noViolations(main);
-  if (process.env["GATEHOUSE_SHOTS"]) await main.screenshot({ path: `${process.env["GATEHOUSE_SHOTS"]}/add-server.png` });
+  if (process.env["GATEHOUSE_SHOTS"])
+    await main.screenshot({ path: `${process.env["GATEHOUSE_SHOTS"]}/add-server.png` });
   expect((await gatehouse.command("servers.list", {})).length).toBe(2);
   await dialog.getByRole("button", { name: "Add server" }).click();
   await expect(dialog).toBeHidden();
@@ -23,12 +26,19 @@ test("a server is tried out in the form, added, and runs", async ({ gatehouse, m
   await main.getByRole("article", { name: "files" }).getByRole("button", { name: "Open" }).click();
   await expect(main.getByRole("heading", { name: "files" })).toBeVisible();
   await expect(main.getByRole("radio", { name: "Allow reads" })).toBeChecked();
-  await expect(main.getByRole("list", { name: "Rules for this server" }).getByText("Always allow all reads of files, for every client", { exact: true })).toBeVisible();
+  await expect(
+    main
+      .getByRole("list", { name: "Rules for this server" })
+      .getByText("Always allow all reads of files, for every client", { exact: true }),
+  ).toBeVisible();
   await pictures(gatehouse, main, "server");
   await noViolations(main);
 });
 
-test("what may run unasked is set on the server's page, and each rule is taken back there", async ({ gatehouse, main }) => {
+test("what may run unasked is set on the server's page, and each rule is taken back there", async ({
+  gatehouse,
+  main,
+}) => {
   const id = await gatehouse.addFiles("files", true);
   await main.goto(`${gatehouse.address}/#/servers/${id}/tools`);
   const rules = () => gatehouse.rules();
@@ -120,7 +130,9 @@ test("servers are switched, copied, removed, and all of MCP is switched off and 
 test("a secret goes to the keychain and into no file that people read", async ({ gatehouse, main }) => {
   await main.getByRole("button", { name: "Add server" }).click();
   const dialog = main.getByRole("dialog");
-  const json = { mcpServers: { keyed: { command: gatehouse.program("fixture-server"), env: { API_KEY: "s3cret-value" } } } };
+  const json = {
+    mcpServers: { keyed: { command: gatehouse.program("fixture-server"), env: { API_KEY: "s3cret-value" } } },
+  };
   await dialog.getByLabel("Paste a command").fill(JSON.stringify(json));
   await expect(dialog.getByLabel("Secret")).toBeChecked();
   await dialog.getByRole("button", { name: "Add server" }).click();
@@ -160,7 +172,10 @@ test("reads that count as such only later are let in by a button", async ({ gate
   expect((await client.call("list_allowed_directories", {})).isError ?? false).toBe(false);
 });
 
-test("a server that is out of reach counts down to its next try, and is tried at once on demand", async ({ gatehouse, main }) => {
+test("a server that is out of reach counts down to its next try, and is tried at once on demand", async ({
+  gatehouse,
+  main,
+}) => {
   await main.getByRole("button", { name: "Add server" }).click();
   const dialog = main.getByRole("dialog");
   await dialog.getByLabel("Paste a command").fill("http://127.0.0.1:9/mcp");

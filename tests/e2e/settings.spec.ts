@@ -35,9 +35,12 @@ test("calls have limits, and tools are named as is set", async ({ gatehouse, mai
   await main.getByLabel("Timeout without progress (s)").fill("");
   await main.getByLabel("Total time limit (s)").fill("120");
   await main.locator("form").filter({ hasText: "Total time limit (s)" }).getByRole("button", { name: "Save" }).click();
-  await expect.poll(async () => (await gatehouse.command("settings.show", {})).calls).toEqual({ silentSecs: null, capSecs: 120 });
+  await expect
+    .poll(async () => (await gatehouse.command("settings.show", {})).calls)
+    .toEqual({ silentSecs: null, capSecs: 120 });
   await main.getByRole("radio", { name: "mcp__server__tool" }).check();
-  const names = async () => (await gatehouse.command("tools.list", { server: "Notes" })).map(({ exposedName }) => exposedName);
+  const names = async () =>
+    (await gatehouse.command("tools.list", { server: "Notes" })).map(({ exposedName }) => exposedName);
   await expect.poll(names).toContain("mcp__Notes__add_note");
   await noViolations(main);
   await pictures(gatehouse, main, "settings-calls");
@@ -49,11 +52,27 @@ test("a tool that is left out says why, and a server has limits of its own", asy
   const { config } = await gatehouse.command("servers.add", {
     draft: {
       name: "fixture",
-      transport: { type: "stdio", command: gatehouse.program("fixture-server"), args: ["--fault", "bad-header", "--without", "prompts"], env: {}, cwd: null, streams: "sockets" },
+      transport: {
+        type: "stdio",
+        command: gatehouse.program("fixture-server"),
+        args: ["--fault", "bad-header", "--without", "prompts"],
+        env: {},
+        cwd: null,
+        streams: "sockets",
+      },
       enabled: true,
       autostart: true,
       look: { description: null, icon: null, group: null },
-      limits: { connectSecs: 30, callSecs: "default", callCapSecs: "default", healthEverySecs: 30, healthTimeoutSecs: 5, healthFailures: 3, strict: true, roots: [] },
+      limits: {
+        connectSecs: 30,
+        callSecs: "default",
+        callCapSecs: "default",
+        healthEverySecs: 30,
+        healthTimeoutSecs: 5,
+        healthFailures: 3,
+        strict: true,
+        roots: [],
+      },
     },
     secrets: [],
     trustLabels: false,
@@ -75,7 +94,8 @@ test("a tool that is left out says why, and a server has limits of its own", asy
   await noViolations(main);
   await pictures(gatehouse, main, "server-limits");
   await main.getByRole("button", { name: "Save" }).click();
-  const limits = async () => (await gatehouse.command("servers.list", {})).find(({ config: { name } }) => name === "fixture")?.config.limits;
+  const limits = async () =>
+    (await gatehouse.command("servers.list", {})).find(({ config: { name } }) => name === "fixture")?.config.limits;
   await expect.poll(limits).toMatchObject({ callSecs: 7, callCapSecs: null });
 });
 
@@ -89,7 +109,9 @@ test("entries of the audit stand in words, newest first", async ({ gatehouse, ma
   const entries = main.getByRole("dialog").getByRole("listitem");
   await expect(entries.first()).toContainText("Client Claude Code added");
   await expect(entries.filter({ hasText: "Time: reads run without asking, for every client" })).toHaveCount(1);
-  await expect(entries.filter({ hasText: "New rule: Always deny Notes: delete_note, for every client" })).toHaveCount(1);
+  await expect(entries.filter({ hasText: "New rule: Always deny Notes: delete_note, for every client" })).toHaveCount(
+    1,
+  );
   await expect(entries.last()).toContainText("added");
   await gatehouse.command("pause", {});
   await expect(entries.first()).toContainText("Everything paused");

@@ -19,7 +19,9 @@ type Provider = {
 
 const test = plain.extend<{ provider: Provider }>({
   provider: async ({}, use) => {
-    const child = spawn("node", [join(root, "tests/js/authorization-server.mjs")], { stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn("node", [join(root, "tests/js/authorization-server.mjs")], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
     const ended = new Promise((done) => child.once("exit", done));
     try {
       const line = new Promise<string>((yes) => createInterface({ input: child.stdout }).once("line", yes));
@@ -34,7 +36,8 @@ const test = plain.extend<{ provider: Provider }>({
         mcp,
         issuer,
         get: async (name) => reply(await fetch(`${control}/${name}`)),
-        post: async (name, wanted) => reply(await fetch(`${control}/${name}`, { method: "POST", body: JSON.stringify(wanted) })),
+        post: async (name, wanted) =>
+          reply(await fetch(`${control}/${name}`, { method: "POST", body: JSON.stringify(wanted) })),
       });
     } finally {
       child.stdin.end();
@@ -105,13 +108,22 @@ async function traffic(page: Page): Promise<string[]> {
   page.on("request", (request) => heard.push(request.url(), request.postData() ?? ""));
   page.on("response", (response) => {
     const kind = response.headers()["content-type"] ?? "";
-    if (kind.includes("json")) void response.text().then((text) => heard.push(text), () => undefined);
+    if (kind.includes("json"))
+      void response.text().then(
+        (text) => heard.push(text),
+        () => undefined,
+      );
   });
   await page.reload();
   return heard;
 }
 
-test("a click on Sign in, a visit to the browser, and the server runs; Sign out takes it back", async ({ gatehouse, main, provider, browser }) => {
+test("a click on Sign in, a visit to the browser, and the server runs; Sign out takes it back", async ({
+  gatehouse,
+  main,
+  provider,
+  browser,
+}) => {
   const heard = await traffic(main);
   const card = await add(main, provider);
   expect(await opened(gatehouse), "no browser without a click").toEqual([]);
@@ -144,11 +156,18 @@ test("a click on Sign in, a visit to the browser, and the server runs; Sign out 
   expect(said).toContain("servers.signIn");
   expect(said).toContain("sign_in_changed");
   const secrets = (await provider.get("secrets")) as { kind: string; value: string }[];
-  expect(secrets.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["access_token", "refresh_token", "code", "verifier"]));
+  expect(secrets.map(({ kind }) => kind)).toEqual(
+    expect.arrayContaining(["access_token", "refresh_token", "code", "verifier"]),
+  );
   expect(secrets.filter(({ value }) => said.includes(value)).map(({ kind }) => kind)).toEqual([]);
 });
 
-test("a sign-in is given up, and one whose browser cannot come back is finished by pasting", async ({ gatehouse, main, provider, browser }) => {
+test("a sign-in is given up, and one whose browser cannot come back is finished by pasting", async ({
+  gatehouse,
+  main,
+  provider,
+  browser,
+}) => {
   const card = await add(main, provider);
   const signIn = card.getByRole("button", { name: "Sign in", exact: true });
   await opens(gatehouse, () => signIn.click());
@@ -191,7 +210,13 @@ test("a sign-in is given up, and one whose browser cannot come back is finished 
   await expect(card.getByText("Running")).toBeVisible();
 });
 
-test("a call that needs more rights waits for the question and the browser, and goes on by itself", async ({ gatehouse, main, prompt, provider, browser }) => {
+test("a call that needs more rights waits for the question and the browser, and goes on by itself", async ({
+  gatehouse,
+  main,
+  prompt,
+  provider,
+  browser,
+}) => {
   const card = await add(main, provider);
   const first = await opens(gatehouse, () => card.getByRole("button", { name: "Sign in", exact: true }).click());
   await visit(browser, first, { user: "ann", press: "Allow" }, lastPage);
@@ -207,14 +232,20 @@ test("a call that needs more rights waits for the question and the browser, and 
   const allow = question.getByRole("button", { name: "Allow" });
   await expect(allow).toHaveAttribute("aria-disabled", "false");
   const second = await opens(gatehouse, () => allow.click());
-  expect(new URL(second).searchParams.get("scope")?.split(" ")).toEqual(expect.arrayContaining(["notes.read", "notes.write"]));
+  expect(new URL(second).searchParams.get("scope")?.split(" ")).toEqual(
+    expect.arrayContaining(["notes.read", "notes.write"]),
+  );
   await visit(browser, second, { user: "ann", press: "Allow" }, lastPage);
   const answer = await call;
   expect(answer.isError ?? false).toBe(false);
   expect(JSON.stringify(answer)).toContain("ann wrote hello");
 });
 
-test("what a provider gave is entered in the form, with its faults in place; its secrets stay references", async ({ gatehouse, main, provider }) => {
+test("what a provider gave is entered in the form, with its faults in place; its secrets stay references", async ({
+  gatehouse,
+  main,
+  provider,
+}) => {
   const card = await add(main, provider);
   await card.getByRole("link", { name: "notes server" }).click();
   await main.getByRole("tab", { name: "Settings" }).click();
@@ -240,10 +271,15 @@ test("what a provider gave is entered in the form, with its faults in place; its
   await save.click();
   await expect(main.getByText("Saved")).toBeVisible();
 
-  const kept = async () => (await gatehouse.command("servers.list", {})).find(({ config }) => config.name === "notes server");
+  const kept = async () =>
+    (await gatehouse.command("servers.list", {})).find(({ config }) => config.name === "notes server");
   const client = { id: "gatehouse-1", secret: "${secret:secret}", method: null };
-  expect((await kept())?.config.transport).toMatchObject({ signIn: { client, scopes: ["notes.read", "notes.write"], with: { with: "browser" } } });
-  expect(JSON.stringify([await kept(), await gatehouse.command("events.list", {})])).not.toContain("a secret of the provider");
+  expect((await kept())?.config.transport).toMatchObject({
+    signIn: { client, scopes: ["notes.read", "notes.write"], with: { with: "browser" } },
+  });
+  expect(JSON.stringify([await kept(), await gatehouse.command("events.list", {})])).not.toContain(
+    "a secret of the provider",
+  );
 
   // The form leaves the secret as it is, and so does JSON.
   await expect(main.getByPlaceholder("unchanged")).toBeVisible();

@@ -52,9 +52,16 @@ async function keptIn({ gatehouse }: Run): Promise<string> {
 }
 
 /** A picture of a dialog in both languages: the page is loaded anew for the second, and led to it again. */
-async function pictured({ gatehouse, main }: Run, name: string, open: (language: "en" | "zh-CN") => Promise<void>): Promise<void> {
+async function pictured(
+  { gatehouse, main }: Run,
+  name: string,
+  open: (language: "en" | "zh-CN") => Promise<void>,
+): Promise<void> {
   if (!shots) return;
-  for (const [language, theme] of [["en", "light"], ["zh-CN", "dark"]] as const) {
+  for (const [language, theme] of [
+    ["en", "light"],
+    ["zh-CN", "dark"],
+  ] as const) {
     await gatehouse.look(theme, language);
     await main.reload();
     await open(language);
@@ -89,7 +96,9 @@ test("without a keychain a vault is made on the page, and everything goes on wit
 
   await main.getByRole("button", { name: "Create vault…" }).click();
   const dialog = main.getByRole("dialog", { name: "Create a vault" });
-  await expect(dialog).toContainText("If you forget the passphrase, you lose the secrets and permissions in the vault.");
+  await expect(dialog).toContainText(
+    "If you forget the passphrase, you lose the secrets and permissions in the vault.",
+  );
   await noViolations(main);
   const [first, second] = [dialog.getByLabel("New passphrase"), dialog.getByLabel("Repeat passphrase")];
   await first.fill("1234567");

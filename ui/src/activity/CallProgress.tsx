@@ -17,14 +17,18 @@ export function CallProgress({ call }: { call: RunningCall }) {
     <span className="call-progress">
       {part !== null && <progress max={1} value={part} aria-label={t("activity.progress", { tool: call.tool })} />}
       {progress?.total != null && (
-        <span className="activity-dim call-count">{t("activity.progress.of", { done: progress.progress, total: progress.total })}</span>
+        <span className="activity-dim call-count">
+          {t("activity.progress.of", { done: progress.progress, total: progress.total })}
+        </span>
       )}
       {progress?.message != null && (
         <span className="call-message" title={progress.message}>
           {progress.message}
         </span>
       )}
-      <span className="activity-dim call-took">{call.sent ? t("activity.elapsed", { took }) : t("activity.waitsForYou")}</span>
+      <span className="activity-dim call-took">
+        {call.sent ? t("activity.elapsed", { took }) : t("activity.waitsForYou")}
+      </span>
     </span>
   );
 }

@@ -56,7 +56,10 @@ export function CallsView({ of = null }: { of?: string | null }) {
           <NativeSelect
             size="sm"
             aria-label={t("activity.server")}
-            data={[{ ...any, label: `${t("activity.server")}: ${any.label}` }, ...servers.map(({ config }) => ({ value: config.id, label: config.name }))]}
+            data={[
+              { ...any, label: `${t("activity.server")}: ${any.label}` },
+              ...servers.map(({ config }) => ({ value: config.id, label: config.name })),
+            ]}
             value={server}
             onChange={(event) => {
               setServer(event.currentTarget.value);
@@ -66,7 +69,10 @@ export function CallsView({ of = null }: { of?: string | null }) {
         <NativeSelect
           size="sm"
           aria-label={t("activity.client")}
-          data={[{ ...any, label: `${t("activity.client")}: ${any.label}` }, ...clients.map(({ id, name }) => ({ value: id, label: name }))]}
+          data={[
+            { ...any, label: `${t("activity.client")}: ${any.label}` },
+            ...clients.map(({ id, name }) => ({ value: id, label: name })),
+          ]}
           value={client}
           onChange={(event) => {
             setClient(event.currentTarget.value);
@@ -89,13 +95,18 @@ export function CallsView({ of = null }: { of?: string | null }) {
       {error && <ErrorAlert error={error} />}
       {!isFiltered && <RunningCalls running={running} ofOne={of !== null} />}
       {loading && <LoadingIndicator />}
-      {!loading && shown.length === 0 && running.length === 0 && (
-        isFiltered ? (
+      {!loading &&
+        shown.length === 0 &&
+        running.length === 0 &&
+        (isFiltered ? (
           <p className="activity-dim">{t("activity.noMatch")}</p>
         ) : (
-          <EmptyState icon={<IconActivity size={26} />} title={t("activity.none")} text={t(of === null ? "activity.noneText" : "activity.noneOfServer")} />
-        )
-      )}
+          <EmptyState
+            icon={<IconActivity size={26} />}
+            title={t("activity.none")}
+            text={t(of === null ? "activity.noneText" : "activity.noneOfServer")}
+          />
+        ))}
       {shown.length > 0 && <CallList ofOne={of !== null} records={shown} onOlder={older} onOpen={setOpened} />}
       <Drawer
         opened={opened !== null}
@@ -174,12 +185,24 @@ function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
         <span>{t("activity.result")}</span>
         <span className="activity-right">{t("activity.took")}</span>
       </div>
-      <div className="activity-scroll" ref={area} onScroll={scrolled} role="list" aria-label={t("activity.calls")} tabIndex={0}>
+      <div
+        className="activity-scroll"
+        ref={area}
+        onScroll={scrolled}
+        role="list"
+        aria-label={t("activity.calls")}
+        tabIndex={0}
+      >
         <div style={{ height: rows.getTotalSize(), position: "relative" }}>
           {rows.getVirtualItems().map((row) => {
             const record = records[row.index];
             return (
-              <div key={row.key} role="listitem" className="activity-place" style={{ transform: `translateY(${String(row.start)}px)` }}>
+              <div
+                key={row.key}
+                role="listitem"
+                className="activity-place"
+                style={{ transform: `translateY(${String(row.start)}px)` }}
+              >
                 {record && <CallRow record={record} ofOne={ofOne} onOpen={onOpen} />}
               </div>
             );
@@ -187,7 +210,12 @@ function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
         </div>
       </div>
       {!following && (
-        <Button className="activity-newest" size="xs" leftSection={<IconArrowDown size={14} aria-hidden />} onClick={toEnd}>
+        <Button
+          className="activity-newest"
+          size="xs"
+          leftSection={<IconArrowDown size={14} aria-hidden />}
+          onClick={toEnd}
+        >
           {t("activity.newest")}
         </Button>
       )}
@@ -197,7 +225,11 @@ function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
 
 const icons = { allow: IconCheck, ask: IconQuestionMark, deny: IconX };
 
-const CallRow = memo(function CallRow({ record, ofOne, onOpen }: { record: CallRecord } & Pick<ListProps, "ofOne" | "onOpen">) {
+const CallRow = memo(function CallRow({
+  record,
+  ofOne,
+  onOpen,
+}: { record: CallRecord } & Pick<ListProps, "ofOne" | "onOpen">) {
   const t = useMessages();
   const { time, full } = useTimes();
   const { verdict, outcome, clientName, serverName } = record;
@@ -207,7 +239,12 @@ const CallRow = memo(function CallRow({ record, ofOne, onOpen }: { record: CallR
     <button
       type="button"
       className="activity-row"
-      aria-label={t("activity.open", { tool, server: serverName, client: clientName, outcome: outcomeLabel(t, outcome) })}
+      aria-label={t("activity.open", {
+        tool,
+        server: serverName,
+        client: clientName,
+        outcome: outcomeLabel(t, outcome),
+      })}
       onClick={() => {
         onOpen(record);
       }}

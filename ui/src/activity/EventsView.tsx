@@ -1,6 +1,13 @@
 import { Button, NativeSelect } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { IconActivity, IconArrowDown, IconGauge, IconPlugConnected, IconServer2, IconShieldQuestion } from "@tabler/icons-react";
+import {
+  IconActivity,
+  IconArrowDown,
+  IconGauge,
+  IconPlugConnected,
+  IconServer2,
+  IconShieldQuestion,
+} from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
@@ -59,10 +66,21 @@ export function EventsView() {
       </div>
       {error && <ErrorAlert error={error} />}
       {shown.length === 0 ? (
-        <EmptyState icon={<IconActivity size={26} />} title={t("activity.noEvents")} text={t("activity.noEventsText")} />
+        <EmptyState
+          icon={<IconActivity size={26} />}
+          title={t("activity.noEvents")}
+          text={t("activity.noEventsText")}
+        />
       ) : (
         <div className="activity-list">
-          <div className="activity-scroll" ref={area} onScroll={onScroll} role="list" aria-label={t("activity.events")} tabIndex={0}>
+          <div
+            className="activity-scroll"
+            ref={area}
+            onScroll={onScroll}
+            role="list"
+            aria-label={t("activity.events")}
+            tabIndex={0}
+          >
             <div style={{ height: rows.getTotalSize(), position: "relative" }}>
               {rows.getVirtualItems().map((row) => {
                 const envelope = shown[row.index];
@@ -94,7 +112,12 @@ export function EventsView() {
             </div>
           </div>
           {!following && (
-            <Button className="activity-newest" size="xs" leftSection={<IconArrowDown size={14} aria-hidden />} onClick={toEnd}>
+            <Button
+              className="activity-newest"
+              size="xs"
+              leftSection={<IconArrowDown size={14} aria-hidden />}
+              onClick={toEnd}
+            >
               {t("activity.newest")}
             </Button>
           )}

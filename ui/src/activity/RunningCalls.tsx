@@ -27,7 +27,11 @@ export function RunningCalls({ running, ofOne }: { running: readonly RunningCall
               <span className="running-what">
                 <span className="running-names">
                   <span className="mono">{call.tool}</span>
-                  <span className="activity-dim">{ofOne ? names.client(call.client) : t("activity.of", { server, client: names.client(call.client) })}</span>
+                  <span className="activity-dim">
+                    {ofOne
+                      ? names.client(call.client)
+                      : t("activity.of", { server, client: names.client(call.client) })}
+                  </span>
                 </span>
                 <CallProgress call={call} />
               </span>

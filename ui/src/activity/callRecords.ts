@@ -13,11 +13,15 @@ export function mergeRecords(newest: readonly CallRecord[], before: readonly Cal
 /** Applies an event to the running calls; everything else is read from the core. */
 export function applyCallEvent(running: readonly RunningCall[], { event }: EventEnvelope): readonly RunningCall[] {
   if (event.event === "call_finished") {
-    return running.some(({ call }) => call === event.call) ? running.filter(({ call }) => call !== event.call) : running;
+    return running.some(({ call }) => call === event.call)
+      ? running.filter(({ call }) => call !== event.call)
+      : running;
   }
   if (event.event === "call_progress") {
     const { call, progress, total, message } = event;
-    return running.map((one) => (one.call === call ? { ...one, sent: true, progress: { progress, total, message } } : one));
+    return running.map((one) =>
+      one.call === call ? { ...one, sent: true, progress: { progress, total, message } } : one,
+    );
   }
   return running;
 }

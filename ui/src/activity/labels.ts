@@ -139,11 +139,15 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
 function signInLabel(t: Translate, signIn: SignInState, server: string): string {
   switch (signIn.is) {
     case "out":
-      return signIn.problem === null ? t("event.signed_out", { server }) : t("event.sign_in_failed", { server, problem: signIn.problem.message });
+      return signIn.problem === null
+        ? t("event.signed_out", { server })
+        : t("event.sign_in_failed", { server, problem: signIn.problem.message });
     case "waiting":
       return t("event.signing_in", { server, host: signIn.host });
     case "in":
-      return signIn.account === null ? t("event.signed_in", { server }) : t("event.signed_in.as", { server, account: signIn.account });
+      return signIn.account === null
+        ? t("event.signed_in", { server })
+        : t("event.signed_in.as", { server, account: signIn.account });
   }
 }
 

@@ -15,7 +15,16 @@ import { ServersPage } from "../servers/ServersPage";
 import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
 import { CommandPalette } from "./CommandPalette";
-import { ActivityPage, ApprovalsPage, ClientsPage, PermissionsPage, prefetchPages, ServerPage, SettingsPage, UnlockScreen } from "./lazyPages";
+import {
+  ActivityPage,
+  ApprovalsPage,
+  ClientsPage,
+  PermissionsPage,
+  prefetchPages,
+  ServerPage,
+  SettingsPage,
+  UnlockScreen,
+} from "./lazyPages";
 import { pages } from "./pages";
 import { Sidebar } from "./Sidebar";
 import { navigate, useRoute, type Route } from "./route";

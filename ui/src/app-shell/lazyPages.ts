@@ -5,7 +5,9 @@ import { AddServerForm } from "../servers/AddServerDialog";
 
 export const ServerPage = lazyWithPrefetch(async () => (await import("../servers/ServerPage")).ServerPage);
 export const ApprovalsPage = lazyWithPrefetch(async () => (await import("../approvals/ApprovalsPage")).ApprovalsPage);
-export const PermissionsPage = lazyWithPrefetch(async () => (await import("../permissions/PermissionsPage")).PermissionsPage);
+export const PermissionsPage = lazyWithPrefetch(
+  async () => (await import("../permissions/PermissionsPage")).PermissionsPage,
+);
 export const ActivityPage = lazyWithPrefetch(async () => (await import("../activity/ActivityPage")).ActivityPage);
 export const ClientsPage = lazyWithPrefetch(async () => (await import("../clients/ClientsPage")).ClientsPage);
 export const UnlockScreen = lazyWithPrefetch(async () => (await import("../vault/UnlockScreen")).UnlockScreen);
@@ -14,7 +16,15 @@ export const SettingsPage = lazyWithPrefetch(async () => (await import("../setti
 /** Prefetches the pages one after the other when idle. A failed one is loaded again on demand. */
 export function prefetchPages(): void {
   idle(async () => {
-    for (const one of [AddServerForm, ServerPage, ApprovalsPage, PermissionsPage, ActivityPage, SettingsPage, ClientsPage]) {
+    for (const one of [
+      AddServerForm,
+      ServerPage,
+      ApprovalsPage,
+      PermissionsPage,
+      ActivityPage,
+      SettingsPage,
+      ClientsPage,
+    ]) {
       await one.prefetch().catch(() => undefined);
     }
   });

@@ -1,6 +1,12 @@
 import { memo, type ReactNode } from "react";
 
-import type { ApprovalAnswer, ApprovalsReveal, ApprovalRequest, SubmittedAnswer, PendingApproval } from "../generated/types";
+import type {
+  ApprovalAnswer,
+  ApprovalsReveal,
+  ApprovalRequest,
+  SubmittedAnswer,
+  PendingApproval,
+} from "../generated/types";
 import { ApprovalCard } from "./cards/ApprovalCard";
 import { FormCard } from "../ask/FormCard";
 import { GroupAnswer } from "./GroupAnswer";
@@ -31,7 +37,16 @@ type Props = ApprovalActions & {
 };
 
 /** One slot of the queue. Memoised: renders again only when the slot changes. */
-export const ApprovalItem = memo(function Question({ slot: { pending, end }, group = [], place, keys, veil = 0, onAnswer, onLink, onReveal }: Props) {
+export const ApprovalItem = memo(function Question({
+  slot: { pending, end },
+  group = [],
+  place,
+  keys,
+  veil = 0,
+  onAnswer,
+  onLink,
+  onReveal,
+}: Props) {
   if (end !== null) return <ResolvedApproval pending={pending} end={end} place={place} />;
   const { id, ask } = pending;
   if (ask.ask !== "call") {

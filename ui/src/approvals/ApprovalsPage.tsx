@@ -26,14 +26,20 @@ export function ApprovalsPage() {
   const t = useMessages();
   const { platform } = useCore();
   const { data, error, loading } = usePendingApprovals();
-  const send = useCallback((answers: SubmittedAnswer[]) => platform.command("approvals.answer", { answers }), [platform]);
+  const send = useCallback(
+    (answers: SubmittedAnswer[]) => platform.command("approvals.answer", { answers }),
+    [platform],
+  );
   const { queue, error: refused, read, shown, answer } = useApprovalQueue(send);
   const awake = useAnswerGuard(queue.anyChange);
   useEffect(() => {
     if (data) read(data);
   }, [data, read]);
   const openLink = useCallback((address: string) => platform.openLink(address), [platform]);
-  const reveal = useCallback(async (which: ApprovalsReveal) => (await platform.command("approvals.reveal", which)).text, [platform]);
+  const reveal = useCallback(
+    async (which: ApprovalsReveal) => (await platform.command("approvals.reveal", which)).text,
+    [platform],
+  );
   const failed = refused ?? error;
   const left = pendingIn(queue).length;
   const drawn = useIncrementalCount(queue.slots.length);

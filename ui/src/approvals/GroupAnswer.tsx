@@ -20,10 +20,20 @@ export function GroupAnswer({ set, named = false, onAnswer }: Props) {
   return (
     <div className="ask-group" role="group" aria-label={t("ask.groupOf", { title, count })}>
       <span>{named ? t("ask.groupOf", { title, count }) : t("ask.group", { count })}</span>
-      <AnswerButton label={named ? t("ask.denyGroupOf", { title, count }) : undefined} onPress={() => { onAnswer(answersForBatch(set, "deny")); }}>
+      <AnswerButton
+        label={named ? t("ask.denyGroupOf", { title, count }) : undefined}
+        onPress={() => {
+          onAnswer(answersForBatch(set, "deny"));
+        }}
+      >
         {t("ask.denyGroup", { count })}
       </AnswerButton>
-      <AnswerButton label={named ? t("ask.allowGroupOf", { title, count }) : undefined} onPress={() => { onAnswer(answersForBatch(set, "allow")); }}>
+      <AnswerButton
+        label={named ? t("ask.allowGroupOf", { title, count }) : undefined}
+        onPress={() => {
+          onAnswer(answersForBatch(set, "allow"));
+        }}
+      >
         {t("ask.allowGroup", { count })}
       </AnswerButton>
     </div>

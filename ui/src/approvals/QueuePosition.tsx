@@ -12,11 +12,27 @@ export function QueuePosition({ queue, onMove }: { queue: ApprovalQueue; onMove:
   const at = shown?.end === null ? left.findIndex(({ id }) => id === shown.pending.id) + 1 : null;
   return (
     <nav className="ask-place">
-      <button type="button" className="ask-arrow" aria-label={t("ask.previous")} onClick={() => { onMove(-1); }}>
+      <button
+        type="button"
+        className="ask-arrow"
+        aria-label={t("ask.previous")}
+        onClick={() => {
+          onMove(-1);
+        }}
+      >
         <IconChevronLeft size={16} aria-hidden />
       </button>
-      <span role="status">{at === null ? t("ask.more", { count: left.length }) : t("ask.place", { at, count: left.length })}</span>
-      <button type="button" className="ask-arrow" aria-label={t("ask.next")} onClick={() => { onMove(1); }}>
+      <span role="status">
+        {at === null ? t("ask.more", { count: left.length }) : t("ask.place", { at, count: left.length })}
+      </span>
+      <button
+        type="button"
+        className="ask-arrow"
+        aria-label={t("ask.next")}
+        onClick={() => {
+          onMove(1);
+        }}
+      >
         <IconChevronRight size={16} aria-hidden />
       </button>
     </nav>

@@ -6,7 +6,15 @@ import { useMessages, type MessageKey } from "../messages";
 import type { Resolution } from "./queue";
 
 /** What remains of a resolved approval, in its place in the queue. */
-export function ResolvedApproval({ pending, end, place }: { pending: PendingApproval; end: Resolution; place?: ReactNode }) {
+export function ResolvedApproval({
+  pending,
+  end,
+  place,
+}: {
+  pending: PendingApproval;
+  end: Resolution;
+  place?: ReactNode;
+}) {
   const t = useMessages();
   const { ask } = pending;
   return (

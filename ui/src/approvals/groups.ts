@@ -48,7 +48,10 @@ export function batchesOf({ slots }: ApprovalGroup): readonly (readonly PendingA
 export function answersForBatch(set: readonly PendingApproval[], answer: "allow" | "deny"): SubmittedAnswer[] {
   return set.flatMap(({ id, ask }) => {
     if (ask.ask !== "call") return [];
-    const given = answer === "allow" ? ({ answer, choice: allowOnce } as const) : ({ answer, choice: allowOnce, reason: null } as const);
+    const given =
+      answer === "allow"
+        ? ({ answer, choice: allowOnce } as const)
+        : ({ answer, choice: allowOnce, reason: null } as const);
     return [{ id, hash: ask.hash, answer: given }];
   });
 }

@@ -68,7 +68,11 @@ describe("details of pending approvals", () => {
     const read = createPendingApprovalReader((known) => {
       next += 1;
       const whole = known.includes("small") ? bare(small, false) : small;
-      return Promise.resolve([whole, testApproval(`large-${String(next)}`), bare(testApproval(`large-${String(next + 1)}`), true)]);
+      return Promise.resolve([
+        whole,
+        testApproval(`large-${String(next)}`),
+        bare(testApproval(`large-${String(next + 1)}`), true),
+      ]);
     });
     expect((await read()).map(({ id }) => id)).toEqual(["small", "large-16"]);
   });

@@ -22,17 +22,99 @@ function seen({ slots, at }: ApprovalQueue): string {
 describe("the approval queue", () => {
   it.each<[string, string, QueueEvent[]]>([
     ["shows the first request", "[a] b", [{ is: "read", pending: [a, b] }]],
-    ["appends new requests", "[a] c b", [{ is: "read", pending: [a] }, { is: "read", pending: [c, b, a] }]],
-    ["keeps the shown request in place when it ends", "[a:ended] b", [{ is: "read", pending: [a, b] }, { is: "read", pending: [b] }]],
-    ["shows the answer even if the end was read first", "[a:allowed] b", [{ is: "read", pending: [a, b] }, { is: "read", pending: [b] }, { is: "answered", ids: ["a"], end: "allowed" }]],
-    ["keeps an answered request in place", "[a:allowed] b", [{ is: "read", pending: [a, b] }, { is: "answered", ids: ["a"], end: "allowed" }, { is: "read", pending: [b] }]],
-    ["moves only on request", "[b] c", [{ is: "read", pending: [a, b, c] }, { is: "read", pending: [b, c] }, { is: "moved", by: 1 }]],
-    ["skips resolved requests", "a [c]", [{ is: "read", pending: [a, b, c] }, { is: "read", pending: [a, c] }, { is: "moved", by: 1 }]],
-    ["goes back", "[a] b", [{ is: "read", pending: [a, b] }, { is: "moved", by: 1 }, { is: "moved", by: -1 }]],
-    ["wraps around from a resolved request at the end", "[a]", [{ is: "read", pending: [a, b] }, { is: "moved", by: 1 }, { is: "read", pending: [a] }, { is: "moved", by: 1 }]],
-    ["stays at a pending request at the end", "a [b]", [{ is: "read", pending: [a, b] }, { is: "moved", by: 1 }, { is: "moved", by: 1 }]],
-    ["drops resolved requests when the window is shown", "[b]", [{ is: "read", pending: [a] }, { is: "read", pending: [b] }, { is: "shown" }]],
-    ["appends new requests after a resolved one", "[a:ended] b", [{ is: "read", pending: [a] }, { is: "read", pending: [b] }]],
+    [
+      "appends new requests",
+      "[a] c b",
+      [
+        { is: "read", pending: [a] },
+        { is: "read", pending: [c, b, a] },
+      ],
+    ],
+    [
+      "keeps the shown request in place when it ends",
+      "[a:ended] b",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "read", pending: [b] },
+      ],
+    ],
+    [
+      "shows the answer even if the end was read first",
+      "[a:allowed] b",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "read", pending: [b] },
+        { is: "answered", ids: ["a"], end: "allowed" },
+      ],
+    ],
+    [
+      "keeps an answered request in place",
+      "[a:allowed] b",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "answered", ids: ["a"], end: "allowed" },
+        { is: "read", pending: [b] },
+      ],
+    ],
+    [
+      "moves only on request",
+      "[b] c",
+      [
+        { is: "read", pending: [a, b, c] },
+        { is: "read", pending: [b, c] },
+        { is: "moved", by: 1 },
+      ],
+    ],
+    [
+      "skips resolved requests",
+      "a [c]",
+      [
+        { is: "read", pending: [a, b, c] },
+        { is: "read", pending: [a, c] },
+        { is: "moved", by: 1 },
+      ],
+    ],
+    [
+      "goes back",
+      "[a] b",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "moved", by: 1 },
+        { is: "moved", by: -1 },
+      ],
+    ],
+    [
+      "wraps around from a resolved request at the end",
+      "[a]",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "moved", by: 1 },
+        { is: "read", pending: [a] },
+        { is: "moved", by: 1 },
+      ],
+    ],
+    [
+      "stays at a pending request at the end",
+      "a [b]",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "moved", by: 1 },
+        { is: "moved", by: 1 },
+      ],
+    ],
+    [
+      "drops resolved requests when the window is shown",
+      "[b]",
+      [{ is: "read", pending: [a] }, { is: "read", pending: [b] }, { is: "shown" }],
+    ],
+    [
+      "appends new requests after a resolved one",
+      "[a:ended] b",
+      [
+        { is: "read", pending: [a] },
+        { is: "read", pending: [b] },
+      ],
+    ],
   ])("%s", (_, expected, happenings) => {
     expect(seen(after(...happenings))).toBe(expected);
   });
@@ -65,9 +147,13 @@ describe("the approval queue", () => {
   it("groups requests of one client, tool and class", () => {
     const other = { class: "read", reason: { by: "override" }, reachesOutside: false } as const;
     const tool = testApproval("tool", { subject: { kind: "tool", name: "delete" } });
-    const client = testApproval("client", { client: { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null } });
+    const client = testApproval("client", {
+      client: { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null },
+    });
     const classed = testApproval("class", { class: other });
     expect(answeredTogether([a, tool, b, client, classed], a).map(({ id }) => id)).toEqual(["a", "b"]);
-    expect(pendingIn(after({ is: "read", pending: [a, b] }, { is: "read", pending: [b] })).map(({ id }) => id)).toEqual(["b"]);
+    expect(pendingIn(after({ is: "read", pending: [a, b] }, { is: "read", pending: [b] })).map(({ id }) => id)).toEqual(
+      ["b"],
+    );
   });
 });

@@ -38,7 +38,8 @@ export function pendingIn({ slots }: ApprovalQueue): readonly PendingApproval[] 
 
 export function reduceQueue(queue: ApprovalQueue, happening: QueueEvent): ApprovalQueue {
   const after = applyEvent(queue, happening);
-  const same = queue.slots.length === after.slots.length && queue.slots.every((slot, at) => isSameView(slot, after.slots[at]));
+  const same =
+    queue.slots.length === after.slots.length && queue.slots.every((slot, at) => isSameView(slot, after.slots[at]));
   return same ? after : { ...after, anyChange: queue.anyChange + 1 };
 }
 
@@ -85,7 +86,9 @@ function refreshSlot(slot: QueueSlot, still: PendingApproval): QueueSlot {
 /** Whether two slots look the same, apart from times. */
 function isSameView(one: QueueSlot | undefined, other: QueueSlot | undefined): boolean {
   if (!one || !other) return false;
-  return one.end === other.end && one.pending.waiting === other.pending.waiting && one.pending.ask === other.pending.ask;
+  return (
+    one.end === other.end && one.pending.waiting === other.pending.waiting && one.pending.ask === other.pending.ask
+  );
 }
 
 /** Deep equality of JSON values, without serialising large texts. */
@@ -93,7 +96,10 @@ function deepEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
   const [own, others] = [Object.entries(one), Object.entries(other)];
-  return own.length === others.length && own.every(([name, value]) => deepEqual(value, (other as Record<string, unknown>)[name]));
+  return (
+    own.length === others.length &&
+    own.every(([name, value]) => deepEqual(value, (other as Record<string, unknown>)[name]))
+  );
 }
 
 /** Moves to the next pending request and removes resolved ones that are left behind. */

@@ -1,6 +1,15 @@
 // Approval requests for tests, with the choices that the core would offer.
 
-import type { CallApprovalRequest, ChoiceLifetime, ChoiceScope, RuleEffect, Message, MessageParam, OfferedChoice, PendingApproval } from "../generated/types";
+import type {
+  CallApprovalRequest,
+  ChoiceLifetime,
+  ChoiceScope,
+  RuleEffect,
+  Message,
+  MessageParam,
+  OfferedChoice,
+  PendingApproval,
+} from "../generated/types";
 
 const files: MessageParam = { text: "files" };
 const named = (name: string): MessageParam => ({ message: { key: "rule.tool", params: { name: { text: name } } } });
@@ -14,11 +23,20 @@ const covers: Record<ChoiceScope, Message> = {
 };
 
 /** A choice as the core offers it. */
-function testChoice(effect: RuleEffect, lifetime: ChoiceLifetime, width: ChoiceScope, everyClient = false): OfferedChoice {
+function testChoice(
+  effect: RuleEffect,
+  lifetime: ChoiceLifetime,
+  width: ChoiceScope,
+  everyClient = false,
+): OfferedChoice {
   const what: MessageParam = { message: covers[width] };
-  const who: MessageParam = everyClient ? { message: { key: "rule.everyClient", params: {} } } : { text: "Claude Code" };
+  const who: MessageParam = everyClient
+    ? { message: { key: "rule.everyClient", params: {} } }
+    : { text: "Claude Code" };
   const sentence: Message =
-    lifetime === "once" ? { key: `rule.${effect}.this`, params: { what } } : { key: `rule.${effect}.${lifetime}`, params: { what, who } };
+    lifetime === "once"
+      ? { key: `rule.${effect}.this`, params: { what } }
+      : { key: `rule.${effect}.${lifetime}`, params: { what, who } };
   return { lifetime, width, everyClient, sentence };
 }
 

@@ -8,7 +8,13 @@ import { FormField } from "./FormField";
 import { contentOf, faultsOf, fieldsOf, firstValues } from "./fields";
 import { ServerRequestCard } from "../approvals/cards/ServerRequestCard";
 
-type Props = { ask: ElicitationRequest; schema: string; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
+type Props = {
+  ask: ElicitationRequest;
+  schema: string;
+  keys: boolean;
+  place?: ReactNode;
+  onAnswer: (answer: ApprovalAnswer) => void;
+};
 
 /** A server asks for something in a form. */
 export function FormCard({ ask: { server, client, message }, schema, keys, place, onAnswer }: Props) {

@@ -103,7 +103,11 @@ export function FormField({ field, value, fault, onChange }: Props) {
                 checked={chosen.includes(option.value)}
                 onChange={(event) => {
                   const on = event.currentTarget.checked;
-                  onChange(kind.options.map((one) => one.value).filter((one) => (one === option.value ? on : chosen.includes(one))));
+                  onChange(
+                    kind.options
+                      .map((one) => one.value)
+                      .filter((one) => (one === option.value ? on : chosen.includes(one))),
+                  );
                 }}
               />
               <MarkedText text={seen(option.label)} />
@@ -114,7 +118,9 @@ export function FormField({ field, value, fault, onChange }: Props) {
       );
     }
     case "number":
-      return labelled(<Typed {...common} type="number" step={kind.whole ? 1 : "any"} value={value} onChange={onChange} />);
+      return labelled(
+        <Typed {...common} type="number" step={kind.whole ? 1 : "any"} value={value} onChange={onChange} />,
+      );
     case "text": {
       if (kind.format === null && kind.most !== null && kind.most > 200) {
         return labelled(
@@ -129,12 +135,27 @@ export function FormField({ field, value, fault, onChange }: Props) {
         );
       }
       const type = kind.format === null ? "text" : types[kind.format];
-      return labelled(<Typed {...common} type={type} step={kind.format === "date-time" ? 1 : undefined} value={value} onChange={onChange} />);
+      return labelled(
+        <Typed
+          {...common}
+          type={type}
+          step={kind.format === "date-time" ? 1 : undefined}
+          value={value}
+          onChange={onChange}
+        />,
+      );
     }
   }
 }
 
-type TypedProps = { id: string; className: string; type: string; step?: number | string | undefined; value: Value; onChange: (value: Value) => void };
+type TypedProps = {
+  id: string;
+  className: string;
+  type: string;
+  step?: number | string | undefined;
+  value: Value;
+  onChange: (value: Value) => void;
+};
 
 function Typed({ value, onChange, ...rest }: TypedProps) {
   return (

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { splitUrl } from "../approvals/cards/urlParts";
 import { contentOf, faultsOf, fieldsOf, firstValues, seen, type Value } from "./fields";
 
-const schema = (properties: Record<string, unknown>, required: string[] = []) => JSON.stringify({ type: "object", properties, required });
+const schema = (properties: Record<string, unknown>, required: string[] = []) =>
+  JSON.stringify({ type: "object", properties, required });
 
 /** The fields of a schema, which has to have some. */
 function read(properties: Record<string, unknown>, required: string[] = []) {
@@ -21,7 +22,17 @@ describe("the fields of a form", () => {
         sure: { type: "boolean", default: true },
         size: { type: "string", enum: ["s", "m"], enumNames: ["Small", "Medium"], default: "m" },
         kind: { type: "string", oneOf: [{ const: "a", title: "First" }, { const: "b" }] },
-        many: { type: "array", items: { type: "string", anyOf: [{ const: "x", title: "X" }, { const: "y", title: "Y" }] }, default: ["y", "gone"] },
+        many: {
+          type: "array",
+          items: {
+            type: "string",
+            anyOf: [
+              { const: "x", title: "X" },
+              { const: "y", title: "Y" },
+            ],
+          },
+          default: ["y", "gone"],
+        },
       },
       ["name"],
     );
@@ -83,7 +94,12 @@ describe("the fields of a form", () => {
   });
 
   it("that are not required may stay empty, and are left out", () => {
-    const fields = read({ a: { type: "string", minLength: 3 }, b: { type: "number" }, c: { type: "array", items: { enum: ["x"] }, minItems: 1 }, d: { enum: ["x"], type: "string" } });
+    const fields = read({
+      a: { type: "string", minLength: 3 },
+      b: { type: "number" },
+      c: { type: "array", items: { enum: ["x"] }, minItems: 1 },
+      d: { enum: ["x"], type: "string" },
+    });
     const values = firstValues(fields);
     expect(faultsOf(fields, values).size).toBe(0);
     expect(contentOf(fields, values)).toBe("{}");
@@ -103,7 +119,12 @@ describe("an address", () => {
   it.each([
     ["https://example.org/a?b#c", "example.org", ["https://", "example.org", "/a?b#c"], ""],
     ["https://example.org:8443/a", "example.org", ["https://", "example.org", ":8443/a"], ""],
-    ["https://bank.example@evil.example/bank.example", "evil.example", ["https://bank.example@", "evil.example", "/bank.example"], "user"],
+    [
+      "https://bank.example@evil.example/bank.example",
+      "evil.example",
+      ["https://bank.example@", "evil.example", "/bank.example"],
+      "user",
+    ],
     ["https://a@b@evil.example", "evil.example", ["https://a@b@", "evil.example", ""], "user"],
     ["https://xn--pypal-4ve.example/", "xn--pypal-4ve.example", ["https://", "xn--pypal-4ve.example", "/"], "foreign"],
     ["https://pаypal.example/", "xn--pypal-4ve.example", ["https://", "pаypal.example", "/"], "foreign"],
@@ -114,6 +135,8 @@ describe("an address", () => {
     const taken = splitUrl(url, host);
     expect([taken.before, taken.host, taken.after]).toEqual([before, name, after]);
     expect(taken.before + taken.host + taken.after).toBe(url);
-    expect([taken.hasUser && "user", taken.isForeign && "foreign", taken.isOpen && "open"].filter(Boolean).join()).toBe(hint);
+    expect([taken.hasUser && "user", taken.isForeign && "foreign", taken.isOpen && "open"].filter(Boolean).join()).toBe(
+      hint,
+    );
   });
 });

@@ -6,13 +6,26 @@ import type { MessageKey } from "../messages";
 type Option = { value: string; label: string };
 
 type Kind =
-  | { is: "text"; format: "email" | "uri" | "date" | "date-time" | null; least: number; most: number | null; pattern: string | null }
+  | {
+      is: "text";
+      format: "email" | "uri" | "date" | "date-time" | null;
+      least: number;
+      most: number | null;
+      pattern: string | null;
+    }
   | { is: "number"; whole: boolean; least: number | null; most: number | null }
   | { is: "boolean" }
   | { is: "one"; options: Option[] }
   | { is: "many"; options: Option[]; least: number; most: number | null };
 
-export type Field = { name: string; title: string; description: string | null; required: boolean; kind: Kind; first: Value };
+export type Field = {
+  name: string;
+  title: string;
+  description: string | null;
+  required: boolean;
+  kind: Kind;
+  first: Value;
+};
 
 /** What a field holds: ticks as they are, everything else as it was typed. */
 export type Value = string | boolean | readonly string[];
@@ -21,7 +34,8 @@ export type Values = Readonly<Record<string, Value>>;
 export type Fault = { key: MessageKey; values?: Readonly<Record<string, string | number>> };
 
 type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 const text = (value: unknown) => (typeof value === "string" ? value : null);
 const number = (value: unknown) => (typeof value === "number" ? value : null);
 
@@ -71,7 +85,12 @@ function kindOf(property: Json): Kind | null {
     }
     case "number":
     case "integer":
-      return { is: "number", whole: property.type === "integer", least: number(property.minimum), most: number(property.maximum) };
+      return {
+        is: "number",
+        whole: property.type === "integer",
+        least: number(property.minimum),
+        most: number(property.maximum),
+      };
     case "boolean":
       return { is: "boolean" };
     case "array": {
@@ -208,6 +227,8 @@ const unseen = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 /** A server's own text with marks in place of what cannot be seen. */
 export function seen(raw: string): string {
   return raw.replace(unseen, (char) =>
-    char === "\n" || char === "\t" ? char : `⟦U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`,
+    char === "\n" || char === "\t"
+      ? char
+      : `⟦U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`,
   );
 }

@@ -23,25 +23,41 @@ type Props = {
 const DEBOUNCE_MS = 150;
 
 /** A field for one argument with the server's completions. */
-export function CompletionField({ server, of, name, label, description, required = false, completes, values, error, onChange }: Props) {
+export function CompletionField({
+  server,
+  of,
+  name,
+  label,
+  description,
+  required = false,
+  completes,
+  values,
+  error,
+  onChange,
+}: Props) {
   const { platform } = useCore();
   const [focused, setFocused] = useState(false);
   const [proposed, setProposed] = useState<string[]>([]);
   const value = values[name] ?? "";
   const settled = Object.entries(values).filter(([other, text]) => other !== name && text !== "");
-  const [wanted] = useDebouncedValue(JSON.stringify({ server, of, argument: name, value, others: Object.fromEntries(settled) }), DEBOUNCE_MS);
+  const [wanted] = useDebouncedValue(
+    JSON.stringify({ server, of, argument: name, value, others: Object.fromEntries(settled) }),
+    DEBOUNCE_MS,
+  );
   useEffect(() => {
     if (!completes || !focused) return;
     let gone = false;
-    platform.command("servers.complete", JSON.parse(wanted) as Parameters<typeof platform.command<"servers.complete">>[1]).then(
-      ({ values: all }) => {
-        if (!gone) setProposed([...new Set(all)].filter((one) => one !== ""));
-      },
-      () => {
-        // Without proposals one types it whole.
-        if (!gone) setProposed([]);
-      },
-    );
+    platform
+      .command("servers.complete", JSON.parse(wanted) as Parameters<typeof platform.command<"servers.complete">>[1])
+      .then(
+        ({ values: all }) => {
+          if (!gone) setProposed([...new Set(all)].filter((one) => one !== ""));
+        },
+        () => {
+          // Without proposals one types it whole.
+          if (!gone) setProposed([]);
+        },
+      );
     return () => {
       gone = true;
     };

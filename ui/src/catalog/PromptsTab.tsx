@@ -46,7 +46,9 @@ export function PromptsTab({ server }: { server: string }) {
       <div className="offer-list">
         <FilterInput label={t("offer.filterPrompts")} text={filter} onChange={setFilter} />
         {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
-        {picks.length > 0 && <PickList label={t("servers.tab.prompts")} picks={picks} picked={picked} onPick={setPicked} />}
+        {picks.length > 0 && (
+          <PickList label={t("servers.tab.prompts")} picks={picks} picked={picked} onPick={setPicked} />
+        )}
       </div>
       <div className="offer-one" tabIndex={0} role="region" aria-label={t("offer.one")}>
         {prompt ? (

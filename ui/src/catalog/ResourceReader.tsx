@@ -47,7 +47,13 @@ export function ResourceReader({ server, uri, offer, disabled = false }: Props) 
   return (
     <div className="offer-read">
       <div className="offer-acts">
-        <Button size="xs" disabled={disabled} loading={busy} leftSection={<IconEye size={14} aria-hidden />} onClick={read}>
+        <Button
+          size="xs"
+          disabled={disabled}
+          loading={busy}
+          leftSection={<IconEye size={14} aria-hidden />}
+          onClick={read}
+        >
           {t("offer.read")}
         </Button>
         {busy && (

@@ -38,7 +38,13 @@ export function ResourcesTab({ server }: { server: string }) {
   const words = filter.trim().toLowerCase();
   const picks: PickListItem[] = [
     ...resources.map(({ uri, title }) => ({ key: `resource ${uri}`, title, line: uri, isAddress: true })),
-    ...templates.map(({ uriTemplate, title }) => ({ key: `template ${uriTemplate}`, title, line: uriTemplate, isAddress: true, tag: t("offer.template") })),
+    ...templates.map(({ uriTemplate, title }) => ({
+      key: `template ${uriTemplate}`,
+      title,
+      line: uriTemplate,
+      isAddress: true,
+      tag: t("offer.template"),
+    })),
   ].filter(({ title, line }) => `${title} ${line}`.toLowerCase().includes(words));
   const resource = resources.find(({ uri }) => `resource ${uri}` === picked);
   const template = templates.find(({ uriTemplate }) => `template ${uriTemplate}` === picked);
@@ -47,7 +53,9 @@ export function ResourcesTab({ server }: { server: string }) {
       <div className="offer-list">
         <FilterInput label={t("offer.filterResources")} text={filter} onChange={setFilter} />
         {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
-        {picks.length > 0 && <PickList label={t("servers.tab.resources")} picks={picks} picked={picked} onPick={setPicked} />}
+        {picks.length > 0 && (
+          <PickList label={t("servers.tab.resources")} picks={picks} picked={picked} onPick={setPicked} />
+        )}
       </div>
       <div className="offer-one" tabIndex={0} role="region" aria-label={t("offer.one")}>
         {resource && <Resource key={picked} resource={resource} server={server} offer={offer} />}
@@ -60,7 +68,10 @@ export function ResourcesTab({ server }: { server: string }) {
 
 type OneProps = { server: string; offer: ServerCatalog };
 
-function Resource({ resource: { uri, title, description, mimeType, size: bytes }, ...one }: OneProps & { resource: ResourceView }) {
+function Resource({
+  resource: { uri, title, description, mimeType, size: bytes },
+  ...one
+}: OneProps & { resource: ResourceView }) {
   const t = useMessages();
   const size = useSizes();
   const facts = [mimeType, bytes === null ? null : size(bytes)].filter((fact) => fact !== null);
@@ -80,7 +91,10 @@ function Resource({ resource: { uri, title, description, mimeType, size: bytes }
 }
 
 /** One field for each variable; what they come to is shown before it is read. */
-function Template({ template: { uriTemplate, variables, title, description, mimeType }, ...one }: OneProps & { template: TemplateView }) {
+function Template({
+  template: { uriTemplate, variables, title, description, mimeType },
+  ...one
+}: OneProps & { template: TemplateView }) {
   const t = useMessages();
   const [values, setValues] = useState<Record<string, string>>({});
   const uri = expandTemplate(uriTemplate, values);

@@ -47,7 +47,13 @@ describe("a URI template", () => {
     ["fixtureX//note", false],
   ])("in a catalog covers %j: %s", (uri, offered) => {
     const resource = { uri: "fixture://note", title: "", description: null, mimeType: null, size: null };
-    const template = { uriTemplate: "fixture://notes/{id}", variables: ["id"], title: "", description: null, mimeType: null };
+    const template = {
+      uriTemplate: "fixture://notes/{id}",
+      variables: ["id"],
+      title: "",
+      description: null,
+      mimeType: null,
+    };
     expect(isInCatalog({ resources: [resource], templates: [template] }, uri)).toBe(offered);
   });
 });

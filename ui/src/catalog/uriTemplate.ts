@@ -26,7 +26,10 @@ export function expandTemplate(template: string, values: Readonly<Record<string,
       const [, name = "", length] = /^([^:*]*)(?::(\d+))?\*?$/.exec(word.trim()) ?? [];
       const value = values[name] ?? "";
       if (value === "") return [];
-      const text = encoded(length === undefined ? value : Array.from(value).slice(0, Number(length)).join(""), operator.reserved);
+      const text = encoded(
+        length === undefined ? value : Array.from(value).slice(0, Number(length)).join(""),
+        operator.reserved,
+      );
       return [operator.named ? `${name}${text === "" ? operator.ifEmpty : `=${text}`}` : text];
     });
     return filled.length === 0 ? "" : operator.first + filled.join(operator.between);
@@ -36,7 +39,10 @@ export function expandTemplate(template: string, values: Readonly<Record<string,
 /** Percent-encoded; what is reserved, and what is encoded already, stays only where the template says so. */
 function encoded(text: string, reserved: boolean): string {
   const strict = (part: string) =>
-    encodeURIComponent(part.replace(/\p{Surrogate}/gu, "\ufffd")).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+    encodeURIComponent(part.replace(/\p{Surrogate}/gu, "\ufffd")).replace(
+      /[!'()*]/g,
+      (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+    );
   if (!reserved) return strict(text);
   return text
     .split(/(%[0-9A-Fa-f]{2}|[:/?#[\]@!$&'()*+,;=])/)
@@ -45,7 +51,10 @@ function encoded(text: string, reserved: boolean): string {
 }
 
 /** Whether a URI is listed or matches a template. */
-export function isInCatalog({ resources, templates }: Pick<ServerCatalog, "resources" | "templates">, uri: string): boolean {
+export function isInCatalog(
+  { resources, templates }: Pick<ServerCatalog, "resources" | "templates">,
+  uri: string,
+): boolean {
   if (resources.some((one) => one.uri === uri)) return true;
   return templates.some(({ uriTemplate }) => matchesTemplate(uriTemplate, uri));
 }

@@ -29,7 +29,9 @@ export function ClientAutoApprove({ client: { id, name } }: { client: ClientView
       });
     }
   };
-  const mixed = parts.map(({ preset, servers: of }) => t("preset.mixedPart", { preset: t(autoApproveLabel(preset, false)), servers: of.join(", ") }));
+  const mixed = parts.map(({ preset, servers: of }) =>
+    t("preset.mixedPart", { preset: t(autoApproveLabel(preset, false)), servers: of.join(", ") }),
+  );
   return (
     <div className="client-preset">
       <span id={label}>{t("preset.client")}</span>

@@ -59,7 +59,11 @@ export function ClientsPage() {
         size="lg"
         title={minted ? t("clients.tokenTitle", { name: minted.client.name }) : t("clients.add")}
       >
-        {minted ? <NewTokenPanel minted={minted} onDone={close} /> : <AddClientForm onMinted={setMinted} onCancel={close} />}
+        {minted ? (
+          <NewTokenPanel minted={minted} onDone={close} />
+        ) : (
+          <AddClientForm onMinted={setMinted} onCancel={close} />
+        )}
       </Modal>
     </Page>
   );

@@ -90,7 +90,12 @@ export default function JsonEditor({ label, text, round, faults, onChange }: Pro
     // Of a text that is not there any more: the next reading says where its faults are.
     if (editor?.state.doc.toString() !== text) return;
     const end = editor.state.doc.length;
-    const marks = faults.map(({ from, to, message }) => ({ from: Math.min(from, end), to: Math.min(to, end), message, severity: "error" as const }));
+    const marks = faults.map(({ from, to, message }) => ({
+      from: Math.min(from, end),
+      to: Math.min(to, end),
+      message,
+      severity: "error" as const,
+    }));
     editor.dispatch(setDiagnostics(editor.state, marks));
   }, [faults, text, round]);
 
@@ -141,7 +146,12 @@ const colours = HighlightStyle.define([
 ]);
 
 const look = EditorView.theme({
-  "&": { height: "100%", backgroundColor: "var(--gh-sunken)", color: "var(--mantine-color-text)", fontSize: "var(--mantine-font-size-sm)" },
+  "&": {
+    height: "100%",
+    backgroundColor: "var(--gh-sunken)",
+    color: "var(--mantine-color-text)",
+    fontSize: "var(--mantine-font-size-sm)",
+  },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mantine-font-family-monospace)", lineHeight: "1.5" },
   ".cm-content": { caretColor: "var(--mantine-color-text)", padding: "0.5rem 0" },
@@ -150,7 +160,10 @@ const look = EditorView.theme({
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
     background: "var(--mantine-color-teal-light-hover)",
   },
-  "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--mantine-color-teal-light)", outline: "1px solid var(--gh-line)" },
+  "&.cm-focused .cm-matchingBracket": {
+    backgroundColor: "var(--mantine-color-teal-light)",
+    outline: "1px solid var(--gh-line)",
+  },
   ".cm-tooltip": {
     border: "1px solid var(--gh-line)",
     borderRadius: "0.375rem",

@@ -3,7 +3,13 @@ import "./PickList.css";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useId, useRef, type KeyboardEvent } from "react";
 
-export type PickListItem = { key: string; title: string; line: string; tag?: string; /** Whether the line is an address. */ isAddress?: boolean };
+export type PickListItem = {
+  key: string;
+  title: string;
+  line: string;
+  tag?: string;
+  /** Whether the line is an address. */ isAddress?: boolean;
+};
 
 type Props = { label: string; picks: readonly PickListItem[]; picked: string | null; onPick: (key: string) => void };
 
@@ -27,7 +33,14 @@ export function PickList({ label, picks, picked, onPick }: Props) {
   }, [rows, at]);
   const pressed = (event: KeyboardEvent) => {
     const page = Math.max(1, Math.floor((area.current?.clientHeight ?? HEIGHT) / HEIGHT) - 1);
-    const steps: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: picks.length - 1 };
+    const steps: Record<string, number> = {
+      ArrowDown: at + 1,
+      ArrowUp: at - 1,
+      PageDown: at + page,
+      PageUp: at - page,
+      Home: 0,
+      End: picks.length - 1,
+    };
     const wanted = steps[event.key];
     if (wanted === undefined) return;
     event.preventDefault();

@@ -43,7 +43,8 @@ export function syntaxErrorSpan(text: string): Span | null {
     const errors: Span[] = [];
     jsonLanguage.parser.parse(text).iterate({
       enter: (node) => {
-        if (node.type.isError) errors.push({ from: node.from, to: Math.max(node.to, Math.min(node.from + 1, text.length)) });
+        if (node.type.isError)
+          errors.push({ from: node.from, to: Math.max(node.to, Math.min(node.from + 1, text.length)) });
       },
     });
     return errors[0] ?? { from: 0, to: text.length };

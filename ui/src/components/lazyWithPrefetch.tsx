@@ -7,7 +7,9 @@ export type LazyComponent<Props extends object> = ComponentType<Props> & { prefe
  * A lazily loaded component. If it is loaded already, it renders at once, where `lazy` would show
  * the fallback for a moment. Must be rendered within a `Suspense`.
  */
-export function lazyWithPrefetch<Props extends object>(load: () => Promise<ComponentType<Props>>): LazyComponent<Props> {
+export function lazyWithPrefetch<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+): LazyComponent<Props> {
   let there: ComponentType<Props> | null = null;
   const fetched = async () => (there = await load());
   const Awaited: ComponentType<Props> = lazy(async () => ({ default: await fetched() }));

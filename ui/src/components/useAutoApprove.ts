@@ -15,7 +15,11 @@ export function useAutoApprove(): { run: (args: PolicyAutoApprove) => Promise<bo
       try {
         const { unknown } = await set.request(args);
         if (unknown.length > 0) {
-          notifications.show({ color: "yellow", message: t("preset.unknown", { servers: unknown.join(", ") }), autoClose: 10_000 });
+          notifications.show({
+            color: "yellow",
+            message: t("preset.unknown", { servers: unknown.join(", ") }),
+            autoClose: 10_000,
+          });
         }
         return true;
       } catch (thrown) {

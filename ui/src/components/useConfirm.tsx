@@ -3,7 +3,13 @@ import { useState, type ReactNode } from "react";
 
 import { useMessages } from "../messages";
 
-type Question = { title: string; text: string; ok: string; /** What is done can be undone easily. */ harmless?: boolean; onOk: () => void };
+type Question = {
+  title: string;
+  text: string;
+  ok: string;
+  /** What is done can be undone easily. */ harmless?: boolean;
+  onOk: () => void;
+};
 
 /** A confirmation dialog; Cancel has the initial focus. */
 export function useConfirm(): [(question: Question) => void, ReactNode] {

@@ -32,7 +32,9 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
     case "call_started":
       return ["calls.running"];
     case "call_finished":
-      return event.outcome.outcome === "failed" || event.outcome.outcome === "rpc_error" ? ["calls.list", "calls.running", "servers.list"] : ["calls.list", "calls.running"];
+      return event.outcome.outcome === "failed" || event.outcome.outcome === "rpc_error"
+        ? ["calls.list", "calls.running", "servers.list"]
+        : ["calls.list", "calls.running"];
     case "approval_requested":
     case "approval_changed":
       return ["approvals.list", "status"];
@@ -54,4 +56,5 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
   }
 }
 
-const isError = ({ level }: LogLine) => level === "error" || level === "critical" || level === "alert" || level === "emergency";
+const isError = ({ level }: LogLine) =>
+  level === "error" || level === "critical" || level === "alert" || level === "emergency";

@@ -87,7 +87,12 @@ function timesIn(language: Language) {
 }
 
 function makeTimes(language: Language) {
-  const time = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+  const time = new Intl.DateTimeFormat(language, {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hour12: false,
+  });
   const full = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hour12: false });
   const day = new Intl.DateTimeFormat(language, { dateStyle: "full" });
   const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto" });

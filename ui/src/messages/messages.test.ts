@@ -8,7 +8,8 @@ import { bestLanguage, translator } from "./index";
 
 const locales = resolve(import.meta.dirname, "../../../locales");
 const filesOf = (language: string) => readdirSync(join(locales, language)).sort();
-const read = (language: string, file: string) => JSON.parse(readFileSync(join(locales, language, file), "utf8")) as Record<string, string>;
+const read = (language: string, file: string) =>
+  JSON.parse(readFileSync(join(locales, language, file), "utf8")) as Record<string, string>;
 
 /** Texts of the desktop shell alone. */
 const SHELL = "shell.json";
@@ -43,7 +44,9 @@ describe("catalogs", () => {
   });
 
   it.each(["en", "zh-CN"] as const)("in %s have no key twice, and are all loaded", (language) => {
-    const keys = filesOf(language).filter((file) => file !== SHELL).flatMap((file) => Object.keys(read(language, file)));
+    const keys = filesOf(language)
+      .filter((file) => file !== SHELL)
+      .flatMap((file) => Object.keys(read(language, file)));
     expect(Object.keys(catalogues[language]).sort()).toEqual(keys.sort());
   });
 });
@@ -60,7 +63,13 @@ describe("messages", () => {
   });
 
   it("have plural forms", () => {
-    const said = (language: "en" | "zh-CN", count: number) => translator({ language, messages: catalogues[language] })("servers.tools", { count });
-    expect([said("en", 1), said("en", 14), said("zh-CN", 1), said("zh-CN", 14)]).toEqual(["1 tool", "14 tools", "1 个工具", "14 个工具"]);
+    const said = (language: "en" | "zh-CN", count: number) =>
+      translator({ language, messages: catalogues[language] })("servers.tools", { count });
+    expect([said("en", 1), said("en", 14), said("zh-CN", 1), said("zh-CN", 14)]).toEqual([
+      "1 tool",
+      "14 tools",
+      "1 个工具",
+      "14 个工具",
+    ]);
   });
 });

@@ -5,7 +5,12 @@ import type { Message, MessageParam } from "../generated/types";
 import { catalogues } from "./catalogues";
 import { format, render, type Values } from "./render";
 
-const templates = { said: "[{it}]", other: "other {it}", counted: "{it, plural, one {# thing} other {# things}}", "list.and": " and " };
+const templates = {
+  said: "[{it}]",
+  other: "other {it}",
+  counted: "{it, plural, one {# thing} other {# things}}",
+  "list.and": " and ",
+};
 const words = { language: "en", templates, time: (at: number) => `day ${String(at)}` };
 
 describe("a template", () => {
@@ -21,7 +26,15 @@ describe("a text of the core", () => {
     [{ number: 1200 }, "[1200]"],
     [{ time: 7 }, "[day 7]"],
     [{ message: { key: "other", params: { it: { text: "x" } } } }, "[other x]"],
-    [{ list: [{ key: "other", params: { it: { text: "x" } } }, { key: "other", params: { it: { time: 1 } } }] }, "[other x and other day 1]"],
+    [
+      {
+        list: [
+          { key: "other", params: { it: { text: "x" } } },
+          { key: "other", params: { it: { time: 1 } } },
+        ],
+      },
+      "[other x and other day 1]",
+    ],
     // What is filled in is not a template.
     [{ text: "{it} $& {said} '{" }, "[{it} $& {said} '{]"],
   ])("has %j in its place", (it, expected) => {
@@ -39,8 +52,13 @@ describe("a text of the core", () => {
   });
 
   it("is said in each language", () => {
-    const message: Message = { key: "rule.allow.always", params: { what: { message: { key: "rule.reads", params: { server: { text: "files" } } } }, who: { text: "Zed" } } };
+    const message: Message = {
+      key: "rule.allow.always",
+      params: { what: { message: { key: "rule.reads", params: { server: { text: "files" } } } }, who: { text: "Zed" } },
+    };
     expect(render(message, { ...words, templates: catalogues.en })).toBe("Always allow all reads of files, for Zed");
-    expect(render(message, { ...words, language: "zh-CN", templates: catalogues["zh-CN"] })).toBe("始终允许 Zed 使用 files 的全部读取");
+    expect(render(message, { ...words, language: "zh-CN", templates: catalogues["zh-CN"] })).toBe(
+      "始终允许 Zed 使用 files 的全部读取",
+    );
   });
 });

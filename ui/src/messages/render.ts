@@ -8,7 +8,11 @@ import type { Message, MessageParam } from "../generated/types";
 export type Values = Readonly<Record<string, string | number>>;
 
 /** The templates of a language, and how it writes a moment. */
-export type Words = { language: string; templates: Readonly<Record<string, string | undefined>>; time: (at: number) => string };
+export type Words = {
+  language: string;
+  templates: Readonly<Record<string, string | undefined>>;
+  time: (at: number) => string;
+};
 
 /** The key of the separator between the messages of a list. */
 const AND = "list.and";
@@ -30,14 +34,19 @@ export function format(template: string, language: string, values: Values): stri
 /** Every argument has a value: its own name where none is given. */
 const withNames: ProxyHandler<Values> = {
   has: () => true,
-  get: (values, name) => (typeof name === "string" ? (Object.hasOwn(values, name) ? values[name] : `{${name}}`) : undefined),
+  get: (values, name) =>
+    typeof name === "string" ? (Object.hasOwn(values, name) ? values[name] : `{${name}}`) : undefined,
 };
 
 /** A message in words. A key without a template stands for itself. */
 export function render({ key, params }: Message, words: Words): string {
   const template = words.templates[key];
   if (template === undefined) return key;
-  return format(template, words.language, Object.fromEntries(Object.entries(params).map(([name, param]) => [name, valueOf(param, words)])));
+  return format(
+    template,
+    words.language,
+    Object.fromEntries(Object.entries(params).map(([name, param]) => [name, valueOf(param, words)])),
+  );
 }
 
 function valueOf(param: MessageParam, words: Words): string | number {

@@ -12,7 +12,8 @@ import { catalogues as ofPrompt } from "../prompt/catalogues";
 import { catalogues } from "./catalogues";
 
 const ui = resolve(import.meta.dirname, "../..");
-const isOwnSource = ({ fileName }: ts.SourceFile) => fileName.startsWith(`${ui}/src/`) && !fileName.includes("/src/generated/") && !/\.test\.tsx?$/.test(fileName);
+const isOwnSource = ({ fileName }: ts.SourceFile) =>
+  fileName.startsWith(`${ui}/src/`) && !fileName.includes("/src/generated/") && !/\.test\.tsx?$/.test(fileName);
 
 /** The keys of templates that the core and the desktop shell render, and tests of Rust compare with what can be made. */
 const isMadeByCore = (key: string) => /^(rule|condition|list)\./.test(key);
@@ -32,14 +33,18 @@ describe("messages", () => {
 
   it("of the prompt are all there", () => {
     const used = keysIn(program, reachableFrom(program, `${ui}/src/prompt/main.tsx`));
-    expect([...used].filter((key) => Object.hasOwn(catalogues.en, key) && !Object.hasOwn(ofPrompt.en, key))).toEqual([]);
+    expect([...used].filter((key) => Object.hasOwn(catalogues.en, key) && !Object.hasOwn(ofPrompt.en, key))).toEqual(
+      [],
+    );
   }, 60_000);
 
   it("of the desktop shell are all used", () => {
     const source = readFileSync(`${ui}/../src-tauri/src/i18n.rs`, "utf8");
     const keys = readdirSync(`${ui}/../locales`, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
-      .flatMap(({ name }) => Object.keys(JSON.parse(readFileSync(`${ui}/../locales/${name}/shell.json`, "utf8")) as object));
+      .flatMap(({ name }) =>
+        Object.keys(JSON.parse(readFileSync(`${ui}/../locales/${name}/shell.json`, "utf8")) as object),
+      );
     expect(keys.filter((key) => !source.includes(`"${key}"`))).toEqual([]);
   });
 });

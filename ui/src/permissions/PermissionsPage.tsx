@@ -57,7 +57,9 @@ export function PermissionsPage() {
           </Button>
         </EmptyState>
       )}
-      {policy !== undefined && policy.rules.length > 0 && <Rules policy={policy} onWhatIf={setAbout} onOver={refetch} />}
+      {policy !== undefined && policy.rules.length > 0 && (
+        <Rules policy={policy} onWhatIf={setAbout} onOver={refetch} />
+      )}
       <Simulation
         about={about}
         onClose={() => {
@@ -135,7 +137,10 @@ function Rules({ policy, onWhatIf, onOver }: RulesProps) {
         <NativeSelect
           size="sm"
           aria-label={t("perm.server")}
-          data={[{ value: "", label: t("perm.anyServer") }, ...servers.map(({ config }) => ({ value: config.id, label: config.name }))]}
+          data={[
+            { value: "", label: t("perm.anyServer") },
+            ...servers.map(({ config }) => ({ value: config.id, label: config.name })),
+          ]}
           value={filter.server}
           onChange={(event) => {
             change({ server: event.currentTarget.value });
@@ -144,7 +149,10 @@ function Rules({ policy, onWhatIf, onOver }: RulesProps) {
         <NativeSelect
           size="sm"
           aria-label={t("perm.client")}
-          data={[{ value: "", label: t("perm.anyClient") }, ...clients.map(({ id, name }) => ({ value: id, label: name }))]}
+          data={[
+            { value: "", label: t("perm.anyClient") },
+            ...clients.map(({ id, name }) => ({ value: id, label: name })),
+          ]}
           value={filter.client}
           onChange={(event) => {
             change({ client: event.currentTarget.value });

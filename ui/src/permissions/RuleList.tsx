@@ -7,7 +7,11 @@ import { RuleRow } from "./RuleRow";
 import type { DescribedRule } from "./describedRules";
 import type { SimulationSubject } from "./Simulation";
 
-type Props = { shown: readonly DescribedRule[]; onWhatIf: (about: SimulationSubject) => void; onOver: () => Promise<void> };
+type Props = {
+  shown: readonly DescribedRule[];
+  onWhatIf: (about: SimulationSubject) => void;
+  onOver: () => Promise<void>;
+};
 
 /** Virtual list of rules. */
 export function RuleList({ shown, onWhatIf, onOver }: Props) {

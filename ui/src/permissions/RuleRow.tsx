@@ -36,7 +36,11 @@ export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver,
   };
   return (
     <>
-      {denies ? <IconBan size={17} className="perm-icon" aria-hidden /> : <IconCheck size={17} className="perm-icon" aria-hidden />}
+      {denies ? (
+        <IconBan size={17} className="perm-icon" aria-hidden />
+      ) : (
+        <IconCheck size={17} className="perm-icon" aria-hidden />
+      )}
       <div className="perm-words">
         <span className="perm-sentence selectable">{sentence}</span>
         <span className="perm-facts">

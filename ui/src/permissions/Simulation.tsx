@@ -27,7 +27,9 @@ export function Simulation({ about, onClose }: { about: SimulationSubject | null
       title={about?.is === "rule" ? t("perm.whatIfBack") : t("perm.whatIf")}
     >
       {about?.is === "preset" && <AutoApproveSimulation />}
-      {about?.is === "rule" && <RevocationSimulation key={about.rule.id} rule={about.rule} sentence={about.sentence} onGone={onClose} />}
+      {about?.is === "rule" && (
+        <RevocationSimulation key={about.rule.id} rule={about.rule} sentence={about.sentence} onGone={onClose} />
+      )}
     </Drawer>
   );
 }
@@ -93,7 +95,10 @@ function AutoApproveSimulation() {
         <NativeSelect
           size="sm"
           label={t("perm.where")}
-          data={[{ value: "", label: t("perm.anyServer") }, ...servers.map(({ config }) => ({ value: config.id, label: config.name }))]}
+          data={[
+            { value: "", label: t("perm.anyServer") },
+            ...servers.map(({ config }) => ({ value: config.id, label: config.name })),
+          ]}
           value={server}
           onChange={(event) => {
             setServer(event.currentTarget.value);
@@ -102,7 +107,10 @@ function AutoApproveSimulation() {
         <NativeSelect
           size="sm"
           label={t("perm.for")}
-          data={[{ value: "", label: t("perm.anyClient") }, ...clients.map(({ id, name }) => ({ value: id, label: name }))]}
+          data={[
+            { value: "", label: t("perm.anyClient") },
+            ...clients.map(({ id, name }) => ({ value: id, label: name })),
+          ]}
           value={client}
           onChange={(event) => {
             setClient(event.currentTarget.value);
@@ -117,7 +125,10 @@ function AutoApproveSimulation() {
         <Button onClick={rehearse}>{t("perm.rehearse")}</Button>
       </div>
       {asked && (
-        <SimulationResult key={JSON.stringify(asked)} asked={{ since: asked.since, draft: { without: [], autoApprove: [asked.wanted], rules: [] } }}>
+        <SimulationResult
+          key={JSON.stringify(asked)}
+          asked={{ since: asked.since, draft: { without: [], autoApprove: [asked.wanted], rules: [] } }}
+        >
           {applied ? (
             <p role="status">{t("perm.applied")}</p>
           ) : (

@@ -92,12 +92,25 @@ function SimulatedChanges({ changes }: { changes: readonly SimulatedChange[] }) 
       <ul className="report-changes">
         {changes.slice(0, most).map((change) => (
           <li key={[change.last, change.now, change.draft].join()}>
-            <span>{t("perm.of", { subject: subjectName(change.subject), server: names.server(change.server), client: names.client(change.client) })}</span>
+            <span>
+              {t("perm.of", {
+                subject: subjectName(change.subject),
+                server: names.server(change.server),
+                client: names.client(change.client),
+              })}
+            </span>
             <strong>
-              {t("perm.change", { before: t(`perm.decision.${change.now}`), after: t(`perm.decision.${change.draft}`) })}
+              {t("perm.change", {
+                before: t(`perm.decision.${change.now}`),
+                after: t(`perm.decision.${change.draft}`),
+              })}
             </strong>
             <span className="perm-dim" title={full(change.at)}>
-              {t("perm.changeCalls", { count: change.calls, ago: ago(change.at, now), rule: ruleLabel(t, change.rule) })}
+              {t("perm.changeCalls", {
+                count: change.calls,
+                ago: ago(change.at, now),
+                rule: ruleLabel(t, change.rule),
+              })}
             </span>
           </li>
         ))}

@@ -4,7 +4,12 @@ import type { AutoApprove, AutoApproveView, PolicyView, ServerView } from "../ge
 import { clientAutoApprove } from "./clientAutoApprove";
 
 const server = (id: string, name: string) => ({ config: { id, name, generation: 1 } }) as ServerView;
-const set = (on: string, setting: AutoApprove, client: string | null = "c", late: Partial<AutoApproveView["late"]> = {}): AutoApproveView => ({
+const set = (
+  on: string,
+  setting: AutoApprove,
+  client: string | null = "c",
+  late: Partial<AutoApproveView["late"]> = {},
+): AutoApproveView => ({
   server: on,
   client,
   setting,
@@ -28,19 +33,29 @@ describe("the auto-approve setting of a client", () => {
   });
 
   it("lists servers that differ or that allow every client more", () => {
-    const { parts, also } = clientAutoApprove(policy([set("a", "writes"), set("a", "reads", null), set("b", "reads", null)]), servers, "c");
+    const { parts, also } = clientAutoApprove(
+      policy([set("a", "writes"), set("a", "reads", null), set("b", "reads", null)]),
+      servers,
+      "c",
+    );
     expect(parts).toEqual([
       { preset: "ask", servers: ["notes"] },
       { preset: "writes", servers: ["files"] },
     ]);
     expect(also).toEqual(["files", "notes"]);
-    expect(clientAutoApprove(policy([set("a", "all"), set("b", "all"), set("b", "reads", null)]), servers, "c").also).toEqual([]);
+    expect(
+      clientAutoApprove(policy([set("a", "all"), set("b", "all"), set("b", "reads", null)]), servers, "c").also,
+    ).toEqual([]);
   });
 
   it("counts newer tools, also of newer servers", () => {
     const late = { reads: 1, writes: 5, all: 6 };
-    expect(clientAutoApprove(policy([set("a", "reads", "c", late), set("b", "ask", "c", late)]), servers, "c").late).toEqual({ to: "reads", count: 2 });
-    expect(clientAutoApprove(policy([set("a", "reads", "c", late), set("b", "all", "c", late)]), servers, "c").late).toEqual({ to: "ask", count: 0 });
+    expect(
+      clientAutoApprove(policy([set("a", "reads", "c", late), set("b", "ask", "c", late)]), servers, "c").late,
+    ).toEqual({ to: "reads", count: 2 });
+    expect(
+      clientAutoApprove(policy([set("a", "reads", "c", late), set("b", "all", "c", late)]), servers, "c").late,
+    ).toEqual({ to: "ask", count: 0 });
   });
 
   it("lists servers where it waits for its first use", () => {

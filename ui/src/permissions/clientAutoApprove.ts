@@ -22,7 +22,11 @@ export type ClientAutoApproveState = {
 const none: ClientAutoApproveState = { value: "ask", parts: [], also: [], waiting: [], late: { to: "ask", count: 0 } };
 
 /** The auto-approve state of a client over all present servers. */
-export function clientAutoApprove(policy: PolicyView | undefined, servers: readonly ServerView[], client: string): ClientAutoApproveState {
+export function clientAutoApprove(
+  policy: PolicyView | undefined,
+  servers: readonly ServerView[],
+  client: string,
+): ClientAutoApproveState {
   const each = servers.map(({ config: { id, name } }) => ({
     name,
     own: autoApproveOf(policy, id, client),

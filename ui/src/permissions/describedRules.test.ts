@@ -12,7 +12,10 @@ const speaking: Wording = {
   time,
 };
 
-const sentence = (what: string, who: string): Message => ({ key: "rule.allow.always", params: { what: { text: what }, who: { text: who } } });
+const sentence = (what: string, who: string): Message => ({
+  key: "rule.allow.always",
+  params: { what: { text: what }, who: { text: who } },
+});
 
 const view = (id: string, part: Partial<Grant>, words: Message, lastUsed: number | null = null): RuleView => ({
   rule: {
@@ -38,17 +41,39 @@ const view = (id: string, part: Partial<Grant>, words: Message, lastUsed: number
 
 const all = describeRules(speaking, [
   view("old", {}, sentence("server s: write_file", "every client")),
-  view("new", { created: 9, clients: { clients: "one", client: "c" }, pins: { look: "1" }, width: { width: "reads" } }, sentence("all reads of server s", "client-c"), 7),
-  view("deny", { created: 5, effect: "deny", server: null, width: { width: "everything" }, reason: "Use staging" }, { key: "rule.deny.always", params: { what: { text: "everything" }, who: { text: "every client" } } }),
+  view(
+    "new",
+    { created: 9, clients: { clients: "one", client: "c" }, pins: { look: "1" }, width: { width: "reads" } },
+    sentence("all reads of server s", "client-c"),
+    7,
+  ),
+  view(
+    "deny",
+    { created: 5, effect: "deny", server: null, width: { width: "everything" }, reason: "Use staging" },
+    { key: "rule.deny.always", params: { what: { text: "everything" }, who: { text: "every client" } } },
+  ),
   view(
     "timed",
-    { created: 3, server: { server: "z", generation: 1, identity: "i" }, lifetime: { lifetime: "until", at: 100 }, program: "/usr/bin/claude" },
-    { key: "rule.allow.until", params: { what: { text: "write_file when path is inside /notes" }, who: { text: "every client" }, at: { time: 100 } } },
+    {
+      created: 3,
+      server: { server: "z", generation: 1, identity: "i" },
+      lifetime: { lifetime: "until", at: 100 },
+      program: "/usr/bin/claude",
+    },
+    {
+      key: "rule.allow.until",
+      params: {
+        what: { text: "write_file when path is inside /notes" },
+        who: { text: "every client" },
+        at: { time: 100 },
+      },
+    },
   ),
 ]);
 
 describe("described rules", () => {
-  const found = (filter: Partial<RuleFilter>) => filterRules(all, { ...emptyFilter, ...filter }).map(({ view: { rule } }) => rule.id);
+  const found = (filter: Partial<RuleFilter>) =>
+    filterRules(all, { ...emptyFilter, ...filter }).map(({ view: { rule } }) => rule.id);
 
   it("are sorted newest first", () => {
     expect(found({})).toEqual(["new", "deny", "timed", "old"]);
@@ -82,7 +107,10 @@ describe("the note on a rule's origin", () => {
   it.each<[Message | null, string | null]>([
     [null, null],
     [{ key: "rule.author.unprivileged", params: {} }, "added without the operator key"],
-    [{ key: "rule.author.confirmed", params: { at: { time: 4 } } }, "confirmed on day 4 after it could not be verified"],
+    [
+      { key: "rule.author.confirmed", params: { at: { time: 4 } } },
+      "confirmed on day 4 after it could not be verified",
+    ],
   ])("%j: %s", (note, words) => {
     const one = describeRules(speaking, [{ ...view("x", {}, sentence("add_note", "every client")), note }]);
     expect(one[0]?.note).toBe(words);

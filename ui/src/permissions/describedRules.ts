@@ -36,7 +36,10 @@ export function describeRules({ t, render, time }: Wording, views: readonly Rule
 }
 
 /** The rules that match every word and every filter. */
-export function filterRules(all: readonly DescribedRule[], { text, kind, server, client }: RuleFilter): readonly DescribedRule[] {
+export function filterRules(
+  all: readonly DescribedRule[],
+  { text, kind, server, client }: RuleFilter,
+): readonly DescribedRule[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return all.filter(
     ({ view: { rule }, text: of }) =>

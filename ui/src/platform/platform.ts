@@ -1,5 +1,12 @@
 import type { Commands } from "../generated/commands";
-import type { ApprovalsReveal, SubmittedAnswer, ApprovalId, EventEnvelope, PendingApproval, RevealedArgument } from "../generated/types";
+import type {
+  ApprovalsReveal,
+  SubmittedAnswer,
+  ApprovalId,
+  EventEnvelope,
+  PendingApproval,
+  RevealedArgument,
+} from "../generated/types";
 
 type Theme = "system" | "light" | "dark";
 type PreferredLanguage = "system" | "en" | "zh-CN";

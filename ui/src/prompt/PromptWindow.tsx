@@ -32,7 +32,9 @@ export function PromptWindow({ platform }: { platform: PromptPlatform }) {
 
 function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLook: () => void }) {
   const t = useMessages();
-  const { queue, error, read, move, shown, answer } = useApprovalQueue(useCallback((answers) => platform.answer(answers), [platform]));
+  const { queue, error, read, move, shown, answer } = useApprovalQueue(
+    useCallback((answers) => platform.answer(answers), [platform]),
+  );
   const awake = useAnswerGuard(queue.change);
   const [timesAway, setTimesAway] = useState(0);
 
@@ -50,7 +52,9 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      const typing = [HTMLTextAreaElement, HTMLInputElement, HTMLSelectElement].some((kind) => event.target instanceof kind);
+      const typing = [HTMLTextAreaElement, HTMLInputElement, HTMLSelectElement].some(
+        (kind) => event.target instanceof kind,
+      );
       if (event.key === "Escape") {
         setTimesAway((times) => times + 1);
         void platform.putAway().catch(() => undefined);
@@ -73,7 +77,9 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
       <main className="prompt" ref={area}>
         {error && (
           <p className="ask-problem" role="alert">
-            {error.code === "stale_answer" ? t("ask.stale") : [error.message, error.cause, error.hint].filter(Boolean).join(" ")}
+            {error.code === "stale_answer"
+              ? t("ask.stale")
+              : [error.message, error.cause, error.hint].filter(Boolean).join(" ")}
           </p>
         )}
         {slot ? (
@@ -90,7 +96,11 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
         ) : (
           <div className="ask-none">
             <p>{t("ask.none")}</p>
-            <button type="button" className="ask-button" onClick={() => void platform.openMain().catch(() => undefined)}>
+            <button
+              type="button"
+              className="ask-button"
+              onClick={() => void platform.openMain().catch(() => undefined)}
+            >
               {t("ask.openMain")}
             </button>
           </div>

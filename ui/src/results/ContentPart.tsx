@@ -58,7 +58,8 @@ function ResourceOrigin({ uri, mimeType }: { uri: string | null; mimeType: strin
   if (uri === null && mimeType === null) return null;
   return (
     <p className="shown-where">
-      {uri !== null && <code className="selectable">{uri}</code>} {mimeType !== null && <span className="dim">{mimeType}</span>}
+      {uri !== null && <code className="selectable">{uri}</code>}{" "}
+      {mimeType !== null && <span className="dim">{mimeType}</span>}
     </p>
   );
 }
@@ -75,7 +76,8 @@ function BinaryContent({ content: { mimeType, data, bytes, uri }, onSave }: Cont
   };
   let shown: ReactNode = null;
   if (kind === "image") shown = <img src={address} alt={uri ?? t("result.image")} onError={onError} />;
-  if (kind === "audio") shown = <audio controls src={address} aria-label={uri ?? t("result.audio")} onError={onError} />;
+  if (kind === "audio")
+    shown = <audio controls src={address} aria-label={uri ?? t("result.audio")} onError={onError} />;
   return (
     <div className="shown-binary">
       {shown}

@@ -23,7 +23,8 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
     <section className="shown" aria-labelledby={title}>
       <header className="shown-head">
         <span id={title} className={isGood ? "shown-ok" : "shown-bad"}>
-          {isGood ? <IconCircleCheck size={16} aria-hidden /> : <IconAlertCircle size={16} aria-hidden />} {statusLabel(t, end, unfit)}
+          {isGood ? <IconCircleCheck size={16} aria-hidden /> : <IconAlertCircle size={16} aria-hidden />}{" "}
+          {statusLabel(t, end, unfit)}
         </span>
         <span className="dim">
           {durationLabel(t, shown.tookMs)} · {size(shown.bytes)}
@@ -54,13 +55,25 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
       {structured !== null && (
         <div className="shown-part">
           <h4>{t("result.structured")}</h4>
-          <TextContent text={structured} json onSave={() => { save.run(null); }} />
+          <TextContent
+            text={structured}
+            json
+            onSave={() => {
+              save.run(null);
+            }}
+          />
         </div>
       )}
       {meta !== null && (
         <details className="shown-part">
           <summary>{t("result.meta")}</summary>
-          <TextContent text={{ text: meta, wholeBytes: null }} json onSave={() => { save.run(null); }} />
+          <TextContent
+            text={{ text: meta, wholeBytes: null }}
+            json
+            onSave={() => {
+              save.run(null);
+            }}
+          />
         </details>
       )}
     </section>

@@ -6,7 +6,15 @@ import { CopyButton } from "../components/CopyButton";
 import { utf8Size, formatJson } from "./contentText";
 
 /** A text; if it is truncated, it says so and the whole can be saved. */
-export function TextContent({ text: { text, wholeBytes }, json, onSave }: { text: TruncatedText; json: boolean; onSave: () => void }) {
+export function TextContent({
+  text: { text, wholeBytes },
+  json,
+  onSave,
+}: {
+  text: TruncatedText;
+  json: boolean;
+  onSave: () => void;
+}) {
   const t = useMessages();
   const size = useSizes();
   const whole = wholeBytes === null;

@@ -14,13 +14,7 @@ type Props = { opened: boolean; taken: readonly string[]; onClose: () => void };
 export function AddServerDialog({ opened, taken, onClose }: Props) {
   const t = useMessages();
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      title={t("servers.form.add")}
-      size="lg"
-      closeOnClickOutside={false}
-    >
+    <Modal opened={opened} onClose={onClose} title={t("servers.form.add")} size="lg" closeOnClickOutside={false}>
       {opened && (
         <Suspense fallback={<LoadingIndicator />}>
           <AddServerForm taken={taken} onClose={onClose} />

@@ -3,7 +3,11 @@ import { Select, Switch, TextInput } from "@mantine/core";
 import { useMessages } from "../messages";
 import type { FormFaults, ServerForm } from "./serverForm";
 
-type Props = { form: ServerForm; said: (key: keyof FormFaults) => string | null; onChange: (change: Partial<ServerForm>) => void };
+type Props = {
+  form: ServerForm;
+  said: (key: keyof FormFaults) => string | null;
+  onChange: (change: Partial<ServerForm>) => void;
+};
 
 /** Which of the servers inside Gatehouse, and what it may reach. */
 export function BuiltinFields({ form, said, onChange }: Props) {
@@ -13,7 +17,10 @@ export function BuiltinFields({ form, said, onChange }: Props) {
       <Select
         label={t("servers.form.builtinWhich")}
         allowDeselect={false}
-        data={(["files", "fetch", "time", "notes"] as const).map((value) => ({ value, label: t(`servers.form.${value}`) }))}
+        data={(["files", "fetch", "time", "notes"] as const).map((value) => ({
+          value,
+          label: t(`servers.form.${value}`),
+        }))}
         value={form.builtin}
         onChange={(builtin) => {
           if (builtin !== null) onChange({ builtin });

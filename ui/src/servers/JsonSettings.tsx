@@ -9,7 +9,12 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
 import { entryText, readEntry } from "./serverJson";
 
-type Props = { config: ServerConfig; taken: readonly string[]; onEdited: (edited: boolean) => void; onSaved: () => void };
+type Props = {
+  config: ServerConfig;
+  taken: readonly string[];
+  onEdited: (edited: boolean) => void;
+  onSaved: () => void;
+};
 
 /** The settings of a server as its entry in servers.json. */
 export default function JsonSettings({ config, taken, onEdited, onSaved }: Props) {
@@ -23,7 +28,8 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   const text = edited ?? kept;
   const read = useMemo(() => readEntry(text, taken, config), [text, taken, config]);
   const faults = useMemo(
-    () => ("faults" in read ? read.faults.map(({ from, to, key, values }) => ({ from, to, message: t(key, values) })) : []),
+    () =>
+      "faults" in read ? read.faults.map(({ from, to, key, values }) => ({ from, to, message: t(key, values) })) : [],
     [read, t],
   );
   const change = (next: string | null) => {
@@ -52,14 +58,18 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   return (
     <Stack gap="sm" className="settings-fill">
       <p className="dim settings-json">{t("servers.settings.jsonText")}</p>
-      <JsonEditor key={kept} label={t("servers.settings.json")} text={text} round={round} faults={faults} onChange={change} />
+      <JsonEditor
+        key={kept}
+        label={t("servers.settings.json")}
+        text={text}
+        round={round}
+        faults={faults}
+        onChange={change}
+      />
       {error && <ErrorAlert error={error} />}
       <Group justify="flex-end" gap="xs">
         {edited !== null && (
-          <Button
-            variant="default"
-            onClick={putBack}
-          >
+          <Button variant="default" onClick={putBack}>
             {t("frame.cancel")}
           </Button>
         )}

@@ -2,7 +2,15 @@ import { Checkbox, NativeSelect, NumberInput, Stack, Textarea } from "@mantine/c
 import { useState } from "react";
 
 import { useMessages } from "../messages";
-import { amounts, callAmounts, isCallAmount, minimumAmounts, type CallAmountName, type FormFaults, type LimitsForm } from "./serverForm";
+import {
+  amounts,
+  callAmounts,
+  isCallAmount,
+  minimumAmounts,
+  type CallAmountName,
+  type FormFaults,
+  type LimitsForm,
+} from "./serverForm";
 import { Collapse } from "../components/Collapse";
 
 const otherAmounts = amounts.filter((name) => !isCallAmount(name));
@@ -96,7 +104,10 @@ function CallLimit({ name, value, error, onChange }: CallLimitProps) {
         label={label}
         description={t(`servers.form.limit.${name}Hint`)}
         inputWrapperOrder={["label", "input", "description", "error"]}
-        data={(["default", "own", "none"] as const).map((one) => ({ value: one, label: t(`servers.form.callLimit.${one}`) }))}
+        data={(["default", "own", "none"] as const).map((one) => ({
+          value: one,
+          label: t(`servers.form.callLimit.${one}`),
+        }))}
         value={mode}
         onChange={(event) => {
           const wanted = event.currentTarget.value;

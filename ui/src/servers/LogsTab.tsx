@@ -50,7 +50,10 @@ export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
         <NativeSelect
           size="sm"
           aria-label={t("servers.log.source")}
-          data={[{ value: "", label: t("servers.log.anySource") }, ...sources.map((one) => ({ value: one, label: t(`servers.log.source.${one}`) }))]}
+          data={[
+            { value: "", label: t("servers.log.anySource") },
+            ...sources.map((one) => ({ value: one, label: t(`servers.log.source.${one}`) })),
+          ]}
           value={source ?? ""}
           onChange={(event) => {
             const { value } = event.currentTarget;
@@ -62,7 +65,10 @@ export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
           aria-label={t("servers.log.level")}
           data={[
             { value: "", label: t("servers.log.anyLevel") },
-            ...levels.map((one) => ({ value: one, label: t("servers.log.atLeast", { level: t(`servers.log.level.${one}`) }) })),
+            ...levels.map((one) => ({
+              value: one,
+              label: t("servers.log.atLeast", { level: t(`servers.log.level.${one}`) }),
+            })),
           ]}
           value={level ?? ""}
           onChange={(event) => {
@@ -78,7 +84,8 @@ export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
   );
 }
 
-const asText = ({ at, source, level, text }: LogLine) => [new Date(at).toISOString(), source, level ?? "", text].join("\t");
+const asText = ({ at, source, level, text }: LogLine) =>
+  [new Date(at).toISOString(), source, level ?? "", text].join("\t");
 
 /** Virtual list of log lines. */
 function Lines({ lines }: { lines: readonly LogLine[] }) {
@@ -95,7 +102,14 @@ function Lines({ lines }: { lines: readonly LogLine[] }) {
   });
   return (
     <div className="log-place">
-      <div className="tab-scroll log mono selectable" ref={area} onScroll={onScroll} tabIndex={0} role="log" aria-label={t("servers.tab.logs")}>
+      <div
+        className="tab-scroll log mono selectable"
+        ref={area}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="log"
+        aria-label={t("servers.tab.logs")}
+      >
         <div style={{ height: rows.getTotalSize(), position: "relative" }}>
           {rows.getVirtualItems().map((row) => {
             const group = groups[row.index];
@@ -116,7 +130,9 @@ function Lines({ lines }: { lines: readonly LogLine[] }) {
                 {line.level === null ? (
                   <span />
                 ) : (
-                  <span className={`log-level log-level-${toneOfLevel(line.level)}`}>{t(`servers.log.level.${line.level}`)}</span>
+                  <span className={`log-level log-level-${toneOfLevel(line.level)}`}>
+                    {t(`servers.log.level.${line.level}`)}
+                  </span>
                 )}
                 <span className="log-text">
                   {line.text}

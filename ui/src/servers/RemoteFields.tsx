@@ -4,7 +4,11 @@ import { useMessages } from "../messages";
 import type { FormFaults, ServerForm } from "./serverForm";
 import { CommandPreview } from "./CommandPreview";
 
-type Props = { form: ServerForm; said: (key: keyof FormFaults) => string | null; onChange: (change: Partial<ServerForm>) => void };
+type Props = {
+  form: ServerForm;
+  said: (key: keyof FormFaults) => string | null;
+  onChange: (change: Partial<ServerForm>) => void;
+};
 
 /** Where a remote server is, and what it speaks there. */
 export function RemoteFields({ form, said, onChange }: Props) {
@@ -24,7 +28,10 @@ export function RemoteFields({ form, said, onChange }: Props) {
       <Select
         label={t("servers.form.remote")}
         allowDeselect={false}
-        data={(["auto", "http", "sse", "ws"] as const).map((value) => ({ value, label: t(`servers.form.remote.${value}`) }))}
+        data={(["auto", "http", "sse", "ws"] as const).map((value) => ({
+          value,
+          label: t(`servers.form.remote.${value}`),
+        }))}
         value={form.remote}
         onChange={(remote) => {
           if (remote !== null) onChange({ remote });

@@ -80,7 +80,11 @@ function RuleChips({ server }: { server: string }) {
               withRemoveButton
               className={rule.effect === "deny" ? "chip chip-deny" : "chip"}
               title={sentence}
-              removeButtonProps={{ "aria-label": t("servers.revoke", { rule: sentence }), tabIndex: 0, "aria-hidden": false }}
+              removeButtonProps={{
+                "aria-label": t("servers.revoke", { rule: sentence }),
+                tabIndex: 0,
+                "aria-hidden": false,
+              }}
               onRemove={() => void (rule.effect === "deny" ? unblock : revoke).run({ rule: rule.id })}
             >
               {sentence}

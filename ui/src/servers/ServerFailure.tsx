@@ -31,7 +31,11 @@ export function ServerFailure({ view, status }: { view: ServerView; status: Fail
           {t("servers.details")}
         </Button>
         <span className="dim">
-          {status.nextRetry === null ? t("servers.noRetry") : <Countdown to={status.nextRetry} attempt={status.attempts + 1} />}
+          {status.nextRetry === null ? (
+            t("servers.noRetry")
+          ) : (
+            <Countdown to={status.nextRetry} attempt={status.attempts + 1} />
+          )}
         </span>
       </Group>
       <Collapse expanded={opened} transitionDuration={100} id={id}>
@@ -40,7 +44,10 @@ export function ServerFailure({ view, status }: { view: ServerView; status: Fail
             <p className="dim">
               {t(`servers.kindOfFailure.${status.error}`)} · {countLabel(t, "attempts", status.attempts)}
             </p>
-            <CopyButton text={[status.message, target, tail].filter((part) => part !== "").join("\n")} label={t("servers.copyDetails")} />
+            <CopyButton
+              text={[status.message, target, tail].filter((part) => part !== "").join("\n")}
+              label={t("servers.copyDetails")}
+            />
           </div>
           {target !== "" && (
             <p className="dim">
@@ -65,5 +72,7 @@ function Countdown({ to, attempt }: { to: number; attempt: number }) {
   const t = useMessages();
   const seconds = Math.max(0, Math.ceil((to - useNow(1000)) / 1000));
   // A call may add one to the row.
-  return attempt <= ATTEMPTS_PER_ROUND ? t("servers.retryInOf", { seconds, attempt, all: ATTEMPTS_PER_ROUND }) : t("servers.retryIn", { seconds });
+  return attempt <= ATTEMPTS_PER_ROUND
+    ? t("servers.retryInOf", { seconds, attempt, all: ATTEMPTS_PER_ROUND })
+    : t("servers.retryIn", { seconds });
 }

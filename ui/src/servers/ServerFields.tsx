@@ -1,4 +1,14 @@
-import { ActionIcon, Button, Checkbox, NativeSelect, PasswordInput, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
+import {
+  ActionIcon,
+  Button,
+  Checkbox,
+  NativeSelect,
+  PasswordInput,
+  SegmentedControl,
+  Stack,
+  Text,
+  TextInput,
+} from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useState } from "react";
 
@@ -136,7 +146,15 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
 }
 
 /** The command, and how its words were told apart. */
-function CommandField({ form, error, onChange }: { form: ServerForm; error: string | null; onChange: Props["onChange"] }) {
+function CommandField({
+  form,
+  error,
+  onChange,
+}: {
+  form: ServerForm;
+  error: string | null;
+  onChange: Props["onChange"];
+}) {
   const t = useMessages();
   return (
     <div>

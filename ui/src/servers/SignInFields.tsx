@@ -4,7 +4,15 @@ import { useEffect, useRef, useState } from "react";
 
 import { useMessages, type MessageKey } from "../messages";
 import type { FormFaults } from "./serverForm";
-import { noSecret, signInFields, signInMethods, tokenMethods, type SecretForm, type SignInField, type SignInForm } from "./signInForm";
+import {
+  noSecret,
+  signInFields,
+  signInMethods,
+  tokenMethods,
+  type SecretForm,
+  type SignInField,
+  type SignInForm,
+} from "./signInForm";
 import { Collapse } from "../components/Collapse";
 
 type Props = {
@@ -95,7 +103,10 @@ export function SignInFields({ form, faults, wanted, onChange }: Props) {
         <Select
           label={t("servers.signIn.method")}
           allowDeselect={false}
-          data={(["", ...tokenMethods] as const).map((value) => ({ value, label: t(`servers.signIn.method.${value === "" ? "any" : value}`) }))}
+          data={(["", ...tokenMethods] as const).map((value) => ({
+            value,
+            label: t(`servers.signIn.method.${value === "" ? "any" : value}`),
+          }))}
           value={form.method}
           onChange={(method) => {
             if (method !== null) change({ method });
@@ -111,7 +122,12 @@ export function SignInFields({ form, faults, wanted, onChange }: Props) {
             change({ scopes: event.currentTarget.value });
           }}
         />
-        <TextField name="redirect" hint="servers.signIn.redirectHint" placeholder="http://127.0.0.1:8976/callback" {...parts} />
+        <TextField
+          name="redirect"
+          hint="servers.signIn.redirectHint"
+          placeholder="http://127.0.0.1:8976/callback"
+          {...parts}
+        />
         <fieldset className="lines sign-in-endpoints">
           <legend>{t("servers.signIn.endpoints")}</legend>
           <TextField name="authorize" {...parts} />
@@ -200,7 +216,12 @@ function EnterpriseFields(parts: PartProps) {
   );
 }
 
-type SecretProps = { label: MessageKey; secret: SecretForm; error: string | null; onChange: (secret: SecretForm) => void };
+type SecretProps = {
+  label: MessageKey;
+  secret: SecretForm;
+  error: string | null;
+  onChange: (secret: SecretForm) => void;
+};
 
 /** A secret; one that is kept already stays unless it is entered anew or taken out. */
 function SecretField({ label, secret, error, onChange }: SecretProps) {

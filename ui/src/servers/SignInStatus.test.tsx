@@ -12,17 +12,35 @@ import { SignedIn } from "./SignedIn";
 import { useSignIn } from "./useSignIn";
 
 const needed: ServerStatus = { state: "needs_auth", issuer: null };
-const running: ServerStatus = { state: "connected", since: 0, protocol: "2026-07-28", server: { name: "x", title: null, version: "1", instructions: null } };
+const running: ServerStatus = {
+  state: "connected",
+  since: 0,
+  protocol: "2026-07-28",
+  server: { name: "x", title: null, version: "1", instructions: null },
+};
 const out: SignInState = { is: "out", problem: null };
 const waiting: SignInState = { is: "waiting", host: "auth.notes.example", until: Date.now() + 272_500 };
-const signedIn: SignInState = { is: "in", account: "ann@notes.example", issuer: "https://auth.notes.example/x", scopes: [], expires: Date.now() + 42 * 60_000, renews: true };
+const signedIn: SignInState = {
+  is: "in",
+  account: "ann@notes.example",
+  issuer: "https://auth.notes.example/x",
+  scopes: [],
+  expires: Date.now() + 42 * 60_000,
+  renews: true,
+};
 
 const view = (status: ServerStatus, signIn: SignInState | null): ServerView => ({
   config: {
     id: "srv-1",
     generation: 0,
     name: "notes",
-    transport: { type: "auto", url: "https://notes.example/mcp", headers: {}, headersFrom: null, signIn: defaultSignIn },
+    transport: {
+      type: "auto",
+      url: "https://notes.example/mcp",
+      headers: {},
+      headersFrom: null,
+      signIn: defaultSignIn,
+    },
     enabled: true,
     autostart: true,
     look: { description: null, icon: null, group: null },
@@ -61,7 +79,12 @@ function show(first: ServerView, replies: Replies = {}) {
     </ThemeProvider>
   );
   const { rerender } = render(page(first));
-  return { asked, becomes: (next: ServerView) => { rerender(page(next)); } };
+  return {
+    asked,
+    becomes: (next: ServerView) => {
+      rerender(page(next));
+    },
+  };
 }
 
 function Line({ view: of }: { view: ServerView }) {
@@ -76,10 +99,14 @@ const refusal = (message: string) => () => {
 
 describe("signing in", () => {
   it("starts with a click, names the host, can be cancelled, and keeps the keyboard focus", async () => {
-    const { asked, becomes } = show(view(needed, out), { "servers.signIn": () => ({ address: "https://auth.notes.example/authorize" }) });
+    const { asked, becomes } = show(view(needed, out), {
+      "servers.signIn": () => ({ address: "https://auth.notes.example/authorize" }),
+    });
     button("Sign in").focus();
     fireEvent.click(button("Sign in"));
-    await waitFor(() => { expect(asked).toEqual([["servers.signIn", { server: "srv-1", open: true }]]); });
+    await waitFor(() => {
+      expect(asked).toEqual([["servers.signIn", { server: "srv-1", open: true }]]);
+    });
     becomes(view(needed, waiting));
     expect(screen.getByText("Signing in… Continue in your browser")).toBeDefined();
     expect(screen.getByText("auth.notes.example").tagName).toBe("STRONG");
@@ -87,14 +114,17 @@ describe("signing in", () => {
     expect(screen.queryByRole("button", { name: "Sign in" })).toBeNull();
     expect(document.activeElement).toBe(button("Cancel"));
     fireEvent.click(button("Cancel"));
-    await waitFor(() => { expect(asked[1]).toEqual(["servers.cancelSignIn", { server: "srv-1" }]); });
+    await waitFor(() => {
+      expect(asked[1]).toEqual(["servers.cancelSignIn", { server: "srv-1" }]);
+    });
     becomes(view(needed, out));
     expect(document.activeElement).toBe(button("Sign in"));
   });
 
   it("accepts a pasted callback URL and reports what is wrong with it", async () => {
     const { asked } = show(view(needed, waiting), {
-      "servers.pasteAddress": (args) => (JSON.stringify(args).includes("code=") ? null : refusal("This is another address.")()),
+      "servers.pasteAddress": (args) =>
+        JSON.stringify(args).includes("code=") ? null : refusal("This is another address.")(),
     });
     fireEvent.click(button("Paste the address"));
     const field = await screen.findByRole("textbox");
@@ -105,12 +135,22 @@ describe("signing in", () => {
     send(" http://127.0.0.1:9/nothing ");
     expect((await screen.findByRole("alert")).textContent).toContain("This is another address.");
     send("http://127.0.0.1:9/x?code=y");
-    await waitFor(() => { expect(screen.queryByRole("textbox")).toBeNull(); });
-    expect(asked.map(([, args]) => (args as { address: string }).address)).toEqual(["http://127.0.0.1:9/nothing", "http://127.0.0.1:9/x?code=y"]);
+    await waitFor(() => {
+      expect(screen.queryByRole("textbox")).toBeNull();
+    });
+    expect(asked.map(([, args]) => (args as { address: string }).address)).toEqual([
+      "http://127.0.0.1:9/nothing",
+      "http://127.0.0.1:9/x?code=y",
+    ]);
   });
 
   it("shows why the last attempt failed and offers a retry", () => {
-    const problem = { code: "refused", message: "You said no there.", cause: "access_denied", hint: "Sign in once more." } as const;
+    const problem = {
+      code: "refused",
+      message: "You said no there.",
+      cause: "access_denied",
+      hint: "Sign in once more.",
+    } as const;
     show(view(needed, { is: "out", problem }));
     expect(screen.getByRole("alert").textContent).toBe("You said no there.access_denied Sign in once more.");
     expect(button("Sign in")).toBeDefined();
@@ -139,10 +179,14 @@ describe("signing in", () => {
 describe("the signed-in account", () => {
   it("is shown with its expiry and can sign out", async () => {
     const { asked, becomes } = show(view(running, signedIn), { "servers.signOut": () => ({ revoked: true }) });
-    expect(screen.getByText(/Signed in as/).textContent.trim()).toBe("Signed in as ann@notes.example at auth.notes.example · expires in 42 minutes (renews automatically)");
+    expect(screen.getByText(/Signed in as/).textContent.trim()).toBe(
+      "Signed in as ann@notes.example at auth.notes.example · expires in 42 minutes (renews automatically)",
+    );
     button("Sign out").focus();
     fireEvent.click(button("Sign out"));
-    await waitFor(() => { expect(asked).toEqual([["servers.signOut", { server: "srv-1" }]]); });
+    await waitFor(() => {
+      expect(asked).toEqual([["servers.signOut", { server: "srv-1" }]]);
+    });
     becomes(view(needed, out));
     expect(screen.queryByRole("button", { name: "Sign out" })).toBeNull();
   });

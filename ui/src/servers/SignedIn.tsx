@@ -17,7 +17,9 @@ export function SignedIn({ view: { config, status, signIn }, acts }: { view: Ser
     <div className="signed-in">
       <p className="dim selectable">
         <IconUserCheck size={15} aria-hidden />{" "}
-        {signIn.account === null ? t("servers.signIn.in", { host }) : t("servers.signIn.as", { host, account: signIn.account })}
+        {signIn.account === null
+          ? t("servers.signIn.in", { host })
+          : t("servers.signIn.as", { host, account: signIn.account })}
         {signIn.expires !== null && <Expiry expires={signIn.expires} renews={signIn.renews} />}
       </p>
       <Button

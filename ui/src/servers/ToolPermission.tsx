@@ -8,7 +8,13 @@ import { useMessages } from "../messages";
 import { ruleOf } from "./serverRules";
 
 /** Ask, allow or block one tool, for every client. */
-export function ToolPermission({ tool: { server, name, permission }, wider }: { tool: ToolView; wider: Grant | undefined }) {
+export function ToolPermission({
+  tool: { server, name, permission },
+  wider,
+}: {
+  tool: ToolView;
+  wider: Grant | undefined;
+}) {
   const t = useMessages();
   const grant = useAction("policy.grant");
   const deny = useAction("policy.deny");

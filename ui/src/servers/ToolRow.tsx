@@ -70,7 +70,9 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
           <span>{t(`ask.class.${known.class}`)}</span>
           <span className="dim">· {classReasonLabel(t, known.reason)}</span>
           {wider?.rule.effect === "allow" && (
-            <span className="tool-free">{t("servers.tool.free", { free: t(`preset.${autoApproveOfScope(wider.rule)}`) })}</span>
+            <span className="tool-free">
+              {t("servers.tool.free", { free: t(`preset.${autoApproveOfScope(wider.rule)}`) })}
+            </span>
           )}
         </p>
         {known.class === "read" && known.reachesOutside && (

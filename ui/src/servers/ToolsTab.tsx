@@ -83,7 +83,12 @@ function OmittedTools({ server }: { server: string }) {
   );
 }
 
-type RowsProps = { server: string; tools: readonly ToolView[]; policy: PolicyView | undefined; onTry: (tool: ToolView) => void };
+type RowsProps = {
+  server: string;
+  tools: readonly ToolView[];
+  policy: PolicyView | undefined;
+  onTry: (tool: ToolView) => void;
+};
 
 /** Virtual list of tools. */
 function ToolList({ server, tools, policy, onTry }: RowsProps) {
@@ -121,7 +126,14 @@ function ToolList({ server, tools, policy, onTry }: RowsProps) {
               className="tool"
               style={{ transform: `translateY(${String(row.start)}px)` }}
             >
-              <ToolRow tool={tool} wider={ruleOf(policy, tool.permission.widerRule)} own={own.get(tool.name)} whole={opened.has(tool.name)} onWhole={open} onTry={onTry} />
+              <ToolRow
+                tool={tool}
+                wider={ruleOf(policy, tool.permission.widerRule)}
+                own={own.get(tool.name)}
+                whole={opened.has(tool.name)}
+                onWhole={open}
+                onTry={onTry}
+              />
             </div>
           );
         })}

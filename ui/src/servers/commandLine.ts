@@ -9,7 +9,8 @@ export function splitCommand(line: string): string[] | null {
     const char = line.charAt(at);
     if (quote !== null) {
       if (char === quote) quote = null;
-      else if (char === "\\" && quote === '"' && '"\\'.includes(line.charAt(at + 1))) word = (word ?? "") + line.charAt(++at);
+      else if (char === "\\" && quote === '"' && '"\\'.includes(line.charAt(at + 1)))
+        word = (word ?? "") + line.charAt(++at);
       else word = (word ?? "") + char;
     } else if (char === '"' || char === "'") {
       quote = char;

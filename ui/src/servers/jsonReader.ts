@@ -8,7 +8,8 @@ export type JsonFault = Span & { key: MessageKey; values?: Readonly<Record<strin
 
 export type Json = Record<string, unknown>;
 
-export const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Gathers what is wrong, and reads one member after the other. */
 export class Reader {
@@ -34,7 +35,13 @@ export class Reader {
 
   unknown(entry: Json, pointer: string, known: readonly string[]) {
     for (const name of Object.keys(entry)) {
-      if (!known.includes(name)) this.say(`${pointer}/${escapePointerToken(name)}`, name === "name" ? "json.name" : "json.unknown", { name }, "key");
+      if (!known.includes(name))
+        this.say(
+          `${pointer}/${escapePointerToken(name)}`,
+          name === "name" ? "json.name" : "json.unknown",
+          { name },
+          "key",
+        );
     }
   }
 
@@ -78,7 +85,8 @@ export class Reader {
     if (value === undefined) return {};
     if (isObject(value)) {
       const all = Object.entries(value);
-      for (const [key, one] of all) if (typeof one !== "string") this.say(`${pointer}/${name}/${escapePointerToken(key)}`, "json.text");
+      for (const [key, one] of all)
+        if (typeof one !== "string") this.say(`${pointer}/${name}/${escapePointerToken(key)}`, "json.text");
       return Object.fromEntries(all.filter((pair): pair is [string, string] => typeof pair[1] === "string"));
     }
     this.say(`${pointer}/${name}`, "json.texts");

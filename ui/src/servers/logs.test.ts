@@ -31,7 +31,12 @@ describe("log lines", () => {
   });
 
   it("collapse consecutive repeats with a count", () => {
-    const said = (at: number, text: string, level: LogLine["level"] = "error"): LogLine => ({ at, source: "server", level, text });
+    const said = (at: number, text: string, level: LogLine["level"] = "error"): LogLine => ({
+      at,
+      source: "server",
+      level,
+      text,
+    });
     const all = [said(1, "a"), said(2, "a"), said(3, "a"), said(4, "a", "info"), said(5, "b"), said(6, "a")];
     expect(groupRepeats(all).map(({ line, count, since }) => [line.at, line.text, count, since])).toEqual([
       [3, "a", 3, 1],
@@ -42,7 +47,12 @@ describe("log lines", () => {
   });
 
   it("are filtered and grouped quickly in the tens of thousands", () => {
-    const many = Array.from({ length: 10_000 }, (_, at): LogLine => ({ at, source: "stderr", level: "info", text: `line ${String(at)}` }));
+    const many = Array.from({ length: 10_000 }, (_, at): LogLine => ({
+      at,
+      source: "stderr",
+      level: "info",
+      text: `line ${String(at)}`,
+    }));
     expect(filterLines(many, { ...all, words: "line 9", level: "info" })).toHaveLength(1111);
   });
 });

@@ -3,7 +3,16 @@
 import type { LogLevel, LogLine, LogSource } from "../generated/types";
 
 /** Least first. */
-export const levels: readonly LogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+export const levels: readonly LogLevel[] = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency",
+];
 
 export const sources: readonly LogSource[] = ["stderr", "server", "gatehouse"];
 

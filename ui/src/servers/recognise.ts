@@ -4,12 +4,24 @@ import { emptyServerForm, type ServerForm, type NameValueLine } from "./serverFo
 import { joinCommand, splitCommand } from "./commandLine";
 
 /** The fields that a pasted text fills. */
-export type RecognisedFields = Pick<ServerForm, "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines" | "headersFrom">;
+export type RecognisedFields = Pick<
+  ServerForm,
+  "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines" | "headersFrom"
+>;
 
 /** The first server that was found, and the number of further ones. */
 export type RecognisedPaste = { found: RecognisedFields; others: number };
 
-const nothing: RecognisedFields = { kind: "stdio", name: "", command: "", cwd: "", url: "", remote: "auto", lines: [], headersFrom: "" };
+const nothing: RecognisedFields = {
+  kind: "stdio",
+  name: "",
+  command: "",
+  cwd: "",
+  url: "",
+  remote: "auto",
+  lines: [],
+  headersFrom: "",
+};
 
 export function recognise(text: string): RecognisedPaste | null {
   const trimmed = text.trim();
@@ -39,11 +51,17 @@ function fromCommand(line: string): RecognisedFields | null {
     return [word.slice(0, at), word.slice(at + 1)];
   });
   const program = words.slice(start);
-  return { ...nothing, command: joinCommand(program), name: commandName(program), lines: linesOf(Object.fromEntries(set)) };
+  return {
+    ...nothing,
+    command: joinCommand(program),
+    name: commandName(program),
+    lines: linesOf(Object.fromEntries(set)),
+  };
 }
 
 type Entry = Record<string, unknown>;
-const isEntry = (value: unknown): value is Entry => typeof value === "object" && value !== null && !Array.isArray(value);
+const isEntry = (value: unknown): value is Entry =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 const addressOf = (entry: Entry) => textOf(entry.url ?? entry.baseUrl ?? entry.serverUrl ?? entry.httpUrl);
 const isServer = (entry: Entry) => entry.command !== undefined || addressOf(entry) !== "";
 
@@ -70,12 +88,19 @@ function fromEntry(name: string, entry: Entry): RecognisedFields {
   if (url !== "") {
     const how = textOf(entry.type ?? entry.transport) || (entry.httpUrl === undefined ? "" : "http");
     const found = fromAddress(name, url, how);
-    return { ...found, lines: linesOf(entry.headers), headersFrom: programOf(entry.headersFrom ?? entry.headersHelper) };
+    return {
+      ...found,
+      lines: linesOf(entry.headers),
+      headersFrom: programOf(entry.headersFrom ?? entry.headersHelper),
+    };
   }
   // Some write the program as an object of its own.
   const own = isEntry(entry.command) ? entry.command : entry;
   const command = own === entry ? entry.command : own.path;
-  const words = [command, own.args].flat().map(textOf).filter((word) => word !== "");
+  const words = [command, own.args]
+    .flat()
+    .map(textOf)
+    .filter((word) => word !== "");
   return {
     ...nothing,
     command: joinCommand(words),
@@ -88,7 +113,12 @@ function fromEntry(name: string, entry: Entry): RecognisedFields {
 /** The command line of a program that an entry names, as a line or in parts. */
 function programOf(value: unknown): string {
   if (!isEntry(value)) return textOf(value);
-  return joinCommand([value.command, value.args].flat().map(textOf).filter((word) => word !== ""));
+  return joinCommand(
+    [value.command, value.args]
+      .flat()
+      .map(textOf)
+      .filter((word) => word !== ""),
+  );
 }
 
 /** Every value that looks like a secret is offered for the keychain. */
@@ -127,10 +157,26 @@ function hostName(address: string): string {
 
 /** The word that says most: the package, or else the program. */
 function commandName(words: readonly string[]): string {
-  const runners = ["npx", "uvx", "bunx", "node", "python", "python3", "uv", "run", "docker", "deno", "bun", "x", "dlx", "pnpm"];
+  const runners = [
+    "npx",
+    "uvx",
+    "bunx",
+    "node",
+    "python",
+    "python3",
+    "uv",
+    "run",
+    "docker",
+    "deno",
+    "bun",
+    "x",
+    "dlx",
+    "pnpm",
+  ];
   const word = words.find((one) => !one.startsWith("-") && !runners.includes(one)) ?? words[0] ?? "";
   const parts = word.replace(/@[\d^~][^/]*$|@latest$/, "").split(/[/\\]/);
-  const named = parts.at(-1) === "index.js" ? parts.filter((part) => !["index.js", "dist", "build"].includes(part)) : parts;
+  const named =
+    parts.at(-1) === "index.js" ? parts.filter((part) => !["index.js", "dist", "build"].includes(part)) : parts;
   return (named.at(-1) ?? word).replace(/^mcp-server-|^server-|-mcp-server$|-mcp$|\.(js|mjs|py|ts|exe)$/g, "");
 }
 

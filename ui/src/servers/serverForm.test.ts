@@ -23,11 +23,26 @@ describe("a command line", () => {
 });
 
 describe("the server form", () => {
-  const form: ServerForm = { ...emptyServerForm, name: "files", command: "node x.js", lines: [{ name: "TOKEN", value: "s3", secret: true, kept: false }, { name: "A", value: "1", secret: false, kept: false }] };
+  const form: ServerForm = {
+    ...emptyServerForm,
+    name: "files",
+    command: "node x.js",
+    lines: [
+      { name: "TOKEN", value: "s3", secret: true, kept: false },
+      { name: "A", value: "1", secret: false, kept: false },
+    ],
+  };
 
   it("keeps secrets out of the draft", () => {
     const { draft, secrets } = toDraft(form);
-    expect(draft.transport).toEqual({ type: "stdio", command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" }, cwd: null, streams: "sockets" });
+    expect(draft.transport).toEqual({
+      type: "stdio",
+      command: "node",
+      args: ["x.js"],
+      env: { TOKEN: "${secret:TOKEN}", A: "1" },
+      cwd: null,
+      streams: "sockets",
+    });
     expect(secrets).toEqual([{ field: "env/TOKEN", value: "s3" }]);
     expect(JSON.stringify(draft)).not.toContain("s3");
   });
@@ -36,7 +51,10 @@ describe("the server form", () => {
     const { draft } = toDraft(form);
     const config = { ...draft, id: "srv-1", generation: 1, origin: "user" } as const;
     const again = fromConfig(config);
-    expect(again.lines).toEqual([{ name: "TOKEN", value: "", secret: true, kept: true }, { name: "A", value: "1", secret: false, kept: false }]);
+    expect(again.lines).toEqual([
+      { name: "TOKEN", value: "", secret: true, kept: true },
+      { name: "A", value: "1", secret: false, kept: false },
+    ]);
     expect(toDraft(again, config)).toEqual({ draft, secrets: [] });
   });
 
@@ -87,7 +105,13 @@ describe("the server form", () => {
 
   it.each(["auto", "http", "sse", "ws"] as const)("keeps the remote transport %s", (type) => {
     const url = type === "ws" ? "wss://x.example/m" : "https://x.example/m";
-    const transport: Transport = { type, url, headers: { A: "1" }, headersFrom: { command: "my token", args: ["-x"] }, signIn: defaultSignIn };
+    const transport: Transport = {
+      type,
+      url,
+      headers: { A: "1" },
+      headersFrom: { command: "my token", args: ["-x"] },
+      signIn: defaultSignIn,
+    };
     const config = { ...toDraft(form).draft, transport, id: "srv-1", generation: 1, origin: "user" } as const;
     expect(toDraft(fromConfig(config), config).draft.transport).toEqual(transport);
   });
@@ -99,13 +123,28 @@ describe("the server form", () => {
     { kind: "fetch", allowPrivate: true },
     { kind: "fetch", allowPrivate: false },
   ])("keeps the built-in server %j", (builtin) => {
-    const config = { ...toDraft(form).draft, transport: { type: "builtin", builtin }, id: "srv-1", generation: 1, origin: "user" } as const;
+    const config = {
+      ...toDraft(form).draft,
+      transport: { type: "builtin", builtin },
+      id: "srv-1",
+      generation: 1,
+      origin: "user",
+    } as const;
     expect(toDraft(fromConfig(config), config).draft.transport).toEqual(config.transport);
   });
 
   it.each<ServerLimits>([
     defaultLimits,
-    { connectSecs: 5, callSecs: null, callCapSecs: "default", healthEverySecs: 0, healthTimeoutSecs: 2, healthFailures: 9, strict: true, roots: ["/a", "/b c"] },
+    {
+      connectSecs: 5,
+      callSecs: null,
+      callCapSecs: "default",
+      healthEverySecs: 0,
+      healthTimeoutSecs: 2,
+      healthFailures: 9,
+      strict: true,
+      roots: ["/a", "/b c"],
+    },
   ])("keeps the limits %j", (limits) => {
     const config = { ...toDraft(form).draft, limits, id: "srv-1", generation: 1, origin: "user" } as const;
     expect(toDraft(fromConfig(config), config).draft.limits).toEqual(limits);

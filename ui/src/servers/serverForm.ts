@@ -1,6 +1,14 @@
 // What the form of a server holds, and what it makes of that.
 
-import type { Builtin, FieldSecret, HeaderProgram, ServerLimits, ServerConfig, ServerDraft, Transport } from "../generated/types";
+import type {
+  Builtin,
+  FieldSecret,
+  HeaderProgram,
+  ServerLimits,
+  ServerConfig,
+  ServerDraft,
+  Transport,
+} from "../generated/types";
 import type { MessageKey } from "../messages";
 import {
   emptySignIn,
@@ -28,7 +36,8 @@ export type NameValueLine = {
 /** A field for a number; a text while there is none. */
 type Amount = number | string;
 
-export type AmountName = "connectSecs" | "callSecs" | "callCapSecs" | "healthEverySecs" | "healthTimeoutSecs" | "healthFailures";
+export type AmountName =
+  "connectSecs" | "callSecs" | "callCapSecs" | "healthEverySecs" | "healthTimeoutSecs" | "healthFailures";
 
 /** The limits that a server may leave to what is set for all: `default`, or have none of: `none`. */
 export const callAmounts = ["callSecs", "callCapSecs"] as const;
@@ -116,11 +125,21 @@ export const emptyServerForm: ServerForm = {
 export const emptyLine: NameValueLine = { name: "", value: "", secret: false, kept: false };
 
 /** Fields that don't affect the connection, so a test result stays valid. */
-export const appearanceFields: readonly (keyof ServerForm)[] = ["name", "description", "icon", "group", "autostart", "limits"];
+export const appearanceFields: readonly (keyof ServerForm)[] = [
+  "name",
+  "description",
+  "icon",
+  "group",
+  "autostart",
+  "limits",
+];
 
 /** What is wrong with a field. */
 export type FormFaults = Partial<
-  Record<"name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField, MessageKey>
+  Record<
+    "name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField,
+    MessageKey
+  >
 >;
 
 /** `before` is the server that is edited. */
@@ -141,32 +160,48 @@ export function validateForm(form: ServerForm, taken: readonly string[], before?
     if (!address.test(form.url.trim())) found.url = ws ? "servers.form.badWsUrl" : "servers.form.badUrl";
     if (splitCommand(form.headersFrom) === null) found.headersFrom = "servers.form.openQuote";
   }
-  if (form.kind === "builtin" && form.builtin === "files" && form.folder.trim() === "") found.folder = "servers.form.needFolder";
+  if (form.kind === "builtin" && form.builtin === "files" && form.folder.trim() === "")
+    found.folder = "servers.form.needFolder";
   const fault = form.kind === "builtin" ? null : faultOfLines(form, before);
   if (fault !== null) found.lines = fault;
   if (form.kind === "http") Object.assign(found, faultsOfSignIn(form, before));
   for (const name of amounts) {
-    if (!isAmount(name, form.limits[name])) found[name] = name === "healthEverySecs" ? "servers.form.needAmount" : "servers.form.needAmount1";
+    if (!isAmount(name, form.limits[name]))
+      found[name] = name === "healthEverySecs" ? "servers.form.needAmount" : "servers.form.needAmount1";
   }
   if (!rootsOf(form.limits).every(isAbsolute)) found.roots = "servers.form.needRoots";
   return found;
 }
 
-export const amounts: readonly AmountName[] = ["connectSecs", "callSecs", "callCapSecs", "healthEverySecs", "healthTimeoutSecs", "healthFailures"];
+export const amounts: readonly AmountName[] = [
+  "connectSecs",
+  "callSecs",
+  "callCapSecs",
+  "healthEverySecs",
+  "healthTimeoutSecs",
+  "healthFailures",
+];
 
 function isAmount(name: AmountName, value: Amount): boolean {
   if (isCallAmount(name) && (value === "default" || value === "none")) return true;
   return typeof value === "number" && Number.isInteger(value) && value >= minimumAmounts[name] && value <= 0xffff_ffff;
 }
 
-const rootsOf = ({ roots }: LimitsForm) => roots.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+const rootsOf = ({ roots }: LimitsForm) =>
+  roots
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 
 /** As paths are on any system: the core knows its own. */
 const isAbsolute = (path: string) => /^(\/|\\\\|[A-Za-z]:[\\/])/.test(path);
 
 function faultsOfSignIn(form: ServerForm, before: ServerConfig | undefined): FormFaults {
   const left = isMoved(form, before) ? keptSecrets(form.signIn) : [];
-  return { ...Object.fromEntries(left.map((field) => [field, "servers.form.secretMoved"])), ...validateSignIn(form.signIn) };
+  return {
+    ...Object.fromEntries(left.map((field) => [field, "servers.form.secretMoved"])),
+    ...validateSignIn(form.signIn),
+  };
 }
 
 const isMoved = (form: ServerForm, before: ServerConfig | undefined) =>
@@ -188,7 +223,8 @@ export function secretDestination(to: Transport): string {
   return to.type === "builtin" ? "" : JSON.stringify([to.type, to.url]);
 }
 
-const used = (lines: readonly NameValueLine[]) => lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
+const used = (lines: readonly NameValueLine[]) =>
+  lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
 
 /** The draft and the secrets that go with it. */
 export function toDraft(form: ServerForm, before?: ServerConfig): { draft: ServerDraft; secrets: FieldSecret[] } {
@@ -226,7 +262,12 @@ function limits(form: LimitsForm): ServerLimits {
 }
 
 function limitsForm(limits: ServerLimits): LimitsForm {
-  return { ...limits, callSecs: limits.callSecs ?? "none", callCapSecs: limits.callCapSecs ?? "none", roots: limits.roots.join("\n") };
+  return {
+    ...limits,
+    callSecs: limits.callSecs ?? "none",
+    callCapSecs: limits.callCapSecs ?? "none",
+    roots: limits.roots.join("\n"),
+  };
 }
 
 function callLimit(value: Amount): ServerLimits["callSecs"] {
@@ -240,7 +281,14 @@ function transport(form: ServerForm, values: Record<string, string>): Transport 
   switch (form.kind) {
     case "stdio": {
       const [command = "", ...args] = splitCommand(form.command) ?? [];
-      return { type: "stdio", command, args, env: values, cwd: optional(form.cwd), streams: form.pipes ? "pipes" : "sockets" };
+      return {
+        type: "stdio",
+        command,
+        args,
+        env: values,
+        cwd: optional(form.cwd),
+        streams: form.pipes ? "pipes" : "sockets",
+      };
     }
     case "http":
       return {
@@ -273,7 +321,13 @@ function builtin(form: ServerForm): Builtin {
 }
 
 /** The form of a server that is there. */
-export function fromConfig({ name, transport: how, look, autostart, limits: held }: Omit<ServerDraft, "enabled">): ServerForm {
+export function fromConfig({
+  name,
+  transport: how,
+  look,
+  autostart,
+  limits: held,
+}: Omit<ServerDraft, "enabled">): ServerForm {
   const about = { description: look.description ?? "", icon: look.icon ?? "", group: look.group ?? "" };
   const common: ServerForm = { ...emptyServerForm, ...about, name, autostart, limits: limitsForm(held) };
   switch (how.type) {

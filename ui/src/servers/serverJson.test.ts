@@ -17,10 +17,29 @@ const config = (transport: Transport, differs: Partial<ServerConfig> = {}): Serv
   limits: defaultLimits,
   ...differs,
 });
-const program = config({ type: "stdio", command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" }, cwd: null, streams: "sockets" });
-const remote = config({ type: "http", url: "https://x.example/mcp", headers: { Authorization: "Bearer ${secret:KEY}" }, headersFrom: { command: "t", args: ["-x"] }, signIn: defaultSignIn });
+const program = config({
+  type: "stdio",
+  command: "node",
+  args: ["x.js"],
+  env: { TOKEN: "${secret:TOKEN}", A: "1" },
+  cwd: null,
+  streams: "sockets",
+});
+const remote = config({
+  type: "http",
+  url: "https://x.example/mcp",
+  headers: { Authorization: "Bearer ${secret:KEY}" },
+  headersFrom: { command: "t", args: ["-x"] },
+  signIn: defaultSignIn,
+});
 const signedInWith = (signIn: Partial<SignInSettings>) =>
-  config({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: { ...defaultSignIn, ...signIn } });
+  config({
+    type: "http",
+    url: "https://x.example/mcp",
+    headers: {},
+    headersFrom: null,
+    signIn: { ...defaultSignIn, ...signIn },
+  });
 const keyed = signedInWith({
   client: { id: "c", secret: null, method: null },
   with: { with: "client_key", key: "${secret:key}", algorithm: "ES256" },
@@ -30,7 +49,10 @@ describe("a servers.json entry", () => {
   it.each([
     program,
     remote,
-    config({ type: "auto", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: defaultSignIn }, { name: "a/~b".replace("/", "-"), autostart: false }),
+    config(
+      { type: "auto", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: defaultSignIn },
+      { name: "a/~b".replace("/", "-"), autostart: false },
+    ),
     keyed,
     signedInWith({ off: true }),
     signedInWith({
@@ -41,8 +63,14 @@ describe("a servers.json entry", () => {
       with: { with: "enterprise", issuer: "https://idp.example", client: "d", secret: "${secret:companySecret}" },
     }),
     config({ type: "builtin", builtin: { kind: "fetch", allowPrivate: true } }, { enabled: false }),
-    config({ type: "builtin", builtin: { kind: "files", folder: "/home" } }, { look: { description: "d", icon: "i", group: "g" } }),
-    config({ type: "stdio", command: "x", args: [], env: {}, cwd: "/tmp", streams: "pipes" }, { limits: { ...defaultLimits, callSecs: null, strict: true, roots: ["/a"] } }),
+    config(
+      { type: "builtin", builtin: { kind: "files", folder: "/home" } },
+      { look: { description: "d", icon: "i", group: "g" } },
+    ),
+    config(
+      { type: "stdio", command: "x", args: [], env: {}, cwd: "/tmp", streams: "pipes" },
+      { limits: { ...defaultLimits, callSecs: null, strict: true, roots: ["/a"] } },
+    ),
   ])("round-trips %j", (one) => {
     const { id, generation, origin, ...draft } = one;
     expect([id, generation, origin]).toEqual(["srv-1", 1, "user"]);
@@ -50,7 +78,13 @@ describe("a servers.json entry", () => {
   });
 
   it("contains only what differs from the defaults", () => {
-    expect(entryText(program)).toBe(JSON.stringify({ files: { command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" } } }, null, 2));
+    expect(entryText(program)).toBe(
+      JSON.stringify(
+        { files: { command: "node", args: ["x.js"], env: { TOKEN: "${secret:TOKEN}", A: "1" } } },
+        null,
+        2,
+      ),
+    );
     const signIn = { client: { id: "c" }, with: { with: "client_key", key: "${secret:key}", algorithm: "ES256" } };
     expect(JSON.parse(entryText(keyed))).toEqual({ files: { type: "http", url: "https://x.example/mcp", signIn } });
   });
@@ -85,7 +119,9 @@ describe("a servers.json entry", () => {
     ['{"taken": {"command": "x"}}', "servers.form.nameTaken", '"taken"'],
   ])("rejects %s: %s at %s", (text, key, at) => {
     const read = readEntry(text, ["taken"], program);
-    expect("faults" in read && read.faults.map((fault) => [fault.key, text.slice(fault.from, fault.to)])).toEqual([[key, at]]);
+    expect("faults" in read && read.faults.map((fault) => [fault.key, text.slice(fault.from, fault.to)])).toEqual([
+      [key, at],
+    ]);
   });
 
   it.each<[string, string, string]>([
@@ -98,12 +134,24 @@ describe("a servers.json entry", () => {
     ['{"client": {"id": ""}}', "servers.signIn.needId", '""'],
     ['{"redirect": "https://x.example/"}', "servers.signIn.badRedirect", '"https://x.example/"'],
     ['{"endpoints": {"authorize": "https://a", "token": "https://b"}}', "servers.signIn.needIdToo", '"signIn"'],
-    ['{"client": {"id": "c"}, "endpoints": {"authorize": "ftp://a", "token": "https://b"}}', "servers.signIn.badAddress", '"ftp://a"'],
-    ['{"client": {"id": "c"}, "endpoints": {"authorize": "", "token": 1}}', "servers.signIn.badAddress json.text", '"" 1'],
+    [
+      '{"client": {"id": "c"}, "endpoints": {"authorize": "ftp://a", "token": "https://b"}}',
+      "servers.signIn.badAddress",
+      '"ftp://a"',
+    ],
+    [
+      '{"client": {"id": "c"}, "endpoints": {"authorize": "", "token": 1}}',
+      "servers.signIn.badAddress json.text",
+      '"" 1',
+    ],
     ['{"with": {"with": "me"}}', "json.oneOf", '"me"'],
     ['{"with": {"with": "browser", "key": "x"}}', "json.unknown", '"key"'],
     ['{"with": {"with": "client_secret"}, "client": {"id": "c"}}', "servers.signIn.needOwnSecret", '"client"'],
-    ['{"client": {"id": "c"}, "with": {"with": "client_key", "key": "${secret:other}", "algorithm": "ES256"}}', "json.newSecret", '"${secret:other}"'],
+    [
+      '{"client": {"id": "c"}, "with": {"with": "client_key", "key": "${secret:other}", "algorithm": "ES256"}}',
+      "json.newSecret",
+      '"${secret:other}"',
+    ],
   ])("rejects sign-in with %s: %s at %s", (signIn, key, at) => {
     const text = `{"files": {"type": "http", "url": "https://x.example/mcp", "signIn": ${signIn}}}`;
     const read = readEntry(text, [], keyed);

@@ -17,7 +17,16 @@ import type {
 } from "../generated/types";
 import type { MessageKey } from "../messages";
 import { syntaxErrorSpan, escapePointerToken } from "../components/jsonSpans";
-import { amounts, validateForm, fromConfig, isCallAmount, secretDestination, defaultLimits, type AmountName, type FormFaults } from "./serverForm";
+import {
+  amounts,
+  validateForm,
+  fromConfig,
+  isCallAmount,
+  secretDestination,
+  defaultLimits,
+  type AmountName,
+  type FormFaults,
+} from "./serverForm";
 import { isObject, Reader, type Json, type JsonFault } from "./jsonReader";
 import { signInMethods, tokenMethods, defaultSignIn, type SignInField } from "./signInForm";
 
@@ -31,7 +40,9 @@ export function entryText({ name, transport, enabled, autostart, look, limits }:
   for (const key of ["description", "icon", "group"] as const) {
     if (look[key] !== null) entry[key] = look[key];
   }
-  const held = (Object.keys(defaultLimits) as (keyof ServerLimits)[]).filter((key) => JSON.stringify(limits[key]) !== JSON.stringify(defaultLimits[key]));
+  const held = (Object.keys(defaultLimits) as (keyof ServerLimits)[]).filter(
+    (key) => JSON.stringify(limits[key]) !== JSON.stringify(defaultLimits[key]),
+  );
   if (held.length > 0) entry.limits = Object.fromEntries(held.map((key) => [key, limits[key]]));
   return JSON.stringify({ [name]: entry }, null, 2);
 }
@@ -74,7 +85,8 @@ function signInEntry(signIn: SignInSettings): Json {
   return Object.fromEntries(differing.map((name) => [name, present(signIn[name])]));
 }
 
-const present = (value: unknown): unknown => (isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null)) : value);
+const present = (value: unknown): unknown =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null)) : value;
 
 const common = ["type", "enabled", "autostart", "description", "icon", "group", "limits", "gatehouse"];
 const types = ["stdio", "auto", "http", "sse", "ws", "builtin"] as const;
@@ -203,8 +215,13 @@ function clientOf(reader: Reader, entry: Json, pointer: string): RegisteredClien
   if (given === null) return null;
   const at = `${pointer}/client`;
   const method = tokenMethods.find((one) => one === given.method) ?? null;
-  if (method === null && (given.method ?? null) !== null) reader.say(`${at}/method`, "json.oneOf", { words: tokenMethods.join(", ") });
-  return { id: reader.filled(given, at, "id", "servers.signIn.needId"), secret: reader.text(given, at, "secret"), method };
+  if (method === null && (given.method ?? null) !== null)
+    reader.say(`${at}/method`, "json.oneOf", { words: tokenMethods.join(", ") });
+  return {
+    id: reader.filled(given, at, "id", "servers.signIn.needId"),
+    secret: reader.text(given, at, "secret"),
+    method,
+  };
 }
 
 function endpointsOf(reader: Reader, entry: Json, pointer: string): SignInEndpoints | null {
@@ -230,7 +247,11 @@ function withOf(reader: Reader, entry: Json, pointer: string): SignInMethod {
       return { with: given.with };
     case "client_key":
       reader.unknown(given, at, ["with", "key", "algorithm"]);
-      return { with: given.with, key: reader.needed(given, at, "key"), algorithm: reader.needed(given, at, "algorithm") };
+      return {
+        with: given.with,
+        key: reader.needed(given, at, "key"),
+        algorithm: reader.needed(given, at, "algorithm"),
+      };
     case "enterprise":
       reader.unknown(given, at, ["with", "issuer", "client", "secret"]);
       return {
@@ -356,7 +377,8 @@ const isReference = (value: string) => value.includes("${secret:");
 
 function valuesOf(transport: Transport): Record<string, string> {
   if (transport.type === "builtin") return {};
-  return (transport.type === "stdio" ? transport.env : transport.headers);
+  return transport.type === "stdio" ? transport.env : transport.headers;
 }
 
-const secretsOf = (transport: Transport) => Object.fromEntries(Object.entries(valuesOf(transport)).filter(([, value]) => isReference(value)));
+const secretsOf = (transport: Transport) =>
+  Object.fromEntries(Object.entries(valuesOf(transport)).filter(([, value]) => isReference(value)));

@@ -5,7 +5,14 @@ import { autoApproveOf, newToolsCovered, ruleOf, rulesOf } from "./serverRules";
 
 const rule = (id: string, server: string | null) =>
   ({ id, server: server === null ? null : { server, generation: 1 } }) as unknown as Grant;
-const view: AutoApproveView = { server: "s", client: null, setting: "reads", allowed: 3, waitsForFirstUse: false, late: { reads: 1, writes: 2, all: 4 } };
+const view: AutoApproveView = {
+  server: "s",
+  client: null,
+  setting: "reads",
+  allowed: 3,
+  waitsForFirstUse: false,
+  late: { reads: 1, writes: 2, all: 4 },
+};
 const policy = {
   rules: ["s", "z", null].map((server) => ({ rule: rule(`of ${String(server)}`, server) })),
   autoApprove: [view, { ...view, client: "c", setting: "all" }],

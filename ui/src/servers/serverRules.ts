@@ -13,8 +13,19 @@ export function ruleOf(policy: PolicyView | undefined, id: GrantId | null): Rule
 }
 
 /** What is set on a server for a client, or for every client. */
-export function autoApproveOf(policy: PolicyView | undefined, server: string, client: string | null = null): AutoApproveView {
-  const none: AutoApproveView = { server, client, setting: "ask", allowed: 0, waitsForFirstUse: false, late: { reads: 0, writes: 0, all: 0 } };
+export function autoApproveOf(
+  policy: PolicyView | undefined,
+  server: string,
+  client: string | null = null,
+): AutoApproveView {
+  const none: AutoApproveView = {
+    server,
+    client,
+    setting: "ask",
+    allowed: 0,
+    waitsForFirstUse: false,
+    late: { reads: 0, writes: 0, all: 0 },
+  };
   return policy?.autoApprove.find((one) => one.server === server && one.client === client) ?? none;
 }
 

@@ -2,7 +2,16 @@ import { describe, expect, it } from "vitest";
 
 import type { SignInSettings } from "../generated/types";
 import { emptyServerForm, validateForm, fromConfig, toDraft, type ServerForm } from "./serverForm";
-import { emptySignIn, keptSecrets, validateSignIn, signInForm, signInSecrets, signInSettings, defaultSignIn, type SignInForm } from "./signInForm";
+import {
+  emptySignIn,
+  keptSecrets,
+  validateSignIn,
+  signInForm,
+  signInSecrets,
+  signInSettings,
+  defaultSignIn,
+  type SignInForm,
+} from "./signInForm";
 
 const secret = (value: string) => ({ value, kept: null });
 
@@ -15,15 +24,27 @@ describe("the sign-in form", () => {
 
   it.each<SignInSettings>([
     { ...defaultSignIn, off: true },
-    { ...defaultSignIn, client: { id: "c", secret: null, method: "none" }, scopes: ["a", "b"], redirect: "http://localhost:1" },
+    {
+      ...defaultSignIn,
+      client: { id: "c", secret: null, method: "none" },
+      scopes: ["a", "b"],
+      redirect: "http://localhost:1",
+    },
     {
       ...defaultSignIn,
       client: { id: "c", secret: "${secret:mine}", method: null },
       endpoints: { authorize: "https://a/x", token: "https://a/y", revoke: "https://a/z" },
       with: { with: "client_secret" },
     },
-    { ...defaultSignIn, client: { id: "c", secret: null, method: null }, with: { with: "client_key", key: "${secret:key}", algorithm: "PS256" } },
-    { ...defaultSignIn, with: { with: "enterprise", issuer: "https://i", client: "d", secret: "${secret:companySecret}" } },
+    {
+      ...defaultSignIn,
+      client: { id: "c", secret: null, method: null },
+      with: { with: "client_key", key: "${secret:key}", algorithm: "PS256" },
+    },
+    {
+      ...defaultSignIn,
+      with: { with: "enterprise", issuer: "https://i", client: "d", secret: "${secret:companySecret}" },
+    },
   ])("round-trips with saved secrets: %j", (settings) => {
     const form = signInForm(settings);
     expect(signInSettings(form)).toEqual(settings);
@@ -32,10 +53,24 @@ describe("the sign-in form", () => {
   });
 
   it("keeps secrets out of the settings", () => {
-    const form: SignInForm = { ...emptySignIn, id: "c", secret: secret("s3"), with: "enterprise", issuer: "https://i", company: "d", companySecret: secret("s4"), key: secret("s5") };
+    const form: SignInForm = {
+      ...emptySignIn,
+      id: "c",
+      secret: secret("s3"),
+      with: "enterprise",
+      issuer: "https://i",
+      company: "d",
+      companySecret: secret("s4"),
+      key: secret("s5"),
+    };
     const settings = signInSettings(form);
     expect(settings.client).toEqual({ id: "c", secret: "${secret:secret}", method: null });
-    expect(settings.with).toEqual({ with: "enterprise", issuer: "https://i", client: "d", secret: "${secret:companySecret}" });
+    expect(settings.with).toEqual({
+      with: "enterprise",
+      issuer: "https://i",
+      client: "d",
+      secret: "${secret:companySecret}",
+    });
     expect(signInSecrets(form)).toEqual([
       { field: "signIn/secret", value: "s3" },
       { field: "signIn/companySecret", value: "s4" },
@@ -67,9 +102,22 @@ describe("the sign-in form", () => {
     [{ redirect: "http://127.0.0.1:80/?a=b" }, { redirect: "servers.signIn.badRedirect" }],
     [{ redirect: "http://127.0.0.1:80@evil.example/" }, { redirect: "servers.signIn.badRedirect" }],
     [{ id: "c", authorize: "https://a.example/x", token: "http://localhost:9/y" }, {}],
-    [{ id: "c", authorize: "http://a.example/x", token: "https://a.example/y" }, { authorize: "servers.signIn.badAddress" }],
-    [{ id: "c", authorize: "https://a.example/x", token: "http://localhost.evil.example/" }, { token: "servers.signIn.badAddress" }],
-    [{ id: "c", revoke: "https://" }, { authorize: "servers.signIn.badAddress", token: "servers.signIn.badAddress", revoke: "servers.signIn.badAddress" }],
+    [
+      { id: "c", authorize: "http://a.example/x", token: "https://a.example/y" },
+      { authorize: "servers.signIn.badAddress" },
+    ],
+    [
+      { id: "c", authorize: "https://a.example/x", token: "http://localhost.evil.example/" },
+      { token: "servers.signIn.badAddress" },
+    ],
+    [
+      { id: "c", revoke: "https://" },
+      {
+        authorize: "servers.signIn.badAddress",
+        token: "servers.signIn.badAddress",
+        revoke: "servers.signIn.badAddress",
+      },
+    ],
     [{ authorize: "https://a/x", token: "https://a/y" }, { clientId: "servers.signIn.needIdToo" }],
     [{ secret: secret("s") }, { clientId: "servers.signIn.needId" }],
     [{ with: "client_secret" }, { clientId: "servers.signIn.needOwnId", clientSecret: "servers.signIn.needOwnSecret" }],
@@ -86,7 +134,13 @@ describe("the sign-in form", () => {
 });
 
 describe("the server form with a sign-in", () => {
-  const form: ServerForm = { ...emptyServerForm, kind: "http", name: "far", url: "https://x.example/mcp", signIn: { ...emptySignIn, id: "c", secret: secret("s3") } };
+  const form: ServerForm = {
+    ...emptyServerForm,
+    kind: "http",
+    name: "far",
+    url: "https://x.example/mcp",
+    signIn: { ...emptySignIn, id: "c", secret: secret("s3") },
+  };
 
   it("keeps the secret out of the draft and keeps a saved one", () => {
     const { draft, secrets } = toDraft(form);
@@ -106,7 +160,12 @@ describe("the server form with a sign-in", () => {
   });
 
   it("has no sign-in for local servers", () => {
-    const program: ServerForm = { ...form, kind: "stdio", command: "x", signIn: { ...form.signIn, redirect: "nonsense" } };
+    const program: ServerForm = {
+      ...form,
+      kind: "stdio",
+      command: "x",
+      signIn: { ...form.signIn, redirect: "nonsense" },
+    };
     expect(validateForm(program, [])).toEqual({});
     expect(toDraft(program).secrets).toEqual([]);
   });

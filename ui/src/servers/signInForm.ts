@@ -1,6 +1,13 @@
 // How a server is signed in to, as the form holds it, and what it makes of that. Pure.
 
-import type { FieldSecret, RegisteredClient, SignInEndpoints, SignInSettings, SignInMethod, TokenEndpointAuthMethod } from "../generated/types";
+import type {
+  FieldSecret,
+  RegisteredClient,
+  SignInEndpoints,
+  SignInSettings,
+  SignInMethod,
+  TokenEndpointAuthMethod,
+} from "../generated/types";
 import type { MessageKey } from "../messages";
 
 /** A field for a secret. */
@@ -132,7 +139,12 @@ function withOf(form: SignInForm): SignInMethod {
     case "client_key":
       return { with: "client_key", key: reference(form, "key") ?? "", algorithm: form.algorithm };
     case "enterprise":
-      return { with: "enterprise", issuer: form.issuer.trim(), client: form.company.trim(), secret: reference(form, "companySecret") };
+      return {
+        with: "enterprise",
+        issuer: form.issuer.trim(),
+        client: form.company.trim(),
+        secret: reference(form, "companySecret"),
+      };
   }
 }
 
@@ -191,7 +203,8 @@ export function validateSignIn(form: SignInForm): Partial<Record<SignInField, Me
   if (client === null && isClient) found.clientId = "servers.signIn.needOwnId";
   else if (client === null && endpoints !== null) found.clientId = "servers.signIn.needIdToo";
   else if (client?.id === "") found.clientId = "servers.signIn.needId";
-  if (form.with === "client_secret" && reference(form, "secret") === null) found.clientSecret = "servers.signIn.needOwnSecret";
+  if (form.with === "client_secret" && reference(form, "secret") === null)
+    found.clientSecret = "servers.signIn.needOwnSecret";
   if (form.redirect.trim() !== "" && !isRedirect(form.redirect.trim())) found.redirect = "servers.signIn.badRedirect";
   if (endpoints !== null) {
     if (!isSafe(endpoints.authorize)) found.authorize = "servers.signIn.badAddress";

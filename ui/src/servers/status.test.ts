@@ -39,14 +39,23 @@ describe("server status", () => {
   });
 
   it("names the target as it would be typed", () => {
-    expect(targetOf({ type: "stdio", command: "node", args: ["a b.js", "c"], env: {}, cwd: null, streams: "sockets" })).toBe('node "a b.js" c');
-    expect(targetOf({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: defaultSignIn })).toBe("https://x.example/mcp");
+    expect(
+      targetOf({ type: "stdio", command: "node", args: ["a b.js", "c"], env: {}, cwd: null, streams: "sockets" }),
+    ).toBe('node "a b.js" c');
+    expect(
+      targetOf({ type: "http", url: "https://x.example/mcp", headers: {}, headersFrom: null, signIn: defaultSignIn }),
+    ).toBe("https://x.example/mcp");
     expect(targetOf({ type: "builtin", builtin: { kind: "time" } })).toBe("");
   });
 
   it.each<[ServerStatus, SignInState | null, boolean, string]>([
     [{ state: "needs_auth", issuer: null }, { is: "out", problem: null }, true, "Sign-in needed"],
-    [{ state: "needs_auth", issuer: null }, { is: "waiting", host: "as.example", until: 1 }, false, "Signing in… Continue in your browser"],
+    [
+      { state: "needs_auth", issuer: null },
+      { is: "waiting", host: "as.example", until: 1 },
+      false,
+      "Signing in… Continue in your browser",
+    ],
     [{ state: "needs_auth", issuer: null }, null, false, "Sign-in needed"],
     [{ state: "stopped" }, { is: "out", problem: null }, false, "Stopped"],
   ])("describes %j with the sign-in %j", (status, signIn, wants, words) => {

@@ -41,7 +41,10 @@ export function hostOf(address: string): string {
 }
 
 /** One line in plain words. */
-export function statusLine(t: Translate, { status, counts, signIn }: Pick<ServerView, "status" | "counts" | "signIn">): string {
+export function statusLine(
+  t: Translate,
+  { status, counts, signIn }: Pick<ServerView, "status" | "counts" | "signIn">,
+): string {
   switch (status.state) {
     case "disabled":
       return t("servers.off");

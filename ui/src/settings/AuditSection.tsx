@@ -86,7 +86,11 @@ export function AuditSection() {
       )}
       {verdict && (
         <p role="status" className={verdict.result === "whole" ? "audit-whole" : "audit-broken"}>
-          {verdict.result === "whole" ? <IconCircleCheck size={16} aria-hidden /> : <IconAlertCircle size={16} aria-hidden />}{" "}
+          {verdict.result === "whole" ? (
+            <IconCircleCheck size={16} aria-hidden />
+          ) : (
+            <IconAlertCircle size={16} aria-hidden />
+          )}{" "}
           {verdict.result === "whole"
             ? t("settings.verified", { count: verdict.entries })
             : t("settings.broken", { number: verdict.seq, why: verdict.reason })}

@@ -107,7 +107,12 @@ function Names({ kept, onSaved }: Props) {
     >
       <Stack gap="xs">
         {namings.map((one) => (
-          <Radio key={one} value={one} label={t(`settings.names.${one}`)} description={t(`settings.names.${one}Text`)} />
+          <Radio
+            key={one}
+            value={one}
+            label={t(`settings.names.${one}`)}
+            description={t(`settings.names.${one}Text`)}
+          />
         ))}
       </Stack>
     </Radio.Group>

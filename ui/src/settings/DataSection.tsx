@@ -17,8 +17,7 @@ export function DataSection({ report }: { report: StatusReport }) {
   const t = useMessages();
   const kept = useCoreQuery("settings.show", {}).data;
   const { vault } = useVault();
-  const where =
-    report.secrets === "keychain" || report.secrets === "vault" ? report.secrets : ("memory" as const);
+  const where = report.secrets === "keychain" || report.secrets === "vault" ? report.secrets : ("memory" as const);
   return (
     <SettingsSection title={t("settings.data")}>
       <dl className="settings-facts">
@@ -60,9 +59,31 @@ function Retention({ kept }: { kept: Settings }) {
         void save();
       }}
     >
-      <NumberInput label={t("settings.activityDays")} min={1} allowDecimal={false} hideControls value={activityDays} onChange={setActivityDays} />
-      <NumberInput label={t("settings.activityCalls")} min={1} allowDecimal={false} hideControls value={activityCalls} onChange={setActivityCalls} />
-      <NumberInput label={t("settings.auditDays")} description={t("settings.auditDaysHint")} min={7} allowDecimal={false} hideControls value={auditDays} onChange={setAuditDays} />
+      <NumberInput
+        label={t("settings.activityDays")}
+        min={1}
+        allowDecimal={false}
+        hideControls
+        value={activityDays}
+        onChange={setActivityDays}
+      />
+      <NumberInput
+        label={t("settings.activityCalls")}
+        min={1}
+        allowDecimal={false}
+        hideControls
+        value={activityCalls}
+        onChange={setActivityCalls}
+      />
+      <NumberInput
+        label={t("settings.auditDays")}
+        description={t("settings.auditDaysHint")}
+        min={7}
+        allowDecimal={false}
+        hideControls
+        value={auditDays}
+        onChange={setAuditDays}
+      />
       <Group justify="flex-end">
         <Button type="submit" disabled={!isRight} loading={set.busy}>
           {t("settings.save")}

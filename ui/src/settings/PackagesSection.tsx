@@ -73,7 +73,10 @@ function Source({ label, form, wrong, onChange }: SourceProps) {
         <span id={id}>{label}</span>
         <SegmentedControl
           aria-labelledby={id}
-          data={(["fastest", "usual", "custom"] as const).map((value) => ({ value, label: t(`settings.source.${value}`) }))}
+          data={(["fastest", "usual", "custom"] as const).map((value) => ({
+            value,
+            label: t(`settings.source.${value}`),
+          }))}
           value={form.from}
           onChange={(from) => {
             onChange({ ...form, from });

@@ -7,7 +7,11 @@ import { auditDetail, auditLabel, namesFromEntries } from "./auditLabels";
 
 const t = translator({ language: "en", messages: catalogues.en });
 const names = { server: () => "files", client: () => "Claude Code" };
-const saying = { t, names, render: (message: Message) => render(message, { language: "en", templates: catalogues.en, time: () => "noon" }) };
+const saying = {
+  t,
+  names,
+  render: (message: Message) => render(message, { language: "en", templates: catalogues.en, time: () => "noon" }),
+};
 const signIn = { audit: "sign_in", server: "s", issuer: "https://as.example", account: "ann", reason: null } as const;
 const request = { audit: "server_request_answered", ask: "a", server: "s", by: "window" } as const;
 
@@ -17,8 +21,16 @@ describe("audit labels", () => {
     [{ ...signIn, what: "signed_in", account: null }, "Signed in to files", "https://as.example"],
     [{ ...signIn, what: "failed", issuer: null, reason: "refused" }, "Signing in to files failed", "reason: refused"],
     [{ ...signIn, what: "tokens_revoked" }, "Tokens for files revoked by the provider", "https://as.example"],
-    [{ ...request, request: "form", client: "c", answer: "accepted" }, "Form from files, for Claude Code: accepted", "in Gatehouse"],
-    [{ ...request, request: "step_up", client: null, answer: "unanswered", by: null }, "Request for more permissions from files: not answered in time", ""],
+    [
+      { ...request, request: "form", client: "c", answer: "accepted" },
+      "Form from files, for Claude Code: accepted",
+      "in Gatehouse",
+    ],
+    [
+      { ...request, request: "step_up", client: null, answer: "unanswered", by: null },
+      "Request for more permissions from files: not answered in time",
+      "",
+    ],
     [{ audit: "server_changed", server: "s", name: "git", what: "renamed" }, "Server renamed to git", ""],
     [{ audit: "server_changed", server: "s", name: "git", what: "polished" }, "Server git: polished", ""],
     [{ audit: "class_set", server: "s", tool: "t", now: null }, "t of files is classified automatically again", ""],
@@ -34,13 +46,23 @@ describe("audit labels", () => {
     [{ key: "rule.author.confirmed", params: { at: { time: 1 } } }, "confirmed on noon after it could not be verified"],
   ])("describe a rule and its origin: %j", (note, detail) => {
     const event: AuditEvent = { audit: "granted", rule: { id: "g" } as Grant };
-    const rule: Message = { key: "rule.deny.always", params: { what: { text: "rm" }, who: { message: { key: "rule.everyClient", params: {} } } } };
+    const rule: Message = {
+      key: "rule.deny.always",
+      params: { what: { text: "rm" }, who: { message: { key: "rule.everyClient", params: {} } } },
+    };
     expect(auditLabel({ event, rule }, saying)).toBe("New rule: Always deny rm, for every client");
     expect(auditDetail({ event, note }, saying)).toBe(detail);
   });
 
   it("use the last name of what was removed", () => {
-    const entry = (seq: number, name: string): AuditEntryView => ({ seq, at: 0, event: { audit: "server_changed", server: "s", name, what: "edited" }, hash: "", rule: null, note: null });
+    const entry = (seq: number, name: string): AuditEntryView => ({
+      seq,
+      at: 0,
+      event: { audit: "server_changed", server: "s", name, what: "edited" },
+      hash: "",
+      rule: null,
+      note: null,
+    });
     const unknown = { server: (id: string) => id, client: (id: string) => id };
     expect(namesFromEntries(unknown, [entry(2, "new"), entry(1, "old")]).server("s")).toBe("new");
     expect(namesFromEntries(unknown, []).server("s")).toBe("s");

@@ -21,7 +21,10 @@ export function namesFromEntries(names: Names, entries: readonly AuditEntryView[
 export type AuditWording = { t: Translate; render: Render; names: Names };
 
 /** One sentence for every entry. */
-export function auditLabel({ event, rule }: Pick<AuditEntryView, "event" | "rule">, { t, render, names }: AuditWording): string {
+export function auditLabel(
+  { event, rule }: Pick<AuditEntryView, "event" | "rule">,
+  { t, render, names }: AuditWording,
+): string {
   switch (event.audit) {
     case "decided":
       return t(event.allowed ? "audit.decided.allowed" : "audit.decided.denied", {
@@ -48,13 +51,18 @@ export function auditLabel({ event, rule }: Pick<AuditEntryView, "event" | "rule
       return event.now === null ? t("audit.class.cleared", places) : t(`audit.class.${event.now.class}`, places);
     }
     case "labels_trusted":
-      return t(event.trusted ? "audit.labels.trusted" : "audit.labels.distrusted", { server: names.server(event.server) });
+      return t(event.trusted ? "audit.labels.trusted" : "audit.labels.distrusted", {
+        server: names.server(event.server),
+      });
     case "server_changed":
       return t(changeLabel("server", event.what), { name: event.name, what: event.what });
     case "settings_changed":
       return t("audit.settings", { what: event.what });
     case "hand_edit":
-      return t(event.confirmed ? "audit.handEdit.confirmed" : "audit.handEdit.refused", { file: event.file, server: event.server });
+      return t(event.confirmed ? "audit.handEdit.confirmed" : "audit.handEdit.refused", {
+        file: event.file,
+        server: event.server,
+      });
     case "client_changed":
       return t(changeLabel("client", event.what), { name: event.name, what: event.what });
     case "sign_in": {
@@ -65,7 +73,8 @@ export function auditLabel({ event, rule }: Pick<AuditEntryView, "event" | "rule
     }
     case "server_request_answered": {
       const plain = t(`audit.request.${event.request}`, { server: names.server(event.server) });
-      const request = event.client === null ? plain : t("audit.request.for", { request: plain, client: names.client(event.client) });
+      const request =
+        event.client === null ? plain : t("audit.request.for", { request: plain, client: names.client(event.client) });
       return t(`audit.answer.${event.answer}`, { request });
     }
     case "paused":
@@ -78,14 +87,18 @@ export function auditLabel({ event, rule }: Pick<AuditEntryView, "event" | "rule
 }
 
 /** Who answered or made it and why, where the entry says so. */
-export function auditDetail({ event, note }: Pick<AuditEntryView, "event" | "note">, { t, render }: Pick<AuditWording, "t" | "render">): string {
+export function auditDetail(
+  { event, note }: Pick<AuditEntryView, "event" | "note">,
+  { t, render }: Pick<AuditWording, "t" | "render">,
+): string {
   const parts: string[] = [];
   if (note !== null) parts.push(render(note));
   if (event.audit === "decided" || event.audit === "server_request_answered") {
     if (event.by === "operator" || event.by === "window") parts.push(t(`audit.by.${event.by}`));
   }
   if (event.audit === "sign_in" && event.issuer !== null) parts.push(event.issuer);
-  if ((event.audit === "decided" || event.audit === "sign_in") && event.reason !== null) parts.push(t("audit.reason", { reason: event.reason }));
+  if ((event.audit === "decided" || event.audit === "sign_in") && event.reason !== null)
+    parts.push(t("audit.reason", { reason: event.reason }));
   return parts.join(" · ");
 }
 

@@ -4,7 +4,11 @@ import type { PackageSource } from "../generated/types";
 import { toSourceForm, toPackageSource } from "./packageSource";
 
 describe("a package source", () => {
-  it.each<PackageSource>([{ from: "fastest" }, { from: "usual" }, { from: "custom", url: "https://mirror.example/npm/" }])("round-trips %j", (source) => {
+  it.each<PackageSource>([
+    { from: "fastest" },
+    { from: "usual" },
+    { from: "custom", url: "https://mirror.example/npm/" },
+  ])("round-trips %j", (source) => {
     expect(toPackageSource(toSourceForm(source))).toEqual(source);
   });
 

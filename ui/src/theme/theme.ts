@@ -4,15 +4,22 @@ import { createTheme, Modal, Notification, Tooltip } from "@mantine/core";
  * What components do by themselves; `close` is what their close buttons are called. Colours, sizes and distances are variables in `tokens.css`, since
  * the content security policy lets no style element in.
  */
-export const themeWith = (close: string) => createTheme({
-  primaryColor: "teal",
-  primaryShade: { light: 8, dark: 8 },
-  cursorType: "pointer",
-  respectReducedMotion: true,
-  components: {
-    // Locking the scroll would write a style element.
-    Modal: Modal.extend({ defaultProps: { lockScroll: false, transitionProps: { duration: 120 }, closeButtonProps: { "aria-label": close } } }),
-    Notification: Notification.extend({ defaultProps: { closeButtonProps: { "aria-label": close } } }),
-    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 400, transitionProps: { duration: 100 } } }),
-  },
-});
+export const themeWith = (close: string) =>
+  createTheme({
+    primaryColor: "teal",
+    primaryShade: { light: 8, dark: 8 },
+    cursorType: "pointer",
+    respectReducedMotion: true,
+    components: {
+      // Locking the scroll would write a style element.
+      Modal: Modal.extend({
+        defaultProps: {
+          lockScroll: false,
+          transitionProps: { duration: 120 },
+          closeButtonProps: { "aria-label": close },
+        },
+      }),
+      Notification: Notification.extend({ defaultProps: { closeButtonProps: { "aria-label": close } } }),
+      Tooltip: Tooltip.extend({ defaultProps: { openDelay: 400, transitionProps: { duration: 100 } } }),
+    },
+  });

@@ -19,8 +19,7 @@ export function useAppearance(preferences: Preferences): { scheme: "light" | "da
     };
   }, []);
   const scheme = preferences.theme === "system" ? (darkSystem ? "dark" : "light") : preferences.theme;
-  const language =
-    preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
+  const language = preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
   useEffect(() => {
     document.documentElement.lang = language;
     document.documentElement.setAttribute("data-mantine-color-scheme", scheme);

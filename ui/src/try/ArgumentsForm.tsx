@@ -9,7 +9,13 @@ import { useMessages, type MessageKey } from "../messages";
 import { templates, TextWidget } from "./templates";
 import { validatorIn } from "./validator";
 
-type Props = { schema: RJSFSchema; value: unknown; onChange: (value: unknown) => void; onSend: (value: unknown) => void; id: string };
+type Props = {
+  schema: RJSFSchema;
+  value: unknown;
+  onChange: (value: unknown) => void;
+  onSend: (value: unknown) => void;
+  id: string;
+};
 
 /** Files are entered as the addresses that they are. */
 const widgets = { TextWidget, FileWidget: TextWidget };
@@ -46,11 +52,12 @@ export function ArgumentsForm({ schema, value, onChange, onSend, id }: Props) {
   const [tried, setTried] = useState(false);
   const validator = useMemo(() => validatorIn(t), [t]);
   const say = useMemo(
-    () => (text: TranslatableString, values: string[] = []) => {
-      const key = words[text];
-      if (key === undefined) return replaceStringParameters(text, values);
-      return t(key, { a: values[0] ?? "", b: values[1] ?? "" });
-    },
+    () =>
+      (text: TranslatableString, values: string[] = []) => {
+        const key = words[text];
+        if (key === undefined) return replaceStringParameters(text, values);
+        return t(key, { a: values[0] ?? "", b: values[1] ?? "" });
+      },
     [t],
   );
   return (
@@ -67,7 +74,10 @@ export function ArgumentsForm({ schema, value, onChange, onSend, id }: Props) {
       showErrorList={false}
       focusOnFirstError
       liveValidate={tried ? "onChange" : false}
-      experimental_defaultFormStateBehavior={{ emptyObjectFields: "skipEmptyDefaults", arrayMinItems: { populate: "requiredOnly" } }}
+      experimental_defaultFormStateBehavior={{
+        emptyObjectFields: "skipEmptyDefaults",
+        arrayMinItems: { populate: "requiredOnly" },
+      }}
       onChange={(event) => {
         onChange(event.formData);
       }}

@@ -74,7 +74,11 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
           size="xs"
           aria-label={t("try.view")}
           data={[
-            { value: "form", label: t("servers.settings.form"), disabled: !schema || (view === "json" && broken !== null) },
+            {
+              value: "form",
+              label: t("servers.settings.form"),
+              disabled: !schema || (view === "json" && broken !== null),
+            },
             { value: "json", label: t("servers.settings.json") },
           ]}
           value={view}
@@ -86,7 +90,9 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
       </div>
       {view === "form" && schema ? (
         <>
-          {Object.keys(schema.properties ?? {}).length === 0 && !schema.additionalProperties && <p className="dim try-plain">{t("try.noArguments")}</p>}
+          {Object.keys(schema.properties ?? {}).length === 0 && !schema.additionalProperties && (
+            <p className="dim try-plain">{t("try.noArguments")}</p>
+          )}
           <ArgumentsForm
             id={form}
             schema={schema}
@@ -182,7 +188,9 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
 function End({ one: { end, tool }, server }: { one: Try; server: string }) {
   const t = useMessages();
   // One drawer runs one call of a tool at a time.
-  const running = useRunningCalls().findLast((call) => call.client === OWN_CLIENT && call.server === server && call.tool === tool);
+  const running = useRunningCalls().findLast(
+    (call) => call.client === OWN_CLIENT && call.server === server && call.tool === tool,
+  );
   if (end === "running") return running ? <CallProgress call={running} /> : <LoadingIndicator />;
   if (end === "stopped") return <p className="dim try-plain">{t("try.stoppedText")}</p>;
   return "shown" in end ? <ResultParts shown={end.shown} server={server} /> : <ErrorAlert error={end.problem} />;

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 
 import { faultsOf, fits } from "./check";
 
-const said = (schema: object, value: unknown) => faultsOf(schema, value).map(({ path, key, values }) => [path.join("/"), key, values.count ?? values.rule ?? ""]);
+const said = (schema: object, value: unknown) =>
+  faultsOf(schema, value).map(({ path, key, values }) => [path.join("/"), key, values.count ?? values.rule ?? ""]);
 
 describe("arguments", () => {
   const person = {
@@ -30,7 +31,13 @@ describe("arguments", () => {
     [{ name: "Ana", "odd/name": 1 }, [["odd/name", "fault.type", "boolean"]]],
     [{ name: "Ana", list: [{ x: 1 }, {}] }, [["list/1/x", "fault.needed", ""]]],
     [{ name: "Ana", either: true }, [["either", "fault.other", "anyOf"]]],
-    [{ name: "Ana", more: 1 }, [["", "fault.other", "additionalProperties"], ["more", "fault.other", "false"]]],
+    [
+      { name: "Ana", more: 1 },
+      [
+        ["", "fault.other", "additionalProperties"],
+        ["more", "fault.other", "false"],
+      ],
+    ],
   ])("%j: %j", (value, faults) => {
     expect(said(person, value)).toEqual(faults);
     expect(fits(person, value)).toBe(faults.length === 0);
@@ -46,7 +53,9 @@ describe("arguments", () => {
     for (const pattern of ["^(a+)+$", "^((a+))+$", "^(a|aa)*$", "^([a-z]+)*$"]) {
       expect(faultsOf({ properties: { a: { type: "string", pattern } } }, { a: `${"a".repeat(60)}!` })).toEqual([]);
     }
-    expect(said({ properties: { a: { pattern: "^(ab)+$" } } }, { a: "x" })).toEqual([["a", "fault.pattern", "^(ab)+$"]]);
+    expect(said({ properties: { a: { pattern: "^(ab)+$" } } }, { a: "x" })).toEqual([
+      ["a", "fault.pattern", "^(ab)+$"],
+    ]);
   });
 
   it("leave a schema as it was", () => {

@@ -14,12 +14,15 @@ export type ArgumentFault = {
 };
 
 type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** What is wrong with a value. A schema that cannot be followed finds nothing: the server has the last word. */
 export function faultsOf(schema: object, value: unknown): ArgumentFault[] {
   try {
-    return unitsOf(schema, value).filter(isOwn).map((unit) => toFault(schema, unit));
+    return unitsOf(schema, value)
+      .filter(isOwn)
+      .map((unit) => toFault(schema, unit));
   } catch {
     return [];
   }
@@ -47,20 +50,39 @@ const wild = /\((?:[^()\\]|\\.)*[|+*}](?:[^()\\]|\\.)*\)+[+*{]/;
 function tame(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(tame);
   if (!isObject(node)) return node;
-  const kept = Object.entries(node).filter(([key, value]) => !(key === "pattern" && typeof value === "string" && wild.test(value)));
+  const kept = Object.entries(node).filter(
+    ([key, value]) => !(key === "pattern" && typeof value === "string" && wild.test(value)),
+  );
   return Object.fromEntries(
     kept.map(([key, value]) => {
       const patterns = key === "patternProperties" && isObject(value);
-      return [key, tame(patterns ? Object.fromEntries(Object.entries(value).filter(([pattern]) => !wild.test(pattern))) : value)];
+      return [
+        key,
+        tame(patterns ? Object.fromEntries(Object.entries(value).filter(([pattern]) => !wild.test(pattern))) : value),
+      ];
     }),
   );
 }
 
 /** Rules that only say that something inside does not fit, which says so itself. */
-const around = new Set(["properties", "patternProperties", "items", "prefixItems", "$ref", "$recursiveRef", "allOf", "if", "then", "else", "dependentSchemas", "additionalItems"]);
+const around = new Set([
+  "properties",
+  "patternProperties",
+  "items",
+  "prefixItems",
+  "$ref",
+  "$recursiveRef",
+  "allOf",
+  "if",
+  "then",
+  "else",
+  "dependentSchemas",
+  "additionalItems",
+]);
 
 /** Of several alternatives none fits: that is said once, and not what is wrong with each. */
-const isOwn = ({ keyword, keywordLocation }: OutputUnit) => !around.has(keyword) && !/\/(anyOf|oneOf|not|contains)\/./.test(keywordLocation);
+const isOwn = ({ keyword, keywordLocation }: OutputUnit) =>
+  !around.has(keyword) && !/\/(anyOf|oneOf|not|contains)\/./.test(keywordLocation);
 
 function toFault(schema: object, { keyword, keywordLocation, instanceLocation, error }: OutputUnit): ArgumentFault {
   const path = pointerPath(instanceLocation);
@@ -69,7 +91,8 @@ function toFault(schema: object, { keyword, keywordLocation, instanceLocation, e
   if (missing !== undefined) return { path: [...path, missing], rule: keyword, key: "fault.needed", values: {} };
   const key = keys[keyword];
   const isPlain = typeof rule === "string" || typeof rule === "number";
-  if (!key || (!isPlain && key !== "fault.choice")) return { path, rule: keyword, key: "fault.other", values: { rule: keyword } };
+  if (!key || (!isPlain && key !== "fault.choice"))
+    return { path, rule: keyword, key: "fault.other", values: { rule: keyword } };
   return { path, rule: keyword, key, values: { count: isPlain ? String(rule) : "" } };
 }
 

@@ -1,7 +1,8 @@
 // The defaults of a tool's schema, at every depth. Pure.
 
 type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Values are filled in this deep. */
 const DEEPEST = 32;
@@ -34,7 +35,8 @@ function filled(node: unknown, given: unknown, { root, depth, refs }: Place): un
     const members = { ...value };
     for (const [name, property] of Object.entries(schema.properties)) {
       const member = filled(property, Object.hasOwn(members, name) ? members[name] : undefined, place);
-      if (member !== undefined) Object.defineProperty(members, name, { value: member, enumerable: true, configurable: true, writable: true });
+      if (member !== undefined)
+        Object.defineProperty(members, name, { value: member, enumerable: true, configurable: true, writable: true });
     }
     // An object that is left out and has no defaults stays left out.
     return value === undefined && Object.keys(members).length === 0 ? undefined : members;

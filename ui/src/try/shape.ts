@@ -3,7 +3,8 @@
 import type { RJSFSchema } from "@rjsf/utils";
 
 type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The schema, where a form can be made of it. */
 export function schemaOf(text: string): RJSFSchema | null {
@@ -20,7 +21,9 @@ export function schemaOf(text: string): RJSFSchema | null {
 function opened(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(opened);
   if (!isObject(node)) return node;
-  const inside = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, kept.has(key) ? value : opened(value)]));
+  const inside = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, kept.has(key) ? value : opened(value)]),
+  );
   const isOpen = node.type === "object" && !shaping.some((key) => key in node);
   return isOpen ? { ...inside, additionalProperties: true } : inside;
 }

@@ -20,7 +20,9 @@ import {
 import { IconArrowDown, IconArrowUp, IconCopy, IconPlus, IconX, type TablerIcon } from "@tabler/icons-react";
 
 /** How the parts of a form for arguments are put together. Texts of servers are shown as text alone. */
-export const templates: Partial<Omit<TemplatesType, "ButtonTemplates">> & { ButtonTemplates: Partial<TemplatesType["ButtonTemplates"]> } = {
+export const templates: Partial<Omit<TemplatesType, "ButtonTemplates">> & {
+  ButtonTemplates: Partial<TemplatesType["ButtonTemplates"]>;
+} = {
   FieldTemplate: Field,
   ObjectFieldTemplate: Members,
   ArrayFieldTemplate: Items,
@@ -67,7 +69,22 @@ export function TextWidget(props: WidgetProps) {
 }
 
 function Field(props: FieldTemplateProps) {
-  const { id, label, required, displayLabel, description, children, errors, hidden, schema, registry, disabled, readonly, onKeyRenameBlur, onRemoveProperty } = props;
+  const {
+    id,
+    label,
+    required,
+    displayLabel,
+    description,
+    children,
+    errors,
+    hidden,
+    schema,
+    registry,
+    disabled,
+    readonly,
+    onKeyRenameBlur,
+    onRemoveProperty,
+  } = props;
   if (hidden) return null;
   const isOwn = ADDITIONAL_PROPERTY_FLAG in schema;
   const { RemoveButton } = registry.templates.ButtonTemplates;
@@ -81,7 +98,12 @@ function Field(props: FieldTemplateProps) {
             defaultValue={label}
             onBlur={onKeyRenameBlur}
           />
-          <RemoveButton id={buttonId(id, "remove")} disabled={disabled || readonly} onClick={onRemoveProperty} registry={registry} />
+          <RemoveButton
+            id={buttonId(id, "remove")}
+            disabled={disabled || readonly}
+            onClick={onRemoveProperty}
+            registry={registry}
+          />
         </div>
       ) : (
         displayLabel && (
@@ -98,7 +120,20 @@ function Field(props: FieldTemplateProps) {
   );
 }
 
-function Members({ title, description, properties, required, schema, uiSchema, formData, fieldPathId, disabled, readonly, registry, onAddProperty }: ObjectFieldTemplateProps) {
+function Members({
+  title,
+  description,
+  properties,
+  required,
+  schema,
+  uiSchema,
+  formData,
+  fieldPathId,
+  disabled,
+  readonly,
+  registry,
+  onAddProperty,
+}: ObjectFieldTemplateProps) {
   const isRoot = fieldPathId.path.length === 0;
   const { AddButton } = registry.templates.ButtonTemplates;
   const inside = (
@@ -107,7 +142,12 @@ function Members({ title, description, properties, required, schema, uiSchema, f
         <div key={name}>{content}</div>
       ))}
       {canExpand(schema, uiSchema, formData) && (
-        <AddButton id={buttonId(fieldPathId, "add")} disabled={[disabled, readonly].includes(true)} onClick={onAddProperty} registry={registry} />
+        <AddButton
+          id={buttonId(fieldPathId, "add")}
+          disabled={[disabled, readonly].includes(true)}
+          onClick={onAddProperty}
+          registry={registry}
+        />
       )}
     </>
   );
@@ -126,7 +166,18 @@ function Members({ title, description, properties, required, schema, uiSchema, f
   );
 }
 
-function Items({ title, items, required, schema, canAdd, fieldPathId, disabled, readonly, registry, onAddClick }: ArrayFieldTemplateProps) {
+function Items({
+  title,
+  items,
+  required,
+  schema,
+  canAdd,
+  fieldPathId,
+  disabled,
+  readonly,
+  registry,
+  onAddClick,
+}: ArrayFieldTemplateProps) {
   const { AddButton } = registry.templates.ButtonTemplates;
   return (
     <fieldset className="args-group" id={fieldPathId.$id}>
@@ -136,7 +187,14 @@ function Items({ title, items, required, schema, canAdd, fieldPathId, disabled, 
       </legend>
       {schema.description !== undefined && <p className="args-said">{schema.description}</p>}
       {items}
-      {canAdd && <AddButton id={buttonId(fieldPathId, "add")} disabled={[disabled, readonly].includes(true)} onClick={onAddClick} registry={registry} />}
+      {canAdd && (
+        <AddButton
+          id={buttonId(fieldPathId, "add")}
+          disabled={[disabled, readonly].includes(true)}
+          onClick={onAddClick}
+          registry={registry}
+        />
+      )}
     </fieldset>
   );
 }
@@ -191,7 +249,15 @@ function Faults({ errors = [], fieldPathId }: FieldErrorProps) {
 
 function Add({ id, disabled, onClick, registry }: IconButtonProps) {
   return (
-    <Button id={id} size="compact-sm" variant="subtle" className="args-add" disabled={disabled === true} onClick={onClick} leftSection={<IconPlus size={14} aria-hidden />}>
+    <Button
+      id={id}
+      size="compact-sm"
+      variant="subtle"
+      className="args-add"
+      disabled={disabled === true}
+      onClick={onClick}
+      leftSection={<IconPlus size={14} aria-hidden />}
+    >
       {registry.translateString(TranslatableString.AddButton)}
     </Button>
   );
@@ -200,7 +266,14 @@ function Add({ id, disabled, onClick, registry }: IconButtonProps) {
 function iconButton(Icon: TablerIcon, name: TranslatableString) {
   return function IconButton({ id, disabled, onClick, registry }: IconButtonProps) {
     return (
-      <ActionIcon id={id} variant="subtle" color="gray" aria-label={registry.translateString(name)} disabled={disabled === true} onClick={onClick}>
+      <ActionIcon
+        id={id}
+        variant="subtle"
+        color="gray"
+        aria-label={registry.translateString(name)}
+        disabled={disabled === true}
+        onClick={onClick}
+      >
         <Icon size={16} aria-hidden />
       </ActionIcon>
     );

@@ -18,7 +18,9 @@ describe("what was tried", () => {
     const stopped = ended([one(1), one(2)], "1", "stopped");
     expect(stopped.map(({ end }) => end)).toEqual(["stopped", "running"]);
     expect(ended(stopped, "1", "running")).toEqual(stopped);
-    expect(ended(stopped, "1", { problem: { code: "internal", message: "", cause: null, hint: null } })).toEqual(stopped);
+    expect(ended(stopped, "1", { problem: { code: "internal", message: "", cause: null, hint: null } })).toEqual(
+      stopped,
+    );
   });
 
   it("is one line", () => {

@@ -3,7 +3,13 @@
 import type { UserError, ResultView } from "../generated/types";
 
 /** One call of a tool by the user. */
-export type Try = { id: string; tool: string; args: string; at: number; end: { shown: ResultView } | { problem: UserError } | "stopped" | "running" };
+export type Try = {
+  id: string;
+  tool: string;
+  args: string;
+  at: number;
+  end: { shown: ResultView } | { problem: UserError } | "stopped" | "running";
+};
 
 /** So many are kept of each tool. */
 const KEPT = 20;

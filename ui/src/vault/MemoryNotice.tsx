@@ -10,7 +10,11 @@ import { VaultButton } from "./VaultButton";
 export function MemoryNotice() {
   const t = useMessages();
   const { vault } = useVault();
-  const [hidden, setHidden] = useSessionStorage({ key: "gatehouse.memory", defaultValue: false, getInitialValueInEffect: false });
+  const [hidden, setHidden] = useSessionStorage({
+    key: "gatehouse.memory",
+    defaultValue: false,
+    getInitialValueInEffect: false,
+  });
   if (hidden) return null;
   return (
     <div className="frame-notice" role="status">

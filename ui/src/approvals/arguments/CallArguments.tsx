@@ -34,7 +34,16 @@ export function CallArguments({ shown, veil, onReveal }: Props) {
   if (shown.length === 0) return <p className="ask-no-arguments">{t("ask.noArguments")}</p>;
   const mask = (at: number) =>
     shown[at]?.masked === true && (
-      <SecretToggle name={shown[at].name} revealed={all.get(at)} onShow={() => { show(at); }} onHide={() => { hide(at); }} />
+      <SecretToggle
+        name={shown[at].name}
+        revealed={all.get(at)}
+        onShow={() => {
+          show(at);
+        }}
+        onHide={() => {
+          hide(at);
+        }}
+      />
     );
   const size = shown.reduce((sum, { text }) => sum + text.length, 0);
   if (size > LARGE) return <LargeArguments sources={sources} mask={mask} />;

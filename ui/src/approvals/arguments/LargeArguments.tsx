@@ -18,7 +18,13 @@ export function LargeArguments({ sources, mask }: Props) {
   const area = useRef<HTMLDivElement>(null);
   const near = useNearViewport(area);
   return (
-    <div className="ask-arguments ask-arguments-large selectable" ref={area} tabIndex={0} role="group" aria-label={t("ask.arguments")}>
+    <div
+      className="ask-arguments ask-arguments-large selectable"
+      ref={area}
+      tabIndex={0}
+      role="group"
+      aria-label={t("ask.arguments")}
+    >
       {near && <Blocks area={area} sources={sources} mask={mask} />}
     </div>
   );

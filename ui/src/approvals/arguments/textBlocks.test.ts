@@ -19,10 +19,18 @@ describe("blocks of a large argument", () => {
   it.each<[string, string, string]>([
     ["a plain text", JSON.stringify(long), JSON.stringify(long)],
     ["lines, as lines", JSON.stringify(lines), `"${lines}"`],
-    ["quotes, tabs and backslashes between lines", JSON.stringify(`"\\\t\n`.repeat(4000)), `"${`"\\\t\n`.repeat(4000)}"`],
+    [
+      "quotes, tabs and backslashes between lines",
+      JSON.stringify(`"\\\t\n`.repeat(4000)),
+      `"${`"\\\t\n`.repeat(4000)}"`,
+    ],
     ["characters of two halves", JSON.stringify("a" + "😀".repeat(3000)), JSON.stringify("a" + "😀".repeat(3000))],
     ["an object", JSON.stringify({ a: [long, lines] }), JSON.stringify({ a: [long, lines] })],
-    ["nothing but backslashes", JSON.stringify("\\".repeat(3 * BLOCK_CHARS + 1)), JSON.stringify("\\".repeat(3 * BLOCK_CHARS + 1))],
+    [
+      "nothing but backslashes",
+      JSON.stringify("\\".repeat(3 * BLOCK_CHARS + 1)),
+      JSON.stringify("\\".repeat(3 * BLOCK_CHARS + 1)),
+    ],
   ])("contain all of %s", (_, text, expected) => {
     expect(whole(text) === expected).toBe(true);
     expect(textOf(one(text)).every((part) => part.length <= BLOCK_CHARS)).toBe(true);
@@ -36,7 +44,10 @@ describe("blocks of a large argument", () => {
   it("never split a mark of a hidden character", () => {
     for (let before = BLOCK_CHARS - 14; before < BLOCK_CHARS + 2; before += 1) {
       const parts = textOf(one(`"${"x".repeat(before)}⟦U+202E⟧${"y".repeat(BLOCK_CHARS)}"`));
-      expect(parts.filter((part) => part.includes("⟦U+202E⟧")), String(before)).toHaveLength(1);
+      expect(
+        parts.filter((part) => part.includes("⟦U+202E⟧")),
+        String(before),
+      ).toHaveLength(1);
     }
   });
 
@@ -58,7 +69,12 @@ describe("blocks of a large argument", () => {
 
   it("start with the name of each argument", () => {
     const all = [...blocksOf([...one('"a"'), ...one('"b"')])].flat();
-    expect(all.map(({ argument, isName }) => [argument, isName])).toEqual([[0, true], [0, false], [1, true], [1, false]]);
+    expect(all.map(({ argument, isName }) => [argument, isName])).toEqual([
+      [0, true],
+      [0, false],
+      [1, true],
+      [1, false],
+    ]);
   });
 });
 
@@ -67,7 +83,8 @@ describe("the block store", () => {
     const size = 5 * 1024 * 1024;
     const pieces = [...blocksOf(one(`"${"\\n".repeat(size / 2)}"`))];
     expect(pieces.length).toBeGreaterThan(20);
-    for (const piece of pieces) expect(piece.reduce((sum, { start, end }) => sum + end - start, 0)).toBeLessThanOrEqual(202_000);
+    for (const piece of pieces)
+      expect(piece.reduce((sum, { start, end }) => sum + end - start, 0)).toBeLessThanOrEqual(202_000);
 
     const blocks = createBlockStore(one(`"${"word ".repeat(size / 5)}"`));
     const first = blocks.count();
@@ -92,7 +109,9 @@ describe("the block store", () => {
     const text = `"${"x".repeat(1_000_000)}\\\\"`;
     const find = vi.spyOn(String.prototype, "indexOf");
     const blocks = [...blocksOf(one(text))].flat();
-    const looked = find.mock.contexts.map(String).map((of, at) => (of.length > BLOCK_CHARS ? of.length - (find.mock.calls[at]?.[1] ?? 0) : 0));
+    const looked = find.mock.contexts
+      .map(String)
+      .map((of, at) => (of.length > BLOCK_CHARS ? of.length - (find.mock.calls[at]?.[1] ?? 0) : 0));
     find.mockRestore();
     expect(blocks.length).toBeGreaterThan(500);
     expect(looked.reduce((sum, part) => sum + part, 0)).toBeLessThan(2 * text.length);

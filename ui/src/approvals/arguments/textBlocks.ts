@@ -74,7 +74,8 @@ function withoutSplitMark(text: string, start: number, end: number): number {
   if (open !== -1 && !before.includes("⟧", open)) end -= before.length - open;
   const code = text.charCodeAt(end);
   if (code >= 0xdc00 && code <= 0xdfff) end -= 1;
-  else if (/^\\ud[c-f]/i.test(text.slice(end, end + 4)) && /\\ud[89ab][\da-f]{2}$/i.test(text.slice(end - 6, end))) end -= 6;
+  else if (/^\\ud[c-f]/i.test(text.slice(end, end + 4)) && /\\ud[89ab][\da-f]{2}$/i.test(text.slice(end - 6, end)))
+    end -= 6;
   return end > start ? end : start + 1;
 }
 

@@ -10,13 +10,25 @@ import { testApproval } from "../testApprovals";
 
 const secret = { name: "api_key", text: '"••••"', masked: true, extra: false };
 
-function card(differs: Partial<CallApprovalRequest>, veil = 0, onReveal: (argument: number) => Promise<string> = () => Promise.resolve('"sk-1"'), onAnswer = vi.fn()) {
+function card(
+  differs: Partial<CallApprovalRequest>,
+  veil = 0,
+  onReveal: (argument: number) => Promise<string> = () => Promise.resolve('"sk-1"'),
+  onAnswer = vi.fn(),
+) {
   const pending = testApproval("a", differs);
   if (pending.ask.ask !== "call") throw new Error("not a call");
   return (
     <SpeechContext value={{ language: "en", messages: catalogues.en }}>
       <AnswerGuardContext value={true}>
-        <ApprovalCard pending={pending} call={pending.ask} keys={false} veil={veil} onAnswer={onAnswer} onReveal={onReveal} />
+        <ApprovalCard
+          pending={pending}
+          call={pending.ask}
+          keys={false}
+          veil={veil}
+          onAnswer={onAnswer}
+          onReveal={onReveal}
+        />
       </AnswerGuardContext>
     </SpeechContext>
   );
@@ -31,8 +43,19 @@ const press = async (name: string) => {
 
 describe("a grant that is not bound to a program yet", () => {
   it.each<[CallApprovalRequest["warnings"][number] & { warning: "unbound_grant" }, string]>([
-    [{ warning: "unbound_grant", grant: "g", what: { key: "rule.all", params: {} }, program: "/usr/bin/agent" }, "allows this client everything on this server"],
-    [{ warning: "unbound_grant", grant: "g", what: { key: "rule.prompt", params: { name: { text: "review" } } }, program: "/usr/bin/agent" }, "allows this client the prompt review on this server"],
+    [
+      { warning: "unbound_grant", grant: "g", what: { key: "rule.all", params: {} }, program: "/usr/bin/agent" },
+      "allows this client everything on this server",
+    ],
+    [
+      {
+        warning: "unbound_grant",
+        grant: "g",
+        what: { key: "rule.prompt", params: { name: { text: "review" } } },
+        program: "/usr/bin/agent",
+      },
+      "allows this client the prompt review on this server",
+    ],
   ])("is shown with the program that it would be bound to", (warning, what) => {
     render(card({ warnings: [warning] }));
     const said = screen.getByText(/From now on from \/usr\/bin\/agent\?/);
@@ -90,8 +113,16 @@ describe("a masked argument", () => {
 
 describe("an approval card", () => {
   it("shows the server's description and the peer process", () => {
-    const seenFrom = { program: { name: "claude", path: "/usr/bin/claude", isKnown: true }, parents: [{ name: "zsh", path: "/bin/zsh", isKnown: false }, { name: "gnome\u202eterm", path: "/x", isKnown: true }] };
-    const { container } = render(card({ client: { id: "c", name: "Claude Code", says: null, seenFrom, session: null } }));
+    const seenFrom = {
+      program: { name: "claude", path: "/usr/bin/claude", isKnown: true },
+      parents: [
+        { name: "zsh", path: "/bin/zsh", isKnown: false },
+        { name: "gnome\u202eterm", path: "/x", isKnown: true },
+      ],
+    };
+    const { container } = render(
+      card({ client: { id: "c", name: "Claude Code", says: null, seenFrom, session: null } }),
+    );
     const text = container.textContent;
     expect(text).toContain("My notes");
     expect(text).toContain("via claude");
@@ -100,7 +131,9 @@ describe("an approval card", () => {
   });
 
   it("says when the peer process is unknown", () => {
-    const { container } = render(card({ client: { id: "c", name: "Claude Code", says: null, seenFrom: null, session: null } }));
+    const { container } = render(
+      card({ client: { id: "c", name: "Claude Code", says: null, seenFrom: null, session: null } }),
+    );
     expect(container.textContent).toContain("from an unidentified program");
   });
 
@@ -108,13 +141,21 @@ describe("an approval card", () => {
     const onAnswer = vi.fn();
     render(card({}, 0, undefined, onAnswer));
     await press("More deny options");
-    fireEvent.change(screen.getByLabelText("Reason (the model will see this)"), { target: { value: " Not that one " } });
+    fireEvent.change(screen.getByLabelText("Reason (the model will see this)"), {
+      target: { value: " Not that one " },
+    });
     fireEvent.click(screen.getByLabelText("files: Write file"));
     fireEvent.click(screen.getByLabelText("Always"));
     fireEvent.click(screen.getByLabelText("For every client, not just Claude Code"));
     await press("Always deny files: Write file, for every client");
     expect(onAnswer.mock.calls).toEqual([
-      [{ answer: "deny", choice: { lifetime: "always", width: "tool", everyClient: true, conditions: [] }, reason: "Not that one" }],
+      [
+        {
+          answer: "deny",
+          choice: { lifetime: "always", width: "tool", everyClient: true, conditions: [] },
+          reason: "Not that one",
+        },
+      ],
     ]);
   });
 });

@@ -63,17 +63,32 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
   const more = lastingChoices(call.choices).length > 0;
   return (
     <article className="ask" aria-labelledby={title}>
-      <AnswerShortcuts on={keys && panel === "none"} onAllow={() => { allow(allowOnce); }} onDeny={deny} />
+      <AnswerShortcuts
+        on={keys && panel === "none"}
+        onAllow={() => {
+          allow(allowOnce);
+        }}
+        onDeny={deny}
+      />
       <header className="ask-head">
         <div className="ask-who">
           <strong>{client.name}</strong> <span className="ask-dim">{t("ask.wants")}</span>
           {client.says !== null && <span className="ask-small">{t("ask.says", { says: client.says })}</span>}
-          {client.seenFrom === null ? <span className="ask-small">{t("ask.notSeen")}</span> : <PeerProcessLine seen={client.seenFrom} />}
+          {client.seenFrom === null ? (
+            <span className="ask-small">{t("ask.notSeen")}</span>
+          ) : (
+            <PeerProcessLine seen={client.seenFrom} />
+          )}
         </div>
         {place}
       </header>
       <div className="ask-what">
-        <h2 id={title} ref={heading} tabIndex={-1} aria-label={t("ask.question", { client: client.name, title: call.title, server: server.name })}>
+        <h2
+          id={title}
+          ref={heading}
+          tabIndex={-1}
+          aria-label={t("ask.question", { client: client.name, title: call.title, server: server.name })}
+        >
           {call.title}
         </h2>
         <ServerSummaryLine server={server}>
@@ -104,7 +119,12 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
         <div className="ask-buttons">
           <span className="ask-pair">
             <AnswerButton onPress={deny}>{t("ask.deny")}</AnswerButton>
-            <AnswerButton label={t("ask.denyMore")} onPress={() => { setPanel("deny"); }}>
+            <AnswerButton
+              label={t("ask.denyMore")}
+              onPress={() => {
+                setPanel("deny");
+              }}
+            >
               ▾
             </AnswerButton>
           </span>
@@ -119,11 +139,22 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
                 {t("ask.readsUntilQuit")}
               </AnswerButton>
             )}
-            <AnswerButton strong onPress={() => { allow(allowOnce); }}>
+            <AnswerButton
+              strong
+              onPress={() => {
+                allow(allowOnce);
+              }}
+            >
               {pending.waiting ? t("ask.allowOnce") : t("ask.allowNext")}
             </AnswerButton>
             {more && (
-              <AnswerButton strong label={t("ask.allowMore")} onPress={() => { setPanel("allow"); }}>
+              <AnswerButton
+                strong
+                label={t("ask.allowMore")}
+                onPress={() => {
+                  setPanel("allow");
+                }}
+              >
                 ▾
               </AnswerButton>
             )}

@@ -26,11 +26,20 @@ export function GenericCard({ ask, place, onAnswer }: Props) {
         </>
       )}
       <div className="ask-buttons">
-        <AnswerButton onPress={() => { onAnswer({ answer: "decline" }); }}>
+        <AnswerButton
+          onPress={() => {
+            onAnswer({ answer: "decline" });
+          }}
+        >
           {isConfig ? t("ask.config.decline") : t("ask.decline")}
         </AnswerButton>
         {isConfig && (
-          <AnswerButton strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
+          <AnswerButton
+            strong
+            onPress={() => {
+              onAnswer({ answer: "accept", content: null });
+            }}
+          >
             {t("ask.config.accept")}
           </AnswerButton>
         )}

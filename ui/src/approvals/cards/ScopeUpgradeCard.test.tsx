@@ -24,7 +24,10 @@ describe("a scope upgrade card", () => {
   it("names the server and every scope, and describes only standard scopes", () => {
     show(true);
     expect(screen.getByRole("heading").textContent).toBe("notes needs more permissions");
-    expect(screen.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual(["notes.write", "emailyour email address"]);
+    expect(screen.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual([
+      "notes.write",
+      "emailyour email address",
+    ]);
   });
 
   it.each([

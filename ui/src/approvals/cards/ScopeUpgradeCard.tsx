@@ -39,7 +39,13 @@ export function ScopeUpgradeCard({ ask: { server, scopes }, keys, place, onAnswe
       }
       onAnswer={onAnswer}
     >
-      <AnswerShortcuts on={keys} onAllow={allow} onDeny={() => { onAnswer({ answer: "decline" }); }} />
+      <AnswerShortcuts
+        on={keys}
+        onAllow={allow}
+        onDeny={() => {
+          onAnswer({ answer: "decline" });
+        }}
+      />
       <p>{t("ask.rights.text")}</p>
       <ul className="ask-scopes selectable" tabIndex={0} aria-label={t("ask.rights.list")}>
         {[...new Set(scopes)].map((scope) => {

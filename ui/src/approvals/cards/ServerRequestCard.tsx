@@ -28,7 +28,19 @@ type Props = {
 };
 
 /** The layout of all requests by servers: who asks, its message, and the buttons to decline. */
-export function ServerRequestCard({ title, server, client, focus, place, message, children, hint, error, actions, onAnswer }: Props) {
+export function ServerRequestCard({
+  title,
+  server,
+  client,
+  focus,
+  place,
+  message,
+  children,
+  hint,
+  error,
+  actions,
+  onAnswer,
+}: Props) {
   const t = useMessages();
   const awake = useContext(AnswerGuardContext);
   const id = useId();
@@ -59,7 +71,9 @@ export function ServerRequestCard({ title, server, client, focus, place, message
         </span>
       </header>
       <ServerSummaryLine server={server}>
-        {client === null ? t("ask.byServer", { server: server.name }) : t("ask.byServerFor", { server: server.name, client: client.name })}
+        {client === null
+          ? t("ask.byServer", { server: server.name })
+          : t("ask.byServerFor", { server: server.name, client: client.name })}
       </ServerSummaryLine>
       {message !== undefined && (
         <p className="ask-message selectable">
@@ -77,7 +91,13 @@ export function ServerRequestCard({ title, server, client, focus, place, message
           </p>
         )}
         <div className="ask-buttons">
-          <AnswerButton onPress={() => { onAnswer({ answer: "decline" }); }}>{t("ask.decline")}</AnswerButton>
+          <AnswerButton
+            onPress={() => {
+              onAnswer({ answer: "decline" });
+            }}
+          >
+            {t("ask.decline")}
+          </AnswerButton>
           {actions && <span className="ask-pair">{actions}</span>}
         </div>
       </div>

@@ -24,7 +24,16 @@ type Props = {
 };
 
 /** A server asks to open a URL. Shows the whole URL with its host emphasised. */
-export function UrlCard({ ask: { server, client, message }, url, host, untilDone, keys, place, onAnswer, onLink }: Props) {
+export function UrlCard({
+  ask: { server, client, message },
+  url,
+  host,
+  untilDone,
+  keys,
+  place,
+  onAnswer,
+  onLink,
+}: Props) {
   const t = useMessages();
   const [error, setError] = useState<UserError | null>(null);
   const [opened, setOpened] = useState(false);
@@ -62,7 +71,12 @@ export function UrlCard({ ask: { server, client, message }, url, host, untilDone
             {t(opened ? "ask.link.openAgain" : "ask.link.openPage")}
           </AnswerButton>
           {opened && untilDone && (
-            <AnswerButton strong onPress={() => { onAnswer({ answer: "accept", content: null }); }}>
+            <AnswerButton
+              strong
+              onPress={() => {
+                onAnswer({ answer: "accept", content: null });
+              }}
+            >
               {t("ask.link.done")}
             </AnswerButton>
           )}

@@ -14,7 +14,12 @@ export type UrlParts = {
 };
 
 export function splitUrl(url: string, host: string): UrlParts {
-  const [, scheme = "", authority = "", rest = ""] = /^([a-z][a-z\d+.-]*:[\\/]*)([^/\\?#]*)([\s\S]*)$/i.exec(url) ?? [null, "", "", url];
+  const [, scheme = "", authority = "", rest = ""] = /^([a-z][a-z\d+.-]*:[\\/]*)([^/\\?#]*)([\s\S]*)$/i.exec(url) ?? [
+    null,
+    "",
+    "",
+    url,
+  ];
   const at = authority.lastIndexOf("@") + 1;
   const place = authority.slice(at);
   const name = place.replace(/:\d*$/, "");

@@ -2,7 +2,13 @@ import { useId } from "react";
 
 import type { OfferedCondition } from "../../generated/types";
 import { useMessages } from "../../messages";
-import { initialDraft, conditionKindsFor, type ConditionArgument, type ConditionDraft, type ConditionKind } from "./conditionDraft";
+import {
+  initialDraft,
+  conditionKindsFor,
+  type ConditionArgument,
+  type ConditionDraft,
+  type ConditionKind,
+} from "./conditionDraft";
 
 type Props = {
   choosable: readonly ConditionArgument[];

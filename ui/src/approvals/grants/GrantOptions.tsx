@@ -3,12 +3,31 @@ import { useState } from "react";
 import type { CallApprovalRequest, OfferedChoice } from "../../generated/types";
 import { useMessages, useRender } from "../../messages";
 import { RadioChoice } from "./RadioChoice";
-import { onePerScope, canCoverEveryClient, coverageOf, availableLifetimes, updateSelection, type GrantSelection } from "./grantChoices";
-import { conditionArguments, conditionFromDraft, initialDraft, draftFromCondition, bestProposals, type ConditionDraft } from "./conditionDraft";
+import {
+  onePerScope,
+  canCoverEveryClient,
+  coverageOf,
+  availableLifetimes,
+  updateSelection,
+  type GrantSelection,
+} from "./grantChoices";
+import {
+  conditionArguments,
+  conditionFromDraft,
+  initialDraft,
+  draftFromCondition,
+  bestProposals,
+  type ConditionDraft,
+} from "./conditionDraft";
 import { ConditionEditor } from "./ConditionEditor";
 import { lifetimeLabel } from "../labels";
 
-type Props = { call: CallApprovalRequest; offered: readonly OfferedChoice[]; picked: GrantSelection; onPick: (picked: GrantSelection) => void };
+type Props = {
+  call: CallApprovalRequest;
+  offered: readonly OfferedChoice[];
+  picked: GrantSelection;
+  onPick: (picked: GrantSelection) => void;
+};
 
 /** Option value for a condition written by the user. */
 const OWN = "own";
@@ -63,7 +82,10 @@ export function GrantOptions({ call, offered, picked, onPick }: Props) {
           label={t("ask.onlyWhen")}
           options={[
             ["", t("ask.everyArgument")],
-            ...bestProposals(proposals).map(({ condition, sentence }): [string, string] => [JSON.stringify(condition), render(sentence)]),
+            ...bestProposals(proposals).map(({ condition, sentence }): [string, string] => [
+              JSON.stringify(condition),
+              render(sentence),
+            ]),
             ...(canWrite ? [[OWN, t("ask.ownCondition")] as [string, string]] : []),
           ]}
           value={when}
@@ -71,7 +93,13 @@ export function GrantOptions({ call, offered, picked, onPick }: Props) {
         />
       )}
       {draft && canWrite && (
-        <ConditionEditor choosable={arguments_} proposals={proposals} draft={draft} isWhole={!picked.isUnfinished} onChange={edit} />
+        <ConditionEditor
+          choosable={arguments_}
+          proposals={proposals}
+          draft={draft}
+          isWhole={!picked.isUnfinished}
+          onChange={edit}
+        />
       )}
       <RadioChoice
         label={t("ask.howLong")}

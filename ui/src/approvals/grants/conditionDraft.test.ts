@@ -1,14 +1,37 @@
 import { describe, expect, it } from "vitest";
 
 import type { Condition, ConditionTest, OfferedCondition, ShownArgument } from "../../generated/types";
-import { conditionArguments, conditionFromDraft, initialDraft, draftFromCondition, conditionKindsFor, bestProposals, initialText, type ConditionKind } from "./conditionDraft";
+import {
+  conditionArguments,
+  conditionFromDraft,
+  initialDraft,
+  draftFromCondition,
+  conditionKindsFor,
+  bestProposals,
+  initialText,
+  type ConditionKind,
+} from "./conditionDraft";
 
-const shown = (name: string, value: unknown, masked = false): ShownArgument => ({ name, text: JSON.stringify(value), masked, extra: false });
+const shown = (name: string, value: unknown, masked = false): ShownArgument => ({
+  name,
+  text: JSON.stringify(value),
+  masked,
+  extra: false,
+});
 
 describe("condition arguments", () => {
   it("exclude secrets and values with hidden characters", () => {
-    const all = [shown("a", "text"), shown("n", 3), shown("yes", true), shown("none", null), shown("deep", {}), shown("key", "s", true)];
-    expect(conditionArguments([...all, shown("x⟦U+200B⟧", 1), shown("long", "x".repeat(9000))]).map(({ name }) => name)).toEqual(["a", "n", "yes"]);
+    const all = [
+      shown("a", "text"),
+      shown("n", 3),
+      shown("yes", true),
+      shown("none", null),
+      shown("deep", {}),
+      shown("key", "s", true),
+    ];
+    expect(
+      conditionArguments([...all, shown("x⟦U+200B⟧", 1), shown("long", "x".repeat(9000))]).map(({ name }) => name),
+    ).toEqual(["a", "n", "yes"]);
     expect(conditionArguments(null)).toEqual([]);
   });
 });
@@ -44,7 +67,8 @@ describe("a condition draft", () => {
     { name: "a/b~c", value: "text" },
     { name: "n", value: 3 },
   ];
-  const test = (kind: ConditionKind, text: string, argument = "a/b~c") => conditionFromDraft({ argument, kind, text }, arguments_)?.test ?? null;
+  const test = (kind: ConditionKind, text: string, argument = "a/b~c") =>
+    conditionFromDraft({ argument, kind, text }, arguments_)?.test ?? null;
 
   it.each<[ConditionKind, string, string, ConditionTest | null]>([
     ["equals", "yes", "a/b~c", { test: "equals", value: '"yes"' }],
@@ -70,7 +94,12 @@ describe("a condition draft", () => {
   });
 
   it("round-trips", () => {
-    for (const [kind, text] of [["equals", "yes"], ["one_of", "a\nb"], ["starts_with", "te"], ["glob", "t*"]] as const) {
+    for (const [kind, text] of [
+      ["equals", "yes"],
+      ["one_of", "a\nb"],
+      ["starts_with", "te"],
+      ["glob", "t*"],
+    ] as const) {
       const condition = conditionFromDraft({ argument: "a/b~c", kind, text }, arguments_);
       expect(condition?.pointer).toBe("/a~1b~0c");
       expect(condition && draftFromCondition(condition, arguments_)).toEqual({ argument: "a/b~c", kind, text });
@@ -80,7 +109,10 @@ describe("a condition draft", () => {
 });
 
 describe("proposed conditions", () => {
-  const offer = (condition: Condition): OfferedCondition => ({ condition, sentence: { key: `condition.${condition.test.test}`, params: {} } });
+  const offer = (condition: Condition): OfferedCondition => ({
+    condition,
+    sentence: { key: `condition.${condition.test.test}`, params: {} },
+  });
   const inside = offer({ pointer: "/path", test: { test: "inside", folder: "/real/home" } });
   const starts = offer({ pointer: "/path", test: { test: "starts_with", text: "/home/ana/" } });
   const exactly = offer({ pointer: "/n", test: { test: "equals", value: "3" } });
@@ -91,8 +123,16 @@ describe("proposed conditions", () => {
   });
 
   it("prefill the draft", () => {
-    expect(initialDraft(path, "inside", [inside, starts])).toEqual({ argument: "path", kind: "inside", text: "/real/home" });
+    expect(initialDraft(path, "inside", [inside, starts])).toEqual({
+      argument: "path",
+      kind: "inside",
+      text: "/real/home",
+    });
     expect(initialDraft(path, null, [])).toEqual({ argument: "path", kind: "inside", text: "/home/ana" });
-    expect(initialDraft({ name: "n", value: 3 }, "glob", [exactly])).toEqual({ argument: "n", kind: "equals", text: "3" });
+    expect(initialDraft({ name: "n", value: 3 }, "glob", [exactly])).toEqual({
+      argument: "n",
+      kind: "equals",
+      text: "3",
+    });
   });
 });

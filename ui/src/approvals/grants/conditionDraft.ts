@@ -20,7 +20,9 @@ export function conditionArguments(shown: readonly ShownArgument[] | null): read
     if (masked || text.length > 20 * MAX_VALUE_CHARS || /⟦U\+[\dA-F]+⟧/.test(name + text)) return [];
     try {
       const value: unknown = JSON.parse(text);
-      return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? [{ name, value }] : [];
+      return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+        ? [{ name, value }]
+        : [];
     } catch {
       return [];
     }
@@ -30,7 +32,10 @@ export function conditionArguments(shown: readonly ShownArgument[] | null): read
 /** The condition kinds that fit a value. */
 export function conditionKindsFor(value: unknown): readonly ConditionKind[] {
   if (typeof value !== "string") return ["equals", "one_of"];
-  const place: ConditionKind[] = [...(isPath(value) ? (["inside"] as const) : []), ...(hostOf(value) === null ? [] : (["host_is"] as const))];
+  const place: ConditionKind[] = [
+    ...(isPath(value) ? (["inside"] as const) : []),
+    ...(hostOf(value) === null ? [] : (["host_is"] as const)),
+  ];
   return [...place, "equals", "one_of", "starts_with", "glob"];
 }
 
@@ -41,10 +46,16 @@ export function bestProposals(proposals: readonly OfferedCondition[]): readonly 
 }
 
 /** The first draft for an argument: the core's proposal, or else derived from the value. */
-export function initialDraft({ name, value }: ConditionArgument, wanted: ConditionKind | null, proposals: readonly OfferedCondition[]): ConditionDraft {
+export function initialDraft(
+  { name, value }: ConditionArgument,
+  wanted: ConditionKind | null,
+  proposals: readonly OfferedCondition[],
+): ConditionDraft {
   const kinds = conditionKindsFor(value);
   const kind = kinds.find((one) => one === wanted) ?? kinds[0] ?? "equals";
-  const proposed = proposals.find(({ condition: { pointer, test } }) => pointer === pointerTo(name) && test.test === kind);
+  const proposed = proposals.find(
+    ({ condition: { pointer, test } }) => pointer === pointerTo(name) && test.test === kind,
+  );
   return { argument: name, kind, text: proposed ? textOf(proposed.condition.test, value) : initialText(kind, value) };
 }
 
@@ -70,13 +81,19 @@ export function initialText(kind: ConditionKind, value: unknown): string {
 }
 
 /** The draft of a condition; null if it is not about one of these arguments. */
-export function draftFromCondition({ pointer, test }: Condition, arguments_: readonly ConditionArgument[]): ConditionDraft | null {
+export function draftFromCondition(
+  { pointer, test }: Condition,
+  arguments_: readonly ConditionArgument[],
+): ConditionDraft | null {
   const argument = arguments_.find(({ name }) => pointerTo(name) === pointer);
   return argument ? { argument: argument.name, kind: test.test, text: textOf(test, argument.value) } : null;
 }
 
 /** The condition of a draft; null if it is empty or its value is not JSON. */
-export function conditionFromDraft({ argument, kind, text }: ConditionDraft, arguments_: readonly ConditionArgument[]): Condition | null {
+export function conditionFromDraft(
+  { argument, kind, text }: ConditionDraft,
+  arguments_: readonly ConditionArgument[],
+): Condition | null {
   const found = arguments_.find(({ name }) => name === argument);
   const test = found && testOf(kind, text, found.value);
   return test ? { pointer: pointerTo(argument), test } : null;
@@ -90,14 +107,19 @@ function testOf(kind: ConditionKind, text: string, value: unknown): ConditionTes
       return json === null ? null : { test: kind, value: json };
     }
     case "one_of": {
-      const values = text.split("\n").filter((line) => line.trim() !== "").map((line) => jsonOf(line, value));
+      const values = text
+        .split("\n")
+        .filter((line) => line.trim() !== "")
+        .map((line) => jsonOf(line, value));
       const whole = values.filter((one) => one !== null);
       return whole.length === 0 || whole.length < values.length ? null : { test: kind, values: [...new Set(whole)] };
     }
     case "starts_with":
       return text === "" ? null : { test: kind, text };
     case "inside":
-      return trimmed === "" ? null : { test: kind, folder: trimmed.length > 1 ? trimmed.replace(/\/+$/, "") || "/" : trimmed };
+      return trimmed === ""
+        ? null
+        : { test: kind, folder: trimmed.length > 1 ? trimmed.replace(/\/+$/, "") || "/" : trimmed };
     case "host_is":
       return hostTest(trimmed);
     case "glob":
@@ -125,7 +147,8 @@ function textOf(test: ConditionTest, value: unknown): string {
 /** `example.org`, `example.org:8443`, `[::1]:8443`; what else is wrong with a host is the core's to say. */
 function hostTest(text: string): ConditionTest | null {
   const [, host = text, digits] = /^(.*[^:]):(\d{1,5})$/.exec(text) ?? [];
-  if (host === "" || (host.startsWith("[") && !host.endsWith("]"))) return text === "" ? null : { test: "host_is", host: text, port: null };
+  if (host === "" || (host.startsWith("[") && !host.endsWith("]")))
+    return text === "" ? null : { test: "host_is", host: text, port: null };
   const port = digits === undefined ? null : Number(digits);
   return port !== null && port > 65_535 ? null : { test: "host_is", host, port };
 }

@@ -3,12 +3,26 @@ import { describe, expect, it } from "vitest";
 import type { CallApprovalRequest, Condition, OfferedCondition } from "../../generated/types";
 import { render } from "../../messages";
 import { catalogues } from "../../messages/catalogues";
-import { initialAllow, onePerScope, canCoverEveryClient, selectedGrant, coverageOf, initialDenial, lastingChoices, availableLifetimes, updateSelection, type GrantSelection } from "./grantChoices";
+import {
+  initialAllow,
+  onePerScope,
+  canCoverEveryClient,
+  selectedGrant,
+  coverageOf,
+  initialDenial,
+  lastingChoices,
+  availableLifetimes,
+  updateSelection,
+  type GrantSelection,
+} from "./grantChoices";
 import { testApproval } from "../testApprovals";
 
 const words = { language: "en", templates: catalogues.en, time: String };
 const inside: Condition = { pointer: "/path", test: { test: "inside", folder: "/home/ana/notes" } };
-const proposed: OfferedCondition = { condition: inside, sentence: { key: "condition.inside", params: { place: { text: "path" }, value: { text: "⟦the folder⟧" } } } };
+const proposed: OfferedCondition = {
+  condition: inside,
+  sentence: { key: "condition.inside", params: { place: { text: "path" }, value: { text: "⟦the folder⟧" } } },
+};
 
 function call(differs: Partial<CallApprovalRequest> = {}): CallApprovalRequest {
   const { ask } = testApproval("a", differs);
@@ -22,7 +36,13 @@ describe("an allow selection", () => {
   const offered = lastingChoices(call().choices);
 
   it("starts with this tool until Gatehouse quits", () => {
-    expect(initialAllow(offered)).toEqual({ width: "tool", lifetime: "until_quit", everyClient: false, condition: null, isUnfinished: false });
+    expect(initialAllow(offered)).toEqual({
+      width: "tool",
+      lifetime: "until_quit",
+      everyClient: false,
+      condition: null,
+      isUnfinished: false,
+    });
   });
 
   it("never exceeds the offered choices", () => {
@@ -41,7 +61,12 @@ describe("an allow selection with a condition", () => {
 
   it("narrows an offered choice, also by a condition that was not proposed", () => {
     const picked = updateSelection(offered, start, { condition: own, lifetime: "always" });
-    expect(selectedGrant(offered, picked, [])?.choice).toEqual({ lifetime: "always", width: "tool", everyClient: false, conditions: [own] });
+    expect(selectedGrant(offered, picked, [])?.choice).toEqual({
+      lifetime: "always",
+      width: "tool",
+      everyClient: false,
+      conditions: [own],
+    });
   });
 
   it("has no longer lifetime than the choice without a condition", () => {
@@ -58,7 +83,11 @@ describe("an allow selection with a condition", () => {
   });
 
   it("is available for the tool scope only", () => {
-    const picked = updateSelection(call().denials, { ...initialDenial, width: "tool", condition: own }, { width: "server" });
+    const picked = updateSelection(
+      call().denials,
+      { ...initialDenial, width: "tool", condition: own },
+      { width: "server" },
+    );
     expect([picked.condition, picked.isUnfinished]).toEqual([null, false]);
   });
 });
@@ -67,8 +96,19 @@ describe("a deny selection", () => {
   const offered = call().denials;
 
   it("starts with this call, once", () => {
-    expect(selectedGrant(offered, initialDenial, [])?.choice).toEqual({ lifetime: "once", width: "call", everyClient: false, conditions: [] });
-    expect(updateSelection(offered, initialDenial, { width: "server" })).toEqual({ width: "server", lifetime: "quarter_hour", everyClient: false, condition: null, isUnfinished: false });
+    expect(selectedGrant(offered, initialDenial, [])?.choice).toEqual({
+      lifetime: "once",
+      width: "call",
+      everyClient: false,
+      conditions: [],
+    });
+    expect(updateSelection(offered, initialDenial, { width: "server" })).toEqual({
+      width: "server",
+      lifetime: "quarter_hour",
+      everyClient: false,
+      condition: null,
+      isUnfinished: false,
+    });
     expect(availableLifetimes(offered, initialDenial)).toEqual(["once", "quarter_hour", "until_quit", "always"]);
   });
 
@@ -78,7 +118,9 @@ describe("a deny selection", () => {
   });
 
   it("takes conditions and drops them when the scope changes", () => {
-    const picked = updateSelection(offered, updateSelection(offered, initialDenial, { width: "tool" }), { condition: inside });
+    const picked = updateSelection(offered, updateSelection(offered, initialDenial, { width: "tool" }), {
+      condition: inside,
+    });
     expect(selectedGrant(offered, picked, [proposed])?.choice.conditions).toEqual([inside]);
     expect(updateSelection(offered, picked, { width: "call" }).condition).toBeNull();
   });
@@ -92,8 +134,18 @@ describe("a selection", () => {
   it.each<[CallApprovalRequest["choices"], GrantSelection, OfferedCondition[], string]>([
     [denials, initialDenial, [], "Deny this exact call"],
     [denials, { ...toolForGood, everyClient: true }, [], "Always deny files: Write file, for every client"],
-    [denials, { ...toolForGood, width: "client", lifetime: "until_quit" }, [], "Deny everything on every server until Gatehouse quits, for Claude Code"],
-    [denials, { ...narrow, lifetime: "quarter_hour" }, [], "Deny files: Write file when path is inside /home/ana/notes for 15 minutes, for Claude Code"],
+    [
+      denials,
+      { ...toolForGood, width: "client", lifetime: "until_quit" },
+      [],
+      "Deny everything on every server until Gatehouse quits, for Claude Code",
+    ],
+    [
+      denials,
+      { ...narrow, lifetime: "quarter_hour" },
+      [],
+      "Deny files: Write file when path is inside /home/ana/notes for 15 minutes, for Claude Code",
+    ],
     [allows, narrow, [], "Always allow files: Write file when path is inside /home/ana/notes, for Claude Code"],
     // What the core proposed is said in its words.
     [allows, narrow, [proposed], "Always allow files: Write file when path is inside ⟦the folder⟧, for Claude Code"],
