@@ -1,12 +1,12 @@
 //! Pending approvals as returned by the core: the offered choices, and answers by id and hash, as the
 //! windows send them.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::child_process::TEST_TIMEOUT;
+use crate::eventually::{eventually, eventually_holds};
 use crate::gatehouse::Gatehouse;
 
 /// Waits until `count` approvals are pending, and returns them.
@@ -14,16 +14,15 @@ use crate::gatehouse::Gatehouse;
 /// # Errors
 /// When there are not in time.
 pub fn wait_for_pending(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value>> {
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    loop {
+    eventually(format!("{count} pending approvals"), || {
         let pending = gatehouse.ask(&["approvals", "list"])?;
         let pending = pending.as_array().cloned().unwrap_or_default();
-        if pending.len() == count {
-            return Ok(pending);
-        }
-        ensure!(Instant::now() < deadline, "{} questions wait, not {count}: {pending:#?}", pending.len());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        Ok(if pending.len() == count {
+            Ok(pending)
+        } else {
+            Err(format!("{} are pending: {pending:#?}", pending.len()))
+        })
+    })
 }
 
 /// A little longer than the shortest time-out that a client is assumed to have.
@@ -36,12 +35,7 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(3200);
 pub fn wait_for_min_client_timeout(question: &Value) -> Result<()> {
     let asked = u64::try_from(question["askedAt"].as_i64().context("askedAt")?)?;
     let old = UNIX_EPOCH + Duration::from_millis(asked) + LEAST_TIMEOUT;
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while SystemTime::now() <= old {
-        ensure!(Instant::now() < deadline, "a question of the future: {question:#}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
+    eventually_holds(format!("the age of {question:#}"), || Ok(SystemTime::now() > old))
 }
 
 /// The choices that an approval request offers.

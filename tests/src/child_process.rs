@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// How long a test waits for a line before it fails. Generous: it is an upper bound, not a measurement.
-pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+use crate::eventually::eventually;
+
+pub use crate::eventually::TEST_TIMEOUT;
 
 /// A running child process and the lines that it printed.
 #[derive(Debug)]
@@ -103,16 +104,8 @@ impl ChildProcess {
     /// # Errors
     /// When it does not end in time.
     pub fn wait(&mut self) -> Result<ExitStatus> {
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            if Instant::now() > deadline {
-                bail!("{} did not end", self.name);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let Self { name, child, .. } = self;
+        eventually(format!("the end of {name}"), || Ok(child.try_wait()?.ok_or("it runs")))
     }
 
     /// Sends a signal by its name (`TERM`, `KILL`, …).

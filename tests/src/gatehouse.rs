@@ -15,6 +15,7 @@ use serde_json::value::to_raw_value;
 use tempfile::TempDir;
 
 use crate::child_process::ChildProcess;
+use crate::eventually::eventually;
 use crate::{administrator, paths};
 
 /// Runs commands of the core with the operator key.
@@ -428,8 +429,7 @@ impl Gatehouse {
     /// # Errors
     /// When it does not come to that in time.
     pub fn await_status(&self, server: &str, state: &str) -> Result<Value> {
-        let deadline = std::time::Instant::now() + crate::child_process::TEST_TIMEOUT;
-        loop {
+        eventually(format!("{server} to be {state}"), || {
             let servers = self.ask(&["servers", "list"])?;
             let found = servers
                 .as_array()
@@ -438,14 +438,12 @@ impl Gatehouse {
                 .find(|entry| entry["config"]["name"] == server)
                 .cloned()
                 .unwrap_or(Value::Null);
-            if found["status"]["state"] == state {
-                return Ok(found);
-            }
-            if std::time::Instant::now() > deadline {
-                bail!("{server} did not become {state}: {found:#}\n{}", self.stderr());
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+            Ok(if found["status"]["state"] == state {
+                Ok(found)
+            } else {
+                Err(format!("{found:#}\n{}", self.stderr()))
+            })
+        })
     }
 
     /// `gatehousectl approvals watch` as text.

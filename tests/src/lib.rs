@@ -6,6 +6,7 @@ pub mod browser_host;
 pub mod child_process;
 pub mod client;
 pub mod conformance;
+pub mod eventually;
 pub mod fixture;
 pub mod gatehouse;
 pub mod http;

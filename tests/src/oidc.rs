@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_model::Secret;
@@ -13,7 +12,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::child_process::{ChildProcess, TEST_TIMEOUT};
+use crate::child_process::ChildProcess;
+use crate::eventually::eventually;
 use crate::http;
 use crate::paths;
 
@@ -235,15 +235,10 @@ impl AuthorizationServer {
     /// # Errors
     /// When tokens are renewed all the time.
     pub fn wait_until_expired(&self) -> Result<()> {
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        loop {
+        eventually("the end of all access tokens", || {
             let counts = self.counts()?;
-            if counts.access_tokens == 0 {
-                return Ok(());
-            }
-            ensure!(Instant::now() < deadline, "there is always a valid token: {counts:?}");
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+            Ok(if counts.access_tokens == 0 { Ok(()) } else { Err(format!("{counts:?}")) })
+        })
     }
 
     /// Searches these files and texts for everything that was ever issued. As a check of the search

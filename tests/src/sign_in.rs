@@ -2,13 +2,13 @@
 //! for its browser, and a search for leaked secrets at the end.
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::child_process::{ChildProcess, TEST_TIMEOUT};
+use crate::child_process::ChildProcess;
 use crate::client::{CallOutcome, Client, Sdk};
+use crate::eventually::eventually;
 use crate::gatehouse::Gatehouse;
 use crate::oidc::{AuthorizationServer, Browser, BrowserPage};
 
@@ -142,15 +142,10 @@ impl SignInTestbed {
     /// # Errors
     /// When it does not come to that in time.
     pub fn await_sign_in(&self, server: &str, is: &str) -> Result<Value> {
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        loop {
+        eventually(format!("the sign-in of {server} to be {is}"), || {
             let state = self.state(server)?;
-            if state["is"] == is {
-                return Ok(state);
-            }
-            ensure!(Instant::now() < deadline, "the sign-in of {server} stays {state:#}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            Ok(if state["is"] == is { Ok(state) } else { Err(format!("{state:#}")) })
+        })
     }
 
     /// Stops Gatehouse, runs the closure, starts Gatehouse again and reconnects its client.

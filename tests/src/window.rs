@@ -9,7 +9,6 @@ mod pointer;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -19,7 +18,7 @@ use driver::WebDriverSession;
 #[cfg(target_os = "linux")]
 pub use pointer::{Pointer, ScreenPoint};
 
-use crate::child_process::TEST_TIMEOUT;
+use crate::eventually::eventually;
 use crate::paths;
 
 /// The application with its pages under control. Killed when dropped.
@@ -55,19 +54,19 @@ impl AppWindow {
     pub fn open(desktop: &Desktop) -> Result<Self> {
         let driver = WebDriverSession::start(desktop, &paths::program("gatehouse")?)?;
         let mut window = Self { driver, pages: BTreeMap::new() };
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        while window.pages.len() < 2 {
-            anyhow::ensure!(Instant::now() < deadline, "only these pages came up: {:?}", window.pages);
-            for handle in window.driver.handles()? {
-                let page = WebPage { driver: &window.driver, handle: &handle };
+        let Self { driver, pages } = &mut window;
+        eventually("the pages of both windows", || {
+            for handle in driver.handles()? {
+                let page = WebPage { driver: &*driver, handle: &handle };
                 let name = match page.address()?.as_str() {
                     address if address.contains("prompt.html") => "prompt",
                     address if address.starts_with("tauri:") => "main",
                     _ => continue,
                 };
-                window.pages.insert(name, handle);
+                pages.insert(name, handle);
             }
-        }
+            Ok(if pages.len() == 2 { Ok(()) } else { Err(format!("{pages:?}")) })
+        })?;
         Ok(window)
     }
 
@@ -158,18 +157,12 @@ impl WebPage<'_> {
     /// # Errors
     /// When it does not in time; the text of the page is in the error.
     pub fn wait_until(&self, body: &str) -> Result<Value> {
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        loop {
+        let found = eventually(format!("the page to fulfil {body}"), || {
             let found = self.run(body)?;
-            if !matches!(found, Value::Null | Value::Bool(false)) {
-                return Ok(found);
-            }
-            if Instant::now() > deadline {
-                let text = self.text()?;
-                bail!("the page did not come to it: {body}\n{text}");
-            }
-            std::thread::sleep(driver::POLL_INTERVAL);
-        }
+            let is_empty = matches!(found, Value::Null | Value::Bool(false));
+            Ok(if is_empty { Err("it returns nothing") } else { Ok(found) })
+        });
+        found.or_else(|error| bail!("{error}\n{}", self.text()?))
     }
 
     /// The visible text of the page.
@@ -253,17 +246,11 @@ impl WebPage<'_> {
              const hit = top && (it.contains(top) || [...(it.labels ?? [])].some((one) => one.contains(top))); \
              return hit && String(before) === String(after) ? it : null;"
         );
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        loop {
+        let id = eventually(format!("one of {list} that can be clicked on"), || {
             let found = self.wait_for(&find)?;
             let id = found.as_object().and_then(|object| object.values().next()).and_then(Value::as_str);
-            if let Some(id) = id {
-                return Ok(id.to_owned());
-            }
-            if Instant::now() > deadline {
-                bail!("nothing here can be clicked on: {list}\n{}", self.text()?);
-            }
-            std::thread::sleep(driver::POLL_INTERVAL);
-        }
+            Ok(id.map(str::to_owned).ok_or("there is none"))
+        });
+        id.or_else(|error| bail!("{error}\n{}", self.text()?))
     }
 }

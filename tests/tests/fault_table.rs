@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::server::ServerTransport;
 use gatehouse_tests::{paths, server};
@@ -180,18 +180,14 @@ fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &FaultCase
 }
 
 fn await_state(gatehouse: &Gatehouse, name: &str, state: &str, words: &str) -> Result<Value> {
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    loop {
+    eventually(format!("{name} to be {state}"), || {
         let servers = gatehouse.ask(&["servers", "list"])?;
         let found = servers.as_array().into_iter().flatten().find(|server| server["config"]["name"] == name);
         let found = found.cloned().unwrap_or(Value::Null);
         let message = found["status"]["message"].as_str().unwrap_or_default();
-        if found["status"]["state"] == state && message.contains(words) {
-            return Ok(found);
-        }
-        ensure!(Instant::now() < deadline, "it stays {:#}", found["status"]);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        let is_wanted = found["status"]["state"] == state && message.contains(words);
+        Ok(if is_wanted { Ok(found) } else { Err(format!("{:#}", found["status"])) })
+    })
 }
 
 /// Every fault that the fixture knows has to be in the table, so that a new one is not forgotten.

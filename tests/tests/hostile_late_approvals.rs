@@ -6,12 +6,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::BackgroundCall;
 use gatehouse_tests::server::{FixtureServer, ServerTransport, add};
@@ -22,9 +21,6 @@ const STATEFUL: &str = "2025-11-25";
 const STATELESS: &str = "2026-07-28";
 const NOTE: &str = r#""name":"write_note","arguments":{"text":"milk"}"#;
 const MARK: &str = "gatehouse/earlierResult";
-
-/// Upper bound for things that happen at once.
-const SOON: Duration = Duration::from_secs(20);
 
 /// A fixture that logs what reaches it, and its log file.
 fn logging_fixture(gatehouse: &Gatehouse) -> Result<(FixtureServer, PathBuf)> {
@@ -37,15 +33,6 @@ fn logging_fixture(gatehouse: &Gatehouse) -> Result<(FixtureServer, PathBuf)> {
 fn calls(log: &Path) -> usize {
     let text = fs::read_to_string(log).unwrap_or_default();
     text.lines().filter(|line| line.contains(r#""tools/call""#)).count()
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + SOON;
-    while !holds()? {
-        ensure!(Instant::now() < deadline, "{what} did not come true");
-        sleep(Duration::from_millis(20));
-    }
-    Ok(())
 }
 
 fn allow(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
@@ -177,10 +164,9 @@ fn approval_after_disconnect_allows_one_repeat() -> Result<()> {
         let left = client.begin(NOTE)?;
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         drop(left);
-        wait_until(
-            "nobody waits",
-            || Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == false),
-        )?;
+        eventually_holds("nobody waits", || {
+            Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == false)
+        })?;
         allow(&gatehouse, &question)?;
         let answer = client.begin(NOTE)?.answer()?;
         ensure!(!answer.contains(r#""isError":true"#), "{revision}: {answer}");
@@ -212,10 +198,9 @@ fn approval_after_session_end_or_cancel_runs_nothing() -> Result<()> {
             let cancel = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
             http::post(&gatehouse.endpoint, &headers, cancel)?;
         }
-        wait_until(
-            "nobody waits",
-            || Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == false),
-        )?;
+        eventually_holds("nobody waits", || {
+            Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == false)
+        })?;
         allow(&gatehouse, &question)?;
         ensure!(calls(&log) == 0, "it ran with nobody there");
         let answer = client.begin(NOTE)?.answer()?;
@@ -237,9 +222,13 @@ fn resumed_stream_receives_result() -> Result<()> {
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let last = broken.line("id: ")?.trim().trim_start_matches("id: ").to_owned();
     drop(broken);
-    wait_until("nobody waits", || Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == false))?;
+    eventually_holds("nobody waits", || {
+        Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == false)
+    })?;
     let mut again = client.resume(&last)?;
-    wait_until("somebody waits", || Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == true))?;
+    eventually_holds("somebody waits", || {
+        Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == true)
+    })?;
     allow(&gatehouse, &question)?;
     let answer = again.answer()?;
     ensure!(!answer.contains(r#""isError":true"#) && calls(&log) == 1, "{answer}");
@@ -277,7 +266,7 @@ fn identical_retries_share_one_run() -> Result<()> {
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         approvals::wait_for_min_client_timeout(&question)?;
         allow(&gatehouse, &question)?;
-        wait_until("it runs", || Ok(fs::read_to_string(&log)?.contains("started")))?;
+        eventually_holds("it runs", || Ok(fs::read_to_string(&log)?.contains("started")))?;
         let answer = client.begin(slow)?.answer()?;
         ensure!(answer.contains(MARK) && calls(&log) == 2, "{revision}: {answer}");
         drop(silent);
@@ -370,7 +359,7 @@ fn another_program_calls_for_the_result() -> Result<()> {
         if is_finished {
             silent.answer()?;
         } else {
-            wait_until("it runs", || Ok(fs::read_to_string(&log)?.contains("started")))?;
+            eventually_holds("it runs", || Ok(fs::read_to_string(&log)?.contains("started")))?;
         }
         let stolen = THIEF.begin_with_paste(&gatehouse.endpoint, &token, params)?;
         let asked = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk, npm_server};
+use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::paths;
 use serde_json::json;
@@ -58,11 +59,9 @@ fn calls_everything_server_over_http() -> Result<()> {
             .env("PORT", port.to_string())
             .stderr(std::process::Stdio::null());
         let _server = gatehouse_tests::child_process::ChildProcess::start("server-everything", &mut command)?;
-        let deadline = std::time::Instant::now() + gatehouse_tests::child_process::TEST_TIMEOUT;
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            ensure!(std::time::Instant::now() < deadline, "the server never listened");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        eventually("the server to listen", || {
+            Ok(std::net::TcpStream::connect(("127.0.0.1", port)).map(drop))
+        })?;
         let url = format!("http://127.0.0.1:{port}/{path}");
         gatehouse.ask(&["servers", "add", "remote", "--url", &url])?;
         gatehouse.await_status("remote", "connected")?;

@@ -3,11 +3,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{CallOutcome, Client, Sdk};
+use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::server::{FixtureServer, ServerTransport, add};
 use serde_json::{Value, json};
@@ -193,15 +192,11 @@ fn user_answers_when_call_is_ambiguous() -> Result<()> {
 
 /// Waits until a line of a file contains these words, and returns it.
 fn wait_for_log_line(path: &Path, words: &str) -> Result<String> {
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    loop {
+    eventually(format!("a line with {words}"), || {
         let text = fs::read_to_string(path).unwrap_or_default();
-        if let Some(line) = text.lines().find(|line| line.contains(words)) {
-            return Ok(line.to_owned());
-        }
-        ensure!(Instant::now() < deadline, "{words} never came: {text}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        let line = text.lines().find(|line| line.contains(words)).map(str::to_owned);
+        Ok(line.ok_or(text))
+    })
 }
 
 /// A mode that was not declared is refused, and is not shown to the user.

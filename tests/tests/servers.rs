@@ -4,11 +4,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::eventually::{eventually, eventually_holds};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::server::{FixtureServer, ServerTransport, add, add_unconnected};
 use serde_json::{Value, json};
@@ -24,15 +25,10 @@ fn status(gatehouse: &Gatehouse, name: &str) -> Result<Value> {
 
 /// Waits until a server has this status.
 fn wait_until(gatehouse: &Gatehouse, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    loop {
+    eventually(format!("the status of {name}"), || {
         let status = status(gatehouse, name)?;
-        if wanted(&status) {
-            return Ok(status);
-        }
-        ensure!(Instant::now() < deadline, "{name} stays {status:#}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        Ok(if wanted(&status) { Ok(status) } else { Err(format!("{status:#}")) })
+    })
 }
 
 fn count_lines(path: &Path, words: &str) -> usize {
@@ -230,11 +226,9 @@ fn notifies_subscribed_resources() -> Result<()> {
         // The subscription is renewed concurrently with the reconnect.
         let subscribes =
             if lifecycle == "legacy" { r#""method":"resources/subscribe""# } else { "resourceSubscriptions" };
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        while count_lines(&log, subscribes) < 2 {
-            ensure!(Instant::now() < deadline, "{lifecycle}: it was not watched again");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        eventually_holds(format!("{lifecycle}: the renewed subscription"), || {
+            Ok(count_lines(&log, subscribes) >= 2)
+        })?;
         ensure!(second.ask("unwatch", uri)?.is_ok(), "{lifecycle}: unwatch");
         first.call("write_note", &json!({ "text": "two" }))?;
         ensure!(
@@ -248,11 +242,9 @@ fn notifies_subscribed_resources() -> Result<()> {
                 "one subscription serves all"
             );
             ensure!(first.ask("unwatch", uri)?.is_ok(), "unwatch");
-            let deadline = Instant::now() + TEST_TIMEOUT;
-            while count_lines(&log, r#""method":"resources/unsubscribe""#) == 0 {
-                ensure!(Instant::now() < deadline, "the subscription was never given back");
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            eventually_holds("the end of the subscription", || {
+                Ok(count_lines(&log, r#""method":"resources/unsubscribe""#) > 0)
+            })?;
         }
         gatehouse.ask(&["servers", "remove", lifecycle])?;
     }

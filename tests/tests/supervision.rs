@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use gatehouse_tests::child_process::TEST_TIMEOUT;
+use anyhow::{Context, Result, ensure};
+use gatehouse_tests::eventually::{eventually, eventually_holds};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::paths;
 
@@ -23,17 +22,10 @@ fn processes(mark: &str) -> Vec<u32> {
 }
 
 fn await_processes(mark: &str, wanted: usize) -> Result<Vec<u32>> {
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    loop {
+    eventually(format!("{wanted} processes with {mark}"), || {
         let found = processes(mark);
-        if found.len() == wanted {
-            return Ok(found);
-        }
-        if Instant::now() > deadline {
-            bail!("{} processes with {mark} instead of {wanted}", found.len());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        Ok(if found.len() == wanted { Ok(found) } else { Err(format!("{found:?}")) })
+    })
 }
 
 fn add_fixture(gatehouse: &Gatehouse, name: &str, more: &[&str]) -> Result<String> {
@@ -54,15 +46,10 @@ fn restarts_killed_server_and_reports_exit() -> Result<()> {
     let first = await_processes(&mark, 1)?;
     let pid = first.first().context("pid")?.to_string();
     ensure!(std::process::Command::new("kill").args(["-KILL", &pid]).status()?.success(), "kill failed");
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    loop {
+    eventually_holds("another process of the server", || {
         let now = processes(&mark);
-        if now.len() == 1 && now != first {
-            break;
-        }
-        ensure!(Instant::now() < deadline, "it never came back");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        Ok(now.len() == 1 && now != first)
+    })?;
     gatehouse.await_status("raw", "connected")?;
     Ok(())
 }

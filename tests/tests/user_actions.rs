@@ -1,11 +1,12 @@
 //! User actions on a server's page: resources read, subscribed to and completed, prompts fetched, tools
 //! run, results shown and saved. They use the same commands as the window.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
+use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::{Value, json};
@@ -67,19 +68,14 @@ fn uses_resources_prompts_and_completions() -> Result<()> {
         let offer = gatehouse.command("servers.offer", &json!({ "server": lifecycle }))?;
         ensure!(offer["watched"] == json!([uri]), "{}", offer["watched"]);
         try_out(&gatehouse, lifecycle, "write_note", r#"{"text":"new"}"#)?;
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        loop {
+        eventually_holds("an event of the changed resource", || {
             let events = gatehouse.command("events.list", &json!({}))?;
-            let told =
-                events.as_array().into_iter().flatten().any(|event| {
-                    event["event"]["event"] == "resources_changed" && event["event"]["uri"] == uri
-                });
-            if told {
-                break;
-            }
-            ensure!(Instant::now() < deadline, "nobody was told of the change");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            Ok(events
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|event| event["event"]["event"] == "resources_changed" && event["event"]["uri"] == uri))
+        })?;
         gatehouse.command("servers.watchResource", &watch(false))?;
         gatehouse.ask(&["servers", "remove", lifecycle])?;
     }
@@ -173,10 +169,7 @@ fn sets_log_level_across_reconnect() -> Result<()> {
     ensure!(said.len() == 1 && said[0]["level"] == "error", "{lines:#}");
     ensure!(said[0]["text"].as_str().is_some_and(|text| text.contains("but this")), "{lines:#}");
     gatehouse.ask(&["servers", "reconnect", "raw"])?;
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while std::fs::read_to_string(&log)?.matches("logging/setLevel").count() < 2 {
-        ensure!(Instant::now() < deadline, "the level was not set again");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Ok(())
+    eventually_holds("the level to be set again", || {
+        Ok(std::fs::read_to_string(&log)?.matches("logging/setLevel").count() >= 2)
+    })
 }

@@ -5,10 +5,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::Result;
-use gatehouse_tests::child_process::TEST_TIMEOUT;
+use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::paths;
 use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
 use serde_json::{Value, json};
@@ -40,15 +39,10 @@ fn add_server(main: WebPage<'_>, seen: &Path) -> Result<()> {
 
 /// Waits until the server was given its secret, and deletes the log.
 fn wait_for_secret(seen: &Path) -> Result<()> {
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while !fs::read_to_string(seen).is_ok_and(|text| text == SECRET) {
-        anyhow::ensure!(
-            Instant::now() < deadline,
-            "the server has not its secret: {:?}",
-            fs::read_to_string(seen)
-        );
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    eventually("the secret of the server", || {
+        let text = fs::read_to_string(seen);
+        Ok(if text.as_ref().is_ok_and(|text| text == SECRET) { Ok(()) } else { Err(format!("{text:?}")) })
+    })?;
     Ok(fs::remove_file(seen)?)
 }
 

@@ -6,13 +6,12 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-use super::driver::POLL_INTERVAL;
-use crate::child_process::{ChildProcess, TEST_TIMEOUT};
+use crate::child_process::ChildProcess;
+use crate::eventually::eventually_holds;
 
 /// A bus that starts no services.
 const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -183,12 +182,8 @@ impl Desktop {
     /// # Errors
     /// When that does not come in time.
     pub fn until_visible(&self, name: &str, wanted: bool) -> Result<()> {
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        while self.is_visible(name)? != wanted {
-            ensure!(Instant::now() < deadline, "the window {name} is not as wanted: visible {wanted}");
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        Ok(())
+        let what = format!("the window {name} to be visible: {wanted}");
+        eventually_holds(what, || Ok(self.is_visible(name)? == wanted))
     }
 
     /// Runs `xdotool`, and returns its output.
@@ -211,29 +206,21 @@ impl Desktop {
             .context("gnome-keyring-daemon")?;
         child.stdin.take().context("no input")?.write_all(b"secret of nobody")?;
         self.helpers.push(HelperProcess(child));
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        while !self.has_owner("org.freedesktop.secrets")? {
-            ensure!(Instant::now() < deadline, "the keychain does not come up");
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        Ok(())
+        eventually_holds("the keychain", || self.has_owner("org.freedesktop.secrets"))
     }
 
     fn window_manager(&mut self) -> Result<()> {
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        loop {
-            let mut child = self.command("openbox").stderr(Stdio::null()).spawn().context("openbox")?;
+        let start = || self.command("openbox").stderr(Stdio::null()).spawn().context("openbox");
+        let mut child = start()?;
+        eventually_holds("the window manager", || {
             // A window manager that starts together with the display may find it not ready, and exits.
-            while child.try_wait()?.is_none() {
-                if self.output_of("xprop", &["-root", "_NET_SUPPORTING_WM_CHECK"])?.contains("window id") {
-                    self.helpers.push(HelperProcess(child));
-                    return Ok(());
-                }
-                ensure!(Instant::now() < deadline, "the window manager does not come up");
-                std::thread::sleep(POLL_INTERVAL);
+            if child.try_wait()?.is_some() {
+                child = start()?;
             }
-            ensure!(Instant::now() < deadline, "the window manager ends again and again");
-        }
+            Ok(self.output_of("xprop", &["-root", "_NET_SUPPORTING_WM_CHECK"])?.contains("window id"))
+        })?;
+        self.helpers.push(HelperProcess(child));
+        Ok(())
     }
 
     fn has_owner(&self, name: &str) -> Result<bool> {

@@ -3,17 +3,14 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::desktop::Desktop;
-use crate::child_process::{ChildProcess, TEST_TIMEOUT};
+use crate::child_process::ChildProcess;
+use crate::eventually::{eventually, eventually_holds};
 use crate::http;
-
-/// Polling interval of a page.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// A session. Dropping it ends the application.
 #[derive(Debug)]
@@ -35,11 +32,7 @@ impl WebDriverSession {
         let program = ChildProcess::start("WebKitWebDriver", &mut command)?;
         let mut driver =
             Self { address: format!("http://127.0.0.1:{port}"), session: String::new(), _program: program };
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        while driver.send("GET", "/status", None).is_err() {
-            anyhow::ensure!(Instant::now() < deadline, "the driver does not answer");
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        eventually("an answer of the driver", || Ok(driver.send("GET", "/status", None).map(drop)))?;
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "webkitgtk:browserOptions": { "binary": application, "args": [] }
         } } });
@@ -62,12 +55,9 @@ impl WebDriverSession {
 
     /// Waits until the application has exited.
     pub(super) fn wait_until_closed(&self) -> Result<()> {
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        while self.handles().is_ok_and(|handles| !handles.is_empty()) {
-            anyhow::ensure!(Instant::now() < deadline, "the application does not end");
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        Ok(())
+        eventually_holds("the end of the application", || {
+            Ok(!self.handles().is_ok_and(|handles| !handles.is_empty()))
+        })
     }
 
     fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
