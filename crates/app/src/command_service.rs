@@ -61,8 +61,8 @@ impl CommandService {
         let read = self.state.with_store(move |store| Ok(store.control_keys().client(&token_sha256)?)).await;
         match read {
             Ok(key) => key.map(|key| (Credential::Token, key)),
-            Err(problem) => {
-                tracing::warn!(%problem, "the key of a client could not be read");
+            Err(error) => {
+                tracing::warn!(%error, "the key of a client could not be read");
                 None
             }
         }

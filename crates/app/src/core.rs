@@ -152,23 +152,23 @@ impl Core {
         .await;
         let tools = match tools {
             Ok(tools) => tools,
-            Err(problem) => {
+            Err(error) => {
                 stop_services(None, (&servers, &sign_ins), &store).await;
-                return Err(problem);
+                return Err(error);
             }
         };
         sign_ins.set_approver(Arc::new(tools.approvals().clone()));
         let services = CoreServices { store, servers, sign_ins, tools, bus };
         match Self::open_endpoints(options, operator, &services, (loaded, effective)).await {
             Ok(core) => Ok(core),
-            Err(problem) => {
+            Err(error) => {
                 stop_services(
                     Some(&services.tools),
                     (&services.servers, &services.sign_ins),
                     &services.store,
                 )
                 .await;
-                Err(problem)
+                Err(error)
             }
         }
     }
@@ -222,13 +222,13 @@ impl Core {
                 ControlServer::bind(services.store.dir(), Arc::clone(&command_service))
                     .map(|control| (command_service, control))
             }
-            Err(problem) => Err(problem),
+            Err(error) => Err(error),
         };
         let (command_service, control) = match started {
             Ok(started) => started,
-            Err(problem) => {
+            Err(error) => {
                 wait_for_stop("gateway", PART_STOP_TIMEOUT, gateway.shutdown()).await;
-                return Err(problem);
+                return Err(error);
             }
         };
         let left_out = services.servers.load(loaded.servers.clone()).await;
@@ -316,8 +316,8 @@ impl Core {
             wait_for_stop("gateway", PART_STOP_TIMEOUT, gateway.shutdown()),
             wait_for_stop("tools", PART_STOP_TIMEOUT, state.tools.shutdown()),
         );
-        if let Err(problem) = state.audit(AuditEvent::Lifecycle { what: "stopped".into() }).await {
-            tracing::error!(%problem, "the stop could not be written down");
+        if let Err(error) = state.audit(AuditEvent::Lifecycle { what: "stopped".into() }).await {
+            tracing::error!(%error, "the stop could not be written down");
         }
         stop_services(None, (&state.servers, &state.sign_ins), &state.store).await;
         tracing::info!("Gatehouse has stopped");

@@ -68,8 +68,8 @@ impl RetentionTask {
                 }
                 // Not in the branch above: retention that has begun is finished.
                 let effective = state.settings.lock().await;
-                if let Err(problem) = apply_retention(&state, &effective).await {
-                    tracing::error!(%problem, "what is old could not be let go of");
+                if let Err(error) = apply_retention(&state, &effective).await {
+                    tracing::error!(%error, "what is old could not be let go of");
                 }
             }
         });

@@ -27,7 +27,7 @@ impl CliError {
         match self {
             Self::Call | Self::Audit => None,
             Self::Io(e) if e.kind() == std::io::ErrorKind::BrokenPipe => None,
-            Self::UserError(problem) if json => serde_json::to_string(problem).ok(),
+            Self::UserError(error) if json => serde_json::to_string(error).ok(),
             Self::UserError(_) | Self::Usage(_) | Self::Io(_) => {
                 Some(format!("gatehousectl: {}", crate::terminal_text::lines(&self.to_string())))
             }
@@ -36,7 +36,7 @@ impl CliError {
 
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::UserError(problem) => code(problem.code),
+            Self::UserError(error) => code(error.code),
             Self::Usage(_) => 2,
             Self::Call => 5,
             Self::Audit | Self::Io(_) => 1,

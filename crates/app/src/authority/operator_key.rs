@@ -74,8 +74,8 @@ pub(crate) fn load_or_create(
         Some(_) | None => {}
     }
     let key = new_operator_key()?;
-    if let Err(problem) = hand_over(&key) {
-        tracing::warn!(%problem, "the operator key could not be handed over");
+    if let Err(error) = hand_over(&key) {
+        tracing::warn!(%error, "the operator key could not be handed over");
         return without_key(OperatorKeyState::NotHandedOver);
     }
     if !first {

@@ -48,9 +48,9 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Ser
         check_admin_policy(state, &config).await?;
         let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
         secret_changes.store(state).await?;
-        if let Err(problem) = put(state, &mut configs, config.clone(), ConfigCause::Added).await {
+        if let Err(error) = put(state, &mut configs, config.clone(), ConfigCause::Added).await {
             secrets::forget(state, &config).await;
-            return Err(problem);
+            return Err(error);
         }
         config
     };
@@ -114,7 +114,7 @@ pub(super) async fn test(state: &Arc<AppState>, wanted: ServersTest) -> Result<T
     let kept = secret_changes.store(state).await;
     let tried = match kept {
         Ok(()) => state.servers.test(config.clone()).await,
-        Err(problem) => Err(problem),
+        Err(error) => Err(error),
     };
     secrets::forget(state, &config).await;
     tried.map(|tried| {
@@ -202,10 +202,10 @@ pub(super) async fn stop(state: &Arc<AppState>, wanted: &ServersStop) -> Result<
         // that failed verification.
         state.with_store(move |store| store.servers().save(&sealed)).await
     };
-    if let Err(problem) = written.await {
+    if let Err(error) = written.await {
         // The server is stopped all the same, until the next start.
         state.servers.stop(&disabled.id).await?;
-        return Err(problem);
+        return Err(error);
     }
     *configs = all;
     let put = state.servers.put(disabled.clone()).await.map(drop);

@@ -18,10 +18,10 @@ use super::lookup::find;
 pub(super) async fn begin(state: &AppState, wanted: &ServersSignIn) -> Result<SignInStart, UserError> {
     let server = remote(state, &wanted.server)?;
     let begun = Box::pin(state.sign_ins.begin(Arc::clone(&server), wanted.open)).await;
-    if let Err(problem) = &begun
-        && problem.code == ErrorCode::NeedsClientRegistration
+    if let Err(error) = &begun
+        && error.code == ErrorCode::NeedsClientRegistration
     {
-        let reason = problem.cause.clone().unwrap_or_else(|| problem.message.clone());
+        let reason = error.cause.clone().unwrap_or_else(|| error.message.clone());
         state.servers.needs_client_registration(&server.id, reason).await?;
     }
     begun
@@ -108,8 +108,8 @@ async fn reconnect_if_waiting(state: &AppState, server: &ServerId) {
     if !waits {
         return;
     }
-    if let Err(problem) = state.servers.reconnect(server).await {
-        tracing::warn!(%server, %problem, "a server that was signed in to could not be connected");
+    if let Err(error) = state.servers.reconnect(server).await {
+        tracing::warn!(%server, %error, "a server that was signed in to could not be connected");
     }
 }
 

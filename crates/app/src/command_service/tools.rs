@@ -12,10 +12,10 @@ pub(super) async fn list(state: &Arc<AppState>, server: Option<&str>) -> Result<
     let mut views = state.tools.permissions().tool_views();
     if let Some(server) = server {
         let config = lookup::find(state, server)?;
-        if let Some(problem) =
+        if let Some(error) =
             servers::undeclared_list_problem(state, &config, "tools", |declared| declared.tools)
         {
-            return Err(problem);
+            return Err(error);
         }
         views.retain(|view| view.server == config.id);
     }

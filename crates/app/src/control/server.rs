@@ -219,9 +219,9 @@ impl ControlConnection {
             Ok((line, _)) => line.clone(),
             Err(ChannelError(why)) => {
                 tracing::info!(why, "no channel was made on the control socket");
-                let problem =
+                let error =
                     UserError::new(ErrorCode::NotPermitted, "There is no channel with this key here.");
-                serde_json::to_vec(&OutgoingResponse { id: None, body: ResponseBody::Problem(&problem) })
+                serde_json::to_vec(&OutgoingResponse { id: None, body: ResponseBody::Problem(&error) })
                     .ok()?
             }
         };
@@ -258,9 +258,9 @@ impl ControlConnection {
         let line = match line {
             Ok(line) => line,
             Err(LinesCodecError::MaxLineLengthExceeded) if self.opener.is_none() => {
-                let problem = UserError::new(ErrorCode::BadRequest, "The line is too long.")
+                let error = UserError::new(ErrorCode::BadRequest, "The line is too long.")
                     .with_cause(format!("A request may have {} MiB.", MAX_PLAIN_LINE_BYTES / 1024 / 1024));
-                return send(outbox, None, ResponseBody::Problem(&problem)).await;
+                return send(outbox, None, ResponseBody::Problem(&error)).await;
             }
             Err(_) => return false,
         };
@@ -289,9 +289,9 @@ impl ControlConnection {
         let request: RequestLine = match serde_json::from_str(line) {
             Ok(request) => request,
             Err(e) => {
-                let problem = UserError::new(ErrorCode::BadRequest, "The line is not a request.")
+                let error = UserError::new(ErrorCode::BadRequest, "The line is not a request.")
                     .with_cause(format!("{e}."));
-                return send(outbox, None, ResponseBody::Problem(&problem)).await;
+                return send(outbox, None, ResponseBody::Problem(&error)).await;
             }
         };
         let credential = self.credential;
@@ -343,11 +343,11 @@ async fn execute_request(
     let outcome = match parsed {
         Ok(command @ Command::Call(_)) => command_service.call(command, authority, process).await,
         Ok(command) => command_service.execute(command, authority).await,
-        Err(problem) => Err(problem),
+        Err(error) => Err(error),
     };
     match outcome {
         Ok(reply) => send(outbox, Some(request.id), ResponseBody::Reply(&reply)).await,
-        Err(problem) => send(outbox, Some(request.id), ResponseBody::Problem(&problem)).await,
+        Err(error) => send(outbox, Some(request.id), ResponseBody::Problem(&error)).await,
     };
 }
 
@@ -362,9 +362,9 @@ async fn stream_events(
         None => EventsArgs::default(),
         Some(Ok(args)) => args,
         Some(Err(e)) => {
-            let problem = UserError::new(ErrorCode::BadRequest, "The arguments of events are not right.")
+            let error = UserError::new(ErrorCode::BadRequest, "The arguments of events are not right.")
                 .with_cause(format!("{e}."));
-            send(outbox, Some(request.id), ResponseBody::Problem(&problem)).await;
+            send(outbox, Some(request.id), ResponseBody::Problem(&error)).await;
             return;
         }
     };

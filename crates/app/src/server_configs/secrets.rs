@@ -189,7 +189,7 @@ where
 {
     let secrets: Arc<dyn SecretStore> = state.store.secrets();
     match tokio::task::spawn_blocking(move || work(&*secrets)).await {
-        Ok(done) => done.map_err(|SecretFailure(problem)| problem),
+        Ok(done) => done.map_err(|SecretFailure(error)| error),
         Err(e) => Err(UserError::new(ErrorCode::Internal, "The store for secrets broke off.")
             .with_cause(format!("{e}."))),
     }

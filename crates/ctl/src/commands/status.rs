@@ -28,8 +28,8 @@ fn describe(report: &StatusReport) -> Vec<String> {
         format!("Clients     {}", report.clients),
         format!("Waiting     {}", report.waiting),
     ];
-    for problem in &report.problems {
-        lines.push(format!("Problem     {}", terminal_text::line(&problem.to_string())));
+    for error in &report.problems {
+        lines.push(format!("Problem     {}", terminal_text::line(&error.to_string())));
     }
     lines
 }

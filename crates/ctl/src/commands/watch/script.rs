@@ -45,7 +45,7 @@ async fn handle_line(watch: &mut ApprovalWatch<'_>, line: &str, output: &Printer
         )),
     });
     let sent = match parsed {
-        Ok(answer) => watch.answer(answer).await?.map_err(|problem| problem.to_string()),
+        Ok(answer) => watch.answer(answer).await?.map_err(|error| error.to_string()),
         Err(words) => Err(words),
     };
     if let Err(words) = sent {

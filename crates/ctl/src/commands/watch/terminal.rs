@@ -205,7 +205,7 @@ impl TerminalWatch<'_, '_> {
         self.state = PromptState::Ready { id: id.clone() };
         let Some(pending) = self.watch.pending_approvals.find(id) else { return Ok(()) };
         let sent = match answer(pending, word) {
-            Ok(answer) => self.watch.answer(answer).await?.map_err(|problem| problem.to_string()),
+            Ok(answer) => self.watch.answer(answer).await?.map_err(|error| error.to_string()),
             Err(words) => Err(words),
         };
         match sent {
