@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::paths::WorkspacePaths;
-use crate::process::{cargo, print_step, program, run};
+use crate::process::{TEST_DOOR, cargo, print_step, program, run};
 use crate::ui;
 
 const BENCHES: [&str; 5] = ["frames", "gateway", "policy", "servers", "window"];
@@ -17,7 +17,7 @@ pub(crate) fn bench(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> 
         // Only a development build has the interface that this benchmark drives.
         print_step("Building");
         ui::build(paths)?;
-        run(cargo(&paths.root).args(["build", "--workspace", "--bins", "--features=gatehouse/test-door"]))?;
+        run(cargo(&paths.root).args(["build", "--workspace", "--bins"]).args(TEST_DOOR))?;
         print_step("Measuring");
         return run(program(paths.program("debug", "bench-frames")?, &paths.root).args(rest));
     }

@@ -36,7 +36,7 @@ const SUITE_GRACE: Duration = Duration::from_secs(15);
 pub(crate) fn conformance(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     let revision = revision(arguments)?;
     build_client(paths)?;
-    play(paths, revision)
+    run_revision(paths, revision)
 }
 
 pub(crate) fn build_client(paths: &WorkspacePaths) -> Result<()> {
@@ -46,10 +46,10 @@ pub(crate) fn build_client(paths: &WorkspacePaths) -> Result<()> {
 
 /// Runs the scenarios of every revision with the client that is already built.
 pub(crate) fn every_revision(paths: &WorkspacePaths) -> Result<()> {
-    REVISIONS.iter().try_for_each(|revision| play(paths, revision))
+    REVISIONS.iter().try_for_each(|revision| run_revision(paths, revision))
 }
 
-fn play(paths: &WorkspacePaths, revision: &str) -> Result<()> {
+fn run_revision(paths: &WorkspacePaths, revision: &str) -> Result<()> {
     print_step("Getting the conformance suite");
     let suite = Suite::install(paths)?;
     let client = as_command(&paths.program("debug", "conformance-client")?)?;
@@ -61,18 +61,18 @@ fn play(paths: &WorkspacePaths, revision: &str) -> Result<()> {
     }
     let mut passed = 0;
     for scenario in &scenarios {
-        let failures = suite.play(scenario, revision, &client, &results.join(scenario))?;
+        let failures = suite.run_scenario(scenario, revision, &client, &results.join(scenario))?;
         if failures.is_empty() {
             passed += 1;
         }
-        println!("{}", line(scenario, &failures));
-        for fault in &failures {
-            println!("          {}: {}", fault.check, fault.what);
+        println!("{}", summary(scenario, &failures));
+        for failure in &failures {
+            println!("          {}: {}", failure.check, failure.what);
         }
     }
     println!("conformance client {revision}: passed {passed} of {}", scenarios.len());
     if passed < scenarios.len() {
-        bail!("the client does not conform to {revision}; all that was recorded is in {}", results.display());
+        bail!("the client does not conform to {revision}; the records are in {}", results.display());
     }
     Ok(())
 }
@@ -159,9 +159,15 @@ impl Suite {
         command
     }
 
-    /// Runs a scenario and returns the client's faults. Without `--force` the suite reports success for
+    /// Runs a scenario and returns the client's failures. Without `--force` the suite reports success for
     /// a scenario that it considers not applicable to the revision.
-    fn play(&self, scenario: &str, revision: &str, client: &str, into: &Path) -> Result<Vec<Failure>> {
+    fn run_scenario(
+        &self,
+        scenario: &str,
+        revision: &str,
+        client: &str,
+        into: &Path,
+    ) -> Result<Vec<Failure>> {
         fs::create_dir_all(into)?;
         let log = into.join("suite.log");
         let file = File::create(&log)?;
@@ -179,9 +185,9 @@ impl Suite {
             let most = (SCENARIO_TIMEOUT + SUITE_GRACE).as_secs();
             return Ok(vec![Failure::new("time", &format!("the suite did not end within {most} s"))]);
         };
-        let said = fs::read(&log).context("cannot read what the suite said")?;
+        let output = fs::read(&log).context("cannot read the output of the suite")?;
         let checks = checks(into)?;
-        Ok(failures(&checks, status.success(), &String::from_utf8_lossy(&said)))
+        Ok(failures(&checks, status.success(), &String::from_utf8_lossy(&output)))
     }
 }
 
@@ -219,7 +225,7 @@ fn checks(folder: &Path) -> Result<Vec<Value>> {
     Ok(found)
 }
 
-/// A fault: the suite's id of a check and its message.
+/// A failure: the suite's id of a check and its message.
 #[derive(Debug, PartialEq)]
 struct Failure {
     check: String,
@@ -239,8 +245,8 @@ impl Failure {
     }
 }
 
-/// The faults reported by the checks or, if there are none, by how the suite ended.
-fn failures(checks: &[Value], succeeded: bool, said: &str) -> Vec<Failure> {
+/// The failures reported by the checks or, if there are none, by how the suite ended.
+fn failures(checks: &[Value], succeeded: bool, output: &str) -> Vec<Failure> {
     let text = |check: &Value, key: &str| check[key].as_str().map(str::to_owned);
     let mut failures: Vec<Failure> = checks
         .iter()
@@ -251,13 +257,13 @@ fn failures(checks: &[Value], succeeded: bool, said: &str) -> Vec<Failure> {
         })
         .collect();
     let verdicts = ["CLIENT TIMED OUT", "CLIENT EXITED WITH ERROR"];
-    if let Some(line) = said.lines().find(|line| verdicts.iter().any(|verdict| line.contains(verdict))) {
+    if let Some(line) = output.lines().find(|line| verdicts.iter().any(|verdict| line.contains(verdict))) {
         failures.push(Failure::new("client", line.trim_start_matches(|c: char| !c.is_alphanumeric())));
     }
     if failures.is_empty() && !succeeded {
-        let last = said.lines().rfind(|line| !line.trim().is_empty());
+        let last = output.lines().rfind(|line| !line.trim().is_empty());
         failures
-            .push(Failure::new("suite", last.unwrap_or("the suite ended with an error and said nothing")));
+            .push(Failure::new("suite", last.unwrap_or("the suite ended with an error and printed nothing")));
     }
     if failures.is_empty() && !checks.iter().any(|check| check["status"] == "SUCCESS") {
         failures.push(Failure::new("suite", "the client did nothing that a check looks at"));
@@ -266,11 +272,11 @@ fn failures(checks: &[Value], succeeded: bool, said: &str) -> Vec<Failure> {
 }
 
 /// The line for a scenario; a check that failed several times is named once.
-fn line(scenario: &str, failures: &[Failure]) -> String {
+fn summary(scenario: &str, failures: &[Failure]) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for fault in failures {
-        if !names.contains(&fault.check.as_str()) {
-            names.push(&fault.check);
+    for failure in failures {
+        if !names.contains(&failure.check.as_str()) {
+            names.push(&failure.check);
         }
     }
     if names.is_empty() {
@@ -330,7 +336,7 @@ mod tests {
         ];
         let found = failures(&checks, false, "Passed: 1/2");
         assert_eq!(found, [Failure::new("bad", "broke"), Failure::new("poor", "should")]);
-        assert_eq!(line("sse-retry", &found), "  failed  sse-retry: bad, poor");
+        assert_eq!(summary("sse-retry", &found), "  failed  sse-retry: bad, poor");
     }
 
     #[test]
@@ -350,8 +356,8 @@ mod tests {
 
     #[test]
     fn names_repeated_failure_once() {
-        assert_eq!(line("x", &[Failure::new("a", "1"), Failure::new("a", "2")]), "  failed  x: a");
-        assert_eq!(line("x", &[]), "  passed  x");
+        assert_eq!(summary("x", &[Failure::new("a", "1"), Failure::new("a", "2")]), "  failed  x: a");
+        assert_eq!(summary("x", &[]), "  passed  x");
     }
 
     #[cfg(unix)]
@@ -361,8 +367,8 @@ mod tests {
         let echo = folder.path().join("echo");
         std::os::unix::fs::symlink("/bin/echo", &echo).unwrap();
         let command = as_command(&echo).unwrap();
-        let said =
+        let printed =
             Command::new("sh").args(["-c", &format!("{command} http://localhost:1")]).output().unwrap();
-        assert_eq!(said.stdout, b"http://localhost:1\n");
+        assert_eq!(printed.stdout, b"http://localhost:1\n");
     }
 }

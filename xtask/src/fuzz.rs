@@ -82,7 +82,7 @@ fn side_by_side(paths: &WorkspacePaths, targets: &[Target], seconds: u64, built_
             failed.push(name);
         }
     }
-    if failed.is_empty() { Ok(()) } else { bail!("these targets found a fault: {}", failed.join(", ")) }
+    if failed.is_empty() { Ok(()) } else { bail!("these targets found a failure: {}", failed.join(", ")) }
 }
 
 #[cfg(test)]

@@ -29,14 +29,14 @@ cargo xtask <task>
   setup      installs what building and testing need: system packages, npm and Python packages;
              with --nextest also cargo-nextest, which `test` then uses
   run        sets up, builds and opens Gatehouse
-  demo       plays a first click in the real windows, and leaves pictures
+  demo       runs the first-use scenario in the real windows and takes screenshots
   test       sets up, checks and tests everything; or one suite: unit, integration, window, doc, ui,
              e2e, conformance, fuzz, or the name of a folder of crates. Further arguments go to the
              test runner
   fuzz       tries the fuzz targets for longer: [TARGET] [--seconds N]
   check      format, lints, layers, generated types, file rules, interface, licences: all, or [NAME…];
              with --target windows|macos compiles for that system, on Linux as root
-  conformance  plays the scenarios of the MCP conformance suite: --role client --requirements REVISION
+  conformance  runs the scenarios of the MCP conformance suite: --role client --requirements REVISION
   codegen    writes ui/src/generated from the commands and events of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`
              many of them, `window` the windows, `frames` how smooth they stay

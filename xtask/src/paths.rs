@@ -50,12 +50,26 @@ impl WorkspacePaths {
 }
 
 fn cache() -> Result<PathBuf> {
-    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(folder) = named("GATEHOUSE_CACHE").or_else(|| named("XDG_CACHE_HOME")) {
+    if let Some(folder) = folder_from("GATEHOUSE_CACHE").or_else(|| folder_from("XDG_CACHE_HOME")) {
         return Ok(folder);
     }
-    match named("HOME").or_else(|| named("USERPROFILE")) {
+    match home() {
         Some(home) => Ok(home.join(".cache")),
         None => bail!("neither GATEHOUSE_CACHE, XDG_CACHE_HOME nor HOME is set"),
     }
+}
+
+/// The folder of cargo's registry and configuration.
+pub(crate) fn cargo_home() -> Result<PathBuf> {
+    let folder = folder_from("CARGO_HOME").or_else(|| home().map(|home| home.join(".cargo")));
+    folder.context("neither CARGO_HOME nor HOME is set")
+}
+
+fn home() -> Option<PathBuf> {
+    folder_from("HOME").or_else(|| folder_from("USERPROFILE"))
+}
+
+/// The folder that an environment variable names.
+fn folder_from(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+/// The feature that lets tests drive the real windows; bundles are built without it.
+pub(crate) const TEST_DOOR: [&str; 2] = ["--features", "gatehouse/test-door"];
+
 /// Prints the heading of the next step.
 pub(crate) fn print_step(what: &str) {
     println!("\n== {what}");

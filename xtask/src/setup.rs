@@ -78,7 +78,7 @@ pub(crate) fn npm_packages(folder: &Path) -> Result<()> {
     }
     let stamp = folder.join("node_modules/.installed-lock.json");
     if is_copy(&lock, &stamp) {
-        println!("npm packages of {}: there", folder.display());
+        println!("npm packages of {}: up to date", folder.display());
         return Ok(());
     }
     run(npm(folder).arg("ci"))?;

@@ -6,12 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::paths::WorkspacePaths;
-use crate::process::{cargo, npm, print_step, program, run};
+use crate::process::{TEST_DOOR, cargo, npm, print_step, program, run};
 use crate::tools::NEXTEST;
 use crate::{check, conformance, fuzz, setup, ui};
-
-/// The feature that lets tests drive the real window; bundles are built without it.
-const DOOR: [&str; 2] = ["--features", "gatehouse/test-door"];
 
 /// Seconds for each fuzz target.
 const FUZZ_SECONDS: u64 = 60;
@@ -66,12 +63,12 @@ fn everything(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     playwright(paths, &[])?;
     conformance::every_revision(paths)?;
     print_step("Testing the core and the windows");
-    rust_tests(paths, &["--workspace", DOOR[0], DOOR[1]], arguments)?;
+    rust_tests(paths, &["--workspace", TEST_DOOR[0], TEST_DOOR[1]], arguments)?;
     if NEXTEST.installed(paths).is_some() {
         doc(paths, &[])?;
     }
     print_step("Trying the fuzz targets side by side");
-    fuzz::all(paths, FUZZ_SECONDS, &["--workspace", "--tests", DOOR[0], DOOR[1]])
+    fuzz::all(paths, FUZZ_SECONDS, &["--workspace", "--tests", TEST_DOOR[0], TEST_DOOR[1]])
 }
 
 /// The fuzz targets are left out: they are a suite of their own.
@@ -94,12 +91,12 @@ fn rust_tests(paths: &WorkspacePaths, which: &[&str], arguments: &[String]) -> R
 /// Together with the tests, since their dependencies enable further features: nothing is built twice.
 fn build_programs(paths: &WorkspacePaths) -> Result<()> {
     print_step("Building every program: tests run them");
-    run(cargo(&paths.root).args(["build", "--workspace", "--bins", "--tests"]).args(DOOR))
+    run(cargo(&paths.root).args(["build", "--workspace", "--bins", "--tests"]).args(TEST_DOOR))
 }
 
 fn unit(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     print_step("Testing the modules");
-    rust_tests(paths, &["--workspace", DOOR[0], DOOR[1], "--lib", "--bins"], arguments)
+    rust_tests(paths, &["--workspace", TEST_DOOR[0], TEST_DOOR[1], "--lib", "--bins"], arguments)
 }
 
 fn integration(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
@@ -136,14 +133,14 @@ fn product_tests<'a>(
     names: impl Iterator<Item = &'a str>,
     arguments: &[String],
 ) -> Result<()> {
-    let mut which = vec!["--workspace", DOOR[0], DOOR[1]];
+    let mut which = vec!["--workspace", TEST_DOOR[0], TEST_DOOR[1]];
     which.extend(names.flat_map(|name| ["--test", name]));
     rust_tests(paths, &which, arguments)
 }
 
 fn doc(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     print_step("Testing the examples in the documentation");
-    run(cargo(&paths.root).args(["test", "--workspace", "--doc"]).args(DOOR).args(arguments))
+    run(cargo(&paths.root).args(["test", "--workspace", "--doc"]).args(TEST_DOOR).args(arguments))
 }
 
 fn vitest(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {

@@ -123,13 +123,15 @@ fn violation(member: &str, used: &str, is_member: bool) -> Option<String> {
     };
     if is_member {
         let Some(allowed) = of(&MEMBERS, member) else {
-            return Some(format!("{member} is not in the table of layers (xtask/src/check/layers.rs)"));
+            return Some(format!(
+                "{member} is not in the table of crate dependencies (xtask/src/check/layers.rs)"
+            ));
         };
-        return (!allowed.contains(&used)).then(|| format!("{member} must not know {used}"));
+        return (!allowed.contains(&used)).then(|| format!("{member} must not depend on {used}"));
     }
     if of(&ONLY_THESE, member).is_some_and(|allowed| !allowed.contains(&used)) {
         return Some(format!(
-            "{member} must not use {used}: it stays free of everything but words and decisions"
+            "{member} must not use {used}: the crate is limited to those in ONLY_THESE (xtask/src/check/layers.rs)"
         ));
     }
     let reserved = RESERVED.iter().find(|(name, _)| is_family_of(used, name));

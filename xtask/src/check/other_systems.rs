@@ -4,14 +4,13 @@
 //! it needs root. Where it cannot be made, the check is skipped with a message that cannot be missed; an
 //! error of the compiler is a failure.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::paths::WorkspacePaths;
+use crate::paths::{WorkspacePaths, cargo_home};
 use crate::process::{output, print_step, program, run, succeeds};
 
 /// Changes whenever the toolchain has to be made again.
@@ -248,12 +247,6 @@ fn shell(script: &str, folder: &Path) -> Command {
     let mut command = program("sh", folder);
     command.args(["-euc", script, "sh"]).env("DEBIAN_FRONTEND", "noninteractive");
     command
-}
-
-fn cargo_home() -> Result<PathBuf> {
-    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = named("CARGO_HOME").or_else(|| named("HOME").map(|home| home.join(".cargo")));
-    home.context("neither CARGO_HOME nor HOME is set")
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -111,7 +111,7 @@ const MANAGERS: [PackageManager; 4] = [
 /// Installs missing packages.
 pub(crate) fn install(root: &Path) -> Result<()> {
     if cfg!(windows) {
-        println!("On Windows the WebView2 runtime and the Visual Studio build tools have to be there.");
+        println!("On Windows the WebView2 runtime and the Visual Studio build tools have to be installed.");
         return Ok(());
     }
     let Some(manager) = MANAGERS.iter().find(|manager| exists(manager.name, root)) else {
@@ -121,7 +121,7 @@ pub(crate) fn install(root: &Path) -> Result<()> {
     let missing: Vec<&str> =
         manager.packages.iter().copied().filter(|package| !is_installed(manager, package, root)).collect();
     if missing.is_empty() {
-        println!("System packages: all there");
+        println!("System packages: all installed");
         return Ok(());
     }
     println!("System packages that are missing: {}", missing.join(" "));

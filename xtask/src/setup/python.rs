@@ -20,7 +20,7 @@ pub(crate) fn environments(paths: &WorkspacePaths) -> Result<()> {
 fn environment(paths: &WorkspacePaths, venv: &Path, wanted: &Path) -> Result<()> {
     let stamp = venv.join("installed-requirements.txt");
     if is_copy(wanted, &stamp) {
-        println!("Python packages of {}: there", venv.display());
+        println!("Python packages of {}: up to date", venv.display());
         return Ok(());
     }
     let python =
