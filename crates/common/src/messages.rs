@@ -20,10 +20,15 @@ pub const AND: &str = "list.and";
 const VARIABLES: [&str; 4] = ["LC_ALL", "LC_MESSAGES", "LANGUAGE", "LANG"];
 
 static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
-    read(&[include_str!("../../../locales/en/rules.json"), include_str!("../../../locales/en/shell.json")])
+    read(&[
+        include_str!("../../../locales/en/errors.json"),
+        include_str!("../../../locales/en/rules.json"),
+        include_str!("../../../locales/en/shell.json"),
+    ])
 });
 static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
     read(&[
+        include_str!("../../../locales/zh-CN/errors.json"),
         include_str!("../../../locales/zh-CN/rules.json"),
         include_str!("../../../locales/zh-CN/shell.json"),
     ])

@@ -3,7 +3,7 @@
 
 use gatehouse_common::invisible_chars::{hides, mark};
 use gatehouse_common::messages::{Language, render};
-use gatehouse_model::{ErrorCode, Message, Timestamp};
+use gatehouse_model::{Message, Timestamp, UserError};
 
 /// Text on one line: line breaks and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
@@ -32,14 +32,20 @@ pub(crate) fn time(at: Timestamp) -> String {
 
 /// A message of the core in the terminal's language, on one line.
 pub(crate) fn message(message: &Message) -> String {
-    let language = Language::of_environment(|name| std::env::var(name).ok());
-    line(&render(message, language, &time))
+    line(&render(message, language(), &time))
 }
 
-/// The machine-readable name of an error code.
-pub(crate) fn code(code: ErrorCode) -> String {
-    let word = serde_json::to_value(code).ok();
-    word.as_ref().and_then(|word| word.as_str()).unwrap_or_default().to_owned()
+/// An error in the terminal's language. The core writes its sentences in English; in other languages the
+/// text of the error's code comes first.
+pub(crate) fn error(error: &UserError) -> String {
+    match language() {
+        Language::English => lines(&error.to_string()),
+        Language::SimplifiedChinese => lines(&format!("{} {error}", message(&error.code.message()))),
+    }
+}
+
+fn language() -> Language {
+    Language::of_environment(|name| std::env::var(name).ok())
 }
 
 /// Copies a text; characters that `change` does not replace are kept, or marked if they are invisible.

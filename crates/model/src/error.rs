@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::message::Message;
+
 /// What the UI and the command line switch on. A variant is added when somebody uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
@@ -45,6 +47,39 @@ pub enum ErrorCode {
     Internal,
 }
 
+impl ErrorCode {
+    /// What happened in general and what to do next, for readers of other languages than English.
+    #[must_use]
+    pub fn message(self) -> Message {
+        Message::new(format!("error.{}", self.as_str()))
+    }
+
+    /// The code as it is on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad_request",
+            Self::NotFound => "not_found",
+            Self::NameTaken => "name_taken",
+            Self::NotPermitted => "not_permitted",
+            Self::StaleAnswer => "stale_answer",
+            Self::Paused => "paused",
+            Self::ServerUnavailable => "server_unavailable",
+            Self::NeedsClientRegistration => "needs_client_registration",
+            Self::Refused => "refused",
+            Self::BadConfig => "bad_config",
+            Self::NewerVersion => "newer_version",
+            Self::DataFolderInUse => "data_folder_in_use",
+            Self::PortInUse => "port_in_use",
+            Self::SecretsUnavailable => "secrets_unavailable",
+            Self::Storage => "storage",
+            Self::NotRunning => "not_running",
+            Self::TimedOut => "timed_out",
+            Self::Internal => "internal",
+        }
+    }
+}
+
 /// One error in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
@@ -79,5 +114,37 @@ impl UserError {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    /// All codes, as their TypeScript type lists them.
+    fn codes() -> Vec<ErrorCode> {
+        let union = ErrorCode::inline(&ts_rs::Config::new());
+        union.split(" | ").map(|code| serde_json::from_str(code).unwrap()).collect()
+    }
+
+    #[test]
+    fn every_code_has_a_text_in_every_language() {
+        let keys: BTreeSet<String> = codes().into_iter().map(|code| code.message().key).collect();
+        for catalog in [
+            include_str!("../../../locales/en/errors.json"),
+            include_str!("../../../locales/zh-CN/errors.json"),
+        ] {
+            let texts: BTreeMap<String, String> = serde_json::from_str(catalog).unwrap();
+            assert_eq!(texts.into_keys().collect::<BTreeSet<_>>(), keys);
+        }
+    }
+
+    #[test]
+    fn a_code_has_the_same_name_on_the_wire() {
+        for code in codes() {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+        }
     }
 }

@@ -3,6 +3,7 @@
 import type { Names } from "../core/useNames";
 import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../generated/types";
 import type { MessageKey, Translate } from "../messages";
+import { userErrorText } from "../messages/userError";
 
 export function subjectName(subject: Subject): string {
   switch (subject.kind) {
@@ -141,7 +142,7 @@ function signInLabel(t: Translate, signIn: SignInState, server: string): string 
     case "out":
       return signIn.problem === null
         ? t("event.signed_out", { server })
-        : t("event.sign_in_failed", { server, problem: signIn.problem.message });
+        : t("event.sign_in_failed", { server, problem: userErrorText(t, signIn.problem).title });
     case "waiting":
       return t("event.signing_in", { server, host: signIn.host });
     case "in":

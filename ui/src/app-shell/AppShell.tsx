@@ -10,6 +10,7 @@ import type { StatusReport } from "../generated/types";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
+import { userErrorLine } from "../messages/userError";
 import type { Preferences } from "../platform";
 import { ServersPage } from "../servers/ServersPage";
 import { MemoryNotice } from "../vault/MemoryNotice";
@@ -152,7 +153,7 @@ function Notices({ report }: { report: StatusReport }) {
         <Notice
           key={`${error.code} ${error.message}`}
           icon={<IconAlertTriangle size={18} aria-hidden />}
-          text={[error.message, error.cause, error.hint].filter(Boolean).join(" ")}
+          text={userErrorLine(t, error)}
         />
       ))}
     </>

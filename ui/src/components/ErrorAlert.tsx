@@ -3,12 +3,17 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
 import type { UserError } from "../generated/types";
-import { ErrorDetails } from "./ErrorDetails";
+import { ErrorDetails, ErrorTitle } from "./ErrorDetails";
 
 /** An error with its message, cause and hint. */
 export function ErrorAlert({ error, children }: { error: UserError; children?: ReactNode }) {
   return (
-    <Alert color="red" title={error.message} role="alert" icon={<IconAlertTriangle size={18} aria-hidden />}>
+    <Alert
+      color="red"
+      title={<ErrorTitle error={error} />}
+      role="alert"
+      icon={<IconAlertTriangle size={18} aria-hidden />}
+    >
       <Stack gap="xs" align="flex-start">
         <ErrorDetails error={error} />
         {children}

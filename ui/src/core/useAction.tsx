@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 
 import type { Commands } from "../generated/commands";
 import type { UserError } from "../generated/types";
-import { ErrorDetails } from "../components/ErrorDetails";
+import { ErrorDetails, ErrorTitle } from "../components/ErrorDetails";
 import { toUserError } from "../platform";
 import { useCore } from "./CoreProvider";
 
@@ -43,7 +43,7 @@ export function showError(error: UserError) {
   notifications.show({
     id,
     color: "red",
-    title: error.message,
+    title: <ErrorTitle error={error} />,
     message: <ErrorDetails error={error} />,
     autoClose: 10_000,
   });

@@ -3,6 +3,7 @@ import appEn from "../../../locales/en/app.json";
 import askEn from "../../../locales/en/ask.json";
 import auditEn from "../../../locales/en/audit.json";
 import clientsEn from "../../../locales/en/clients.json";
+import errorsEn from "../../../locales/en/errors.json";
 import frameEn from "../../../locales/en/frame.json";
 import offerEn from "../../../locales/en/offer.json";
 import permissionsEn from "../../../locales/en/permissions.json";
@@ -15,6 +16,7 @@ import appZh from "../../../locales/zh-CN/app.json";
 import askZh from "../../../locales/zh-CN/ask.json";
 import auditZh from "../../../locales/zh-CN/audit.json";
 import clientsZh from "../../../locales/zh-CN/clients.json";
+import errorsZh from "../../../locales/zh-CN/errors.json";
 import frameZh from "../../../locales/zh-CN/frame.json";
 import offerZh from "../../../locales/zh-CN/offer.json";
 import permissionsZh from "../../../locales/zh-CN/permissions.json";
@@ -31,6 +33,7 @@ export const en = {
   ...askEn,
   ...auditEn,
   ...clientsEn,
+  ...errorsEn,
   ...frameEn,
   ...offerEn,
   ...permissionsEn,
@@ -49,6 +52,7 @@ export const catalogues: Record<Language, Messages> = {
     ...askZh,
     ...auditZh,
     ...clientsZh,
+    ...errorsZh,
     ...frameZh,
     ...offerZh,
     ...permissionsZh,

@@ -34,11 +34,17 @@ function useSpeech(): Speech {
   return speech;
 }
 
-export type Translate = (key: MessageKey, values?: Values) => string;
+/** Looks a message up and fills its values in. `language` is the one that it does so in. */
+export type Translate = { (key: MessageKey, values?: Values): string; language: Language };
 
-/** Looks messages up in one language and fills their values in. */
+/** The messages of one language. A key that its catalogs lack stands for itself. */
 export function translator({ language, messages }: Speech): Translate {
-  return (key, values = {}) => format(messages[key], language, values);
+  const templates: Readonly<Record<string, string | undefined>> = messages;
+  const translate = (key: MessageKey, values: Values = {}) => {
+    const template = templates[key];
+    return template === undefined ? key : format(template, language, values);
+  };
+  return Object.assign(translate, { language });
 }
 
 /** The messages in the language of the window. The same function for as long as the language is. */

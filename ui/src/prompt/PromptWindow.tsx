@@ -9,6 +9,7 @@ import { useAnswerGuard } from "../approvals/useAnswerGuard";
 import { useApprovalQueue } from "../approvals/useApprovalQueue";
 import type { ApprovalsReveal } from "../generated/types";
 import { SpeechContext, useMessages } from "../messages";
+import { userErrorLine } from "../messages/userError";
 import { defaultPreferences, type PromptPlatform } from "../platform";
 import { useAppearance } from "../theme/useAppearance";
 import { catalogues } from "./catalogues";
@@ -77,9 +78,7 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
       <main className="prompt" ref={area}>
         {error && (
           <p className="ask-problem" role="alert">
-            {error.code === "stale_answer"
-              ? t("ask.stale")
-              : [error.message, error.cause, error.hint].filter(Boolean).join(" ")}
+            {error.code === "stale_answer" ? t("ask.stale") : userErrorLine(t, error)}
           </p>
         )}
         {slot ? (

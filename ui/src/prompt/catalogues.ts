@@ -1,15 +1,17 @@
 import appEn from "../../../locales/en/app.json";
 import askEn from "../../../locales/en/ask.json";
+import errorsEn from "../../../locales/en/errors.json";
 import rulesEn from "../../../locales/en/rules.json";
 import appZh from "../../../locales/zh-CN/app.json";
 import askZh from "../../../locales/zh-CN/ask.json";
+import errorsZh from "../../../locales/zh-CN/errors.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import type { Language, Messages } from "../messages";
 
 /** The messages of the prompt window, which loads no others. */
 const own = {
-  en: { ...appEn, ...askEn, ...rulesEn },
-  "zh-CN": { ...appZh, ...askZh, ...rulesZh },
+  en: { ...appEn, ...askEn, ...errorsEn, ...rulesEn },
+  "zh-CN": { ...appZh, ...askZh, ...errorsZh, ...rulesZh },
 };
 
 export const catalogues = own as Record<Language, Partial<Messages>> as Record<Language, Messages>;

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { formatCountdown } from "../approvals/labels";
 import type { UserError, ServerView, SignInState } from "../generated/types";
 import { useMessages } from "../messages";
+import { userErrorText } from "../messages/userError";
 import { useNow } from "../components/useNow";
 import { useRestoreFocus } from "../components/useRestoreFocus";
 import { PasteCallbackDialog } from "./PasteCallbackDialog";
@@ -25,14 +26,15 @@ export function SignInStatus({ view, acts }: Props) {
 }
 
 /** The error of the last attempt, in the style of a card. */
-function SignInError({ error: { message, cause, hint } }: { error: UserError }) {
+function SignInError({ error }: { error: UserError }) {
+  const { title, details } = userErrorText(useMessages(), error);
   return (
     <div className="sign-in" role="alert">
       <p className="status status-bad">
         <IconAlertCircle size={16} aria-hidden />
-        <span className="selectable">{message}</span>
+        <span className="selectable">{title}</span>
       </p>
-      <p className="dim selectable">{[cause, hint].filter(Boolean).join(" ")}</p>
+      <p className="dim selectable">{details.join(" ")}</p>
     </div>
   );
 }

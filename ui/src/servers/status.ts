@@ -67,7 +67,12 @@ export function statusLine(
     case "needs_client_registration":
       return t("servers.needsClient");
     case "failed":
-      return t("servers.failedBecause", { why: status.message });
+      return t("servers.failedBecause", {
+        why:
+          t.language === "en"
+            ? status.message
+            : t("servers.failedAs", { kind: t(`servers.kindOfFailure.${status.error}`), why: status.message }),
+      });
   }
 }
 

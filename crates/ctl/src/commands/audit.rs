@@ -179,7 +179,7 @@ fn describe_event(entry: &AuditEntryView, names: &DisplayNames) -> String {
                 SignInOutcome::SignedIn => format!("signed in to {server}{account}"),
                 SignInOutcome::Failed => match reason {
                     Some(reason) => {
-                        format!("signing in to {server} failed ({})", terminal_text::code(*reason))
+                        format!("signing in to {server} failed ({})", reason.as_str())
                     }
                     None => format!("signing in to {server} failed"),
                 },

@@ -1,4 +1,5 @@
 import { useMessages } from "../../messages";
+import { userErrorLine } from "../../messages/userError";
 import { MarkedText } from "./MarkedText";
 import type { RevealState } from "./useRevealedArguments";
 
@@ -22,7 +23,7 @@ export function SecretToggle({ name, revealed, onShow, onHide }: Props) {
       {revealed !== undefined && "error" in revealed && (
         <span role="alert" className="ask-fault">
           {" "}
-          <MarkedText text={[revealed.error.message, revealed.error.hint].filter(Boolean).join(" ")} />
+          <MarkedText text={userErrorLine(t, revealed.error)} />
         </span>
       )}
     </span>

@@ -3,6 +3,7 @@ import { useContext, useEffect, useId, useRef, type ReactNode } from "react";
 
 import type { ApprovalAnswer, ClientSummary, ServerSummary, UserError } from "../../generated/types";
 import { useMessages } from "../../messages";
+import { userErrorLine } from "../../messages/userError";
 import { MarkedText } from "../arguments/MarkedText";
 import { AnswerButton } from "../AnswerButton";
 import { AnswerGuardContext } from "../AnswerGuardContext";
@@ -87,7 +88,7 @@ export function ServerRequestCard({
         </p>
         {error && (
           <p className="ask-problem" role="alert">
-            {[error.message, error.cause, error.hint].filter(Boolean).join(" ")}
+            {userErrorLine(t, error)}
           </p>
         )}
         <div className="ask-buttons">
