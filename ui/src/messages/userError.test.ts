@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 
 import enErrors from "../../../locales/en/errors.json";
 import zhErrors from "../../../locales/zh-CN/errors.json";
-import type { UserError } from "../gen/types";
+import type { UserError } from "../generated/types";
 import { catalogues } from "./catalogues";
 import { translator } from "./index";
 import { userErrorLine, userErrorText } from "./userError";
@@ -16,7 +16,7 @@ const error: UserError = { code: "port_in_use", message: "127.0.0.1:4873 is take
 
 /** The codes of the core, as its types say them. */
 function errorCodes(): string[] {
-  const types = readFileSync(resolve(import.meta.dirname, "../gen/types.ts"), "utf8");
+  const types = readFileSync(resolve(import.meta.dirname, "../generated/types.ts"), "utf8");
   const union = /^export type ErrorCode = (.*);$/m.exec(types)?.[1] ?? "";
   return union.split(" | ").map((code) => JSON.parse(code) as string);
 }

@@ -1,7 +1,7 @@
 // Errors of the core in words. The core writes its sentences in English; in other languages the text of the error's code
 // comes first and the core's sentences are the details.
 
-import type { UserError } from "../gen/types";
+import type { UserError } from "../generated/types";
 import type { Translate } from ".";
 
 export type UserErrorText = {
