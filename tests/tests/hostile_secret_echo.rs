@@ -19,7 +19,7 @@ use serde_json::json;
 const SECRET: &str = "hunter2-swordfish-0451";
 
 /// Everything is logged, so that messages below the default level are searched too.
-const LOUD: &str = "info,rmcp=debug,gatehouse_servers=trace,gatehouse_tools=trace,gatehouse_gateway=trace,gatehouse_app=trace";
+const LOUD: &str = "info,rmcp=debug,gatehouse_mcp_client=trace,gatehouse_servers=trace,gatehouse_tools=trace,gatehouse_gateway=trace,gatehouse_app=trace";
 
 struct EchoTestbed {
     gatehouse: Gatehouse,

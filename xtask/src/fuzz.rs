@@ -19,7 +19,7 @@ const TARGETS: [(&str, &str, &str); 6] = [
     ("envelope", "gatehouse-gateway", "fuzz_envelope"),
     ("arguments", "gatehouse-mcp-wire", "fuzz_arguments"),
     ("conditions", "gatehouse-policy", "fuzz_conditions"),
-    ("sse", "gatehouse-servers", "fuzz_sse"),
+    ("sse", "gatehouse-mcp-client", "fuzz_sse"),
     ("servers_json", "gatehouse-store", "fuzz_servers_json"),
     ("control", "gatehouse-app", "fuzz_control"),
 ];

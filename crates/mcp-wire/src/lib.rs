@@ -11,3 +11,6 @@ pub mod sse;
 pub mod uri_template;
 
 mod keys;
+mod protocol;
+
+pub use protocol::ProtocolFamily;

@@ -3,7 +3,6 @@
 //! decisions of its own, never waits for the network in its loop, and leaves no task or process
 //! running when it ends.
 
-pub(crate) mod connection;
 pub(crate) mod connection_attempt;
 pub(crate) mod connector;
 mod maintenance;
@@ -14,19 +13,19 @@ pub(crate) mod registry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use gatehouse_mcp_client::lists::{FetchError, FetchedList, ListKind};
+use gatehouse_mcp_client::{Inbound, LifecycleHint};
 use gatehouse_model::{Clock, ServerConfig};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::connection::{ConnectOptions, Connector};
 use self::connection_attempt::{ConnectionAttempt, EstablishedConnection};
+use self::connector::{ConnectOptions, Connector};
 use self::refresh::ListRefresh;
 use self::registry::SharedRegistry;
-use crate::connection::{Inbound, LifecycleHint};
 use crate::handle::ServerShared;
-use crate::lists::{FetchError, FetchedList, ListKind};
 use crate::retry::Jitter;
 use crate::transition::{
     ConfigEdit, Epoch, Phase, ServerEffect, ServerInput, ServerState, TransitionContext, transition,

@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehouse_common::user_environment::{self, PROXIES};
+use gatehouse_mcp_client::ConnectError;
 use tokio::sync::OnceCell;
-
-use crate::connection::error::ConnectError;
 
 /// Variables that are passed on if set.
 const INHERITED: &[&str] = &[

@@ -9,6 +9,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use gatehouse_mcp_client::lists::{Declared, ListKind, ServerLists, error_text};
+use gatehouse_mcp_client::{
+    CallLimit, ConnectionRequest, ProgressSink, Redactor, RequestParams, Responder, RpcOutcome,
+    ServerConnection, UpstreamError, json as raw_json,
+};
+use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{LogLevel, LogLine};
 use gatehouse_model::{
     CallLimits, ErrorCode, Generation, ServerConfig, ServerId, ServerStatus, Timestamp, UserError,
@@ -18,14 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::actor::ActorMessage;
-use crate::actor::connection::{ConnectionRequest, ServerConnection, UpstreamError};
-use crate::connection::redact::Redactor;
-use crate::connection::{CallLimit, ProtocolFamily};
 use crate::error_tally::ErrorTally;
-use crate::json;
-use crate::lists::{Declared, ListKind, ServerLists, error_text};
-use crate::rpc::{ProgressSink, RequestParams, RpcOutcome};
-use crate::server_requests::Responder;
 use crate::transition::Epoch;
 
 /// Method that sets a server's log level.
@@ -320,12 +319,12 @@ impl ServerHandle {
             (*count == 1, watched.keys().cloned().collect())
         };
         if !first {
-            return Ok(RpcOutcome::Result(json::empty_object()));
+            return Ok(RpcOutcome::Result(raw_json::empty_object()));
         }
         match live.connection.handshake().protocol_family {
             ProtocolFamily::Stateless => {
                 live.connection.watch(all);
-                Ok(RpcOutcome::Result(json::empty_object()))
+                Ok(RpcOutcome::Result(raw_json::empty_object()))
             }
             ProtocolFamily::Stateful => {
                 let answer = self.call_generation(generation, UpstreamRequest::of(SUBSCRIBE, uri)).await;
@@ -380,9 +379,9 @@ impl ServerHandle {
             && live.declared.covers(SET_LEVEL)
         {
             live.connection.set_log_level(level);
-            return Ok(RpcOutcome::Result(json::empty_object()));
+            return Ok(RpcOutcome::Result(raw_json::empty_object()));
         }
-        let Some(level) = level else { return Ok(RpcOutcome::Result(json::empty_object())) };
+        let Some(level) = level else { return Ok(RpcOutcome::Result(raw_json::empty_object())) };
         let params = RequestParams::none().with_text("level", level.as_str());
         let cancel = CancellationToken::new();
         self.call(UpstreamRequest { method: SET_LEVEL, params, progress: None, responder: None, cancel })
@@ -598,7 +597,7 @@ impl Drop for InFlightGuard<'_> {
 }
 
 fn not_offered(method: &str) -> Box<serde_json::value::RawValue> {
-    json::raw(&serde_json::json!({
+    raw_json::raw(&serde_json::json!({
         "code": -32601,
         "message": format!("The server does not offer {method}: it did not declare the capability."),
     }))

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use crate::actor::connection::{ConnectionRequest, ServerConnection, UpstreamError};
-use crate::connection::ProtocolFamily;
-use crate::rpc::RequestParams;
+use gatehouse_mcp_client::{ConnectionRequest, RequestParams, ServerConnection, UpstreamError};
+use gatehouse_mcp_wire::ProtocolFamily;
 
 /// The check on the stateful revisions.
 pub(crate) const PING: &str = "ping";

@@ -1,7 +1,9 @@
 //! Gatehouse's helper processes (child guard and schema worker) are the same program, started with
 //! a hidden argument.
 
-use crate::{guard, schema_check};
+use gatehouse_mcp_client::schema_check;
+
+use crate::processes::guard;
 
 /// Runs as a helper process and doesn't return if the program was started as one. Must be the first
 /// call in `main`, before any thread is started.

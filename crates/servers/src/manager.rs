@@ -8,6 +8,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gatehouse_auth::TokenSource;
+use gatehouse_builtin_servers::BuiltinContext;
+use gatehouse_mcp_client::lists::ServerLists;
+use gatehouse_mcp_client::schema_check::SchemaChecker;
+use gatehouse_mcp_client::{ConnectDeps, FallbackHandler, LifecycleHint, ServerRequestHandler};
 use gatehouse_model::server::{DeclaredCapabilities, LogLevel, LogLine, ServerCounts};
 use gatehouse_model::settings::{PackageSource, PackageSources};
 use gatehouse_model::status::ServerInfo;
@@ -21,20 +25,15 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::actor::connection::ConnectOptions;
 use crate::actor::connection_attempt::connect_once;
-use crate::actor::connector::UpstreamConnector;
+use crate::actor::connector::{ConnectOptions, UpstreamConnector};
 use crate::actor::registry::{ResourceUpdate, SharedRegistry};
 use crate::actor::{ActorDeps, ActorMessage, ActorShutdown, INBOX, ServerActor};
-use crate::builtin::BuiltinContext;
-use crate::connection::{ConnectDeps, LifecycleHint};
 use crate::environment::mirrors::{self, MirrorChoice};
 use crate::handle::{GlobalServerState, ServerHandle, ServerShared};
-use crate::lists::ServerLists;
+use crate::host::LocalHost;
 use crate::managed_policy::PolicyFile;
 use crate::retry::Jitter;
-use crate::schema_check::SchemaChecker;
-use crate::server_requests::ServerRequestHandler;
 use crate::transition::{ConnectFailure, ServerInput, ServerState};
 
 /// Time limit for stopping servers.
@@ -101,7 +100,7 @@ impl std::fmt::Debug for ServerManager {
 struct ServerManagerShared {
     deps: ActorDeps,
     /// `None` in tests that provide their own connector.
-    connections: Option<Arc<ConnectDeps>>,
+    connections: Option<RealConnections>,
     /// `None` in the same tests.
     policy: Option<PolicyFile>,
     schemas: Arc<SchemaChecker>,
@@ -141,6 +140,22 @@ struct ManagedServer {
     done: CancellationToken,
 }
 
+/// What real connections depend on.
+#[derive(Clone)]
+pub(crate) struct RealConnections {
+    deps: Arc<ConnectDeps>,
+    host: Arc<LocalHost>,
+}
+
+impl RealConnections {
+    /// Waits until every connection has ended, then shuts the child guard down. Close the
+    /// connections before.
+    async fn shutdown(&self) {
+        self.deps.shutdown().await;
+        self.host.shutdown().await;
+    }
+}
+
 /// Outcome of a [`ServerManager::put`].
 enum PutOutcome {
     Added,
@@ -152,11 +167,20 @@ impl ServerManager {
     #[must_use]
     pub fn new(deps: ServerDeps) -> Self {
         let ServerDeps { secrets, tokens, events, clock, data_dir, policy, guard_program } = deps;
-        let place = Arc::new(BuiltinContext::new(&data_dir, Arc::clone(&clock)));
-        let connections =
-            Arc::new(ConnectDeps::new(secrets, tokens, Arc::clone(&clock), data_dir, guard_program));
-        let deps = Arc::clone(&connections);
-        let connector = Arc::new(UpstreamConnector { deps, policy: policy.clone(), place });
+        let builtin = Arc::new(BuiltinContext::new(&data_dir, Arc::clone(&clock)));
+        let schemas = Arc::new(SchemaChecker::new(guard_program.clone()));
+        let host = Arc::new(LocalHost::new(secrets, Arc::clone(&clock), &data_dir, guard_program));
+        let connect_deps = Arc::new(ConnectDeps {
+            host: Arc::<LocalHost>::clone(&host),
+            tokens,
+            clock: Arc::clone(&clock),
+            data_dir,
+            schemas,
+            fallback: FallbackHandler::default(),
+            tasks: TaskTracker::new(),
+        });
+        let connections = RealConnections { deps: Arc::clone(&connect_deps), host };
+        let connector = Arc::new(UpstreamConnector { deps: connect_deps, policy: policy.clone(), builtin });
         let registry = Arc::new(SharedRegistry::new(events));
         let deps = ActorDeps { connector, registry, clock, jitter: Jitter::random };
         Self::assemble(deps, Some(connections), Some(policy))
@@ -173,7 +197,7 @@ impl ServerManager {
                 PackageSource::Usual => MirrorChoice::Default,
                 PackageSource::Custom { url } => MirrorChoice::Custom(url.clone()),
             };
-            connections.mirrors.set_choice(kind, choice);
+            connections.host.mirrors.set_choice(kind, choice);
         }
     }
 
@@ -196,7 +220,7 @@ impl ServerManager {
             let closing = self.shared.closing.clone();
             self.shared.tracker.spawn(async move {
                 // A slow shell must not delay a shutdown.
-                closing.run_until_cancelled(connections.environment.get()).await.is_some()
+                closing.run_until_cancelled(connections.host.environment.get()).await.is_some()
             });
         }
     }
@@ -205,19 +229,19 @@ impl ServerManager {
     /// a client. Only the first call has an effect.
     pub fn set_fallback_handler(&self, respond: Arc<dyn ServerRequestHandler>) {
         if let Some(connections) = &self.shared.connections {
-            connections.fallback.set(respond);
+            connections.deps.fallback.set(respond);
         }
     }
 
     pub(crate) fn assemble(
         deps: ActorDeps,
-        connections: Option<Arc<ConnectDeps>>,
+        connections: Option<RealConnections>,
         policy: Option<PolicyFile>,
     ) -> Self {
         Self {
             shared: Arc::new(ServerManagerShared {
                 deps,
-                schemas: connections.as_ref().map(|deps| Arc::clone(&deps.schemas)).unwrap_or_default(),
+                schemas: connections.as_ref().map(|real| Arc::clone(&real.deps.schemas)).unwrap_or_default(),
                 connections,
                 policy,
                 entries: RwLock::default(),

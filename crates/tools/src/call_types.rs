@@ -10,6 +10,7 @@ use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 
+pub use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::ClientEntry;
 use gatehouse_model::approval::Subject;
 use gatehouse_model::id::{ServerId, SessionId};
@@ -24,15 +25,6 @@ use peer::Peer;
 pub(crate) const LONGEST_TARGET: usize = 8 * 1024;
 /// Longest name in logs and errors, in characters.
 const MAX_LOGGED_NAME_CHARS: usize = 64;
-
-/// Family of protocol revisions that a client speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ProtocolFamily {
-    /// Revisions up to 2025-11-25, which have sessions.
-    Stateful,
-    /// Revision 2026-07-28, which has no sessions.
-    Stateless,
-}
 
 /// The client that makes a call.
 #[derive(Clone, Debug)]

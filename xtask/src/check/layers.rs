@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which members of the workspace a member may use.
-const MEMBERS: [(&str, &[&str]); 15] = [
+const MEMBERS: [(&str, &[&str]); 17] = [
     ("gatehouse-model", &[]),
     ("gatehouse-common", &["gatehouse-model"]),
     ("gatehouse-mcp-wire", &["gatehouse-model"]),
@@ -15,8 +15,24 @@ const MEMBERS: [(&str, &[&str]); 15] = [
     ("gatehouse-store", &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire"]),
     ("gatehouse-auth", &["gatehouse-model", "gatehouse-common", "gatehouse-store"]),
     (
+        "gatehouse-mcp-client",
+        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-auth"],
+    ),
+    (
+        "gatehouse-builtin-servers",
+        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-mcp-client"],
+    ),
+    (
         "gatehouse-servers",
-        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-store", "gatehouse-auth"],
+        &[
+            "gatehouse-model",
+            "gatehouse-common",
+            "gatehouse-mcp-wire",
+            "gatehouse-mcp-client",
+            "gatehouse-builtin-servers",
+            "gatehouse-store",
+            "gatehouse-auth",
+        ],
     ),
     (
         "gatehouse-tools",
@@ -70,7 +86,7 @@ const MEMBERS: [(&str, &[&str]); 15] = [
 const RESERVED: [(&str, &[&str]); 10] = [
     ("tauri", &["gatehouse"]),
     ("open", &["gatehouse", "gatehouse-ctl"]),
-    ("rmcp", &["gatehouse-auth", "gatehouse-servers", "gatehouse-gateway"]),
+    ("rmcp", &["gatehouse-mcp-client"]),
     ("oauth2", &["gatehouse-auth"]),
     ("axum", &["gatehouse-gateway", "gatehouse-tests"]),
     ("rusqlite", &["gatehouse-store"]),
@@ -164,7 +180,8 @@ mod tests {
             ("gatehouse-desktop", "gatehouse-store", true, false),
             ("gatehouse", "tauri-build", false, true),
             ("gatehouse-app", "opener", false, true),
-            ("gatehouse-servers", "rmcp", false, true),
+            ("gatehouse-mcp-client", "rmcp", false, true),
+            ("gatehouse-servers", "rmcp", false, false),
             ("gatehouse-tools", "rmcp", false, false),
         ] {
             assert_eq!(violation(member, used, is_member).is_none(), allowed, "{member} uses {used}");

@@ -5,18 +5,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_mcp_client::lists::{
+    Declared, FetchError, FetchedList, ListKind, ServerLists, SkippedItems, fetch,
+};
+use gatehouse_mcp_client::{
+    ConnectionEnd, ConnectionRequest, RequestParams, ServerConnection, UpstreamError,
+};
 use gatehouse_model::ServerConfig;
 use gatehouse_model::status::FailureKind;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::ActorMessage;
-use super::connection::{
-    ConnectOptions, ConnectionEnd, ConnectionRequest, Connector, ServerConnection, UpstreamError,
-};
+use super::connector::{ConnectOptions, Connector};
 use crate::health;
-use crate::lists::{Declared, FetchError, FetchedList, ListKind, ServerLists, SkippedItems, fetch};
-use crate::rpc::RequestParams;
 use crate::transition::{ConnectFailure, Epoch, ServerInput};
 
 /// How long the lists after the first one may delay a connection.

@@ -1,28 +1,43 @@
 //! The only place where a transport is chosen. Real connections and built-in servers are both
-//! returned as [`ServerConnection`]s. This module opens connections and translates their errors into messages
-//! for the user; it never retries.
+//! returned as [`ServerConnection`]s. This module opens connections and translates their errors into
+//! messages for the user; it never retries.
 
-use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::sync::Arc;
 
-use gatehouse_common::invisible_chars::clean;
-use gatehouse_model::server::LogLevel;
+use gatehouse_builtin_servers::{BuiltinConnection, BuiltinContext};
+use gatehouse_mcp_client::{
+    ConnectDeps, ConnectError, ConnectSpec, Inbound, LifecycleHint, Redactor, ServerConnection,
+    UpstreamError, connect, user_message,
+};
 use gatehouse_model::status::FailureKind;
-use gatehouse_model::{BoxFuture, Transport};
+use gatehouse_model::{BoxFuture, ServerConfig, Transport};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
-use super::connection::{
-    ConnectOptions, ConnectionEnd, ConnectionRequest, Connector, ServerConnection, UpstreamError,
-};
-use crate::builtin::{BuiltinConnection, BuiltinContext};
-use crate::connection::redact::Redactor;
-use crate::connection::{
-    CloseCause, ConnectDeps, ConnectError, ConnectSpec, Connection, Handshake, RequestError,
-    TransportRequest, connect,
-};
 use crate::managed_policy::PolicyFile;
-use crate::rpc::RpcOutcome;
 use crate::transition::ConnectFailure;
+
+/// Establishes connections.
+pub(crate) trait Connector: Send + Sync {
+    /// Connects and shakes hands. When `cancel` is cancelled, it gives up soon. Whether cancelled
+    /// or failed, it leaves nothing running.
+    fn connect(
+        &self,
+        options: ConnectOptions,
+    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ConnectFailure>>;
+}
+
+/// Parameters of an attempt to connect.
+#[derive(Clone)]
+pub(crate) struct ConnectOptions {
+    pub(crate) config: Arc<ServerConfig>,
+    /// The lifecycle that worked before, if known.
+    pub(crate) lifecycle: LifecycleHint,
+    /// Receives the server's unsolicited messages.
+    pub(crate) inbound: mpsc::Sender<Inbound>,
+    /// Cancels the attempt.
+    pub(crate) cancel: CancellationToken,
+}
 
 /// Connects to servers of every supported transport.
 pub(crate) struct UpstreamConnector {
@@ -31,7 +46,7 @@ pub(crate) struct UpstreamConnector {
     /// The managed policy.
     pub(crate) policy: PolicyFile,
     /// Dependencies of built-in servers.
-    pub(crate) place: Arc<BuiltinContext>,
+    pub(crate) builtin: Arc<BuiltinContext>,
 }
 
 impl Connector for UpstreamConnector {
@@ -64,7 +79,11 @@ impl Connector for UpstreamConnector {
                     Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
                 }
                 Transport::Builtin { builtin } => {
-                    let connection = BuiltinConnection::open(builtin, &self.place).await?;
+                    let opened = BuiltinConnection::open(builtin, &self.builtin).await;
+                    let connection = opened.map_err(|message| ConnectFailure::Error {
+                        kind: FailureKind::Configuration,
+                        message,
+                    })?;
                     Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
                 }
             }
@@ -72,75 +91,30 @@ impl Connector for UpstreamConnector {
     }
 }
 
-impl ServerConnection for Connection {
-    fn handshake(&self) -> &Handshake {
-        Connection::handshake(self)
-    }
-
-    fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
-        Box::pin(async move {
-            let ConnectionRequest { method, params, progress, responder, limit, cancel } = request;
-            let outgoing = TransportRequest { method, params, progress, responder, limit, cancel };
-            Connection::request(self, outgoing).await.map_err(UpstreamError::from)
-        })
-    }
-
-    fn closed(&self) -> BoxFuture<'_, ConnectionEnd> {
-        Box::pin(async move {
-            let reason = Connection::closed(self).await;
-            match reason.cause {
-                CloseCause::SessionGone => ConnectionEnd::SessionLost,
-                CloseCause::Refused(RequestError::NeedsAuth { issuer }) => {
-                    ConnectionEnd::Challenged { issuer }
-                }
-                _ => ConnectionEnd::Closed { kind: reason.failure_kind(), reason: words(&reason) },
-            }
-        })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(Connection::close(self))
-    }
-
-    fn watch(&self, uris: BTreeSet<String>) {
-        Connection::watch(self, uris);
-    }
-
-    fn set_log_level(&self, level: Option<LogLevel>) {
-        Connection::set_log_level(self, level);
-    }
-
-    fn redactor(&self) -> Redactor {
-        Connection::redactor(self).clone()
-    }
-}
-
-/// An error as a message for the user. It may contain text of the server (its last lines of
-/// standard error, for example), so invisible and control characters are removed.
-fn words(wrong: &impl Display) -> String {
-    clean(&wrong.to_string()).into_owned()
-}
-
 impl From<ConnectError> for ConnectFailure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
             ConnectError::Unregistered { reason } => Self::NeedsClientRegistration { reason },
-            other => Self::Error { kind: other.failure_kind(), message: words(&other) },
+            other => Self::Error { kind: other.failure_kind(), message: user_message(&other) },
         }
     }
 }
 
-impl From<RequestError> for UpstreamError {
-    fn from(error: RequestError) -> Self {
+impl From<UpstreamError> for ConnectFailure {
+    fn from(error: UpstreamError) -> Self {
+        let temporary = |message| Self::Error { kind: FailureKind::TemporaryNetwork, message };
         match error {
-            RequestError::Closed(reason) => Self::Closed { reason: words(&reason) },
-            RequestError::TimedOut { after } => Self::TimedOut { after },
-            RequestError::Cancelled => Self::Cancelled,
-            RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
-            RequestError::Unregistered { .. } => Self::NeedsAuth { issuer: None },
-            RequestError::SessionGone => Self::SessionLost,
-            other => Self::Failed { kind: other.failure_kind(), message: words(&other) },
+            UpstreamError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
+            UpstreamError::Failed { kind, message } => Self::Error { kind, message },
+            UpstreamError::TimedOut { after } => {
+                temporary(format!("The server connected but did not answer within {} s.", after.as_secs()))
+            }
+            UpstreamError::Closed { reason } => temporary(reason),
+            UpstreamError::SessionLost => {
+                temporary("The server lost its session while the connection was made.".to_owned())
+            }
+            UpstreamError::Cancelled => temporary("The attempt was cancelled.".to_owned()),
         }
     }
 }
@@ -150,19 +124,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_hides_in_the_words_of_a_failure() {
+    fn removes_hidden_characters_from_messages() {
         let said = || "a\u{202e}b\u{200b} \u{1b}[31mred\u{1b}[0m".to_owned();
         let kind = FailureKind::Unknown;
-        let failures = [
+        for error in [
             ConnectError::Ended { reason: said(), kind },
             ConnectError::Protocol(said()),
             ConnectError::Status { status: 500, body: said() },
-        ];
-        let errors = [RequestError::Closed(said()), RequestError::Protocol(said())];
-        let failures = failures.map(|error| ConnectFailure::from(error).to_string());
-        let errors = errors.map(|error| UpstreamError::from(error).to_string());
-        for words in failures.iter().chain(&errors) {
-            assert!(words.contains("ab red") && !words.contains('\u{1b}'), "{words:?}");
+        ] {
+            let message = ConnectFailure::from(error).to_string();
+            assert!(message.contains("ab red") && !message.contains('\u{1b}'), "{message:?}");
         }
     }
 }

@@ -5,18 +5,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use gatehouse_mcp_client::lists::{FetchError, FetchedList, ListKind, fetch};
+use gatehouse_mcp_client::{ConnectionRequest, RequestParams, RpcOutcome, UpstreamError};
+use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::LogLevel;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{ConnectionRequest, UpstreamError};
 use super::connection_attempt::{describe_shortfall, log_text};
 use super::{ActorMessage, ServerActor};
-use crate::connection::ProtocolFamily;
 use crate::handle::{LiveConnection, SET_LEVEL, SUBSCRIBE};
 use crate::health::{self, HealthFinding};
-use crate::lists::{FetchError, FetchedList, ListKind, fetch};
-use crate::rpc::{RequestParams, RpcOutcome};
 use crate::transition::{Epoch, HealthReport, ServerInput};
 
 impl ServerActor {

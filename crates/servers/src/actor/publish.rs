@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use gatehouse_mcp_client::Inbound;
+use gatehouse_mcp_client::lists::{Declared, ListKind, ServerLists};
 use gatehouse_model::server::{LogLine, LogSource};
 use gatehouse_model::{Event, ServerStatus, StatusCause};
 use serde_json::value::RawValue;
@@ -10,9 +12,7 @@ use tokio::time::Instant;
 
 use super::ServerActor;
 use super::connection_attempt::{EstablishedConnection, InitialLists, UnreadList};
-use crate::connection::Inbound;
 use crate::handle::LiveConnection;
-use crate::lists::{Declared, ListKind, ServerLists};
 
 impl ServerActor {
     /// Publishes the status: first the state for readers, then the events.

@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use gatehouse_mcp_client::lists::ListKind;
 use tokio::time::Instant;
-
-use crate::lists::ListKind;
 
 /// Changes within this time are read together.
 pub(crate) const DEBOUNCE: Duration = Duration::from_millis(200);

@@ -6,6 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
+use gatehouse_mcp_client::{
+    ConnectionEnd, ConnectionRequest, Handshake, Inbound, LifecycleHint, RequestParams, RpcOutcome,
+    ServerConnection, UpstreamError, json as raw_json,
+};
+use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{
     LogLevel, LogLine, LogSource, Remote, ServerAppearance, ServerLimits, ServerOrigin,
 };
@@ -22,16 +27,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::ActorDeps;
-use super::connection::{
-    ConnectOptions, ConnectionEnd, ConnectionRequest, Connector, ServerConnection, UpstreamError,
-};
+use super::connector::{ConnectOptions, Connector};
 use super::registry::SharedRegistry;
-use crate::connection::{Handshake, Inbound, LifecycleHint, ProtocolFamily};
 use crate::handle::{CallError, ServerHandle, UpstreamRequest};
-use crate::json;
 use crate::manager::ServerManager;
 use crate::retry::Jitter;
-use crate::rpc::{RequestParams, RpcOutcome};
 use crate::transition::ConnectFailure;
 
 pub(crate) fn secs(secs: u64) -> Duration {
@@ -440,13 +440,15 @@ impl ScriptedConnection {
                 kind: FailureKind::TemporaryNetwork,
                 message: "broken".to_owned(),
             }),
-            "tools/call" => Ok(RpcOutcome::Result(json::raw(&json!({ "content": [] })))),
+            "tools/call" => Ok(RpcOutcome::Result(raw_json::raw(&json!({ "content": [] })))),
             "tools/list" => {
                 tokio::time::sleep(delay).await;
-                Ok(RpcOutcome::Result(json::raw(&tools)))
+                Ok(RpcOutcome::Result(raw_json::raw(&tools)))
             }
-            "prompts/list" => Ok(RpcOutcome::Result(json::raw(&json!({ "prompts": [{ "name": "ask" }] })))),
-            _ => Ok(RpcOutcome::Result(json::empty_object())),
+            "prompts/list" => {
+                Ok(RpcOutcome::Result(raw_json::raw(&json!({ "prompts": [{ "name": "ask" }] }))))
+            }
+            _ => Ok(RpcOutcome::Result(raw_json::empty_object())),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Tests of actors: the exact order of events while a scripted server behaves as told and time is
 //! paused.
 
+use gatehouse_mcp_client::Inbound;
+use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::status::FailureKind;
 use serde_json::json;
 
 use crate::actor::refresh::SHORTEST_FRESH;
 use crate::actor::scripted_server::{ActorHarness, ScriptedServer, http, lists_of, secs, upstream};
-use crate::connection::{Inbound, ProtocolFamily};
 use crate::handle::CallError;
 use crate::transition::ConnectFailure;
 

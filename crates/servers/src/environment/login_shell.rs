@@ -51,7 +51,7 @@ mod unix {
     use tokio::io::AsyncReadExt;
 
     use super::MARK;
-    use crate::child::streams;
+    use crate::processes::{reaper, streams};
 
     struct ShellProcess(Box<dyn ChildWrapper>);
 
@@ -74,7 +74,7 @@ mod unix {
                 .stderr(Stdio::null())
                 .env_clear()
                 .envs(user_environment::variables())
-                .env_remove(crate::child::MARKER);
+                .env_remove(reaper::MARKER);
         });
         // A session of its own, because an interactive shell would otherwise take over Gatehouse's
         // terminal.

@@ -1,0 +1,87 @@
+//! Classification of errors that other programs and libraries express only as text. This is the
+//! only place that matches on such text, and no permission depends on it: the worst outcome of a
+//! misclassification is a missing or needless retry.
+
+use std::error::Error;
+
+use super::error::NetworkError;
+
+/// Whether the body of an HTTP 400 says that the session is unknown (SRV-6).
+pub(super) fn is_invalid_session(body: &str) -> bool {
+    let body = body.to_ascii_lowercase();
+    body.contains("session")
+        && ["invalid", "not found", "unknown", "expired", "no valid", "not exist", "-32001"]
+            .iter()
+            .any(|word| body.contains(word))
+}
+
+/// Classifies an error of the HTTP client.
+#[must_use]
+pub fn classify_network_error(error: &reqwest::Error) -> NetworkError {
+    let mut chain = Vec::new();
+    let mut source: Option<&(dyn Error + 'static)> = error.source();
+    while let Some(current) = source {
+        if let Some(io) = current.downcast_ref::<std::io::Error>()
+            && let Some(text) = describe_io_error(io.kind())
+        {
+            return NetworkError { text: text.to_owned(), is_permanent: false };
+        }
+        chain.push(current.to_string());
+        source = current.source();
+    }
+    let last = chain.last().cloned().unwrap_or_else(|| "the request could not be made".to_owned());
+    let words = chain.join(" ").to_ascii_lowercase();
+    let says = |any: &[&str]| any.iter().any(|word| words.contains(word));
+    if error.is_timeout() {
+        return NetworkError { text: "it did not answer in time".to_owned(), is_permanent: false };
+    }
+    if says(&["certificate"]) {
+        return NetworkError { text: format!("its certificate is not trusted ({last})"), is_permanent: true };
+    }
+    if says(&["temporary failure in name resolution", "try again"]) {
+        return NetworkError {
+            text: "its name could not be looked up just now".to_owned(),
+            is_permanent: false,
+        };
+    }
+    if says(&["dns error", "failed to lookup", "name or service not known", "nodename nor servname"]) {
+        return NetworkError { text: "there is no machine of this name".to_owned(), is_permanent: true };
+    }
+    NetworkError { text: last, is_permanent: false }
+}
+
+fn describe_io_error(kind: std::io::ErrorKind) -> Option<&'static str> {
+    use std::io::ErrorKind;
+    match kind {
+        ErrorKind::ConnectionRefused => Some("nothing listens at this address (connection refused)"),
+        ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::UnexpectedEof => Some("it broke off the connection"),
+        ErrorKind::TimedOut => Some("it did not answer in time"),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => {
+            Some("there is no way to it from this machine's network")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distinguishes_lost_session_from_other_bad_requests() {
+        let table = [
+            (r#"{"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#, true),
+            (r#"{"error":{"code":-32001,"message":"Session not found"}}"#, true),
+            ("Invalid session id", true),
+            ("Invalid arguments", false),
+            ("the session's tool failed", false),
+            ("", false),
+        ];
+        for (body, expected) in table {
+            assert_eq!(is_invalid_session(body), expected, "{body}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A server over HTTP+SSE, the transport of revision 2024-11-05: messages arrive on one event
+//! stream, whose first event names the URL to which messages are POSTed. That URL must have the
+//! same origin.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use gatehouse_model::BoxFuture;
+use http::HeaderMap;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::line::{self, LineConnector, UnnegotiatedLine};
+use super::streamable_http;
+use super::streamable_http::endpoint::Endpoint;
+use super::streamable_http::events::Events;
+use crate::connection::close::CloseCause;
+use crate::connection::error::{ConnectError, RequestError};
+use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
+
+/// Capacity of the pipe between events and lines, in bytes.
+const ROOM: usize = 64 * 1024;
+/// A POST that takes longer no longer delays the next one: some servers respond only when the work
+/// is done.
+const IN_ORDER: Duration = Duration::from_secs(1);
+
+/// Connects and shakes hands.
+pub(in crate::connection) async fn connect(
+    spec: &ConnectSpec,
+    inbound: mpsc::Sender<Inbound>,
+    cancel: &CancellationToken,
+) -> Result<Connection, ConnectError> {
+    let endpoint = streamable_http::endpoint(spec).await?;
+    line::connect(spec, &SseOpener { spec, endpoint, inbound }, cancel).await
+}
+
+struct SseOpener<'a> {
+    spec: &'a ConnectSpec,
+    endpoint: Arc<Endpoint>,
+    inbound: mpsc::Sender<Inbound>,
+}
+
+impl LineConnector for SseOpener<'_> {
+    fn open(&self) -> BoxFuture<'_, Result<UnnegotiatedLine, ConnectError>> {
+        Box::pin(self.opened())
+    }
+}
+
+impl SseOpener<'_> {
+    async fn opened(&self) -> Result<UnnegotiatedLine, ConnectError> {
+        let events = self.endpoint.stream().await?;
+        let (address, events) = self.address(events).await?;
+        let (ours, theirs) = tokio::io::duplex(ROOM);
+        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), tokio::io::split(ours));
+        let tasks = &self.spec.deps.tasks;
+        let carrier = tasks.spawn(relay(Arc::clone(&self.endpoint), address, events, theirs));
+        tasks.spawn(line::supervise(Arc::clone(&opened.transport), reading, carrier));
+        Ok(opened)
+    }
+
+    /// Waits for the `endpoint` event, which names the URL for messages.
+    async fn address(&self, mut events: Events) -> Result<(Url, Events), ConnectError> {
+        let wrong = |what: &str| ConnectError::Protocol(what.to_owned());
+        loop {
+            let event = match events.next().await {
+                Some(Ok(event)) => event,
+                Some(Err(error)) => return Err(wrong(&format!("its event stream broke ({error})."))),
+                None => return Err(wrong("its event stream ended before it said where messages go.")),
+            };
+            if event.event.as_deref() != Some("endpoint") {
+                continue;
+            }
+            let address = event.data.unwrap_or_default();
+            let base = self.endpoint.address();
+            let address = base
+                .join(address.trim())
+                .map_err(|_| wrong("the address that it gave for messages cannot be read."))?;
+            if address.origin() != base.origin() {
+                return Err(wrong("the address that it gave for messages is on another host."));
+            }
+            return Ok((address, events));
+        }
+    }
+}
+
+/// Sends lines as POSTs and writes events as lines, until either side ends.
+async fn relay(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines: DuplexStream) -> CloseCause {
+    let (lines_in, mut lines_out) = tokio::io::split(lines);
+    let mut lines_in = BufReader::with_capacity(ROOM, lines_in);
+    let out = async {
+        let mut slow = FuturesUnordered::new();
+        loop {
+            let mut line = Vec::new();
+            {
+                let mut reading = pin!(lines_in.read_until(b'\n', &mut line));
+                loop {
+                    tokio::select! {
+                        read = &mut reading => match read {
+                            Ok(0) | Err(_) => return CloseCause::Requested,
+                            Ok(_) => break,
+                        },
+                        Some(failed) = slow.next() => if let Some(cause) = failed { return cause },
+                    }
+                }
+            }
+            let (endpoint, address) = (Arc::clone(&endpoint), address.clone());
+            let mut sending =
+                async move { close_cause(endpoint.post_to(address, line, HeaderMap::new()).await) }.boxed();
+            match tokio::time::timeout(IN_ORDER, &mut sending).await {
+                Ok(Some(cause)) => return cause,
+                Ok(None) => {}
+                Err(_) => slow.push(sending),
+            }
+        }
+    };
+    let inbound_loop = async {
+        loop {
+            match events.next().await {
+                Some(Ok(event)) => {
+                    let Some(data) = event.data.filter(|_| is_message(event.event.as_deref())) else {
+                        continue;
+                    };
+                    let mut bytes = data.into_bytes();
+                    envelope::to_line(&mut bytes);
+                    if lines_out.write_all(&bytes).await.is_err() {
+                        return CloseCause::Requested;
+                    }
+                }
+                Some(Err(error)) => return CloseCause::Broken(error.to_string()),
+                None => return CloseCause::Broken("the server ended its event stream".to_owned()),
+            }
+        }
+    };
+    tokio::select! {
+        cause = out => cause,
+        cause = inbound_loop => cause,
+    }
+}
+
+fn is_message(event: Option<&str>) -> bool {
+    matches!(event, None | Some("" | "message"))
+}
+
+fn close_cause(sent: Result<(), RequestError>) -> Option<CloseCause> {
+    sent.err().map(CloseCause::Refused)
+}

@@ -1,0 +1,138 @@
+//! A server over WebSocket (RFC 6455) with the subprotocol `mcp`: one message per text frame. The
+//! opening request is sent like any other request to a remote server, so that headers,
+//! authorization, proxies and statuses are handled in the same way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use futures::{SinkExt, StreamExt};
+use gatehouse_common::random;
+use gatehouse_model::BoxFuture;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_util::sync::CancellationToken;
+
+use super::line::{self, LineConnector, UnnegotiatedLine};
+use super::streamable_http;
+use super::streamable_http::endpoint::Endpoint;
+use crate::bounds;
+use crate::connection::close::CloseCause;
+use crate::connection::error::ConnectError;
+use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
+
+/// Capacity of the pipe between frames and lines, in bytes.
+const ROOM: usize = 64 * 1024;
+/// Time limit for the closing handshake.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// Connects and shakes hands.
+pub(in crate::connection) async fn connect(
+    spec: &ConnectSpec,
+    inbound: mpsc::Sender<Inbound>,
+    cancel: &CancellationToken,
+) -> Result<Connection, ConnectError> {
+    let endpoint = streamable_http::endpoint(spec).await?;
+    line::connect(spec, &WebSocketOpener { spec, endpoint, inbound }, cancel).await
+}
+
+struct WebSocketOpener<'a> {
+    spec: &'a ConnectSpec,
+    endpoint: Arc<Endpoint>,
+    inbound: mpsc::Sender<Inbound>,
+}
+
+impl LineConnector for WebSocketOpener<'_> {
+    fn open(&self) -> BoxFuture<'_, Result<UnnegotiatedLine, ConnectError>> {
+        Box::pin(self.opened())
+    }
+}
+
+impl WebSocketOpener<'_> {
+    async fn opened(&self) -> Result<UnnegotiatedLine, ConnectError> {
+        let random: [u8; 16] = random::bytes().map_err(|error| ConnectError::BadConfig {
+            what: format!("The system gives no random numbers ({error})."),
+        })?;
+        let key = BASE64_STANDARD.encode(random);
+        let stream = self.endpoint.upgrade(&key, &derive_accept_key(key.as_bytes())).await?;
+        let mut config = WebSocketConfig::default();
+        config.max_message_size = Some(bounds::MESSAGE);
+        config.max_frame_size = Some(bounds::MESSAGE);
+        let socket = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
+        let (ours, theirs) = tokio::io::duplex(ROOM);
+        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), tokio::io::split(ours));
+        let tasks = &self.spec.deps.tasks;
+        let carrier = tasks.spawn(relay(socket, theirs, Arc::clone(&opened.transport)));
+        tasks.spawn(line::supervise(Arc::clone(&opened.transport), reading, carrier));
+        Ok(opened)
+    }
+}
+
+/// Sends lines as frames and writes frames as lines, until either side ends.
+async fn relay(
+    socket: WebSocketStream<impl AsyncRead + AsyncWrite + Unpin>,
+    lines: DuplexStream,
+    transport: Arc<line::LineTransport>,
+) -> CloseCause {
+    let (mut frames_out, mut frames_in) = socket.split();
+    let (lines_in, mut lines_out) = tokio::io::split(lines);
+    let mut lines_in = BufReader::with_capacity(ROOM, lines_in);
+    let out = async {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match lines_in.read_until(b'\n', &mut line).await {
+                Ok(0) | Err(_) => return CloseCause::Requested,
+                Ok(_) => {}
+            }
+            let Ok(text) = std::str::from_utf8(line.trim_ascii_end()) else { continue };
+            if let Err(error) = frames_out.send(Message::text(text)).await {
+                return cause(&error);
+            }
+        }
+    };
+    let inbound_loop = async {
+        loop {
+            let mut bytes = match frames_in.next().await {
+                Some(Ok(Message::Text(text))) => text.as_bytes().to_vec(),
+                Some(Ok(Message::Binary(bytes))) => bytes.to_vec(),
+                Some(Ok(Message::Close(frame))) => {
+                    let why = frame.map(|frame| frame.reason.to_string()).filter(|why| !why.is_empty());
+                    let why = why.map_or_else(
+                        || "the server closed it".to_owned(),
+                        |why| format!("the server closed it ({why})"),
+                    );
+                    return CloseCause::Broken(why);
+                }
+                Some(Ok(_)) => continue,
+                Some(Err(error)) => return cause(&error),
+                None => return CloseCause::Broken("the server closed it".to_owned()),
+            };
+            envelope::to_line(&mut bytes);
+            if lines_out.write_all(&bytes).await.is_err() {
+                return CloseCause::Requested;
+            }
+        }
+    };
+    let cause = tokio::select! {
+        cause = out => cause,
+        cause = inbound_loop => cause,
+        () = transport.closing.asked() => CloseCause::Requested,
+    };
+    if tokio::time::timeout(GOODBYE, frames_out.close()).await.is_err() {
+        tracing::debug!("a WebSocket was left without a goodbye");
+    }
+    cause
+}
+
+fn cause(error: &Error) -> CloseCause {
+    match error {
+        Error::Capacity(_) => CloseCause::TooLong(bounds::MESSAGE),
+        other => CloseCause::Broken(other.to_string()),
+    }
+}
