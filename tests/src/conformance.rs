@@ -16,7 +16,6 @@ use gatehouse_servers::{
 };
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 use user::{ChangeCounters, User};
 
 /// Limit of sign-ins per server.
@@ -170,9 +169,7 @@ impl ScenarioClient {
     }
 
     async fn request(&self, method: &'static str, params: RequestParams) -> Result<Value> {
-        let (progress, responder, cancel) = (None, None, CancellationToken::new());
-        let call = UpstreamRequest { method, params, progress, responder, cancel };
-        match self.server.call(call).await? {
+        match self.server.call(UpstreamRequest::new(method, params)).await? {
             RpcOutcome::Result(result) => Ok(serde_json::from_str(result.get())?),
             RpcOutcome::Error(error) => bail!("{method} was answered with {}", error.get()),
         }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehouse_mcp_client::{
-    ConnectionEnd, ConnectionRequest, Handshake, LifecycleHint, RequestParams, RpcOutcome, ServerConnection,
-    UpstreamError, json as raw_json,
+    CallLimit, ConnectionEnd, Handshake, LifecycleHint, RequestParams, RpcOutcome, ServerConnection,
+    UpstreamError, UpstreamErrorKind, UpstreamRequest, json as raw_json,
 };
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{Builtin, LogLevel};
@@ -184,25 +184,29 @@ impl ServerConnection for BuiltinConnection {
         &self.handshake
     }
 
-    fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
+    fn request(
+        &self,
+        request: UpstreamRequest,
+        limit: CallLimit,
+    ) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
         Box::pin(async move {
             if self.closed.is_cancelled() {
-                return Err(UpstreamError::Closed { reason: CLOSED.to_owned() });
+                return Err(UpstreamError::from(UpstreamErrorKind::Closed { reason: CLOSED.to_owned() }));
             }
-            let ConnectionRequest { method, params, progress: _, responder: _, limit, cancel } = request;
+            let UpstreamRequest { method, params, progress: _, responder: _, cancel } = request;
             let answer = self.answer(method, &params);
             let answer = async {
                 match [limit.silent, limit.cap].into_iter().flatten().min() {
                     Some(span) => {
                         let timed = tokio::time::timeout(span, answer).await;
-                        timed.unwrap_or(Err(UpstreamError::TimedOut { after: span }))
+                        timed.unwrap_or_else(|_| Err(UpstreamErrorKind::TimedOut { after: span }.into()))
                     }
                     None => answer.await,
                 }
             };
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => Err(UpstreamError::Cancelled),
+                () = cancel.cancelled() => Err(UpstreamError::from(UpstreamErrorKind::Cancelled)),
                 answer = answer => answer,
             }
         })

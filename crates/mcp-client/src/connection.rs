@@ -39,9 +39,9 @@ use self::limit::CallLimit;
 use self::redact::Redactor;
 use self::transport::{line, sse, stdio, streamable_http, websocket};
 use crate::host::ServerHost;
-use crate::rpc::{ProgressSink, RequestParams, RpcOutcome};
+use crate::request::{RpcOutcome, UpstreamRequest};
 use crate::schema_check::SchemaChecker;
-use crate::server_requests::{FallbackHandler, Responder};
+use crate::server_requests::FallbackHandler;
 
 /// External dependencies of connections, shared by all of them.
 pub struct ConnectDeps {
@@ -135,26 +135,6 @@ pub enum Inbound {
     Stderr(LogLine),
 }
 
-/// A request to be sent.
-pub struct TransportRequest<'a> {
-    pub method: &'a str,
-    pub params: RequestParams,
-    /// Receives progress. A progress token is sent only if this is set.
-    pub progress: Option<ProgressSink>,
-    /// Answers requests that the server makes while it processes this one.
-    pub responder: Option<Responder>,
-    pub limit: CallLimit,
-    /// Cancels the request here and upstream, as dropping the future does.
-    pub cancel: CancellationToken,
-}
-
-impl<'a> TransportRequest<'a> {
-    /// A request without progress, ended only by its limit.
-    pub fn plain(method: &'a str, params: RequestParams, limit: CallLimit) -> Self {
-        Self { method, params, progress: None, responder: None, limit, cancel: CancellationToken::new() }
-    }
-}
-
 /// A live connection. Cheap to clone; when the last clone is dropped, the connection ends.
 #[derive(Clone)]
 pub struct Connection(Arc<ConnectionShared>);
@@ -246,14 +226,18 @@ impl Connection {
         &self.0.handshake
     }
 
-    /// Sends a request and waits for its response, within its limit.
+    /// Sends a request and waits for its response, within the limit.
     ///
     /// # Errors
     /// When there is no response; a JSON-RPC error of the server is returned as a [`RpcOutcome`].
-    pub async fn request(&self, outgoing: TransportRequest<'_>) -> Result<RpcOutcome, RequestError> {
+    pub async fn request(
+        &self,
+        request: UpstreamRequest,
+        limit: CallLimit,
+    ) -> Result<RpcOutcome, RequestError> {
         let answer = match &self.0.transport {
-            ConnectionTransport::Line(transport) => transport.request(outgoing).await,
-            ConnectionTransport::Http(transport) => transport.request(outgoing).await,
+            ConnectionTransport::Line(transport) => transport.request(request, limit).await,
+            ConnectionTransport::Http(transport) => transport.request(request, limit).await,
         };
         match answer {
             Ok(RpcOutcome::Result(result)) => Ok(RpcOutcome::Result(result)),

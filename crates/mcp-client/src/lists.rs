@@ -14,8 +14,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::bounds;
-use crate::rpc::{RequestParams, RpcOutcome};
-use crate::server_connection::{ConnectionRequest, ServerConnection, UpstreamError};
+use crate::connection::limit::CallLimit;
+use crate::request::{RequestParams, RpcOutcome, UpstreamRequest};
+use crate::server_connection::ServerConnection;
+use crate::upstream_error::UpstreamError;
 
 /// One tool as the server defined it.
 #[derive(Clone)]
@@ -218,7 +220,7 @@ pub struct FetchedList {
 }
 
 /// Why a list could not be fetched.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FetchError {
     /// The server answered with an error, so the connection works.
     #[error("it answered {method} with an error: {error}")]
@@ -263,7 +265,8 @@ async fn fetch_pages(
             Some(cursor) => RequestParams::none().with_text("cursor", cursor),
             None => RequestParams::none(),
         };
-        let page = match connection.request(ConnectionRequest::own(method, params, page_limit)).await? {
+        let request = UpstreamRequest::new(method, params);
+        let page = match connection.request(request, CallLimit::total(page_limit)).await? {
             RpcOutcome::Result(page) => page,
             RpcOutcome::Error(error) => {
                 return Err(FetchError::Refused { method, error: error_text(&error) });
@@ -406,7 +409,11 @@ mod tests {
             &self.handshake
         }
 
-        fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
+        fn request(
+            &self,
+            request: UpstreamRequest,
+            _: CallLimit,
+        ) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
             self.asked.fetch_add(1, Ordering::SeqCst);
             Box::pin(std::future::ready(Ok((self.page)(request.params.text("cursor")))))
         }

@@ -3,31 +3,31 @@
 //! transport.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
-use std::time::Duration;
 
-use gatehouse_common::invisible_chars::clean;
 use gatehouse_model::BoxFuture;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::status::FailureKind;
-use tokio_util::sync::CancellationToken;
 
 use crate::connection::close::CloseCause;
 use crate::connection::error::RequestError;
 use crate::connection::limit::CallLimit;
 use crate::connection::redact::Redactor;
-use crate::connection::{Connection, Handshake, TransportRequest};
-use crate::rpc::{ProgressSink, RequestParams, RpcOutcome};
-use crate::server_requests::Responder;
+use crate::connection::{Connection, Handshake};
+use crate::request::{RpcOutcome, UpstreamRequest};
+use crate::upstream_error::{UpstreamError, user_message};
 
 /// A connection whose handshake is done.
 pub trait ServerConnection: Send + Sync {
     /// The result of the handshake.
     fn handshake(&self) -> &Handshake;
 
-    /// Sends a request and waits for its response, at most as long as the request's limit. Dropping
-    /// the future cancels the request upstream.
-    fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>>;
+    /// Sends a request and waits for its response within the limit. Dropping the future cancels the
+    /// request upstream.
+    fn request(
+        &self,
+        request: UpstreamRequest,
+        limit: CallLimit,
+    ) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>>;
 
     /// Waits until the connection has ended, by itself or by [`ServerConnection::close`], and returns how.
     fn closed(&self) -> BoxFuture<'_, ConnectionEnd>;
@@ -68,77 +68,17 @@ pub enum ConnectionEnd {
     },
 }
 
-/// One request to a server.
-pub struct ConnectionRequest {
-    pub method: &'static str,
-    pub params: RequestParams,
-    /// Receives progress notifications, if the caller wants them.
-    pub progress: Option<ProgressSink>,
-    /// Answers requests that the server makes while it processes this one.
-    pub responder: Option<Responder>,
-    pub limit: CallLimit,
-    /// Cancels the request, here and upstream.
-    pub cancel: CancellationToken,
-}
-
-impl ConnectionRequest {
-    /// A small request that Gatehouse makes on its own behalf: no progress, no responder, at most
-    /// `limit` in all.
-    pub fn own(method: &'static str, params: RequestParams, limit: Duration) -> Self {
-        Self {
-            method,
-            params,
-            progress: None,
-            responder: None,
-            limit: CallLimit::total(limit),
-            cancel: CancellationToken::new(),
-        }
-    }
-}
-
-/// Why a request has no response.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UpstreamError {
-    /// The time limit was reached.
-    #[error("no answer within {} s", after.as_secs())]
-    TimedOut {
-        /// The limit that was reached.
-        after: Duration,
-    },
-    #[error("it was cancelled")]
-    Cancelled,
-    /// The connection ended.
-    #[error("the connection ended: {reason}")]
-    Closed { reason: String },
-    /// The server requires the user to sign in.
-    #[error("the server wants you to sign in")]
-    NeedsAuth {
-        /// Authorization server, if the server names one.
-        issuer: Option<String>,
-    },
-    /// The session has expired on the server; the request was not processed.
-    #[error("the server no longer knows the session")]
-    SessionLost,
-    /// Any other failure.
-    #[error("{message}")]
-    Failed {
-        kind: FailureKind,
-        /// Message for the user.
-        message: String,
-    },
-}
-
 impl ServerConnection for Connection {
     fn handshake(&self) -> &Handshake {
         Connection::handshake(self)
     }
 
-    fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
-        Box::pin(async move {
-            let ConnectionRequest { method, params, progress, responder, limit, cancel } = request;
-            let outgoing = TransportRequest { method, params, progress, responder, limit, cancel };
-            Connection::request(self, outgoing).await.map_err(UpstreamError::from)
-        })
+    fn request(
+        &self,
+        request: UpstreamRequest,
+        limit: CallLimit,
+    ) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
+        Box::pin(async move { Connection::request(self, request, limit).await.map_err(UpstreamError::from) })
     }
 
     fn closed(&self) -> BoxFuture<'_, ConnectionEnd> {
@@ -168,40 +108,5 @@ impl ServerConnection for Connection {
 
     fn redactor(&self) -> Redactor {
         Connection::redactor(self).clone()
-    }
-}
-
-impl From<RequestError> for UpstreamError {
-    fn from(error: RequestError) -> Self {
-        match error {
-            RequestError::Closed(reason) => Self::Closed { reason: user_message(&reason) },
-            RequestError::TimedOut { after } => Self::TimedOut { after },
-            RequestError::Cancelled => Self::Cancelled,
-            RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
-            RequestError::Unregistered { .. } => Self::NeedsAuth { issuer: None },
-            RequestError::SessionGone => Self::SessionLost,
-            other => Self::Failed { kind: other.failure_kind(), message: user_message(&other) },
-        }
-    }
-}
-
-/// An error as a message for the user. It may contain text of the server (its last lines of
-/// standard error, for example), so invisible and control characters are removed.
-#[must_use]
-pub fn user_message(error: &impl Display) -> String {
-    clean(&error.to_string()).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn removes_hidden_characters_from_messages() {
-        let said = || "a\u{202e}b\u{200b} \u{1b}[31mred\u{1b}[0m".to_owned();
-        for error in [RequestError::Closed(said()), RequestError::Protocol(said())] {
-            let message = UpstreamError::from(error).to_string();
-            assert!(message.contains("ab red") && !message.contains('\u{1b}'), "{message:?}");
-        }
     }
 }

@@ -64,7 +64,7 @@ pub struct Responder {
 
 impl fmt::Debug for Responder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Responder").field("whose", &self.client_key).finish_non_exhaustive()
+        f.debug_struct("Responder").field("client_key", &self.client_key).finish_non_exhaustive()
     }
 }
 

@@ -6,13 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use gatehouse_mcp_client::lists::{Declared, ListKind, ServerLists, error_text};
 use gatehouse_mcp_client::{
-    CallLimit, ConnectionRequest, ProgressSink, Redactor, RequestParams, Responder, RpcOutcome,
-    ServerConnection, UpstreamError, json as raw_json,
+    CallLimit, Redactor, RequestParams, RpcOutcome, ServerConnection, UpstreamError, UpstreamErrorKind,
+    UpstreamRequest, json as raw_json,
 };
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{LogLevel, LogLine};
@@ -35,68 +34,6 @@ pub(crate) const SUBSCRIBE: &str = "resources/subscribe";
 const LOG_LINES: usize = 200;
 /// Lines of it that are shown with the server's status.
 const TAIL_LINES: usize = 20;
-
-/// A request to a server. Its time limit comes from the server's settings, or else from the app's.
-pub struct UpstreamRequest {
-    pub method: &'static str,
-    pub params: RequestParams,
-    /// Receives progress notifications.
-    pub progress: Option<ProgressSink>,
-    /// Answers requests that the server makes while it processes this one; if absent, the fallback
-    /// responder does, which asks the user.
-    pub responder: Option<Responder>,
-    /// Cancels the request upstream.
-    pub cancel: CancellationToken,
-}
-
-impl UpstreamRequest {
-    /// A request about one resource.
-    pub(crate) fn of(method: &'static str, uri: &str) -> Self {
-        let params = RequestParams::none().with_text("uri", uri);
-        Self { method, params, progress: None, responder: None, cancel: CancellationToken::new() }
-    }
-}
-
-impl fmt::Debug for UpstreamRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UpstreamCall").field("method", &self.method).finish_non_exhaustive()
-    }
-}
-
-/// Why a call has no response of the server.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum CallError {
-    /// The server is not connected, and one attempt to connect did not succeed.
-    #[error("the server is not connected ({})", status.as_str())]
-    Unavailable { status: ServerStatus },
-    /// The time limit was reached.
-    #[error("the server did not answer within {} s", after.as_secs())]
-    TimedOut {
-        /// The limit that was reached.
-        after: Duration,
-    },
-    /// Cancelled by the caller, by [`ServerManager::cancel_all`](crate::ServerManager::cancel_all)
-    /// or by a shutdown.
-    #[error("the call was cancelled")]
-    Cancelled,
-    /// MCP is switched off; nothing was sent.
-    #[error("MCP is switched off")]
-    SwitchedOff,
-    /// The connection ended during the call, or belongs to another generation than the call was
-    /// meant for.
-    #[error("the connection ended: {reason}")]
-    Closed { reason: String },
-    /// The session had expired on the server, which did not process the call. Reconnecting was
-    /// attempted since, successfully or not. One retry is safe.
-    #[error("the server no longer knew the session")]
-    SessionLost,
-    /// The server requires the user to sign in.
-    #[error("the server wants you to sign in")]
-    NeedsAuth,
-    /// Any other failure.
-    #[error("{0}")]
-    Transport(String),
-}
 
 /// A handle to one server. Cheap to clone; doesn't keep the server running.
 #[derive(Clone)]
@@ -166,11 +103,11 @@ impl ServerHandle {
     }
 
     /// Sends a request. If the server is enabled but not connected, waits for one attempt to
-    /// connect.
+    /// connect. The time limit comes from the server's settings, or else from the app's.
     ///
     /// # Errors
     /// When the server did not respond; a JSON-RPC error of the server is a [`RpcOutcome::Error`].
-    pub async fn call(&self, call: UpstreamRequest) -> Result<RpcOutcome, CallError> {
+    pub async fn call(&self, call: UpstreamRequest) -> Result<RpcOutcome, UpstreamError> {
         self.send(None, call).await
     }
 
@@ -179,32 +116,36 @@ impl ServerHandle {
     /// call waits.
     ///
     /// # Errors
-    /// [`CallError::Closed`] if the server's generation has changed, otherwise as for `call`.
+    /// [`UpstreamErrorKind::Closed`] if the server's generation has changed, otherwise as for `call`.
     pub async fn call_generation(
         &self,
         generation: Generation,
         call: UpstreamRequest,
-    ) -> Result<RpcOutcome, CallError> {
+    ) -> Result<RpcOutcome, UpstreamError> {
         self.send(Some(generation), call).await
     }
 
-    async fn send(&self, meant: Option<Generation>, call: UpstreamRequest) -> Result<RpcOutcome, CallError> {
+    async fn send(
+        &self,
+        meant: Option<Generation>,
+        call: UpstreamRequest,
+    ) -> Result<RpcOutcome, UpstreamError> {
         let shared = &*self.shared;
         let pause = shared.calls.lock().clone();
         if !shared.is_on() {
-            return Err(CallError::SwitchedOff);
+            return Err(UpstreamErrorKind::SwitchedOff.into());
         }
         let live = match shared.live.load_full() {
             Some(live) => live,
             None => tokio::select! {
                 biased;
-                () = pause.cancelled() => return Err(CallError::Cancelled),
-                () = call.cancel.cancelled() => return Err(CallError::Cancelled),
+                () = pause.cancelled() => return Err(UpstreamErrorKind::Cancelled.into()),
+                () = call.cancel.cancelled() => return Err(UpstreamErrorKind::Cancelled.into()),
                 live = self.connected() => live?,
             },
         };
         if meant.is_some_and(|meant| meant != live.generation) {
-            return Err(CallError::Closed { reason: "The server's settings were changed.".to_owned() });
+            return Err(settings_changed());
         }
         self.send_over(live, pause, call).await
     }
@@ -215,7 +156,7 @@ impl ServerHandle {
         live: Arc<LiveConnection>,
         pause: CancellationToken,
         call: UpstreamRequest,
-    ) -> Result<RpcOutcome, CallError> {
+    ) -> Result<RpcOutcome, UpstreamError> {
         let shared = &*self.shared;
         if !live.declared.covers(call.method) {
             let lists = ListKind::of_method(call.method).filter(|_| !shared.config.load().limits.strict);
@@ -225,30 +166,34 @@ impl ServerHandle {
             });
         }
         let limit = CallLimit::for_calls(&shared.config.load().limits, &shared.call_limits());
-        let UpstreamRequest { method, params, progress, responder, cancel } = call;
         let running = InFlightGuard::begin(&shared.in_flight);
         let answer = tokio::select! {
             biased;
-            () = pause.cancelled() => Err(UpstreamError::Cancelled),
-            answer = live.connection.request(ConnectionRequest { method, params, progress, responder, limit, cancel }) => answer,
+            () = pause.cancelled() => Err(UpstreamError::from(UpstreamErrorKind::Cancelled)),
+            answer = live.connection.request(call, limit) => answer,
             () = live.ended.cancelled() => {
                 let reason = match live.break_reason.get() {
                     Some(reason) => reason,
                     None if shared.is_on() => "The server was stopped or reconnected.",
                     None => "MCP was switched off in Gatehouse.",
                 };
-                Err(UpstreamError::Closed { reason: reason.to_owned() })
+                Err(UpstreamError::from(UpstreamErrorKind::Closed { reason: reason.to_owned() }))
             }
         };
         drop(running);
-        if matches!(answer, Err(UpstreamError::SessionLost)) {
+        let error = match answer {
+            Ok(outcome) => return Ok(outcome),
+            Err(error) => error,
+        };
+        if error.kind == UpstreamErrorKind::SessionLost {
             let (settled, wait) = oneshot::channel();
             let message = ActorMessage::SessionLost { epoch: live.epoch, settled };
             if shared.inbox.send(message).await.is_ok() && wait.await.is_err() {
                 tracing::debug!(server = %shared.id, "the server went away while its session was opened anew");
             }
         }
-        answer.map_err(|error| shared.call_failed(live.epoch, error))
+        shared.report_failure(live.epoch, &error);
+        Err(error)
     }
 
     /// Waits for one attempt to connect if there is no connection. `true` if it had to wait: then
@@ -256,9 +201,9 @@ impl ServerHandle {
     ///
     /// # Errors
     /// When the attempt did not succeed.
-    pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, CallError> {
+    pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, UpstreamError> {
         if !self.shared.is_on() {
-            return Err(CallError::SwitchedOff);
+            return Err(UpstreamErrorKind::SwitchedOff.into());
         }
         if self.shared.live.load().is_some() {
             return Ok(false);
@@ -266,8 +211,8 @@ impl ServerHandle {
         let pause = self.shared.calls.lock().clone();
         tokio::select! {
             biased;
-            () = pause.cancelled() => Err(CallError::Cancelled),
-            () = cancel.cancelled() => Err(CallError::Cancelled),
+            () = pause.cancelled() => Err(UpstreamErrorKind::Cancelled.into()),
+            () = cancel.cancelled() => Err(UpstreamErrorKind::Cancelled.into()),
             live = self.connected() => live.map(|_| true),
         }
     }
@@ -283,10 +228,10 @@ impl ServerHandle {
         &self,
         lists: &Arc<ServerLists>,
         call: UpstreamRequest,
-    ) -> Result<Option<RpcOutcome>, CallError> {
+    ) -> Result<Option<RpcOutcome>, UpstreamError> {
         let pause = self.shared.calls.lock().clone();
         if !self.shared.is_on() {
-            return Err(CallError::SwitchedOff);
+            return Err(UpstreamErrorKind::SwitchedOff.into());
         }
         // The lists of a connection are published before the connection itself, so these belong to
         // it.
@@ -303,11 +248,11 @@ impl ServerHandle {
     ///
     /// # Errors
     /// As for `call`. A server that doesn't offer subscriptions, or refuses, answers with an error.
-    pub async fn watch(&self, generation: Generation, uri: &str) -> Result<RpcOutcome, CallError> {
+    pub async fn watch(&self, generation: Generation, uri: &str) -> Result<RpcOutcome, UpstreamError> {
         let cancel = CancellationToken::new();
         self.ready(&cancel).await?;
         let Some(live) = self.shared.live.load_full().filter(|live| live.generation == generation) else {
-            return Err(CallError::Closed { reason: "The server's settings were changed.".to_owned() });
+            return Err(settings_changed());
         };
         if !live.declared.covers(SUBSCRIBE) {
             return Ok(RpcOutcome::Error(not_offered(SUBSCRIBE)));
@@ -327,7 +272,7 @@ impl ServerHandle {
                 Ok(RpcOutcome::Result(raw_json::empty_object()))
             }
             ProtocolFamily::Stateful => {
-                let answer = self.call_generation(generation, UpstreamRequest::of(SUBSCRIBE, uri)).await;
+                let answer = self.call_generation(generation, about_resource(SUBSCRIBE, uri)).await;
                 if !matches!(answer, Ok(RpcOutcome::Result(_))) {
                     self.shared.remove_watch(uri);
                 }
@@ -372,7 +317,7 @@ impl ServerHandle {
     /// Sends the log level. The protocol has no request to reset it: without a wanted level, a
     /// server of an older revision keeps the last one, while on the stateless revision requests no
     /// longer carry it.
-    async fn send_log_level(&self) -> Result<RpcOutcome, CallError> {
+    async fn send_log_level(&self) -> Result<RpcOutcome, UpstreamError> {
         let level = self.shared.wanted_log_level();
         if let Some(live) = self.shared.live.load_full()
             && live.connection.handshake().protocol_family == ProtocolFamily::Stateless
@@ -383,9 +328,7 @@ impl ServerHandle {
         }
         let Some(level) = level else { return Ok(RpcOutcome::Result(raw_json::empty_object())) };
         let params = RequestParams::none().with_text("level", level.as_str());
-        let cancel = CancellationToken::new();
-        self.call(UpstreamRequest { method: SET_LEVEL, params, progress: None, responder: None, cancel })
-            .await
+        self.call(UpstreamRequest::new(SET_LEVEL, params)).await
     }
 
     /// Ends one [`ServerHandle::watch`]; the last one also unsubscribes on the server.
@@ -395,7 +338,7 @@ impl ServerHandle {
         match live.connection.handshake().protocol_family {
             ProtocolFamily::Stateless => live.connection.watch(all),
             ProtocolFamily::Stateful => {
-                let call = UpstreamRequest::of("resources/unsubscribe", uri);
+                let call = about_resource("resources/unsubscribe", uri);
                 if let Err(error) = self.call_generation(live.generation, call).await {
                     tracing::debug!(%error, "a resource could not be unsubscribed from");
                 }
@@ -404,7 +347,7 @@ impl ServerHandle {
     }
 
     /// Waits for one attempt to connect.
-    async fn connected(&self) -> Result<Arc<LiveConnection>, CallError> {
+    async fn connected(&self) -> Result<Arc<LiveConnection>, UpstreamError> {
         let shared = &*self.shared;
         let (settled, wait) = oneshot::channel();
         if shared.inbox.send(ActorMessage::Wanted(settled)).await.is_ok() && wait.await.is_err() {
@@ -414,11 +357,11 @@ impl ServerHandle {
             return Ok(live);
         }
         if !shared.is_on() {
-            return Err(CallError::SwitchedOff);
+            return Err(UpstreamErrorKind::SwitchedOff.into());
         }
         match self.status() {
-            ServerStatus::NeedsAuth { .. } => Err(CallError::NeedsAuth),
-            status => Err(CallError::Unavailable { status }),
+            ServerStatus::NeedsAuth { issuer } => Err(UpstreamErrorKind::NeedsAuth { issuer }.into()),
+            status => Err(UpstreamErrorKind::Unavailable { status: Box::new(status) }.into()),
         }
     }
 }
@@ -555,28 +498,24 @@ impl ServerShared {
         self.in_flight.load(Ordering::Relaxed) > 0
     }
 
-    /// Converts an error for the caller, and notifies the actor if the error says something about
-    /// the connection. If the inbox is full the notification is lost; the periodic health checks
-    /// make up for it.
-    fn call_failed(&self, epoch: Epoch, error: UpstreamError) -> CallError {
-        let (hint, error) = match error {
-            UpstreamError::TimedOut { after } => (None, CallError::TimedOut { after }),
-            UpstreamError::Cancelled => (None, CallError::Cancelled),
-            UpstreamError::Closed { reason } => (None, CallError::Closed { reason }),
-            UpstreamError::SessionLost => (None, CallError::SessionLost),
-            UpstreamError::NeedsAuth { issuer } => {
-                (Some(ActorMessage::Challenged { epoch, issuer }), CallError::NeedsAuth)
+    /// Notifies the actor if an error says something about the connection. If the inbox is full the
+    /// notification is lost; the periodic health checks make up for it.
+    fn report_failure(&self, epoch: Epoch, error: &UpstreamError) {
+        let message = match &error.kind {
+            UpstreamErrorKind::NeedsAuth { issuer } => {
+                ActorMessage::Challenged { epoch, issuer: issuer.clone() }
             }
-            UpstreamError::Failed { kind: _, message } => {
-                (Some(ActorMessage::Suspect(epoch)), CallError::Transport(message))
-            }
+            UpstreamErrorKind::Transport { .. } => ActorMessage::Suspect(epoch),
+            UpstreamErrorKind::Unavailable { .. }
+            | UpstreamErrorKind::SwitchedOff
+            | UpstreamErrorKind::TimedOut { .. }
+            | UpstreamErrorKind::Cancelled
+            | UpstreamErrorKind::Closed { .. }
+            | UpstreamErrorKind::SessionLost => return,
         };
-        if let Some(hint) = hint
-            && self.inbox.try_send(hint).is_err()
-        {
+        if self.inbox.try_send(message).is_err() {
             tracing::debug!(server = %self.id, "no room for a hint about the connection");
         }
-        error
     }
 }
 
@@ -594,6 +533,15 @@ impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// A request about one resource.
+fn about_resource(method: &'static str, uri: &str) -> UpstreamRequest {
+    UpstreamRequest::new(method, RequestParams::none().with_text("uri", uri))
+}
+
+fn settings_changed() -> UpstreamError {
+    UpstreamErrorKind::Closed { reason: "The server's settings were changed.".to_owned() }.into()
 }
 
 fn not_offered(method: &str) -> Box<serde_json::value::RawValue> {

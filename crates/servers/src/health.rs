@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use gatehouse_mcp_client::{ConnectionRequest, RequestParams, ServerConnection, UpstreamError};
+use gatehouse_mcp_client::{CallLimit, RequestParams, ServerConnection, UpstreamErrorKind, UpstreamRequest};
 use gatehouse_mcp_wire::ProtocolFamily;
 
 /// The check on the stateful revisions.
@@ -36,15 +36,18 @@ pub(crate) fn method(connection: &dyn ServerConnection) -> &'static str {
 
 /// Runs one check.
 pub(crate) async fn check(connection: &dyn ServerConnection, limit: Duration) -> HealthFinding {
-    match connection.request(ConnectionRequest::own(method(connection), RequestParams::none(), limit)).await {
+    let request = UpstreamRequest::new(method(connection), RequestParams::none());
+    match connection.request(request, CallLimit::total(limit)).await.map_err(|error| error.kind) {
         Ok(_) => HealthFinding::Answered,
-        Err(UpstreamError::NeedsAuth { issuer }) => HealthFinding::Challenged { issuer },
+        Err(UpstreamErrorKind::NeedsAuth { issuer }) => HealthFinding::Challenged { issuer },
         Err(
-            UpstreamError::TimedOut { .. }
-            | UpstreamError::Cancelled
-            | UpstreamError::Closed { .. }
-            | UpstreamError::SessionLost
-            | UpstreamError::Failed { .. },
+            UpstreamErrorKind::Unavailable { .. }
+            | UpstreamErrorKind::SwitchedOff
+            | UpstreamErrorKind::TimedOut { .. }
+            | UpstreamErrorKind::Cancelled
+            | UpstreamErrorKind::Closed { .. }
+            | UpstreamErrorKind::SessionLost
+            | UpstreamErrorKind::Transport { .. },
         ) => HealthFinding::Silent,
     }
 }

@@ -14,7 +14,8 @@ use gatehouse_store::SecretStore;
 
 use self::references::{FieldGroup, ReferenceSources};
 use crate::environment::UserEnvironment;
-use crate::environment::mirrors::{self, MirrorRequest, PackageMirrors, RegistryCandidates};
+use crate::environment::mirrors::{self, MirrorRequest, PackageMirrors};
+use crate::managed_policy;
 use crate::processes::child::{self, ChildSpec, StartedChild};
 use crate::processes::guard::ChildRun;
 
@@ -46,7 +47,7 @@ impl LocalHost {
             clock,
             run: Arc::new(ChildRun::new(guard_program)),
             environment: UserEnvironment::default(),
-            mirrors: PackageMirrors::new(data_dir, RegistryCandidates::default()),
+            mirrors: PackageMirrors::new(data_dir, &managed_policy::folder()),
         }
     }
 

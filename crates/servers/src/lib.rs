@@ -24,10 +24,10 @@ pub use gatehouse_mcp_client::lists::{ServerLists, ToolDefinition};
 pub use gatehouse_mcp_client::schema_check::{SchemaCheck, SchemaChecker, SchemaError};
 pub use gatehouse_mcp_client::{
     ELICITATION_CREATE, Progress, ProgressSink, ROOTS_LIST, Redactor, RequestParams, Responder, RpcOutcome,
-    SAMPLING_CREATE_MESSAGE, ServerRequest, ServerRequestHandler, ServerRequestResult, form_schema_check,
-    handle_server_request, roots_result,
+    SAMPLING_CREATE_MESSAGE, ServerRequest, ServerRequestHandler, ServerRequestResult, UpstreamError,
+    UpstreamErrorKind, UpstreamRequest, form_schema_check, handle_server_request, roots_result,
 };
-pub use handle::{CallError, ServerHandle, UpstreamRequest};
+pub use handle::ServerHandle;
 pub use helper_process::run_helper_if_requested;
 pub use managed_policy::PolicyFile;
 pub use manager::{ServerDeps, ServerManager, ServerSnapshot, ServerTestResult};

@@ -385,7 +385,7 @@ impl ServerManager {
     }
 
     /// Switches all of MCP on or off. Off: every server stops, none can be started, and calls fail
-    /// with [`CallError::SwitchedOff`](crate::CallError); returns when nothing runs any more, or
+    /// with [`UpstreamErrorKind::SwitchedOff`](crate::UpstreamErrorKind); returns when nothing runs any more, or
     /// after 10 s. On: the servers with autostart start. The state is not persisted.
     pub async fn set_mcp_enabled(&self, on: bool) {
         let _turn = self.shared.switch_lock.lock().await;

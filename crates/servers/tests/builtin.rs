@@ -15,7 +15,6 @@ use gatehouse_servers::{
     RequestParams, RpcOutcome, ServerDeps, ServerHandle, ServerManager, UpstreamRequest,
 };
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 struct NoEvents;
 
@@ -57,13 +56,7 @@ async fn call(handle: &ServerHandle, tool: &str, arguments: Value) -> Value {
     let params = RequestParams::none()
         .with_text("name", tool)
         .with("arguments", serde_json::value::to_raw_value(&arguments).unwrap());
-    let call = UpstreamRequest {
-        method: "tools/call",
-        params,
-        progress: None,
-        responder: None,
-        cancel: CancellationToken::new(),
-    };
+    let call = UpstreamRequest::new("tools/call", params);
     let reply = tokio::time::timeout(Duration::from_secs(30), handle.call(call)).await.unwrap().unwrap();
     match reply {
         RpcOutcome::Result(raw) => serde_json::from_str(raw.get()).unwrap(),

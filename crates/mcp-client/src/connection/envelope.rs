@@ -9,7 +9,7 @@ use gatehouse_model::server::LogLevel;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use crate::rpc::RequestParams;
+use crate::request::RequestParams;
 
 /// One parsed message.
 #[derive(Debug)]

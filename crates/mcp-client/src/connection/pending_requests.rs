@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::envelope;
 use super::limit::{ClockHold, RequestClock};
 use crate::bounds;
-use crate::rpc::{Progress, ProgressSink, RpcOutcome};
+use crate::request::{Progress, ProgressSink, RpcOutcome};
 use crate::server_requests::Responder;
 
 /// The pending requests.

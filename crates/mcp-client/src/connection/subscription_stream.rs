@@ -15,11 +15,10 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use super::Handshake;
 use super::close::CloseSignal;
 use super::error::RequestError;
-use super::limit::CallLimit;
-use super::{Handshake, TransportRequest};
-use crate::rpc::{RequestParams, RpcOutcome};
+use crate::request::{RequestParams, RpcOutcome, UpstreamRequest};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -39,7 +38,7 @@ impl SubscriptionStream {
         request: F,
     ) -> Option<Self>
     where
-        F: Fn(TransportRequest<'static>) -> R + Send + Sync + 'static,
+        F: Fn(UpstreamRequest) -> R + Send + Sync + 'static,
         R: Future<Output = Result<RpcOutcome, RequestError>> + Send,
     {
         if handshake.protocol_family != ProtocolFamily::Stateless {
@@ -110,7 +109,7 @@ fn filter(lists: &[&str], resources: &BTreeSet<String>) -> Option<Box<RawValue>>
 
 async fn run<F, R>(lists: &[&str], mut wanted: watch::Receiver<BTreeSet<String>>, request: F)
 where
-    F: Fn(TransportRequest<'static>) -> R,
+    F: Fn(UpstreamRequest) -> R,
     R: Future<Output = Result<RpcOutcome, RequestError>>,
 {
     loop {
@@ -153,15 +152,13 @@ enum ListenEnd {
 /// request.
 async fn listen<F, R>(params: &RequestParams, request: &F) -> ListenEnd
 where
-    F: Fn(TransportRequest<'static>) -> R,
+    F: Fn(UpstreamRequest) -> R,
     R: Future<Output = Result<RpcOutcome, RequestError>>,
 {
     let mut pause = FIRST_PAUSE;
     loop {
         let begun = tokio::time::Instant::now();
-        match request(TransportRequest::plain("subscriptions/listen", params.clone(), CallLimit::none()))
-            .await
-        {
+        match request(UpstreamRequest::new("subscriptions/listen", params.clone())).await {
             Ok(RpcOutcome::Error(_)) => {
                 tracing::debug!("the server does not offer a stream of changes");
                 return ListenEnd::Nothing;
@@ -214,8 +211,8 @@ mod tests {
         let (resources, receiver) = watch::channel(BTreeSet::new());
         let (asked, mut asks) = tokio::sync::mpsc::unbounded_channel();
         let kept = tokio::spawn(async move {
-            run(&["toolsListChanged"], receiver, move |outgoing: TransportRequest<'static>| {
-                asked.send(outgoing.params.get("notifications").unwrap().get().to_owned()).unwrap();
+            run(&["toolsListChanged"], receiver, move |request: UpstreamRequest| {
+                asked.send(request.params.get("notifications").unwrap().get().to_owned()).unwrap();
                 std::future::pending()
             })
             .await;

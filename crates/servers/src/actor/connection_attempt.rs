@@ -9,7 +9,8 @@ use gatehouse_mcp_client::lists::{
     Declared, FetchError, FetchedList, ListKind, ServerLists, SkippedItems, fetch,
 };
 use gatehouse_mcp_client::{
-    ConnectionEnd, ConnectionRequest, RequestParams, ServerConnection, UpstreamError,
+    CallLimit, ConnectionEnd, RequestParams, ServerConnection, UpstreamError, UpstreamErrorKind,
+    UpstreamRequest,
 };
 use gatehouse_model::ServerConfig;
 use gatehouse_model::status::FailureKind;
@@ -150,11 +151,11 @@ async fn open(
 ) -> Result<EstablishedConnection, ConnectFailure> {
     let (config, cancel) = (Arc::clone(&options.config), options.cancel.clone());
     if cancel.is_cancelled() {
-        return Err(UpstreamError::Cancelled.into());
+        return Err(UpstreamError::from(UpstreamErrorKind::Cancelled).into());
     }
     let connection = connector.connect(options).await?;
     let first = cancel.run_until_cancelled(first_lists(&*connection, &config)).await;
-    match first.unwrap_or(Err(UpstreamError::Cancelled)) {
+    match first.unwrap_or_else(|| Err(UpstreamErrorKind::Cancelled.into())) {
         Ok(first) => Ok(EstablishedConnection { epoch, config, connection, first }),
         Err(error) => {
             connection.close().await;
@@ -229,8 +230,8 @@ async fn first_lists(
 }
 
 async fn probe(connection: &dyn ServerConnection, limit: Duration) -> Result<(), UpstreamError> {
-    let request = ConnectionRequest::own(health::method(connection), RequestParams::none(), limit);
-    connection.request(request).await.map(|_| ())
+    let request = UpstreamRequest::new(health::method(connection), RequestParams::none());
+    connection.request(request, CallLimit::total(limit)).await.map(|_| ())
 }
 
 /// Adds to `remarks` what was cut off or skipped in a list.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gatehouse_builtin_servers::{BuiltinConnection, BuiltinContext};
 use gatehouse_mcp_client::{
     ConnectDeps, ConnectError, ConnectSpec, Inbound, LifecycleHint, Redactor, ServerConnection,
-    UpstreamError, connect, user_message,
+    UpstreamError, UpstreamErrorKind, connect, user_message,
 };
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{BoxFuture, ServerConfig, Transport};
@@ -104,17 +104,19 @@ impl From<ConnectError> for ConnectFailure {
 impl From<UpstreamError> for ConnectFailure {
     fn from(error: UpstreamError) -> Self {
         let temporary = |message| Self::Error { kind: FailureKind::TemporaryNetwork, message };
-        match error {
-            UpstreamError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
-            UpstreamError::Failed { kind, message } => Self::Error { kind, message },
-            UpstreamError::TimedOut { after } => {
+        match error.kind {
+            UpstreamErrorKind::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
+            UpstreamErrorKind::Transport { failure, message } => Self::Error { kind: failure, message },
+            UpstreamErrorKind::TimedOut { after } => {
                 temporary(format!("The server connected but did not answer within {} s.", after.as_secs()))
             }
-            UpstreamError::Closed { reason } => temporary(reason),
-            UpstreamError::SessionLost => {
+            UpstreamErrorKind::Closed { reason } => temporary(reason),
+            UpstreamErrorKind::SessionLost => {
                 temporary("The server lost its session while the connection was made.".to_owned())
             }
-            UpstreamError::Cancelled => temporary("The attempt was cancelled.".to_owned()),
+            UpstreamErrorKind::Cancelled
+            | UpstreamErrorKind::SwitchedOff
+            | UpstreamErrorKind::Unavailable { .. } => temporary("The attempt was cancelled.".to_owned()),
         }
     }
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gatehouse_mcp_client::lists::{FetchError, FetchedList, ListKind, fetch};
-use gatehouse_mcp_client::{ConnectionRequest, RequestParams, RpcOutcome, UpstreamError};
+use gatehouse_mcp_client::{
+    CallLimit, RequestParams, RpcOutcome, UpstreamError, UpstreamErrorKind, UpstreamRequest,
+};
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::LogLevel;
 use tokio::time::{Duration, Instant};
@@ -94,7 +96,8 @@ impl ServerActor {
         self.tasks.spawn(async move {
             for uri in watched {
                 let params = RequestParams::none().with_text("uri", &uri);
-                let request = live.connection.request(ConnectionRequest::own(SUBSCRIBE, params, limit));
+                let request =
+                    live.connection.request(UpstreamRequest::new(SUBSCRIBE, params), CallLimit::total(limit));
                 match inside.run_until_cancelled(request).await {
                     None => return,
                     Some(Ok(RpcOutcome::Result(_))) => {}
@@ -110,7 +113,8 @@ impl ServerActor {
         let (live, inside, limit) = (Arc::clone(live), inside.clone(), self.applied.limits.connect());
         self.tasks.spawn(async move {
             let params = RequestParams::none().with_text("level", level.as_str());
-            let request = live.connection.request(ConnectionRequest::own(SET_LEVEL, params, limit));
+            let request =
+                live.connection.request(UpstreamRequest::new(SET_LEVEL, params), CallLimit::total(limit));
             if let Some(Err(error)) = inside.run_until_cancelled(request).await {
                 tracing::debug!(%error, "the log level could not be set again");
             }
@@ -161,7 +165,10 @@ impl ServerActor {
         self.refresh.done(kind);
         let FetchedList { items, cut, fresh_for } = match fetched {
             Ok(fetched) => fetched,
-            Err(FetchError::ServerConnection(UpstreamError::NeedsAuth { issuer })) => {
+            Err(FetchError::ServerConnection(UpstreamError {
+                kind: UpstreamErrorKind::NeedsAuth { issuer },
+                ..
+            })) => {
                 self.step(ServerInput::Challenged { epoch, issuer });
                 return;
             }

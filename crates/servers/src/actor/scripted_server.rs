@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use gatehouse_mcp_client::{
-    ConnectionEnd, ConnectionRequest, Handshake, Inbound, LifecycleHint, RequestParams, RpcOutcome,
-    ServerConnection, UpstreamError, json as raw_json,
+    CallLimit, ConnectionEnd, Handshake, Inbound, LifecycleHint, RequestParams, RpcOutcome, ServerConnection,
+    UpstreamError, UpstreamErrorKind, UpstreamRequest, json as raw_json,
 };
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{
@@ -24,12 +24,11 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::ActorDeps;
 use super::connector::{ConnectOptions, Connector};
 use super::registry::SharedRegistry;
-use crate::handle::{CallError, ServerHandle, UpstreamRequest};
+use crate::handle::ServerHandle;
 use crate::manager::ServerManager;
 use crate::retry::Jitter;
 use crate::transition::ConnectFailure;
@@ -175,7 +174,7 @@ impl ActorHarness {
         }
     }
 
-    pub(crate) async fn call(&self, name: &str) -> Result<RpcOutcome, CallError> {
+    pub(crate) async fn call(&self, name: &str) -> Result<RpcOutcome, UpstreamError> {
         self.call_method(name, "tools/call").await
     }
 
@@ -183,7 +182,7 @@ impl ActorHarness {
         &self,
         name: &str,
         method: &'static str,
-    ) -> Result<RpcOutcome, CallError> {
+    ) -> Result<RpcOutcome, UpstreamError> {
         self.handle(name).call(upstream(method)).await
     }
 
@@ -191,11 +190,11 @@ impl ActorHarness {
         &self,
         name: &str,
         generation: Generation,
-    ) -> Result<RpcOutcome, CallError> {
+    ) -> Result<RpcOutcome, UpstreamError> {
         self.handle(name).call_generation(generation, upstream("tools/call")).await
     }
 
-    pub(crate) fn spawn_call(&self, name: &str) -> JoinHandle<Result<RpcOutcome, CallError>> {
+    pub(crate) fn spawn_call(&self, name: &str) -> JoinHandle<Result<RpcOutcome, UpstreamError>> {
         let handle = self.handle(name);
         tokio::spawn(async move { handle.call(upstream("tools/call")).await })
     }
@@ -208,13 +207,7 @@ impl ActorHarness {
 }
 
 pub(crate) fn upstream(method: &'static str) -> UpstreamRequest {
-    UpstreamRequest {
-        method,
-        params: RequestParams::none(),
-        progress: None,
-        responder: None,
-        cancel: CancellationToken::new(),
-    }
+    UpstreamRequest::new(method, RequestParams::none())
 }
 
 #[derive(Debug)]
@@ -436,10 +429,10 @@ impl ScriptedConnection {
             std::future::pending::<()>().await;
         }
         match method {
-            "tools/call" if breaks => Err(UpstreamError::Failed {
-                kind: FailureKind::TemporaryNetwork,
+            "tools/call" if breaks => Err(UpstreamError::from(UpstreamErrorKind::Transport {
+                failure: FailureKind::TemporaryNetwork,
                 message: "broken".to_owned(),
-            }),
+            })),
             "tools/call" => Ok(RpcOutcome::Result(raw_json::raw(&json!({ "content": [] })))),
             "tools/list" => {
                 tokio::time::sleep(delay).await;
@@ -479,14 +472,18 @@ impl ServerConnection for ScriptedConnection {
         &self.handshake
     }
 
-    fn request(&self, request: ConnectionRequest) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
+    fn request(
+        &self,
+        request: UpstreamRequest,
+        limit: CallLimit,
+    ) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
         *self.script.asked.lock().entry(request.method).or_default() += 1;
         Box::pin(async move {
             let mut unanswered = Unanswered(&self.script.dropped, request.method != "tools/call");
-            let span = request.limit.silent.or(request.limit.cap).unwrap();
+            let span = limit.silent.or(limit.cap).unwrap();
             let answer = tokio::time::timeout(span, self.answer(request.method)).await;
             unanswered.1 = true;
-            answer.unwrap_or(Err(UpstreamError::TimedOut { after: span }))
+            answer.unwrap_or_else(|_| Err(UpstreamErrorKind::TimedOut { after: span }.into()))
         })
     }
 

@@ -1,14 +1,13 @@
 //! Tests of actors: the exact order of events while a scripted server behaves as told and time is
 //! paused.
 
-use gatehouse_mcp_client::Inbound;
+use gatehouse_mcp_client::{Inbound, UpstreamErrorKind};
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::status::FailureKind;
 use serde_json::json;
 
 use crate::actor::refresh::SHORTEST_FRESH;
 use crate::actor::scripted_server::{ActorHarness, ScriptedServer, http, lists_of, secs, upstream};
-use crate::handle::CallError;
 use crate::transition::ConnectFailure;
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +79,7 @@ async fn requests_sign_in_once_and_fails_calls() {
         harness.take_events(),
         ["one added", "one connecting 1 (user)", "one needs_auth (challenge)", "one sign in"]
     );
-    assert_eq!(harness.call("one").await.unwrap_err(), CallError::NeedsAuth);
+    assert!(matches!(harness.call("one").await.unwrap_err().kind, UpstreamErrorKind::NeedsAuth { .. }));
     assert_eq!(server.attempts(), 1);
     harness.end().await;
 }
@@ -94,7 +93,10 @@ async fn call_cut_short_by_crash_reports_exit() {
     harness.settle().await;
     server.dies("The process ended with exit code 7.");
     let error = call.await.unwrap().unwrap_err();
-    assert!(matches!(&error, CallError::Closed { reason } if reason.contains("exit code 7")), "{error:?}");
+    assert!(
+        matches!(&error.kind, UpstreamErrorKind::Closed { reason } if reason.contains("exit code 7")),
+        "{error:?}"
+    );
     harness.end().await;
 }
 
@@ -155,7 +157,7 @@ async fn stop_cancels_connecting_attempt() {
     harness.manager.stop(&"one".into()).await.unwrap();
     assert_eq!(harness.take_events(), ["one added", "one connecting 1 (user)", "one stopped (user)"]);
     assert_eq!(server.cancelled(), 1);
-    assert!(matches!(waiting.await.unwrap().unwrap_err(), CallError::Unavailable { .. }));
+    assert!(matches!(waiting.await.unwrap().unwrap_err().kind, UpstreamErrorKind::Unavailable { .. }));
     tokio::time::sleep(secs(3600)).await;
     assert!(harness.take_events().is_empty());
     assert_eq!(server.attempts(), 1);
@@ -253,7 +255,7 @@ async fn start_enables_disabled_server_but_reconnect_does_not() {
     harness.put(http("one").disabled()).await;
     assert_eq!(harness.manager.list()[0].status.as_str(), "disabled");
     harness.manager.reconnect(&"one".into()).await.unwrap_err();
-    assert!(matches!(harness.call("one").await.unwrap_err(), CallError::Unavailable { .. }));
+    assert!(matches!(harness.call("one").await.unwrap_err().kind, UpstreamErrorKind::Unavailable { .. }));
     assert_eq!(server.attempts(), 0);
     harness.manager.start(&"one".into()).await.unwrap();
     harness.wait_for_event("one connected").await;
@@ -292,7 +294,8 @@ async fn call_does_not_start_server_stopped_by_user() {
     harness.manager.stop(&"one".into()).await.unwrap();
     assert!(harness.handle("one").is_held());
     let refused = harness.call("one").await.unwrap_err();
-    assert_eq!(refused, CallError::Unavailable { status: gatehouse_model::ServerStatus::Stopped });
+    let stopped = UpstreamErrorKind::Unavailable { status: Box::new(gatehouse_model::ServerStatus::Stopped) };
+    assert_eq!(refused.kind, stopped);
     assert_eq!(server.attempts(), attempts);
     server.opens();
     harness.manager.start(&"one".into()).await.unwrap();
@@ -343,7 +346,9 @@ async fn busy_server_is_not_restarted() {
     let call = harness.spawn_call("one");
     tokio::time::sleep(secs(290)).await;
     assert!(harness.take_events().is_empty());
-    assert!(matches!(call.await.unwrap().unwrap_err(), CallError::TimedOut { after } if after == secs(300)));
+    assert!(
+        matches!(call.await.unwrap().unwrap_err().kind, UpstreamErrorKind::TimedOut { after } if after == secs(300))
+    );
     harness.wait_for_event("one failed").await;
     harness.end().await;
 }
@@ -353,7 +358,7 @@ async fn failed_call_triggers_health_check() {
     let harness = ActorHarness::connected("one").await;
     let server = harness.server("one");
     server.breaks_calls();
-    assert!(matches!(harness.call("one").await.unwrap_err(), CallError::Transport(_)));
+    assert!(matches!(harness.call("one").await.unwrap_err().kind, UpstreamErrorKind::Transport { .. }));
     harness.settle().await;
     assert_eq!(server.asked("ping"), 1, "looked at without waiting for the next check");
     harness.end().await;
@@ -483,7 +488,7 @@ async fn cancel_all_cancels_calls_and_keeps_connections() {
     harness.settle().await;
     harness.manager.cancel_all().await;
     for call in calls {
-        assert_eq!(call.await.unwrap().unwrap_err(), CallError::Cancelled);
+        assert_eq!(call.await.unwrap().unwrap_err().kind, UpstreamErrorKind::Cancelled);
     }
     assert_eq!(server.dropped_calls(), 2, "upstream is told");
     assert_eq!(harness.handle("one").status().as_str(), "connected");
@@ -502,8 +507,8 @@ async fn rejects_call_for_other_generation() {
     harness.wait_for_event("one connected").await;
     let sent = server.asked("tools/call");
     assert!(matches!(
-        harness.call_generation("one", allowed_for).await.unwrap_err(),
-        CallError::Closed { .. }
+        harness.call_generation("one", allowed_for).await.unwrap_err().kind,
+        UpstreamErrorKind::Closed { .. }
     ));
     assert_eq!(server.asked("tools/call"), sent);
     harness.end().await;
@@ -606,7 +611,7 @@ async fn call_fails_when_connection_closes() {
     let call = harness.spawn_call("one");
     harness.settle().await;
     harness.manager.stop(&"one".into()).await.unwrap();
-    assert!(matches!(call.await.unwrap().unwrap_err(), CallError::Closed { .. }));
+    assert!(matches!(call.await.unwrap().unwrap_err().kind, UpstreamErrorKind::Closed { .. }));
     assert_eq!(server.dropped_calls(), 1);
     harness.end().await;
 }
@@ -670,8 +675,8 @@ async fn disabling_mcp_stops_and_blocks_all_servers() {
     assert_eq!(one.open_now(), 0, "nothing runs when the switch has answered");
     let before = (one.attempts(), two.attempts(), three.attempts());
 
-    assert_eq!(harness.call("one").await.unwrap_err(), CallError::SwitchedOff);
-    assert_eq!(harness.call("three").await.unwrap_err(), CallError::SwitchedOff);
+    assert_eq!(harness.call("one").await.unwrap_err().kind, UpstreamErrorKind::SwitchedOff);
+    assert_eq!(harness.call("three").await.unwrap_err().kind, UpstreamErrorKind::SwitchedOff);
     assert!(harness.manager.start(&"one".into()).await.is_err());
     assert!(harness.manager.reconnect(&"one".into()).await.is_err());
     harness.put(http("one").at("http://elsewhere/mcp")).await;
@@ -698,7 +703,8 @@ async fn disabling_mcp_ends_running_call() {
     let call = harness.spawn_call("one");
     harness.settle().await;
     harness.manager.set_mcp_enabled(false).await;
-    let Err(CallError::Closed { reason }) = call.await.unwrap() else { panic!("it went on") };
+    let error = call.await.unwrap().expect_err("it went on");
+    let UpstreamErrorKind::Closed { reason } = &error.kind else { panic!("{error:?}") };
     assert!(reason.contains("switched off"), "{reason}");
     harness.end().await;
 }

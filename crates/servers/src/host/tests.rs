@@ -15,8 +15,7 @@ use gatehouse_auth::{NoSignIn, TokenSource};
 use gatehouse_mcp_client::schema_check::SchemaChecker;
 use gatehouse_mcp_client::{
     CallLimit, CloseCause, ConnectDeps, ConnectError, ConnectSpec, Connection, FallbackHandler, Inbound,
-    LifecycleHint, Progress, ProgressSink, RequestError, RequestParams, RpcOutcome, TransportRequest,
-    connect,
+    LifecycleHint, Progress, ProgressSink, RequestError, RequestParams, RpcOutcome, UpstreamRequest, connect,
 };
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{ServerAppearance, ServerLimits, ServerOrigin};

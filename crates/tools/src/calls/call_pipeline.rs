@@ -259,7 +259,9 @@ impl CallPipeline {
             }
             SendOutcome::Stopped(why) => return Some(FinishedCall::with_text(&why, CallOutcome::Cancelled)),
             // The server did nothing with it, so it is sent once more in the new session.
-            SendOutcome::Answered(Err(CallError::SessionLost)) if !call_state.sent_again => {
+            SendOutcome::Answered(Err(error))
+                if error.kind == UpstreamErrorKind::SessionLost && !call_state.sent_again =>
+            {
                 call_state.sent = false;
                 call_state.sent_again = true;
                 return None;
@@ -283,8 +285,10 @@ impl CallPipeline {
             }
             Err(error) => {
                 let has_run = matches!(
-                    error,
-                    CallError::TimedOut { .. } | CallError::Closed { .. } | CallError::Transport(_)
+                    error.kind,
+                    UpstreamErrorKind::TimedOut { .. }
+                        | UpstreamErrorKind::Closed { .. }
+                        | UpstreamErrorKind::Transport { .. }
                 );
                 Self::failed(call_state, &error).with_run(has_run)
             }
@@ -330,22 +334,22 @@ impl CallPipeline {
         })
     }
 
-    fn failed(call_state: &CallState, error: &CallError) -> FinishedCall {
+    fn failed(call_state: &CallState, error: &UpstreamError) -> FinishedCall {
         let pending_call = &call_state.resolved.pending_call;
         let text = refusal_messages::failed(
             &pending_call.config.name,
             error,
             SubjectWording::of(&pending_call.subject),
         );
-        let outcome = match error {
-            CallError::Cancelled => CallOutcome::Cancelled,
-            CallError::SwitchedOff => CallOutcome::Refused,
-            CallError::Unavailable { .. }
-            | CallError::TimedOut { .. }
-            | CallError::Closed { .. }
-            | CallError::SessionLost
-            | CallError::NeedsAuth
-            | CallError::Transport(_) => CallOutcome::Failed { message: error.to_string() },
+        let outcome = match &error.kind {
+            UpstreamErrorKind::Cancelled => CallOutcome::Cancelled,
+            UpstreamErrorKind::SwitchedOff => CallOutcome::Refused,
+            UpstreamErrorKind::Unavailable { .. }
+            | UpstreamErrorKind::TimedOut { .. }
+            | UpstreamErrorKind::Closed { .. }
+            | UpstreamErrorKind::SessionLost
+            | UpstreamErrorKind::NeedsAuth { .. }
+            | UpstreamErrorKind::Transport { .. } => CallOutcome::Failed { message: error.to_string() },
         };
         FinishedCall::with_text(&text, outcome)
     }

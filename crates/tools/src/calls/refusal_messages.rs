@@ -7,7 +7,7 @@ use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::Rule;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallId, ServerStatus};
-use gatehouse_servers::CallError;
+use gatehouse_servers::{UpstreamError, UpstreamErrorKind};
 use serde_json::value::RawValue;
 
 use crate::approvals::QueueFull;
@@ -230,23 +230,25 @@ pub(crate) fn unusable(server: &str, status: &ServerStatus, words: SubjectWordin
 }
 
 /// The message for a call that failed.
-pub(crate) fn failed(server: &str, error: &CallError, words: SubjectWording) -> String {
-    match error {
-        CallError::Unavailable { status } => unusable(server, status, words),
-        CallError::NeedsAuth => unusable(server, &ServerStatus::NeedsAuth { issuer: None }, words),
-        CallError::TimedOut { after } => format!(
+pub(crate) fn failed(server: &str, error: &UpstreamError, words: SubjectWording) -> String {
+    match &error.kind {
+        UpstreamErrorKind::Unavailable { status } => unusable(server, status, words),
+        UpstreamErrorKind::NeedsAuth { .. } => {
+            unusable(server, &ServerStatus::NeedsAuth { issuer: None }, words)
+        }
+        UpstreamErrorKind::TimedOut { after } => format!(
             "The server “{server}” did not answer within {}. The call was cancelled; whether it had an effect is not known.",
             format_duration(*after)
         ),
-        CallError::SwitchedOff => refusal(&Rule::SwitchedOff, None, words),
-        CallError::Cancelled => format!("The call to the server “{server}” was cancelled."),
-        CallError::Closed { reason } => format!(
+        UpstreamErrorKind::SwitchedOff => refusal(&Rule::SwitchedOff, None, words),
+        UpstreamErrorKind::Cancelled => format!("The call to the server “{server}” was cancelled."),
+        UpstreamErrorKind::Closed { reason } => format!(
             "The connection to the server “{server}” ended while the call ran: {reason} Whether the call had an effect is not known."
         ),
-        CallError::SessionLost => format!(
+        UpstreamErrorKind::SessionLost => format!(
             "The server “{server}” lost its session, and again after it was opened anew. The call was not carried out. The user can see the details in Gatehouse."
         ),
-        CallError::Transport(message) => {
+        UpstreamErrorKind::Transport { message, .. } => {
             format!("The call to the server “{server}” failed on the way: {message}")
         }
     }

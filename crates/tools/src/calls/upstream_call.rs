@@ -9,8 +9,8 @@ use futures::future::join_all;
 use gatehouse_mcp_wire::raw::{Members, object, quoted, raw};
 use gatehouse_model::{CallId, Decision, Rule};
 use gatehouse_servers::{
-    CallError, ELICITATION_CREATE, RequestParams, RpcOutcome, ServerRequest, ServerRequestResult,
-    UpstreamRequest, handle_server_request,
+    ELICITATION_CREATE, RequestParams, RpcOutcome, ServerRequest, ServerRequestResult, UpstreamError,
+    UpstreamErrorKind, UpstreamRequest, handle_server_request,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -37,6 +37,13 @@ const SERVER_CHANGED: &str = "This server changed while it worked on the call, s
 const PERMISSION_REVOKED: &str =
     "What allowed this call does so no more, so what the server wanted next was not sent to it.";
 
+/// One round of a call.
+struct Round<'a> {
+    /// Answers requests of the server.
+    asks: &'a CallResponder,
+    params: RequestParams,
+}
+
 /// Input for the next round.
 struct NextRound {
     responses: Option<Box<RawValue>>,
@@ -46,7 +53,7 @@ struct NextRound {
 /// Outcome of sending a call.
 pub(crate) enum SendOutcome {
     /// The server's answer.
-    Answered(Result<RpcOutcome, CallError>),
+    Answered(Result<RpcOutcome, UpstreamError>),
     /// Nothing was sent because the server has changed.
     Nothing,
     /// The first round was sent and a later one was not, for this reason.
@@ -56,7 +63,7 @@ pub(crate) enum SendOutcome {
 /// Outcome of one round.
 enum RoundOutcome {
     /// The answer for the client.
-    Done(Result<RpcOutcome, CallError>),
+    Done(Result<RpcOutcome, UpstreamError>),
     /// The server requires this first.
     Again(NextRound),
 }
@@ -77,10 +84,13 @@ impl CallPipeline {
         let (mut rounds, mut pages) = (0, 0);
         loop {
             let is_first = rounds == 0 && pages == 0;
-            let answer = match self.send_once(request, id, call_state, (&asks, params.clone())).await {
+            let answer = match self
+                .send_once(request, id, call_state, Round { asks: &asks, params: params.clone() })
+                .await
+            {
                 None if is_first => return SendOutcome::Nothing,
                 None => return SendOutcome::Stopped(SERVER_CHANGED.to_owned()),
-                Some(Err(CallError::SessionLost)) if !is_first => {
+                Some(Err(error)) if error.kind == UpstreamErrorKind::SessionLost && !is_first => {
                     return SendOutcome::Stopped(SERVER_CHANGED.to_owned());
                 }
                 Some(answer) => answer,
@@ -128,17 +138,17 @@ impl CallPipeline {
         request: &ClientRequest,
         id: &CallId,
         call_state: &CallState,
-        (asks, params): (&CallResponder, RequestParams),
-    ) -> Option<Result<RpcOutcome, CallError>> {
+        round: Round<'_>,
+    ) -> Option<Result<RpcOutcome, UpstreamError>> {
         let (handle, pending_call) = (&call_state.resolved.handle, &call_state.resolved.pending_call);
         if let RequestTarget::Access { kind: AccessKind::Subscribe, target, .. } = &request.target {
             return Some(handle.watch(pending_call.generation(), target).await);
         }
         let call = UpstreamRequest {
             method: request.method(),
-            params,
+            params: round.params,
             progress: Some(self.progress(request, id)),
-            responder: Some(asks.responder()),
+            responder: Some(round.asks.responder()),
             cancel: request.cancel.clone(),
         };
         match &call_state.resolved.lists {

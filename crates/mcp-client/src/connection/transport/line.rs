@@ -20,12 +20,13 @@ use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
 use crate::connection::envelope::{self, MetaOptions, RequestMeta};
 use crate::connection::error::{ConnectError, RequestError};
 use crate::connection::lifecycle::{self, HandshakeError};
+use crate::connection::limit::CallLimit;
 use crate::connection::raw_capabilities::RawCapabilities;
 use crate::connection::redact::Redactor;
 use crate::connection::router::{MessageRouter, ResponseSender, RouterDeps};
 use crate::connection::subscription_stream::SubscriptionStream;
-use crate::connection::{ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound, TransportRequest};
-use crate::rpc::RpcOutcome;
+use crate::connection::{ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound};
+use crate::request::{RpcOutcome, UpstreamRequest};
 
 /// How long a broken transport may take to report why.
 pub(in crate::connection) const REASON_TIMEOUT: Duration = Duration::from_secs(2);
@@ -215,9 +216,9 @@ impl LineTransport {
         self.request_meta.get_or_init(|| own);
         let transport = Arc::clone(&self);
         let subscriptions =
-            SubscriptionStream::start(&handshake, &self.closing, &self.tasks, move |outgoing| {
+            SubscriptionStream::start(&handshake, &self.closing, &self.tasks, move |request| {
                 let transport = Arc::clone(&transport);
-                async move { transport.request(outgoing).await }
+                async move { transport.request(request, CallLimit::none()).await }
             });
         if let Some(subscriptions) = subscriptions {
             self.subscriptions.get_or_init(|| subscriptions);
@@ -237,9 +238,10 @@ impl LineTransport {
     /// Sends a request and waits for its response.
     pub(in crate::connection) async fn request(
         &self,
-        outgoing: TransportRequest<'_>,
+        request: UpstreamRequest,
+        limit: CallLimit,
     ) -> Result<RpcOutcome, RequestError> {
-        let TransportRequest { method, params, progress, responder, limit, cancel } = outgoing;
+        let UpstreamRequest { method, params, progress, responder, cancel } = request;
         let token = progress.is_some().then_some(());
         let Some(ticket) = self.router.pending_requests.begin(progress, responder) else {
             return Err(self.ended().await);

@@ -30,15 +30,14 @@ use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
 use crate::connection::envelope::{self, Incoming, MetaOptions, RequestMeta};
 use crate::connection::error::{ConnectError, RequestError};
 use crate::connection::lifecycle::{self, HandshakeError};
+use crate::connection::limit::CallLimit;
 use crate::connection::pending_requests::{MessageOrigin, RequestTicket};
 use crate::connection::raw_capabilities::RawCapabilities;
 use crate::connection::redact::Redactor;
 use crate::connection::router::{IncomingRequest, MessageRouter, ResponseSender, RouterDeps};
 use crate::connection::subscription_stream::SubscriptionStream;
-use crate::connection::{
-    ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound, LifecycleHint, TransportRequest,
-};
-use crate::rpc::RpcOutcome;
+use crate::connection::{ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound, LifecycleHint};
+use crate::request::{RpcOutcome, UpstreamRequest};
 
 /// Longest pause before rmcp reopens its event stream.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(30);
@@ -216,9 +215,9 @@ impl HttpTransport {
         let transport = Arc::new(self);
         let listener = Arc::clone(&transport);
         let subscriptions =
-            SubscriptionStream::start(&handshake, &transport.closing, &transport.tasks, move |outgoing| {
+            SubscriptionStream::start(&handshake, &transport.closing, &transport.tasks, move |request| {
                 let transport = Arc::clone(&listener);
-                async move { transport.request(outgoing).await }
+                async move { transport.request(request, CallLimit::none()).await }
             });
         if let Some(subscriptions) = subscriptions {
             transport.subscriptions.get_or_init(|| subscriptions);
@@ -265,9 +264,10 @@ impl HttpTransport {
     /// Sends a request and waits for its response.
     pub(in crate::connection) async fn request(
         &self,
-        outgoing: TransportRequest<'_>,
+        request: UpstreamRequest,
+        limit: CallLimit,
     ) -> Result<RpcOutcome, RequestError> {
-        let TransportRequest { method, params, progress, responder, limit, cancel } = outgoing;
+        let UpstreamRequest { method, params, progress, responder, cancel } = request;
         let token = progress.is_some().then_some(());
         let Some(mut ticket) = self.router.pending_requests.begin(progress, responder) else {
             return Err(self.ended());

@@ -293,7 +293,7 @@ async fn open(harness: &ConnectionHarness, running: &RunningServer) -> (Connecti
 
 async fn ask(connection: &Connection, name: &str) -> Result<RpcOutcome, RequestError> {
     let params = call(name, r#"{"z":98765432109876543210,"n":null, "b" : 1.0}"#);
-    connection.request(TransportRequest::plain("tools/call", params, limit())).await
+    connection.request(UpstreamRequest::new("tools/call", params), limit()).await
 }
 
 async fn ask_text(connection: &Connection, name: &str) -> String {
@@ -396,7 +396,7 @@ async fn stateless_requests_carry_headers_and_meta() {
     let harness = ConnectionHarness::new();
     let running = start("modern").await;
     let (connection, _inbound) = open(&harness, &running).await;
-    connection.request(TransportRequest::plain("tools/list", RequestParams::none(), limit())).await.unwrap();
+    connection.request(UpstreamRequest::new("tools/list", RequestParams::none()), limit()).await.unwrap();
     ask(&connection, "odd").await.unwrap();
     let seen = running.fixture.last("tools/call").unwrap();
     assert_eq!(seen.header("mcp-session-id"), None);
@@ -421,9 +421,9 @@ async fn delivers_progress_in_order_before_result() {
     let (connection, _inbound) = open(&harness, &running).await;
     for _ in 0..20 {
         let (sink, seen) = collect();
-        let mut outgoing = TransportRequest::plain("tools/call", call("steps", "{}"), limit());
-        outgoing.progress = Some(sink);
-        connection.request(outgoing).await.unwrap();
+        let mut request = UpstreamRequest::new("tools/call", call("steps", "{}"));
+        request.progress = Some(sink);
+        connection.request(request, limit()).await.unwrap();
         let numbers: Vec<i64> = seen
             .lock()
             .iter()
@@ -443,8 +443,7 @@ async fn cancellation_reaches_server() {
         let running = start(mode).await;
         let (connection, _inbound) = open(&harness, &running).await;
         let short = CallLimit::total(Duration::from_millis(300));
-        let outcome =
-            connection.request(TransportRequest::plain("tools/call", call("hang", "{}"), short)).await;
+        let outcome = connection.request(UpstreamRequest::new("tools/call", call("hang", "{}")), short).await;
         assert!(matches!(outcome, Err(RequestError::TimedOut { .. })), "{outcome:?}");
         if told {
             let cancelled =

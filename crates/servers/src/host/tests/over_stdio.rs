@@ -111,7 +111,7 @@ async fn open(harness: &ConnectionHarness, mode: &str) -> (Connection, mpsc::Rec
 }
 
 async fn ask(connection: &Connection, name: &str, arguments: &str) -> Result<RpcOutcome, RequestError> {
-    connection.request(TransportRequest::plain("tools/call", call(name, arguments), limit())).await
+    connection.request(UpstreamRequest::new("tools/call", call(name, arguments)), limit()).await
 }
 
 fn text(reply: RpcOutcome) -> String {
@@ -191,7 +191,7 @@ async fn stateless_requests_merge_meta() {
     let (connection, _inbound) = open(&harness, "modern").await;
     let mut params = call("odd", "{}");
     params.meta = Some(raw(r#"{"trace":12345678901234567890,"progressToken":"theirs"}"#));
-    connection.request(TransportRequest::plain("tools/call", params, limit())).await.unwrap();
+    connection.request(UpstreamRequest::new("tools/call", params), limit()).await.unwrap();
     let received = std::fs::read_to_string(harness.path("received")).unwrap();
     let line = received.lines().last().unwrap();
     assert!(
@@ -213,9 +213,9 @@ async fn delivers_progress_in_order_before_result() {
     let (connection, _inbound) = open(&harness, "legacy").await;
     for _ in 0..20 {
         let (sink, seen) = collect();
-        let mut outgoing = TransportRequest::plain("tools/call", call("steps", r#"{"n":50}"#), limit());
-        outgoing.progress = Some(sink);
-        connection.request(outgoing).await.unwrap();
+        let mut request = UpstreamRequest::new("tools/call", call("steps", r#"{"n":50}"#));
+        request.progress = Some(sink);
+        connection.request(request, limit()).await.unwrap();
         let seen = seen.lock();
         let numbers: Vec<u64> = seen
             .iter()
@@ -254,13 +254,13 @@ async fn cancel_drop_and_timeout_reach_server() {
     let received = harness.path("received");
 
     let cancel = CancellationToken::new();
-    let mut outgoing = TransportRequest::plain("tools/call", call("hang", r#"{"which":"token"}"#), limit());
-    outgoing.cancel = cancel.clone();
+    let mut request = UpstreamRequest::new("tools/call", call("hang", r#"{"which":"token"}"#));
+    request.cancel = cancel.clone();
     let canceller = async {
         wait_for_text(&received, r#""token""#).await;
         cancel.cancel();
     };
-    let (outcome, ()) = tokio::join!(connection.request(outgoing), canceller);
+    let (outcome, ()) = tokio::join!(connection.request(request, limit()), canceller);
     assert!(matches!(outcome, Err(RequestError::Cancelled)));
     wait_for_text(&received, r#""notifications/cancelled","params":{"requestId":"g1""#).await;
 
@@ -271,7 +271,7 @@ async fn cancel_drop_and_timeout_reach_server() {
     wait_for_text(&received, r#""params":{"requestId":"g2""#).await;
 
     let short = CallLimit::total(Duration::from_millis(50));
-    let outcome = connection.request(TransportRequest::plain("tools/call", call("hang", "{}"), short)).await;
+    let outcome = connection.request(UpstreamRequest::new("tools/call", call("hang", "{}")), short).await;
     assert!(matches!(outcome, Err(RequestError::TimedOut { .. })));
     wait_for_text(&received, r#""params":{"requestId":"g3""#).await;
 
@@ -291,7 +291,7 @@ async fn abandoned_send_does_not_split_message() {
     assert!(pid.contains("/srv-test/"), "{pid}");
     ask(&connection, "deaf", "{}").await.unwrap();
     let short = CallLimit::total(Duration::from_millis(100));
-    let outcome = connection.request(TransportRequest::plain("tools/call", call("odd", &large), short)).await;
+    let outcome = connection.request(UpstreamRequest::new("tools/call", call("odd", &large)), short).await;
     assert!(matches!(outcome, Err(RequestError::TimedOut { .. })));
     // Closing doesn't wait for a server that doesn't read.
     tokio::time::timeout(LONG, connection.close()).await.unwrap();

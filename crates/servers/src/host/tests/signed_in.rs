@@ -81,7 +81,7 @@ async fn uses_renewed_token() {
     let (connection, harness, running) = open(&tokens).await;
     let connection = connection.unwrap();
     let reply =
-        connection.request(TransportRequest::plain("tools/call", call("odd", "{}"), limit())).await.unwrap();
+        connection.request(UpstreamRequest::new("tools/call", call("odd", "{}")), limit()).await.unwrap();
     assert!(matches!(reply, RpcOutcome::Result(_)));
     {
         let refusals = tokens.refusals.lock();
@@ -140,7 +140,7 @@ async fn call_continues_after_scope_upgrade() {
     // The user takes longer than the call's limit: the clock is paused meanwhile.
     let limit = CallLimit { silent: Some(Duration::from_millis(600)), cap: Some(Duration::from_millis(600)) };
     let reply =
-        connection.request(TransportRequest::plain("tools/call", call("odd", r#"{"wide":1}"#), limit)).await;
+        connection.request(UpstreamRequest::new("tools/call", call("odd", r#"{"wide":1}"#)), limit).await;
     assert!(matches!(reply, Ok(RpcOutcome::Result(_))), "{reply:?}");
     {
         let refusals = tokens.refusals.lock();

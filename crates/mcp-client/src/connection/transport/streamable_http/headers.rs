@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::rpc::RequestParams;
+use crate::request::RequestParams;
 
 /// The annotated arguments of each tool, taken from the server's tool lists.
 #[derive(Default)]

@@ -1,4 +1,6 @@
-//! Requests to a server and its responses, as raw JSON.
+//! Requests to a server and its responses, as raw JSON. The call pipeline makes an
+//! [`UpstreamRequest`] and gets back an [`RpcOutcome`]; nothing between it and the transport changes
+//! either.
 //!
 //! Gatehouse writes only the envelope of a message; params and results are kept byte for byte as
 //! their author wrote them and are never reserialised. Only `_meta` is parsed, because both
@@ -9,6 +11,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::server_requests::Responder;
 
 /// The params of a request, member by member in their order, each as raw JSON.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +57,34 @@ impl RequestParams {
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         serde_json::from_str(self.get(name)?.get()).ok()
+    }
+}
+
+/// One request to a server.
+pub struct UpstreamRequest {
+    pub method: &'static str,
+    pub params: RequestParams,
+    /// Receives progress notifications. A progress token is sent only if this is set.
+    pub progress: Option<ProgressSink>,
+    /// Answers requests that the server makes while it processes this one; if absent, the fallback
+    /// handler does, which asks the user.
+    pub responder: Option<Responder>,
+    /// Cancels the request, here and upstream, as dropping its future does.
+    pub cancel: CancellationToken,
+}
+
+impl UpstreamRequest {
+    /// A request without progress and responder.
+    #[must_use]
+    pub fn new(method: &'static str, params: RequestParams) -> Self {
+        Self { method, params, progress: None, responder: None, cancel: CancellationToken::new() }
+    }
+}
+
+/// Prints only the method, because params must not appear in logs.
+impl fmt::Debug for UpstreamRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpstreamRequest").field("method", &self.method).finish_non_exhaustive()
     }
 }
 
@@ -102,8 +135,8 @@ impl RpcOutcome {
 impl fmt::Debug for RpcOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Result(raw) => write!(f, "Reply::Result({} bytes)", raw.get().len()),
-            Self::Error(raw) => write!(f, "Reply::Error({} bytes)", raw.get().len()),
+            Self::Result(raw) => write!(f, "RpcOutcome::Result({} bytes)", raw.get().len()),
+            Self::Error(raw) => write!(f, "RpcOutcome::Error({} bytes)", raw.get().len()),
         }
     }
 }

@@ -1,0 +1,119 @@
+//! Why a request has no response: one error for everything between the call pipeline and the
+//! transport.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use gatehouse_common::invisible_chars::clean;
+use gatehouse_model::ServerStatus;
+use gatehouse_model::status::FailureKind;
+
+use crate::connection::error::RequestError;
+
+/// Why a request has no response. A JSON-RPC error of the server is a response
+/// ([`RpcOutcome::Error`](crate::RpcOutcome::Error)), not one of these.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{kind}")]
+pub struct UpstreamError {
+    pub kind: UpstreamErrorKind,
+    /// The error of the transport, if it came from one.
+    pub source: Option<Box<RequestError>>,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum UpstreamErrorKind {
+    /// The server is not connected, and one attempt to connect did not succeed.
+    #[error("the server is not connected ({})", status.as_str())]
+    Unavailable { status: Box<ServerStatus> },
+    /// MCP is switched off; nothing was sent.
+    #[error("MCP is switched off")]
+    SwitchedOff,
+    /// The time limit was reached.
+    #[error("the server did not answer within {} s", after.as_secs())]
+    TimedOut {
+        /// The limit that was reached.
+        after: Duration,
+    },
+    /// Cancelled by the caller, together with all other calls, or by a shutdown.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The connection ended during the call, or belongs to another generation than the call was
+    /// meant for.
+    #[error("the connection ended: {reason}")]
+    Closed { reason: String },
+    /// The session had expired on the server, which did not process the request. One retry is safe.
+    #[error("the server no longer knew the session")]
+    SessionLost,
+    /// The server requires the user to sign in.
+    #[error("the server wants you to sign in")]
+    NeedsAuth {
+        /// Authorization server, if the server names one.
+        issuer: Option<String>,
+    },
+    /// Any other failure of the transport.
+    #[error("{message}")]
+    Transport {
+        failure: FailureKind,
+        /// Message for the user.
+        message: String,
+    },
+}
+
+impl From<UpstreamErrorKind> for UpstreamError {
+    fn from(kind: UpstreamErrorKind) -> Self {
+        Self { kind, source: None }
+    }
+}
+
+impl From<RequestError> for UpstreamError {
+    fn from(error: RequestError) -> Self {
+        let kind = match &error {
+            RequestError::Closed(reason) => UpstreamErrorKind::Closed { reason: user_message(reason) },
+            RequestError::TimedOut { after } => UpstreamErrorKind::TimedOut { after: *after },
+            RequestError::Cancelled => UpstreamErrorKind::Cancelled,
+            RequestError::NeedsAuth { issuer } => UpstreamErrorKind::NeedsAuth { issuer: issuer.clone() },
+            RequestError::Unregistered { .. } => UpstreamErrorKind::NeedsAuth { issuer: None },
+            RequestError::SessionGone => UpstreamErrorKind::SessionLost,
+            other => {
+                UpstreamErrorKind::Transport { failure: other.failure_kind(), message: user_message(other) }
+            }
+        };
+        Self { kind, source: Some(Box::new(error)) }
+    }
+}
+
+/// An error as a message for the user. It may contain text of the server (its last lines of
+/// standard error, for example), so invisible and control characters are removed.
+#[must_use]
+pub fn user_message(error: &impl Display) -> String {
+    clean(&error.to_string()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn removes_hidden_characters_from_messages() {
+        let said = || "a\u{202e}b\u{200b} \u{1b}[31mred\u{1b}[0m".to_owned();
+        for error in [RequestError::Closed(said()), RequestError::Protocol(said())] {
+            let message = UpstreamError::from(error).to_string();
+            assert!(message.contains("ab red") && !message.contains('\u{1b}'), "{message:?}");
+        }
+    }
+
+    #[test]
+    fn keeps_the_transports_error_as_source() {
+        let error = UpstreamError::from(RequestError::Forbidden);
+        assert!(
+            matches!(&error.kind, UpstreamErrorKind::Transport { failure: FailureKind::Authorization, .. }),
+            "{error:?}"
+        );
+        assert_eq!(error.to_string(), RequestError::Forbidden.to_string());
+        assert!(error.source().is_some());
+        assert!(UpstreamError::from(UpstreamErrorKind::SwitchedOff).source().is_none());
+    }
+}
