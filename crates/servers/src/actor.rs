@@ -13,7 +13,6 @@ pub(crate) mod registry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use gatehouse_mcp_client::lists::{FetchError, FetchedList, ListKind};
 use gatehouse_mcp_client::{Inbound, LifecycleHint};
 use gatehouse_model::{Clock, ServerConfig};
 use tokio::sync::{mpsc, oneshot};
@@ -21,12 +20,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::connection_attempt::{ConnectionAttempt, EstablishedConnection};
+use self::connection_attempt::ConnectionAttempt;
 use self::connector::{ConnectOptions, Connector};
 use self::refresh::ListRefresh;
 use self::registry::SharedRegistry;
-use crate::handle::ServerShared;
 use crate::retry::Jitter;
+use crate::shared::{ActorMessage, EstablishedConnection, ServerShared};
 use crate::transition::{
     ConfigEdit, Epoch, Phase, ServerEffect, ServerInput, ServerState, TransitionContext, transition,
 };
@@ -36,46 +35,6 @@ pub(crate) const INBOX: usize = 64;
 
 /// Capacity of the channel for unsolicited messages of a server.
 const INBOUND: usize = 256;
-
-/// Messages to an actor.
-pub(crate) enum ActorMessage {
-    /// An input of the state machine.
-    ServerInput(ServerInput),
-    /// The user stops the server; answered when nothing of the connection is left.
-    Stop(oneshot::Sender<()>),
-    /// MCP as a whole was switched on or off. After switching off, answered when nothing of the
-    /// connection is left; after switching on, at once.
-    Switched { on: bool, reply: oneshot::Sender<()> },
-    /// The settings have changed.
-    Edited,
-    /// A call needs a connection; answered after one attempt to connect.
-    Wanted(oneshot::Sender<()>),
-    /// A call found its session expired; answered when the attempt to reconnect has ended, or at
-    /// once if there is none.
-    SessionLost {
-        /// The connection on which it happened.
-        epoch: Epoch,
-        settled: oneshot::Sender<()>,
-    },
-    /// An attempt to connect succeeded.
-    Ready(Box<EstablishedConnection>),
-    /// A list was read again.
-    Refreshed {
-        /// The connection on which it was read.
-        epoch: Epoch,
-        kind: ListKind,
-        fetched: Result<FetchedList, FetchError>,
-    },
-    /// A call was answered with an authorization challenge.
-    Challenged {
-        /// The connection on which it happened.
-        epoch: Epoch,
-        /// Authorization server, if the challenge names one.
-        issuer: Option<String>,
-    },
-    /// A call failed in a way that suggests that the connection is broken; triggers a health check.
-    Suspect(Epoch),
-}
 
 /// Dependencies of an actor.
 #[derive(Clone)]
@@ -430,8 +389,3 @@ pub(crate) fn diff_configs(before: &ServerConfig, after: &ServerConfig) -> Confi
         }
     }
 }
-
-#[cfg(test)]
-pub(crate) mod scripted_server;
-#[cfg(test)]
-mod tests;

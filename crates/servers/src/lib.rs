@@ -17,6 +17,9 @@ mod managed_policy;
 mod manager;
 mod processes;
 mod retry;
+mod shared;
+#[cfg(test)]
+mod tests;
 mod transition;
 
 pub use actor::registry::ResourceUpdate;

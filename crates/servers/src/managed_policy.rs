@@ -222,7 +222,7 @@ mod tests {
     use gatehouse_model::server::Builtin;
 
     use super::*;
-    use crate::actor::scripted_server::{config_of, http};
+    use crate::tests::scripted_server::{config_of, http};
 
     fn stdio(line: &str) -> ServerConfig {
         let mut words = line.split(' ').map(str::to_owned);

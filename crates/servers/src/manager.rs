@@ -28,12 +28,13 @@ use tokio_util::task::TaskTracker;
 use crate::actor::connection_attempt::connect_once;
 use crate::actor::connector::{ConnectOptions, UpstreamConnector};
 use crate::actor::registry::{ResourceUpdate, SharedRegistry};
-use crate::actor::{ActorDeps, ActorMessage, ActorShutdown, INBOX, ServerActor};
+use crate::actor::{ActorDeps, ActorShutdown, INBOX, ServerActor};
 use crate::environment::mirrors::{self, MirrorChoice};
-use crate::handle::{GlobalServerState, ServerHandle, ServerShared};
+use crate::handle::ServerHandle;
 use crate::host::LocalHost;
 use crate::managed_policy::PolicyFile;
 use crate::retry::Jitter;
+use crate::shared::{ActorMessage, GlobalServerState, ServerShared};
 use crate::transition::{ConnectFailure, ServerInput, ServerState};
 
 /// Time limit for stopping servers.

@@ -17,39 +17,13 @@ use gatehouse_model::status::FailureKind;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::ActorMessage;
 use super::connector::{ConnectOptions, Connector};
 use crate::health;
+use crate::shared::{ActorMessage, EstablishedConnection, InitialLists, UnreadList};
 use crate::transition::{ConnectFailure, Epoch, ServerInput};
 
 /// How long the lists after the first one may delay a connection.
 const OTHER_LISTS: Duration = Duration::from_secs(5);
-
-/// An established connection with the lists that were read first.
-pub(crate) struct EstablishedConnection {
-    pub(crate) epoch: Epoch,
-    pub(crate) config: Arc<ServerConfig>,
-    pub(crate) connection: Arc<dyn ServerConnection>,
-    pub(crate) first: InitialLists,
-}
-
-/// The lists that a new connection has read.
-pub(crate) struct InitialLists {
-    pub(crate) lists: ServerLists,
-    /// Declared lists that could not be read on this connection.
-    pub(crate) unread: Vec<UnreadList>,
-    /// Time-to-live of lists, where the server sets one.
-    pub(crate) fresh: Vec<(ListKind, Duration)>,
-    /// Lines for the server's log.
-    pub(crate) remarks: Vec<String>,
-}
-
-/// A declared list that could not be read.
-pub(crate) struct UnreadList {
-    pub(crate) kind: ListKind,
-    /// Whether it makes sense to request it again later.
-    pub(crate) again: bool,
-}
 
 impl InitialLists {
     fn record_fetched(&mut self, kind: ListKind, fetched: FetchedList) {

@@ -14,10 +14,10 @@ use gatehouse_model::server::LogLevel;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::ServerActor;
 use super::connection_attempt::{describe_shortfall, log_text};
-use super::{ActorMessage, ServerActor};
-use crate::handle::{LiveConnection, SET_LEVEL, SUBSCRIBE};
 use crate::health::{self, HealthFinding};
+use crate::shared::{ActorMessage, LiveConnection, SET_LEVEL, SUBSCRIBE};
 use crate::transition::{Epoch, HealthReport, ServerInput};
 
 impl ServerActor {

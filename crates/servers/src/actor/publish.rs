@@ -11,8 +11,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::ServerActor;
-use super::connection_attempt::{EstablishedConnection, InitialLists, UnreadList};
-use crate::handle::LiveConnection;
+use crate::shared::{EstablishedConnection, InitialLists, LiveConnection, UnreadList};
 
 impl ServerActor {
     /// Publishes the status: first the state for readers, then the events.

@@ -6,8 +6,8 @@ use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::status::FailureKind;
 use serde_json::json;
 
+use super::scripted_server::{ActorHarness, ScriptedServer, http, lists_of, secs, upstream};
 use crate::actor::refresh::SHORTEST_FRESH;
-use crate::actor::scripted_server::{ActorHarness, ScriptedServer, http, lists_of, secs, upstream};
 use crate::transition::ConnectFailure;
 
 #[tokio::test(start_paused = true)]

@@ -25,9 +25,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::ActorDeps;
-use super::connector::{ConnectOptions, Connector};
-use super::registry::SharedRegistry;
+use crate::actor::ActorDeps;
+use crate::actor::connector::{ConnectOptions, Connector};
+use crate::actor::registry::SharedRegistry;
 use crate::handle::ServerHandle;
 use crate::manager::ServerManager;
 use crate::retry::Jitter;

@@ -1,0 +1,4 @@
+//! Tests of servers through their manager, with scripted connections.
+
+pub(crate) mod scripted_server;
+mod server_lifecycle;
