@@ -7,13 +7,9 @@
 
 pub(crate) mod close;
 mod envelope;
-pub(crate) mod error;
-pub(crate) mod error_classification;
 mod lifecycle;
-pub(crate) mod limit;
 mod pending_requests;
 mod raw_capabilities;
-pub(crate) mod redact;
 mod router;
 mod subscription_stream;
 mod transport;
@@ -34,11 +30,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::close::CloseReason;
-use self::error::{ConnectError, RequestError};
-use self::limit::CallLimit;
-use self::redact::Redactor;
 use self::transport::{line, sse, stdio, streamable_http, websocket};
+use crate::error::{ConnectError, RequestError};
 use crate::host::ServerHost;
+use crate::limit::CallLimit;
+use crate::redact::Redactor;
 use crate::request::{RpcOutcome, UpstreamRequest};
 use crate::schema_check::SchemaChecker;
 use crate::server_requests::FallbackHandler;

@@ -8,8 +8,8 @@ use gatehouse_model::server::HeaderProgram;
 use gatehouse_model::{BoxFuture, Secret, ServerConfig};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::connection::error::ConnectError;
-use crate::connection::redact::Redactor;
+use crate::error::ConnectError;
+use crate::redact::Redactor;
 
 /// Writes to a process's standard input. Shutting it down or dropping it ends the input.
 pub type InputWriter = Box<dyn AsyncWrite + Send + Unpin>;

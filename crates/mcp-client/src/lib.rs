@@ -5,32 +5,34 @@
 //! this machine (processes, resolved settings) comes from a [`ServerHost`].
 //!
 //! This crate never starts a server's process (its schema workers are its only children), never reads
-//! a secret store, never retries a request, and never decides whether a call may run. It is the only user of rmcp in the product.
+//! a secret store, never retries a request, and never decides whether a call may run. It is the only
+//! user of rmcp in the product.
 
 mod bounds;
 mod connection;
+mod error;
 mod host;
 pub mod json;
+mod limit;
 pub mod lists;
+mod redact;
 mod request;
 pub mod schema_check;
 mod server_connection;
 mod server_requests;
-mod upstream_error;
 
 pub use connection::close::{CloseCause, CloseReason};
-pub use connection::error::{ConnectError, NetworkError, RequestError};
-pub use connection::error_classification::classify_network_error;
-pub use connection::limit::CallLimit;
-pub use connection::redact::Redactor;
 pub use connection::{ConnectDeps, ConnectSpec, Connection, Handshake, Inbound, LifecycleHint, connect};
+pub use error::classification::classify_network_error;
+pub use error::{ConnectError, NetworkError, RequestError, UpstreamError, UpstreamErrorKind, user_message};
 pub use host::{
     InputWriter, OutputReader, PreparedProcess, ProcessExit, ServerHost, ServerProcess, StartedProcess,
 };
+pub use limit::CallLimit;
+pub use redact::Redactor;
 pub use request::{Progress, ProgressSink, RequestParams, RpcOutcome, UpstreamRequest};
 pub use server_connection::{ConnectionEnd, ServerConnection};
 pub use server_requests::{
     ELICITATION_CREATE, FallbackHandler, ROOTS_LIST, Responder, SAMPLING_CREATE_MESSAGE, ServerRequest,
     ServerRequestHandler, ServerRequestResult, form_schema_check, handle_server_request, roots_result,
 };
-pub use upstream_error::{UpstreamError, UpstreamErrorKind, user_message};

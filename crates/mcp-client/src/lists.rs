@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::bounds;
-use crate::connection::limit::CallLimit;
+use crate::error::UpstreamError;
+use crate::limit::CallLimit;
 use crate::request::{RequestParams, RpcOutcome, UpstreamRequest};
 use crate::server_connection::ServerConnection;
-use crate::upstream_error::UpstreamError;
 
 /// One tool as the server defined it.
 #[derive(Clone)]

@@ -9,12 +9,12 @@ use gatehouse_model::server::LogLevel;
 use gatehouse_model::status::FailureKind;
 
 use crate::connection::close::CloseCause;
-use crate::connection::error::RequestError;
-use crate::connection::limit::CallLimit;
-use crate::connection::redact::Redactor;
 use crate::connection::{Connection, Handshake};
+use crate::error::RequestError;
+use crate::error::{UpstreamError, user_message};
+use crate::limit::CallLimit;
+use crate::redact::Redactor;
 use crate::request::{RpcOutcome, UpstreamRequest};
-use crate::upstream_error::{UpstreamError, user_message};
 
 /// A connection whose handshake is done.
 pub trait ServerConnection: Send + Sync {

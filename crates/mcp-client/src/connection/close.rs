@@ -8,8 +8,8 @@ use gatehouse_model::status::FailureKind;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::error::{ConnectError, RequestError};
-use super::redact::Redactor;
+use crate::error::{ConnectError, RequestError};
+use crate::redact::Redactor;
 
 /// What ended a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

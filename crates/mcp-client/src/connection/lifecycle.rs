@@ -13,9 +13,9 @@ use rmcp::transport::IntoTransport;
 use rmcp::{ClientHandler, RoleClient};
 
 use super::envelope::RequestMeta;
-use super::error::ConnectError;
 use super::raw_capabilities::RawCapabilities;
 use super::{Handshake, LifecycleHint};
+use crate::error::ConnectError;
 use crate::server_requests;
 
 /// The client name that Gatehouse reports.

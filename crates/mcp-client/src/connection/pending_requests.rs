@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::envelope;
-use super::limit::{ClockHold, RequestClock};
 use crate::bounds;
+use crate::limit::{ClockHold, RequestClock};
 use crate::request::{Progress, ProgressSink, RpcOutcome};
 use crate::server_requests::Responder;
 

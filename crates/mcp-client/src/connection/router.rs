@@ -15,9 +15,9 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
 use super::pending_requests::{MessageOrigin, PendingRequests};
-use super::redact::Redactor;
 use super::{ConnectDeps, Inbound, envelope};
 use crate::bounds;
+use crate::redact::Redactor;
 use crate::server_requests::{self, ServerRequest, ServerRequestHandler};
 
 /// Sends a message to the server on a best-effort basis.
@@ -258,7 +258,7 @@ mod tests {
     use gatehouse_model::{Generation, Secret, SystemClock, Transport};
 
     use super::*;
-    use crate::connection::error::ConnectError;
+    use crate::error::ConnectError;
     use crate::host::{PreparedProcess, ServerHost};
 
     /// A machine on which nothing can be started. A router needs none.

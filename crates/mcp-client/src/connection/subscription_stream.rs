@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Handshake;
 use super::close::CloseSignal;
-use super::error::RequestError;
+use crate::error::RequestError;
 use crate::request::{RequestParams, RpcOutcome, UpstreamRequest};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -18,14 +18,14 @@ use super::rmcp_line::RmcpLineTransport;
 use crate::bounds;
 use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
 use crate::connection::envelope::{self, MetaOptions, RequestMeta};
-use crate::connection::error::{ConnectError, RequestError};
 use crate::connection::lifecycle::{self, HandshakeError};
-use crate::connection::limit::CallLimit;
 use crate::connection::raw_capabilities::RawCapabilities;
-use crate::connection::redact::Redactor;
 use crate::connection::router::{MessageRouter, ResponseSender, RouterDeps};
 use crate::connection::subscription_stream::SubscriptionStream;
 use crate::connection::{ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound};
+use crate::error::{ConnectError, RequestError};
+use crate::limit::CallLimit;
+use crate::redact::Redactor;
 use crate::request::{RpcOutcome, UpstreamRequest};
 
 /// How long a broken transport may take to report why.

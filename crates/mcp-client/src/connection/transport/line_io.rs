@@ -22,8 +22,8 @@ use crate::connection::close::CloseCause;
 use crate::connection::envelope::{self, Incoming};
 use crate::connection::pending_requests::MessageOrigin;
 use crate::connection::raw_capabilities::RawCapabilities;
-use crate::connection::redact::Redactor;
 use crate::connection::router::{IncomingRequest, MessageRouter};
+use crate::redact::Redactor;
 
 /// Consecutive lines that are no messages, after which the peer is considered not to speak MCP.
 const MAX_NON_PROTOCOL_LINES: u32 = 100;

@@ -20,8 +20,8 @@ use super::streamable_http;
 use super::streamable_http::endpoint::Endpoint;
 use super::streamable_http::events::Events;
 use crate::connection::close::CloseCause;
-use crate::connection::error::{ConnectError, RequestError};
 use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
+use crate::error::{ConnectError, RequestError};
 
 /// Capacity of the pipe between events and lines, in bytes.
 const ROOM: usize = 64 * 1024;

@@ -28,15 +28,15 @@ use self::events::Events;
 use self::headers::ParamHeaders;
 use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
 use crate::connection::envelope::{self, Incoming, MetaOptions, RequestMeta};
-use crate::connection::error::{ConnectError, RequestError};
 use crate::connection::lifecycle::{self, HandshakeError};
-use crate::connection::limit::CallLimit;
 use crate::connection::pending_requests::{MessageOrigin, RequestTicket};
 use crate::connection::raw_capabilities::RawCapabilities;
-use crate::connection::redact::Redactor;
 use crate::connection::router::{IncomingRequest, MessageRouter, ResponseSender, RouterDeps};
 use crate::connection::subscription_stream::SubscriptionStream;
 use crate::connection::{ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound, LifecycleHint};
+use crate::error::{ConnectError, RequestError};
+use crate::limit::CallLimit;
+use crate::redact::Redactor;
 use crate::request::{RpcOutcome, UpstreamRequest};
 
 /// Longest pause before rmcp reopens its event stream.

@@ -23,8 +23,8 @@ use super::streamable_http;
 use super::streamable_http::endpoint::Endpoint;
 use crate::bounds;
 use crate::connection::close::CloseCause;
-use crate::connection::error::ConnectError;
 use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
+use crate::error::ConnectError;
 
 /// Capacity of the pipe between frames and lines, in bytes.
 const ROOM: usize = 64 * 1024;

@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use super::endpoint::{Endpoint, PostResponse, PostResponseBody, SESSION};
 use super::events::Events;
 use crate::connection::envelope::{self, Incoming};
-use crate::connection::error::RequestError;
 use crate::connection::pending_requests::MessageOrigin;
 use crate::connection::raw_capabilities::RawCapabilities;
 use crate::connection::router::{IncomingRequest, MessageRouter};
+use crate::error::RequestError;
 
 /// The HTTP client that rmcp's worker uses.
 #[derive(Clone)]

@@ -22,11 +22,11 @@ use url::Url;
 
 use super::events::{self, Events};
 use crate::bounds;
-use crate::connection::error::{ConnectError, NetworkError, RequestError};
-use crate::connection::error_classification;
-use crate::connection::limit::RequestClock;
-use crate::connection::redact::Redactor;
+use crate::error::classification;
+use crate::error::{ConnectError, NetworkError, RequestError};
 use crate::host::ServerHost;
+use crate::limit::RequestClock;
+use crate::redact::Redactor;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -379,7 +379,7 @@ impl Endpoint {
     async fn send(&self, request: RequestBuilder, clock: CallClock<'_>) -> Result<Response, RequestError> {
         let again = request.try_clone();
         let unreachable = |error: reqwest::Error| {
-            self.record_error(RequestError::Network(error_classification::classify_network_error(&error)))
+            self.record_error(RequestError::Network(classification::classify_network_error(&error)))
         };
         let mut response = request.send().await.map_err(unreachable)?;
         let Some(again) = again else { return Ok(response) };
@@ -483,7 +483,7 @@ impl Endpoint {
             )));
         }
         response.upgrade().await.map_err(|error| {
-            self.record_error(RequestError::Network(error_classification::classify_network_error(&error)))
+            self.record_error(RequestError::Network(classification::classify_network_error(&error)))
         })
     }
 
@@ -509,7 +509,7 @@ impl Endpoint {
                 let words = self.sources.redactor.text(String::from_utf8_lossy(&body).into_owned());
                 if status == StatusCode::BAD_REQUEST
                     && with_session
-                    && error_classification::is_invalid_session(&words)
+                    && classification::is_invalid_session(&words)
                 {
                     RequestError::SessionGone
                 } else if is_json && status != StatusCode::TOO_MANY_REQUESTS && is_rpc_error(&body) {
@@ -551,7 +551,7 @@ impl Endpoint {
                 Ok(None) => return Ok(whole.freeze()),
                 Err(error) => {
                     return Err(self.record_error(RequestError::Network(
-                        error_classification::classify_network_error(&error),
+                        classification::classify_network_error(&error),
                     )));
                 }
             }
@@ -637,7 +637,7 @@ fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
     builder.build().map_err(|error| ConnectError::BadConfig {
         what: format!(
             "The HTTP client cannot be made: {}.",
-            error_classification::classify_network_error(&error).text
+            classification::classify_network_error(&error).text
         ),
     })
 }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::error::RequestError;
+use crate::error::RequestError;
 
 /// Polling interval while a clock is paused.
 const PAUSED_POLL: Duration = Duration::from_millis(200);

@@ -4,10 +4,10 @@
 
 use std::error::Error;
 
-use super::error::NetworkError;
+use super::NetworkError;
 
 /// Whether the body of an HTTP 400 says that the session is unknown (SRV-6).
-pub(super) fn is_invalid_session(body: &str) -> bool {
+pub(crate) fn is_invalid_session(body: &str) -> bool {
     let body = body.to_ascii_lowercase();
     body.contains("session")
         && ["invalid", "not found", "unknown", "expired", "no valid", "not exist", "-32001"]

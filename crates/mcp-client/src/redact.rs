@@ -2,7 +2,7 @@
 //!
 //! A server may repeat what it was given: a token in an error, a key in a log line. Results of
 //! calls go to the client unchanged; everything else that a connection returns passes through a
-//! [`Redactor`] in [`Connection`](super::Connection) or in the router, and so do call records.
+//! [`Redactor`] in [`Connection`](crate::Connection) or in the router, and so do call records.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -64,7 +64,7 @@ impl Redactor {
     }
 
     /// Redacts a token that is about to be sent.
-    pub(super) fn add_token(&self, token: &Secret) {
+    pub(crate) fn add_token(&self, token: &Secret) {
         if self.0.read().tokens.iter().any(|known| known == token) || token.reveal().len() < MIN_SECRET_BYTES
         {
             return;
@@ -97,7 +97,7 @@ impl Redactor {
     }
 
     /// The message without the secrets.
-    pub(super) fn bytes<'a>(&self, message: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(crate) fn bytes<'a>(&self, message: &'a [u8]) -> Cow<'a, [u8]> {
         let clean = std::str::from_utf8(message).ok().and_then(|text| self.redact_json(text));
         clean.map_or(Cow::Borrowed(message), |clean| Cow::Owned(clean.into_bytes()))
     }

@@ -1,10 +1,14 @@
 //! Errors of connecting and of requests, with messages for the user and a failure class.
 
+pub(crate) mod classification;
+mod upstream;
+
 use std::time::Duration;
 
 use gatehouse_model::status::FailureKind;
 
-use super::redact::Redactor;
+pub use self::upstream::{UpstreamError, UpstreamErrorKind, user_message};
+use crate::redact::Redactor;
 
 /// Why there is no connection.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -149,7 +153,7 @@ impl ConnectError {
 
 impl ConnectError {
     /// The same without the server's secrets.
-    pub(super) fn redacted(self, redactor: &Redactor) -> Self {
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
         let text = |text| redactor.text(text);
         match self {
             Self::CommandNotFound { command, advice } => {
@@ -269,7 +273,7 @@ impl RequestError {
 
 impl RequestError {
     /// The same without the server's secrets.
-    pub(super) fn redacted(self, redactor: &Redactor) -> Self {
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
         let text = |text| redactor.text(text);
         match self {
             Self::Closed(reason) => Self::Closed(text(reason)),

@@ -8,7 +8,7 @@ use gatehouse_common::invisible_chars::clean;
 use gatehouse_model::ServerStatus;
 use gatehouse_model::status::FailureKind;
 
-use crate::connection::error::RequestError;
+use super::RequestError;
 
 /// Why a request has no response. A JSON-RPC error of the server is a response
 /// ([`RpcOutcome::Error`](crate::RpcOutcome::Error)), not one of these.
