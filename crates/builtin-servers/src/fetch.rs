@@ -8,6 +8,7 @@ mod charset;
 mod html;
 mod web;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use gatehouse_common::ip_address::is_public;
@@ -37,10 +38,8 @@ impl Fetch {
 pub(super) fn tools() -> Vec<Value> {
     let mut fetch = tool(
         "fetch",
-        (
-            "Fetch a web page",
-            "Gets one web page as readable text. HTML becomes Markdown; JSON and other text is given as it is.",
-        ),
+        "Fetch a web page",
+        "Gets one web page as readable text. HTML becomes Markdown; JSON and other text is given as it is.",
         ToolAccess::Reads,
         schema(
             json!({
@@ -84,8 +83,8 @@ pub(super) async fn run(
     reject_unknown(arguments, &["url", "max_chars", "start", "raw"])?;
     let url = text_argument(arguments, "url")?;
     let part = TextRange {
-        start: number(arguments, "start", (0, u64::MAX))?.unwrap_or(0),
-        most: number(arguments, "max_chars", (1, MAX_CHARS))?.unwrap_or(DEFAULT_CHARS),
+        start: number(arguments, "start", 0..=u64::MAX)?.unwrap_or(0),
+        most: number(arguments, "max_chars", 1..=MAX_CHARS)?.unwrap_or(DEFAULT_CHARS),
     };
     let raw = match arguments.get("raw") {
         None | Some(Value::Null) => false,
@@ -103,13 +102,14 @@ pub(super) async fn run(
 fn number(
     arguments: &Map<String, Value>,
     name: &str,
-    (least, most): (u64, u64),
+    range: RangeInclusive<u64>,
 ) -> Result<Option<u64>, ToolError> {
+    let (least, most) = (range.start(), range.end());
     match arguments.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_u64().filter(|number| (least..=most).contains(number)) {
+        Some(value) => match value.as_u64().filter(|number| range.contains(number)) {
             Some(number) => Ok(Some(number)),
-            None if most == u64::MAX => Err(ToolError::message(format!(
+            None if *most == u64::MAX => Err(ToolError::message(format!(
                 "The argument \"{name}\" has to be a whole number, {least} or more."
             ))),
             None => Err(ToolError::message(format!(

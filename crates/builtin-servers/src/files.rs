@@ -55,19 +55,22 @@ pub(super) fn tools() -> Vec<Value> {
     vec![
         tool(
             "list_directory",
-            ("List a folder", "Lists what is in a folder."),
+            "List a folder",
+            "Lists what is in a folder.",
             ToolAccess::Reads,
             schema(json!({ "path": text("The folder; the top one if left out.") }), &[]),
         ),
         tool(
             "read_file",
-            ("Read a file", "Reads a whole file of at most 4 MiB."),
+            "Read a file",
+            "Reads a whole file of at most 4 MiB.",
             ToolAccess::Reads,
             schema(json!({ "path": text("The file."), "encoding": encoding }), &["path"]),
         ),
         tool(
             "search_files",
-            ("Search files", "Finds files by a part of their name or of their text, whatever the case."),
+            "Search files",
+            "Finds files by a part of their name or of their text, whatever the case.",
             ToolAccess::Reads,
             schema(
                 json!({
@@ -81,10 +84,8 @@ pub(super) fn tools() -> Vec<Value> {
         ),
         tool(
             "write_file",
-            (
-                "Write a file",
-                "Makes a file hold this and nothing else; makes it, and the folders on the way, if need be.",
-            ),
+            "Write a file",
+            "Makes a file hold this and nothing else; makes it, and the folders on the way, if need be.",
             ToolAccess::Destroys,
             schema(
                 json!({ "path": text("The file."), "content": text("What it is to hold."), "encoding": encoding }),
@@ -93,7 +94,8 @@ pub(super) fn tools() -> Vec<Value> {
         ),
         tool(
             "delete_file",
-            ("Delete a file", "Deletes one file for good."),
+            "Delete a file",
+            "Deletes one file for good.",
             ToolAccess::Destroys,
             schema(json!({ "path": text("The file.") }), &["path"]),
         ),

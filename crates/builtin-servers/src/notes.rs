@@ -43,28 +43,29 @@ pub(super) fn tools() -> Vec<Value> {
     vec![
         tool(
             "add_note",
-            ("Add a note", "Keeps a note. It lasts until it is deleted."),
+            "Add a note",
+            "Keeps a note. It lasts until it is deleted.",
             ToolAccess::Adds,
             schema(json!({ "text": text("The note.") }), &["text"]),
         ),
         tool(
             "list_notes",
-            ("List notes", "Lists all notes, newest first."),
+            "List notes",
+            "Lists all notes, newest first.",
             ToolAccess::Reads,
             schema(json!({}), &[]),
         ),
         tool(
             "search_notes",
-            (
-                "Search notes",
-                "Finds the notes that hold all of the words, in any order and case, newest first.",
-            ),
+            "Search notes",
+            "Finds the notes that hold all of the words, in any order and case, newest first.",
             ToolAccess::Reads,
             schema(json!({ "query": text("The words.") }), &["query"]),
         ),
         tool(
             "delete_note",
-            ("Delete a note", "Deletes one note for good."),
+            "Delete a note",
+            "Deletes one note for good.",
             ToolAccess::Destroys,
             schema(
                 json!({ "id": { "type": "integer", "minimum": 1, "description": "Number of the note." } }),

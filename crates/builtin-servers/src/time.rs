@@ -17,13 +17,15 @@ pub(super) fn tools() -> Vec<Value> {
     vec![
         tool(
             "current_time",
-            ("Current time", "Tells the date and time, in one time zone."),
+            "Current time",
+            "Tells the date and time, in one time zone.",
             ToolAccess::Reads,
             schema(json!({ "timezone": zone("Where. The machine's own zone if left out.") }), &[]),
         ),
         tool(
             "convert_time",
-            ("Convert a time", "Tells what a date and time of one time zone is in another."),
+            "Convert a time",
+            "Tells what a date and time of one time zone is in another.",
             ToolAccess::Reads,
             schema(
                 json!({

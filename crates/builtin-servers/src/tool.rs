@@ -25,9 +25,8 @@ impl ToolError {
     }
 }
 
-/// A tool's definition; `words` are its title and description.
-pub(crate) fn tool(name: &str, words: (&str, &str), access: ToolAccess, schema: Value) -> Value {
-    let (title, description) = words;
+/// A tool's definition.
+pub(crate) fn tool(name: &str, title: &str, description: &str, access: ToolAccess, schema: Value) -> Value {
     let (read_only, destructive) = match access {
         ToolAccess::Reads => (true, false),
         ToolAccess::Adds => (false, false),

@@ -65,11 +65,12 @@ pub(in crate::connection) trait LineConnector: Sync {
     fn open(&self) -> BoxFuture<'_, Result<UnnegotiatedLine, ConnectError>>;
 }
 
-/// Builds a connection over a pair of byte streams.
+/// Builds a connection over a pair of byte streams: `from` the server and `to` it.
 pub(in crate::connection) fn start_line(
     spec: &ConnectSpec,
     inbound: mpsc::Sender<Inbound>,
-    (from, to): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    from: impl AsyncRead + Send + Unpin + 'static,
+    to: impl AsyncWrite + Send + Unpin + 'static,
 ) -> (UnnegotiatedLine, ReaderTask) {
     let deps = &spec.deps;
     let sender = Arc::new(LineSender::new(to));
@@ -230,7 +231,7 @@ impl LineTransport {
         &self.closing
     }
 
-    /// The `subscriptions/subscription_stream` stream, on the stateless revision.
+    /// The `subscriptions/listen` stream, on the stateless revision.
     pub(in crate::connection) fn subscriptions(&self) -> Option<&SubscriptionStream> {
         self.subscriptions.get()
     }

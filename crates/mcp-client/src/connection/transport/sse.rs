@@ -56,7 +56,8 @@ impl SseOpener<'_> {
         let events = self.endpoint.stream().await?;
         let (address, events) = self.address(events).await?;
         let (ours, theirs) = tokio::io::duplex(ROOM);
-        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), tokio::io::split(ours));
+        let (from, to) = tokio::io::split(ours);
+        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), from, to);
         let tasks = &self.spec.deps.tasks;
         let carrier = tasks.spawn(relay(Arc::clone(&self.endpoint), address, events, theirs));
         tasks.spawn(line::supervise(Arc::clone(&opened.transport), reading, carrier));

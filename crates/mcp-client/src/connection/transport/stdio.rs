@@ -65,7 +65,7 @@ async fn open(
 ) -> Result<UnnegotiatedLine, ConnectError> {
     let deps = &spec.deps;
     let StartedProcess { process, stdin, stdout, stderr } = prepared.start().await?;
-    let (opened, reading) = line::start_line(spec, inbound, (stdout, stdin));
+    let (opened, reading) = line::start_line(spec, inbound, stdout, stdin);
     let transport = Arc::clone(&opened.transport);
     let tail = Arc::new(LogTail::default());
     let file = LogFile::new(&deps.data_dir, &spec.config.id);

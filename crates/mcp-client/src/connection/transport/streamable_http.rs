@@ -256,7 +256,7 @@ impl HttpTransport {
         self.negotiated.get().map(|negotiated| &negotiated.request_meta)
     }
 
-    /// The `subscriptions/subscription_stream` stream, on the stateless revision.
+    /// The `subscriptions/listen` stream, on the stateless revision.
     pub(in crate::connection) fn subscriptions(&self) -> Option<&SubscriptionStream> {
         self.subscriptions.get()
     }

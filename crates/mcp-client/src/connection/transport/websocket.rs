@@ -65,7 +65,8 @@ impl WebSocketOpener<'_> {
         config.max_frame_size = Some(bounds::MESSAGE);
         let socket = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
         let (ours, theirs) = tokio::io::duplex(ROOM);
-        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), tokio::io::split(ours));
+        let (from, to) = tokio::io::split(ours);
+        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), from, to);
         let tasks = &self.spec.deps.tasks;
         let carrier = tasks.spawn(relay(socket, theirs, Arc::clone(&opened.transport)));
         tasks.spawn(line::supervise(Arc::clone(&opened.transport), reading, carrier));

@@ -332,11 +332,13 @@ impl Endpoint {
 
     /// Returns a new token to repeat the request with, if the response rejects the current one and
     /// the token source can obtain another. While the user is signing in, the request's clock is
-    /// paused.
+    /// paused. `sent` is the token that the rejected request carried; `is_retry` says whether an
+    /// earlier one was rejected before.
     async fn recover_token(
         &self,
         response: &Response,
-        (sent, is_retry): (impl FnOnce() -> Option<Secret>, bool),
+        sent: impl FnOnce() -> Option<Secret>,
+        is_retry: bool,
         clock: CallClock<'_>,
     ) -> Result<Option<Secret>, RequestError> {
         let status = response.status();
@@ -405,7 +407,7 @@ impl Endpoint {
             // renewed it meanwhile.
             let is_retry = last.is_some();
             let sent = || last.take().or_else(|| bearer_of(&again));
-            let Some(token) = self.recover_token(&response, (sent, is_retry), clock).await? else { break };
+            let Some(token) = self.recover_token(&response, sent, is_retry, clock).await? else { break };
             last = Some(token.clone());
             response = request.headers(self.authorization(&token)).send().await.map_err(unreachable)?;
         }
