@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::folder::{Folder, FolderError};
 use crate::tool::{
-    ToolAccess, ToolError, ToolOutput, optional_text, reject_unknown, schema, text_argument, tool,
-    word_argument,
+    ToolAccess, ToolError, ToolOutput, choice_argument, optional_text, reject_unknown, schema, text_argument,
+    tool,
 };
 
 /// Largest file that is read or written, in bytes.
@@ -114,12 +114,12 @@ pub(super) fn run(
         }
         "read_file" => {
             reject_unknown(arguments, &["path", "encoding"])?;
-            let encoding = word_argument(arguments, "encoding", &["text", "base64"])?;
+            let encoding = choice_argument(arguments, "encoding", &["text", "base64"])?;
             read(&files.folder, text_argument(arguments, "path")?, encoding == Some("base64"))
         }
         "search_files" => {
             reject_unknown(arguments, &["query", "path", "in"])?;
-            let place = word_argument(arguments, "in", &["names", "contents", "both"])?.unwrap_or("both");
+            let place = choice_argument(arguments, "in", &["names", "contents", "both"])?.unwrap_or("both");
             let query = text_argument(arguments, "query")?;
             if query.is_empty() {
                 return Err(ToolError::message("The argument \"query\" is empty."));
@@ -129,7 +129,7 @@ pub(super) fn run(
         }
         "write_file" => {
             reject_unknown(arguments, &["path", "content", "encoding"])?;
-            let encoding = word_argument(arguments, "encoding", &["text", "base64"])?;
+            let encoding = choice_argument(arguments, "encoding", &["text", "base64"])?;
             let (path, content) = (text_argument(arguments, "path")?, text_argument(arguments, "content")?);
             write(&files.folder, path, content, encoding == Some("base64"))
         }

@@ -57,7 +57,7 @@ pub(super) fn run(
                 None => TimeZone::system(),
             };
             let there = now.to_zoned(zone);
-            Ok(ToolOutput { text: words(&there), structured: Some(data(&there)) })
+            Ok(ToolOutput { text: describe(&there), structured: Some(data(&there)) })
         }
         "convert_time" => {
             reject_unknown(arguments, &["time", "from", "to"])?;
@@ -69,7 +69,7 @@ pub(super) fn run(
                 .map_err(|_| ToolError::message("This date and time is out of range."))?;
             let there = here.with_time_zone(to);
             Ok(ToolOutput {
-                text: format!("{} is {}.", words(&here), words(&there)),
+                text: format!("{} is {}.", describe(&here), describe(&there)),
                 structured: Some(json!({ "from": data(&here), "to": data(&there) })),
             })
         }
@@ -100,7 +100,7 @@ fn civil_time(text: &str, today: &Zoned) -> Result<DateTime, ToolError> {
     }
 }
 
-fn words(moment: &Zoned) -> String {
+fn describe(moment: &Zoned) -> String {
     moment.strftime("%A, %Y-%m-%d %H:%M:%S %:z (%Q)").to_string()
 }
 

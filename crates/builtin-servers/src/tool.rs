@@ -82,15 +82,15 @@ pub(crate) fn optional_text<'a>(
     }
 }
 
-/// An optional argument that must be one of a few words.
-pub(crate) fn word_argument<'a>(
+/// An optional argument that must be one of a few values.
+pub(crate) fn choice_argument<'a>(
     arguments: &'a Map<String, Value>,
     name: &str,
-    words: &[&'a str],
+    choices: &[&'a str],
 ) -> Result<Option<&'a str>, ToolError> {
     match optional_text(arguments, name)? {
-        Some(word) if !words.contains(&word) => {
-            Err(ToolError::message(format!("The argument \"{name}\" is one of: {}.", words.join(", "))))
+        Some(word) if !choices.contains(&word) => {
+            Err(ToolError::message(format!("The argument \"{name}\" is one of: {}.", choices.join(", "))))
         }
         word => Ok(word),
     }

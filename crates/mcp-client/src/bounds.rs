@@ -31,11 +31,11 @@ pub(crate) const PROGRESS: usize = 64 * 1024;
 pub(crate) const RESOURCE_URI: usize = 8 * 1024;
 
 /// Pending requests of a server to its client.
-pub(crate) const QUESTIONS: usize = 64;
+pub(crate) const SERVER_REQUESTS: usize = 64;
 
-/// Bytes of the params of such a request. At most [`QUESTIONS`] are pending, and each is shown to
+/// Bytes of the params of such a request. At most [`SERVER_REQUESTS`] are pending, and each is shown to
 /// the user.
-pub(crate) const QUESTION: usize = 1024 * 1024;
+pub(crate) const SERVER_REQUEST_BYTES: usize = 1024 * 1024;
 
 /// Messages that are queued for rmcp during the handshake.
 pub(crate) const HANDSHAKE_MESSAGES: usize = 256;

@@ -77,7 +77,7 @@ impl FallbackHandler {
     /// Sets the responder; only the first call has an effect.
     pub fn set(&self, respond: Arc<dyn ServerRequestHandler>) {
         if self.0.set(respond).is_err() {
-            tracing::error!("somebody else answers what servers ask already");
+            tracing::error!("the fallback handler was set before");
         }
     }
 }

@@ -142,7 +142,7 @@ fn signal_name(signal: i32) -> &'static str {
 
 /// The three stages of a connection's end: requested, reason known, nothing left.
 pub(crate) struct CloseSignal {
-    asked: CancellationToken,
+    requested: CancellationToken,
     known: watch::Sender<Option<CloseReason>>,
     gone: CancellationToken,
 }
@@ -150,7 +150,7 @@ pub(crate) struct CloseSignal {
 impl Default for CloseSignal {
     fn default() -> Self {
         Self {
-            asked: CancellationToken::new(),
+            requested: CancellationToken::new(),
             known: watch::Sender::new(None),
             gone: CancellationToken::new(),
         }
@@ -160,12 +160,12 @@ impl Default for CloseSignal {
 impl CloseSignal {
     /// Requests the end.
     pub(crate) fn request_close(&self) {
-        self.asked.cancel();
+        self.requested.cancel();
     }
 
     /// Waits until the end is requested.
-    pub(crate) async fn asked(&self) {
-        self.asked.cancelled().await;
+    pub(crate) async fn close_requested(&self) {
+        self.requested.cancelled().await;
     }
 
     /// Sets the reason. Only the first one counts.

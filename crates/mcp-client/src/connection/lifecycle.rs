@@ -120,6 +120,13 @@ pub(super) enum HandshakeError {
     Transport(String),
 }
 
+/// A failed handshake whose reason is known.
+pub(super) struct FailedHandshake {
+    pub(super) error: ConnectError,
+    /// Whether another lifecycle may succeed.
+    pub(super) may_try_another: bool,
+}
+
 fn classify_handshake_error(error: ClientInitializeError) -> HandshakeError {
     match error {
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {

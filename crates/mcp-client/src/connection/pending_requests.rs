@@ -128,7 +128,7 @@ impl PendingRequests {
     /// The responder for a request of the server, if it can be attributed with certainty, and the
     /// clocks that the request pauses: that of the originating request, or those of all pending
     /// requests if the origin is unknown.
-    pub(super) fn asked(&self, origin: MessageOrigin) -> (Option<Responder>, Vec<ClockHold>) {
+    pub(super) fn attribute(&self, origin: MessageOrigin) -> (Option<Responder>, Vec<ClockHold>) {
         let open = self.open.lock();
         let Some(open) = open.as_ref() else { return (None, Vec::new()) };
         let held = match origin {

@@ -65,8 +65,8 @@ impl MessageRouter {
     }
 
     /// Handles one request of the server; the response is sent when the responder has answered.
-    pub(super) fn asked(self: &Arc<Self>, question: IncomingRequest<'_>, origin: MessageOrigin) {
-        let IncomingRequest { id, method, params } = question;
+    pub(super) fn handle_request(self: &Arc<Self>, request: IncomingRequest<'_>, origin: MessageOrigin) {
+        let IncomingRequest { id, method, params } = request;
         let params = params.map(|params| self.parts.redactor.raw(params));
         let id: Box<str> = id.get().into();
         let known = matches!(
@@ -83,7 +83,7 @@ impl MessageRouter {
             self.parts.deps.tasks.spawn((self.parts.send_response)(reply));
             return;
         }
-        if params.as_ref().is_some_and(|params| params.get().len() > bounds::QUESTION) {
+        if params.as_ref().is_some_and(|params| params.get().len() > bounds::SERVER_REQUEST_BYTES) {
             let refused = server_requests::error(-32602, "The params of a request are larger than 1 MiB.");
             self.parts.deps.tasks.spawn((self.parts.send_response)(envelope::answer(&id, &Err(refused))));
             return;
@@ -91,7 +91,7 @@ impl MessageRouter {
         let cancel = CancellationToken::new();
         {
             let mut open = self.open_requests.lock();
-            if open.len() >= bounds::QUESTIONS || open.contains_key(&id) {
+            if open.len() >= bounds::SERVER_REQUESTS || open.contains_key(&id) {
                 let refused =
                     server_requests::error(-32603, "This id is in use, or too many questions wait.");
                 self.parts.deps.tasks.spawn((self.parts.send_response)(envelope::answer(&id, &Err(refused))));
@@ -99,7 +99,7 @@ impl MessageRouter {
             }
             open.insert(id.clone(), cancel.clone());
         }
-        let (responder, held) = self.pending_requests.asked(origin);
+        let (responder, held) = self.pending_requests.attribute(origin);
         let respond = match responder {
             Some(responder) => responder.respond,
             None => Arc::new(self.parts.deps.fallback.clone()) as Arc<dyn ServerRequestHandler>,

@@ -51,7 +51,7 @@ impl SubscriptionStream {
             tokio::select! {
                 biased;
                 _ = closing.wait_for_reason() => {}
-                () = closing.asked() => {}
+                () = closing.close_requested() => {}
                 () = run(&lists, wanted, request) => {}
             }
         });

@@ -119,9 +119,9 @@ enum WatchdogSignal {
 
 impl Watchdog {
     fn start() -> Self {
-        let (signals, heard) = sync_channel(0);
-        std::thread::spawn(move || watch(&heard));
-        Self(signals)
+        let (sender, signals) = sync_channel(0);
+        std::thread::spawn(move || watch(&signals));
+        Self(sender)
     }
 
     fn begin(&self) {
@@ -140,9 +140,9 @@ impl Watchdog {
     }
 }
 
-fn watch(heard: &Receiver<WatchdogSignal>) {
-    while heard.recv().is_ok() {
-        if matches!(heard.recv_timeout(TIME), Err(RecvTimeoutError::Timeout)) {
+fn watch(signals: &Receiver<WatchdogSignal>) {
+    while signals.recv().is_ok() {
+        if matches!(signals.recv_timeout(TIME), Err(RecvTimeoutError::Timeout)) {
             std::process::exit(1);
         }
     }

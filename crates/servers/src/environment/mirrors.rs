@@ -140,18 +140,18 @@ impl PackageMirrors {
         if mirrors.is_empty() {
             return None;
         }
-        let mut nobody_since = self.state(kind).measure_lock.lock().await;
+        let mut unreachable_since = self.state(kind).measure_lock.lock().await;
         if let Some(cached) = self.cache.read(kind, now).await
             && mirrors.contains(&cached.mirror)
         {
             return Some(cached.mirror);
         }
-        if nobody_since.is_some_and(|since| is_within(since, now, FAILURE_PAUSE)) {
+        if unreachable_since.is_some_and(|since| is_within(since, now, FAILURE_PAUSE)) {
             return None;
         }
         let Some(mirror) = measure((self.http)(), kind, &mirrors).await else {
             tracing::info!(?kind, "no mirror answered; the default is left as it is");
-            *nobody_since = Some(now);
+            *unreachable_since = Some(now);
             return None;
         };
         tracing::info!(?kind, %mirror, "mirrors were measured");

@@ -185,7 +185,7 @@ impl GuardProcess {
         if let Some(stdin) = self.stdin.as_mut()
             && let Err(error) = stdin.write_all(format!("{sign}{group}\n").as_bytes()).await
         {
-            tracing::debug!(%error, "the guard cannot be told");
+            tracing::debug!(%error, "a report to the guard failed");
         }
     }
 }

@@ -553,7 +553,7 @@ impl ScriptedServer {
         self.0.open.lock().1
     }
 
-    pub(crate) fn asked(&self, method: &str) -> usize {
+    pub(crate) fn request_count(&self, method: &str) -> usize {
         self.0.asked.lock().get(method).copied().unwrap_or(0)
     }
 

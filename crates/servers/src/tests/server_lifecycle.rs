@@ -318,7 +318,7 @@ async fn reconnects_unresponsive_server() {
         tokio::time::sleep(secs(310)).await;
         assert!(harness.take_events().is_empty(), "a living server is left alone");
         let method = if protocol_family == ProtocolFamily::Stateful { "ping" } else { "server/discover" };
-        assert_eq!(server.asked(method), 10);
+        assert_eq!(server.request_count(method), 10);
         server.falls_silent();
         harness.wait_for_event("one connected").await;
         assert_eq!(
@@ -333,7 +333,7 @@ async fn reconnects_unresponsive_server() {
                 "running: one",
             ]
         );
-        assert_eq!(server.asked(method), 13, "three misses in a row");
+        assert_eq!(server.request_count(method), 13, "three misses in a row");
         harness.end().await;
     }
 }
@@ -360,7 +360,7 @@ async fn failed_call_triggers_health_check() {
     server.breaks_calls();
     assert!(matches!(harness.call("one").await.unwrap_err().kind, UpstreamErrorKind::Transport { .. }));
     harness.settle().await;
-    assert_eq!(server.asked("ping"), 1, "looked at without waiting for the next check");
+    assert_eq!(server.request_count("ping"), 1, "looked at without waiting for the next check");
     harness.end().await;
 }
 
@@ -368,19 +368,19 @@ async fn failed_call_triggers_health_check() {
 async fn debounces_list_changes() {
     let harness = ActorHarness::connected("one").await;
     let server = harness.server("one");
-    let before = server.asked("tools/list");
+    let before = server.request_count("tools/list");
     server.offers(lists_of(&["echo", "add"]));
     for _ in 0..5 {
         server.says(Inbound::ToolsChanged);
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
     }
-    assert_eq!(server.asked("tools/list"), before, "not before 200 ms");
+    assert_eq!(server.request_count("tools/list"), before, "not before 200 ms");
     harness.wait_for_event("one tools changed").await;
-    assert_eq!(server.asked("tools/list"), before + 1);
+    assert_eq!(server.request_count("tools/list"), before + 1);
     assert_eq!(harness.manager.list()[0].counts.tools, 2);
     server.says(Inbound::ToolsChanged);
     tokio::time::sleep(secs(1)).await;
-    assert_eq!(server.asked("tools/list"), before + 2);
+    assert_eq!(server.request_count("tools/list"), before + 2);
     assert_eq!(harness.take_events(), ["one tools changed"], "the same list again is no change");
     harness.end().await;
 }
@@ -395,9 +395,9 @@ async fn refetches_stale_list_without_change_notifications() {
         server.opens();
         harness.put(http("one")).await;
         harness.wait_for_event("one connected").await;
-        let before = server.asked("tools/list");
+        let before = server.request_count("tools/list");
         tokio::time::sleep(SHORTEST_FRESH * 5 + secs(1)).await;
-        assert_eq!(server.asked("tools/list") - before, readings, "{capabilities}");
+        assert_eq!(server.request_count("tools/list") - before, readings, "{capabilities}");
         harness.end().await;
     }
 }
@@ -431,20 +431,20 @@ async fn keeps_lists_while_disconnected() {
 async fn does_not_request_undeclared_lists() {
     let harness = ActorHarness::connected("one").await;
     let server = harness.server("one");
-    assert_eq!(server.asked("prompts/list") + server.asked("resources/list"), 0);
+    assert_eq!(server.request_count("prompts/list") + server.request_count("resources/list"), 0);
     let reply = harness.call_method("one", "prompts/get").await.unwrap();
     assert!(reply.result().is_none());
-    assert_eq!(server.asked("prompts/get"), 0);
+    assert_eq!(server.request_count("prompts/get"), 0);
     server.says(Inbound::PromptsChanged);
     tokio::time::sleep(secs(1)).await;
-    assert_eq!(server.asked("prompts/list"), 0);
+    assert_eq!(server.request_count("prompts/list"), 0);
 
     let bare = harness.server("bare");
     bare.declares("{}");
     bare.opens();
     harness.put(http("bare")).await;
     harness.wait_for_event("bare connected").await;
-    assert_eq!(bare.asked("ping"), 1, "a sign of life instead of a list");
+    assert_eq!(bare.request_count("ping"), 1, "a sign of life instead of a list");
     harness.end().await;
 }
 
@@ -505,12 +505,12 @@ async fn rejects_call_for_other_generation() {
     harness.call_generation("one", allowed_for).await.unwrap();
     harness.manager.put(http("one").at("http://other/mcp").config).await.unwrap();
     harness.wait_for_event("one connected").await;
-    let sent = server.asked("tools/call");
+    let sent = server.request_count("tools/call");
     assert!(matches!(
         harness.call_generation("one", allowed_for).await.unwrap_err().kind,
         UpstreamErrorKind::Closed { .. }
     ));
-    assert_eq!(server.asked("tools/call"), sent);
+    assert_eq!(server.request_count("tools/call"), sent);
     harness.end().await;
 }
 
@@ -628,11 +628,11 @@ async fn call_if_unchanged_rejects_changed_lists() {
     server.offers(lists_of(&["another"]));
     server.says(Inbound::ToolsChanged);
     harness.wait_for_event("one tools changed").await;
-    let sent = server.asked("tools/call");
+    let sent = server.request_count("tools/call");
     assert!(handle.call_if_unchanged(&judged_by, upstream("tools/call")).await.unwrap().is_none());
     harness.manager.stop(&"one".into()).await.unwrap();
     assert!(handle.call_if_unchanged(&handle.lists(), upstream("tools/call")).await.unwrap().is_none());
-    assert_eq!(server.asked("tools/call"), sent);
+    assert_eq!(server.request_count("tools/call"), sent);
     assert!(handle.ready(&cancel).await.is_err(), "it stays stopped");
     harness.end().await;
 }
@@ -652,9 +652,9 @@ async fn keeps_unanswered_list_and_retries_later() {
     assert_eq!(begun.elapsed().as_secs(), 5, "what need not be answered holds nothing up for long");
     assert_eq!(harness.manager.list()[0].counts.prompts, 1, "as it was");
     server.is_deaf_to(None);
-    let asked = server.asked("prompts/list");
+    let asked = server.request_count("prompts/list");
     tokio::time::sleep(secs(40)).await;
-    assert_eq!(server.asked("prompts/list"), asked + 1);
+    assert_eq!(server.request_count("prompts/list"), asked + 1);
     harness.end().await;
 }
 

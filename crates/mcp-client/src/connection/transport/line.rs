@@ -18,7 +18,7 @@ use super::rmcp_line::RmcpLineTransport;
 use crate::bounds;
 use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
 use crate::connection::envelope::{self, MetaOptions, RequestMeta};
-use crate::connection::lifecycle::{self, HandshakeError};
+use crate::connection::lifecycle::{self, FailedHandshake, HandshakeError};
 use crate::connection::raw_capabilities::RawCapabilities;
 use crate::connection::router::{MessageRouter, ResponseSender, RouterDeps};
 use crate::connection::subscription_stream::SubscriptionStream;
@@ -149,27 +149,27 @@ pub(in crate::connection) async fn connect(
                 }
             }
         };
-        let (error, again) = match outcome {
+        let FailedHandshake { error, may_try_another } = match outcome {
             Ok((service, handshake)) => {
                 ends.0 = None;
                 return Ok(transport.into_connection(service, handshake));
             }
-            Err(HandshakeError::Final(error)) => (error, false),
-            Err(HandshakeError::Lifecycle(error)) => (error, true),
+            Err(HandshakeError::Final(error)) => FailedHandshake { error, may_try_another: false },
+            Err(HandshakeError::Lifecycle(error)) => FailedHandshake { error, may_try_another: true },
             Err(HandshakeError::Transport(what)) => {
                 let reason = tokio::time::timeout(REASON_TIMEOUT, transport.closing.wait_for_reason()).await;
                 let reason = reason.unwrap_or_else(|_| CloseReason::new(CloseCause::Broken(what)));
-                let again = !matches!(
+                let may_try_another = !matches!(
                     reason.cause,
                     CloseCause::NotProtocol(_) | CloseCause::TooLong(_) | CloseCause::Refused(_)
                 );
-                (reason.into(), again)
+                FailedHandshake { error: reason.into(), may_try_another }
             }
         };
         transport.closing.request_close();
         transport.closing.wait_until_closed().await;
         last = error.redacted(&spec.redactor);
-        if !again {
+        if !may_try_another {
             break;
         }
         tracing::debug!(server = %spec.config.id, error = %last, "another lifecycle is tried");
@@ -196,7 +196,7 @@ pub(in crate::connection) async fn supervise(
 ) {
     let cause = tokio::select! {
         biased;
-        () = transport.closing.asked() => CloseCause::Requested,
+        () = transport.closing.close_requested() => CloseCause::Requested,
         ended = &mut carrier => ended.unwrap_or_else(|error| CloseCause::Broken(error.to_string())),
         ended = &mut reading.task => ended.unwrap_or_else(|error| CloseCause::Broken(error.to_string())),
     };

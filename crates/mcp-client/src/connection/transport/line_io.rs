@@ -231,8 +231,8 @@ impl LineReader {
             },
             Incoming::Response { id: None, .. } => self.to_rmcp(bytes),
             Incoming::Request { id, method, params } => {
-                let question = IncomingRequest { id, method, params: *params };
-                self.router.asked(question, MessageOrigin::Unspecified);
+                let request = IncomingRequest { id, method, params: *params };
+                self.router.handle_request(request, MessageOrigin::Unspecified);
             }
             Incoming::Notification { method, params } => {
                 self.router.notification(method, *params, MessageOrigin::Unspecified)

@@ -118,7 +118,7 @@ impl ProcessSupervisor {
     async fn first_cause(&mut self) -> CloseCause {
         tokio::select! {
             biased;
-            () = self.transport.closing.asked() => CloseCause::Requested,
+            () = self.transport.closing.close_requested() => CloseCause::Requested,
             exit = self.process.wait() => {
                 // Responses that were written before the exit still count.
                 if !self.reading.task.is_finished() && tokio::time::timeout(DRAIN, &mut self.reading.task).await.is_err() {

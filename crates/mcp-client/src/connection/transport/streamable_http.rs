@@ -28,7 +28,7 @@ use self::events::Events;
 use self::headers::ParamHeaders;
 use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
 use crate::connection::envelope::{self, Incoming, MetaOptions, RequestMeta};
-use crate::connection::lifecycle::{self, HandshakeError};
+use crate::connection::lifecycle::{self, FailedHandshake, HandshakeError};
 use crate::connection::pending_requests::{MessageOrigin, RequestTicket};
 use crate::connection::raw_capabilities::RawCapabilities;
 use crate::connection::router::{IncomingRequest, MessageRouter, ResponseSender, RouterDeps};
@@ -85,9 +85,9 @@ pub(in crate::connection) async fn connect(
         for hint in spec.lifecycle.order() {
             match shake_hands(spec, &endpoint, &inbound, *hint).await {
                 Ok(connection) => return Ok(connection),
-                Err((error, again)) => {
+                Err(FailedHandshake { error, may_try_another }) => {
                     last = error.redacted(&spec.redactor);
-                    if !again {
+                    if !may_try_another {
                         break;
                     }
                 }
@@ -129,13 +129,13 @@ pub(in crate::connection) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<En
     Ok(Arc::new(endpoint))
 }
 
-/// One handshake; the flag in the error says whether another lifecycle may succeed.
+/// One handshake.
 async fn shake_hands(
     spec: &ConnectSpec,
     endpoint: &Arc<Endpoint>,
     inbound: &mpsc::Sender<Inbound>,
     hint: LifecycleHint,
-) -> Result<Connection, (ConnectError, bool)> {
+) -> Result<Connection, FailedHandshake> {
     let deps = &spec.deps;
     endpoint.set_session(None);
     drop(endpoint.take_last_error());
@@ -189,17 +189,22 @@ async fn shake_hands(
             };
             Ok(transport.into_connection(service, handshake))
         }
-        Err(HandshakeError::Final(error)) => Err((error, false)),
-        Err(HandshakeError::Lifecycle(error)) => Err((error, true)),
+        Err(HandshakeError::Final(error)) => Err(FailedHandshake { error, may_try_another: false }),
+        Err(HandshakeError::Lifecycle(error)) => Err(FailedHandshake { error, may_try_another: true }),
         Err(HandshakeError::Transport(what)) => Err(match endpoint.take_last_error() {
             // An HTTP status is the same for every lifecycle, with one exception: a probe that made
             // the server fail says nothing about `initialize`.
             Some(error @ RequestError::Status { status: 500.., .. }) => {
-                (error.into(), hint == LifecycleHint::Auto)
+                FailedHandshake { error: error.into(), may_try_another: hint == LifecycleHint::Auto }
             }
-            Some(error @ RequestError::Protocol(_)) => (error.into(), true),
-            Some(error) => (error.into(), false),
-            None => (ConnectError::Protocol(format!("the handshake broke off ({what}).")), true),
+            Some(error @ RequestError::Protocol(_)) => {
+                FailedHandshake { error: error.into(), may_try_another: true }
+            }
+            Some(error) => FailedHandshake { error: error.into(), may_try_another: false },
+            None => FailedHandshake {
+                error: ConnectError::Protocol(format!("the handshake broke off ({what}).")),
+                may_try_another: true,
+            },
         }),
     }
 }
@@ -228,7 +233,7 @@ impl HttpTransport {
         let closing = Arc::clone(&transport.closing);
         let router = Arc::clone(&transport.router);
         tasks.spawn(async move {
-            closing.asked().await;
+            closing.close_requested().await;
             closing.set_reason(CloseReason::new(CloseCause::Requested));
             router.end();
             closing.mark_closed();
@@ -448,7 +453,10 @@ impl HttpTransport {
                 self.router.notification(method, *params, MessageOrigin::Call(call))
             }
             Incoming::Request { id, method, params } => {
-                self.router.asked(IncomingRequest { id, method, params: *params }, MessageOrigin::Call(call));
+                self.router.handle_request(
+                    IncomingRequest { id, method, params: *params },
+                    MessageOrigin::Call(call),
+                );
             }
         }
     }

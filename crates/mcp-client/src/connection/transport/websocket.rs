@@ -123,7 +123,7 @@ async fn relay(
     let cause = tokio::select! {
         cause = out => cause,
         cause = inbound_loop => cause,
-        () = transport.closing.asked() => CloseCause::Requested,
+        () = transport.closing.close_requested() => CloseCause::Requested,
     };
     if tokio::time::timeout(GOODBYE, frames_out.close()).await.is_err() {
         tracing::debug!("a WebSocket was left without a goodbye");

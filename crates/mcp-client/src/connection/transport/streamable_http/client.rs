@@ -46,8 +46,8 @@ impl RmcpClient {
                 false
             }
             Ok(Incoming::Request { id, method, params }) => {
-                let question = IncomingRequest { id, method: &method, params };
-                self.router.asked(question, MessageOrigin::Unspecified);
+                let request = IncomingRequest { id, method: &method, params };
+                self.router.handle_request(request, MessageOrigin::Unspecified);
                 false
             }
             Ok(Incoming::Response { id, outcome }) => {
