@@ -16,7 +16,7 @@ use gatehouse_model::BoxFuture;
 use gatehouse_model::server::StdioStreams;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 
-use super::guard::ChildRun;
+use super::guard::{ChildRun, GroupChange};
 use super::reaper::{self, MARKER};
 use super::streams;
 
@@ -110,7 +110,7 @@ pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<S
     let stderr = stderr.reader(wrapper.stderr().take());
     let child = Child { wrapper, group, marker: spec.marker.clone(), run: Arc::clone(run), finished: false };
     if let Some(group) = group {
-        child.run.report(group, true).await;
+        child.run.report(group, GroupChange::Started).await;
     }
     Ok(StartedChild { child, stdin: stdin?, stdout: stdout?, stderr: stderr? })
 }
@@ -148,7 +148,7 @@ impl Child {
         self.reap_descendants().await;
         self.finished = true;
         if let Some(group) = self.group {
-            self.run.report(group, false).await;
+            self.run.report(group, GroupChange::Ended).await;
         }
         exit
     }

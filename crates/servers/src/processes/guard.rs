@@ -83,6 +83,13 @@ pub(crate) struct ChildRun {
     next: AtomicU64,
 }
 
+/// What happened to a process group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupChange {
+    Started,
+    Ended,
+}
+
 struct GuardProcess {
     child: Box<dyn ChildWrapper>,
     /// `None` after shutdown.
@@ -129,7 +136,7 @@ impl ChildRun {
         match self.start_guard(program) {
             Ok(mut started) => {
                 for group in groups {
-                    started.report(group, true).await;
+                    started.report(group, GroupChange::Started).await;
                 }
                 *guard = Some(started);
             }
@@ -157,9 +164,9 @@ impl ChildRun {
     }
 
     /// Reports to the guard that a process group was started or has ended.
-    pub(crate) async fn report(&self, group: i32, alive: bool) {
+    pub(crate) async fn report(&self, group: i32, change: GroupChange) {
         if let Some(guard) = self.guard.lock().await.as_mut() {
-            guard.report(group, alive).await;
+            guard.report(group, change).await;
         }
     }
 
@@ -174,13 +181,16 @@ impl ChildRun {
 }
 
 impl GuardProcess {
-    async fn report(&mut self, group: i32, alive: bool) {
-        let sign = if alive {
-            self.groups.insert(group);
-            '+'
-        } else {
-            self.groups.remove(&group);
-            '-'
+    async fn report(&mut self, group: i32, change: GroupChange) {
+        let sign = match change {
+            GroupChange::Started => {
+                self.groups.insert(group);
+                '+'
+            }
+            GroupChange::Ended => {
+                self.groups.remove(&group);
+                '-'
+            }
         };
         if let Some(stdin) = self.stdin.as_mut()
             && let Err(error) = stdin.write_all(format!("{sign}{group}\n").as_bytes()).await

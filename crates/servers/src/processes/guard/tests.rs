@@ -104,7 +104,7 @@ async fn guard_ends_on_shutdown_and_is_restarted_when_it_dies() {
     let folder = tempfile::tempdir().unwrap();
     let run = ChildRun::new(Some(guard_program(folder.path())));
     run.ensure_guard().await;
-    run.report(i32::MAX, true).await;
+    run.report(i32::MAX, GroupChange::Started).await;
     let first = run.guard.lock().await.as_ref().unwrap().child.id().unwrap();
     run.ensure_guard().await;
     assert_eq!(run.guard.lock().await.as_ref().unwrap().child.id(), Some(first));
