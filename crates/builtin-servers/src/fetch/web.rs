@@ -279,7 +279,7 @@ fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
     if let Some(refused) = AddressRefused::find_in(error) {
         return ToolError::message(refused.to_string());
     }
-    let why = error_classification::classify_network_error(error).text;
+    let why = classify_network_error(error).text;
     ToolError::message(if error.is_connect() {
         format!("{url} cannot be reached: {why}. Fetch connects directly, without a proxy.")
     } else {
