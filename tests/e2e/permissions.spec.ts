@@ -45,7 +45,7 @@ test("every rule stands in words, with its use and its end, is found, and is tak
   });
   await open(main);
   await expect(main.getByText("Rules: 4", { exact: true })).toBeVisible();
-  const sentences = main.getByRole("region", { name: "Rules" }).locator(".perm-sentence");
+  const sentences = main.getByRole("region", { name: "Rules" }).getByTestId("rule-sentence");
   await expect(sentences).toHaveText([
     /^Allow Notes: add_note until .*, for Claude Code; asks on first use$/,
     "Always allow everything on Notes, for Claude Code; asks on first use",

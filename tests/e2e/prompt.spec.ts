@@ -336,7 +336,7 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
     expect(bytes / times).toBeLessThan(1_000_000);
   }
   // The blocks of what is far from sight are not drawn, nor is most of what is huge.
-  expect(await main.locator(".ask-block").count()).toBeLessThan(10);
+  expect(await main.locator("[role=group] [data-index]").count()).toBeLessThan(10);
 
   await main.evaluate(() => {
     const changed: string[] = [];
@@ -345,7 +345,7 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
       changed.push(...all.map(({ target }) => (target as Element).outerHTML.slice(0, 200)));
     });
     // The time that is left is the one thing that goes on by itself.
-    for (const card of document.querySelectorAll(".approvals-card article > :not(.ask-patience)"))
+    for (const card of document.querySelectorAll("article > :not([role=timer])"))
       observer.observe(card, { childList: true, subtree: true });
   });
   const zed = await gatehouse.connect("Zed");
@@ -358,7 +358,7 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
   expect(await main.evaluate(() => (window as unknown as { changed: string[] }).changed)).toEqual([]);
 
   await frames(main, "64 questions scrolled", async () => {
-    await main.locator(".page-body").evaluate(async (element) => {
+    await main.getByTestId("page-body").evaluate(async (element) => {
       for (let step = 1; step <= 60; step += 1) {
         element.scrollTop = (element.scrollHeight * step) / 60;
         await new Promise((done) => requestAnimationFrame(done));

@@ -10,7 +10,7 @@ test("a server is edited as JSON, with its faults in place", async ({ gatehouse,
   await pictures(gatehouse, main, "server-json");
 
   // Its styles came in without a style element, which the policy would have refused.
-  const styled = await main.locator(".json-editor").evaluate((host) => {
+  const styled = await main.getByTestId("json-editor").evaluate((host) => {
     const scroller = host.shadowRoot?.querySelector(".cm-scroller");
     return {
       display: scroller && getComputedStyle(scroller).display,

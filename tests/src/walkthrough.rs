@@ -52,7 +52,7 @@ pub fn play(desktop: &Desktop, pictures: &Path, report: impl Fn(&str)) -> Result
 
     let main = window.main();
     main.press("Activity")?;
-    main.wait_until("return document.querySelectorAll('button.activity-row').length === 2")?;
+    main.wait_until("return document.querySelectorAll('[role=listitem] > button').length === 2")?;
     main.wait_for_text("Allowed your answer")?;
     main.wait_for_text("Denied your answer")?;
     main.screenshot(&pictures.join("activity.png"))?;

@@ -105,7 +105,7 @@ mod linux {
 
         record(prompt)?;
         prompt.wait_for(&format!(
-            "const area = document.querySelector('.ask-arguments'); {EACH_FRAME} \
+            "const area = document.querySelector('article [role=group]'); {EACH_FRAME} \
              await eachFrame(120, () => {{ area.scrollTop += 900 }}); return area.scrollTop"
         ))?;
         report("prompt, five megabytes scrolled", prompt)?;
@@ -125,7 +125,7 @@ mod linux {
     /// Scrolls the page; up and down if it is short.
     fn scroll_script() -> String {
         format!(
-            "{EACH_FRAME} const area = document.querySelector('.page-body'); let by = 120; \
+            "{EACH_FRAME} const area = document.querySelector('[data-testid=page-body]'); let by = 120; \
              await eachFrame(240, () => {{ const before = area.scrollTop; area.scrollTop += by; \
              if (area.scrollTop === before) by = -by }}); return area.scrollTop"
         )

@@ -1,16 +1,17 @@
 import "./activity.css";
 
-import { Button, Drawer, NativeSelect, TextInput } from "@mantine/core";
+import { Drawer } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { IconActivity, IconArrowDown, IconCheck, IconQuestionMark, IconSearch, IconX } from "@tabler/icons-react";
-import { memo, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { IconActivity, IconCheck, IconQuestionMark, IconX } from "@tabler/icons-react";
+import { memo, useState } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { CallRecord, Decision } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { EmptyState } from "../components/EmptyState";
 import { ErrorAlert } from "../components/ErrorAlert";
+import { FilterBar, FilterInput, FilterSelect } from "../components/FilterBar";
+import { FollowingList } from "../components/FollowingList";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { CallDetails } from "./CallDetails";
 import { RunningCalls } from "./RunningCalls";
@@ -18,7 +19,7 @@ import { useCallHistory } from "./useCallHistory";
 import { useRunningCalls } from "./useRunningCalls";
 import { outcomeLabel, ruleLabel, subjectName, durationLabel } from "./labels";
 
-const NEAR = 32;
+const decisions: readonly Decision[] = ["allow", "deny", "ask"];
 
 /** Calls, newest at the bottom; of one server alone where it is given. */
 export function CallsView({ of = null }: { of?: string | null }) {
@@ -37,61 +38,34 @@ export function CallsView({ of = null }: { of?: string | null }) {
   const running = of === null ? all : all.filter((call) => call.server === of);
   const isFiltered = server !== "" || client !== "" || words !== "" || decision !== "";
   const shown = records.filter(({ verdict }) => decision === "" || verdict.decision === decision).toReversed();
-  const any = { value: "", label: t("activity.any") };
   return (
     <>
-      <div className="activity-filters">
-        <TextInput
-          size="sm"
-          className="activity-search"
-          aria-label={t("activity.filter")}
-          placeholder={t("activity.filter")}
-          leftSection={<IconSearch size={15} aria-hidden />}
-          value={text}
-          onChange={(event) => {
-            setText(event.currentTarget.value);
-          }}
-        />
+      <FilterBar>
+        <FilterInput label={t("activity.filter")} text={text} onChange={setText} />
         {of === null && (
-          <NativeSelect
-            size="sm"
-            aria-label={t("activity.server")}
-            data={[
-              { ...any, label: `${t("activity.server")}: ${any.label}` },
-              ...servers.map(({ config }) => ({ value: config.id, label: config.name })),
-            ]}
+          <FilterSelect
+            label={t("activity.server")}
+            all={`${t("activity.server")}: ${t("activity.any")}`}
+            options={servers.map(({ config }) => [config.id, config.name])}
             value={server}
-            onChange={(event) => {
-              setServer(event.currentTarget.value);
-            }}
+            onChange={setServer}
           />
         )}
-        <NativeSelect
-          size="sm"
-          aria-label={t("activity.client")}
-          data={[
-            { ...any, label: `${t("activity.client")}: ${any.label}` },
-            ...clients.map(({ id, name }) => ({ value: id, label: name })),
-          ]}
+        <FilterSelect
+          label={t("activity.client")}
+          all={`${t("activity.client")}: ${t("activity.any")}`}
+          options={clients.map(({ id, name }) => [id, name])}
           value={client}
-          onChange={(event) => {
-            setClient(event.currentTarget.value);
-          }}
+          onChange={setClient}
         />
-        <NativeSelect
-          size="sm"
-          aria-label={t("activity.verdict")}
-          data={[
-            { ...any, label: `${t("activity.verdict")}: ${any.label}` },
-            ...(["allow", "deny", "ask"] as const).map((value) => ({ value, label: t(`activity.verdict.${value}`) })),
-          ]}
+        <FilterSelect
+          label={t("activity.verdict")}
+          all={`${t("activity.verdict")}: ${t("activity.any")}`}
+          options={decisions.map((value) => [value, t(`activity.verdict.${value}`)])}
           value={decision}
-          onChange={(event) => {
-            const { value } = event.currentTarget;
-            setDecision(value === "allow" || value === "deny" || value === "ask" ? value : "");
-          }}
+          onChange={setDecision}
         />
-      </div>
+      </FilterBar>
       {error && <ErrorAlert error={error} />}
       {!isFiltered && <RunningCalls running={running} ofOne={of !== null} />}
       {loading && <LoadingIndicator />}
@@ -133,47 +107,9 @@ type ListProps = {
   onOpen: (record: CallRecord) => void;
 };
 
-/** Virtual list; follows its end until the user scrolls up. */
+/** Call records below the names of their columns. */
 function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
   const t = useMessages();
-  const area = useRef<HTMLDivElement>(null);
-  const follow = useRef(true);
-  const [following, setFollowing] = useState(true);
-  const count = records.length;
-  // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
-  const rows = useVirtualizer({
-    count,
-    getScrollElement: () => area.current,
-    estimateSize: () => 36,
-    overscan: 12,
-    getItemKey: (at) => records[at]?.id ?? at,
-  });
-  const toEnd = () => {
-    follow.current = true;
-    setFollowing(true);
-    rows.scrollToIndex(count - 1, { align: "end" });
-  };
-
-  // What is read above keeps what is in sight in its place.
-  const first = records[0]?.id;
-  const before = useRef({ first, count });
-  useLayoutEffect(() => {
-    const grown = count - before.current.count;
-    const above = before.current.first !== undefined && before.current.first !== first && grown > 0;
-    before.current = { first, count };
-    if (above && !follow.current && area.current) area.current.scrollTop += grown * 36;
-  }, [first, count]);
-  useEffect(() => {
-    if (follow.current) rows.scrollToIndex(count - 1, { align: "end" });
-  }, [rows, count]);
-
-  const scrolled = () => {
-    const element = area.current;
-    if (!element) return;
-    follow.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
-    setFollowing(follow.current);
-    if (element.scrollTop < 400) onOlder();
-  };
   return (
     <div className={ofOne ? "activity-list activity-of-one" : "activity-list"}>
       <div className="activity-row activity-names" aria-hidden>
@@ -185,40 +121,18 @@ function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
         <span>{t("activity.result")}</span>
         <span className="activity-right">{t("activity.took")}</span>
       </div>
-      <div
-        className="activity-scroll"
-        ref={area}
-        onScroll={scrolled}
+      <FollowingList
         role="list"
-        aria-label={t("activity.calls")}
-        tabIndex={0}
+        label={t("activity.calls")}
+        toEndLabel={t("activity.newest")}
+        className="activity-scroll"
+        items={records}
+        itemKey={({ id }) => id}
+        rowHeight={36}
+        onNearStart={onOlder}
       >
-        <div style={{ height: rows.getTotalSize(), position: "relative" }}>
-          {rows.getVirtualItems().map((row) => {
-            const record = records[row.index];
-            return (
-              <div
-                key={row.key}
-                role="listitem"
-                className="activity-place"
-                style={{ transform: `translateY(${String(row.start)}px)` }}
-              >
-                {record && <CallRow record={record} ofOne={ofOne} onOpen={onOpen} />}
-              </div>
-            );
-          })}
-        </div>
-      </div>
-      {!following && (
-        <Button
-          className="activity-newest"
-          size="xs"
-          leftSection={<IconArrowDown size={14} aria-hidden />}
-          onClick={toEnd}
-        >
-          {t("activity.newest")}
-        </Button>
-      )}
+        {(record) => <CallRow record={record} ofOne={ofOne} onOpen={onOpen} />}
+      </FollowingList>
     </div>
   );
 }

@@ -1,13 +1,4 @@
-import { Button, NativeSelect } from "@mantine/core";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import {
-  IconActivity,
-  IconArrowDown,
-  IconGauge,
-  IconPlugConnected,
-  IconServer2,
-  IconShieldQuestion,
-} from "@tabler/icons-react";
+import { IconActivity, IconGauge, IconPlugConnected, IconServer2, IconShieldQuestion } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
@@ -18,7 +9,8 @@ import { useMessages, useTimes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { EmptyState } from "../components/EmptyState";
 import { ErrorAlert } from "../components/ErrorAlert";
-import { useFollowEnd } from "../components/useFollowEnd";
+import { FilterBar, FilterSelect } from "../components/FilterBar";
+import { FollowingList } from "../components/FollowingList";
 import { toUserError } from "../platform";
 import { eventKinds, eventLabel, eventKindOf, type EventKind } from "./labels";
 
@@ -38,32 +30,18 @@ export function EventsView() {
   const { events, error } = useJournal();
   const [kind, setKind] = useState<EventKind | "">("");
   const shown = events.filter(({ event }) => kind === "" || eventKindOf(event) === kind);
-  const { area, following, toEnd, onScroll } = useFollowEnd(shown.length);
-  // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
-  const rows = useVirtualizer({
-    count: shown.length,
-    getScrollElement: () => area.current,
-    estimateSize: () => 32,
-    overscan: 12,
-    getItemKey: (at) => shown[at]?.seq ?? at,
-  });
   return (
     <>
-      <div className="activity-filters">
-        <NativeSelect
-          size="sm"
-          aria-label={t("activity.kind")}
-          data={[
-            { value: "", label: `${t("activity.kind")}: ${t("activity.any")}` },
-            ...eventKinds.map((value) => ({ value, label: t(`activity.kind.${value}`) })),
-          ]}
+      <FilterBar>
+        <FilterSelect
+          label={t("activity.kind")}
+          all={`${t("activity.kind")}: ${t("activity.any")}`}
+          options={eventKinds.map((value) => [value, t(`activity.kind.${value}`)])}
           value={kind}
-          onChange={(event) => {
-            setKind(eventKinds.find((one) => one === event.currentTarget.value) ?? "");
-          }}
+          onChange={setKind}
         />
         <CopyButton text={shown.map((one) => JSON.stringify(one)).join("\n")} label={t("activity.copyEvents")} />
-      </div>
+      </FilterBar>
       {error && <ErrorAlert error={error} />}
       {shown.length === 0 ? (
         <EmptyState
@@ -73,54 +51,36 @@ export function EventsView() {
         />
       ) : (
         <div className="activity-list">
-          <div
-            className="activity-scroll"
-            ref={area}
-            onScroll={onScroll}
+          <FollowingList
             role="list"
-            aria-label={t("activity.events")}
-            tabIndex={0}
+            label={t("activity.events")}
+            toEndLabel={t("activity.newest")}
+            className="activity-scroll"
+            rowClassName="event"
+            items={shown}
+            itemKey={({ seq }) => seq}
+            rowHeight={32}
           >
-            <div style={{ height: rows.getTotalSize(), position: "relative" }}>
-              {rows.getVirtualItems().map((row) => {
-                const envelope = shown[row.index];
-                if (!envelope) return null;
-                const { event } = envelope;
-                const Icon = icons[eventKindOf(event)];
-                const words = eventLabel(t, event, names);
-                return (
-                  <div
-                    key={row.key}
-                    role="listitem"
-                    className="activity-place event"
-                    style={{ transform: `translateY(${String(row.start)}px)` }}
-                  >
-                    <span className="activity-dim" title={full(envelope.at)}>
-                      {time(envelope.at)}
-                    </span>
-                    <Icon size={15} aria-hidden />
-                    {event.event === "status_changed" ? (
-                      <a href={formatRoute({ page: "server", id: event.server, tab: "logs" })} title={words}>
-                        {words}
-                      </a>
-                    ) : (
-                      <span title={words}>{words}</span>
-                    )}
-                  </div>
-                );
-              })}
-            </div>
-          </div>
-          {!following && (
-            <Button
-              className="activity-newest"
-              size="xs"
-              leftSection={<IconArrowDown size={14} aria-hidden />}
-              onClick={toEnd}
-            >
-              {t("activity.newest")}
-            </Button>
-          )}
+            {({ at, event }) => {
+              const Icon = icons[eventKindOf(event)];
+              const words = eventLabel(t, event, names);
+              return (
+                <>
+                  <span className="activity-dim" title={full(at)}>
+                    {time(at)}
+                  </span>
+                  <Icon size={15} aria-hidden />
+                  {event.event === "status_changed" ? (
+                    <a href={formatRoute({ page: "server", id: event.server, tab: "logs" })} title={words}>
+                      {words}
+                    </a>
+                  ) : (
+                    <span title={words}>{words}</span>
+                  )}
+                </>
+              );
+            }}
+          </FollowingList>
         </div>
       )}
     </>

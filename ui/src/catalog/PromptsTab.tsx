@@ -15,7 +15,7 @@ import { LoadingIndicator } from "../components/LoadingIndicator";
 import { ResultParts } from "../results/ResultParts";
 import { useResultRequest } from "../results/useResultRequest";
 import { CompletionField } from "./CompletionField";
-import { FilterInput } from "../components/FilterInput";
+import { FilterInput } from "../components/FilterBar";
 
 /** The prompts of a server, with the form of the selected one. */
 export function PromptsTab({ server }: { server: string }) {

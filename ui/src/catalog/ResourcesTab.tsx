@@ -12,7 +12,7 @@ import { PickList, type PickListItem } from "../components/PickList";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { CompletionField } from "./CompletionField";
-import { FilterInput } from "../components/FilterInput";
+import { FilterInput } from "../components/FilterBar";
 import { ResourceReader } from "./ResourceReader";
 import { expandTemplate } from "./uriTemplate";
 

@@ -102,7 +102,7 @@ export default function JsonEditor({ label, text, round, faults, onChange }: Pro
   const lineOf = (at: number) => text.slice(0, at).split("\n").length;
   return (
     <div className="json">
-      <div ref={place} className="json-editor" />
+      <div ref={place} className="json-editor" data-testid="json-editor" />
       <ul className="json-faults" aria-live="polite">
         {faults.map(({ from, message }, at) => (
           <li key={at}>

@@ -13,7 +13,9 @@ export function Page({ title, actions, children }: Props) {
         </Title>
         {actions && <Group gap="xs">{actions}</Group>}
       </header>
-      <div className="page-body">{children}</div>
+      <div className="page-body" data-testid="page-body">
+        {children}
+      </div>
     </div>
   );
 }

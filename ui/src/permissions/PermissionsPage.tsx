@@ -1,7 +1,7 @@
 import "./permissions.css";
 
-import { Alert, Button, NativeSelect, TextInput } from "@mantine/core";
-import { IconQuestionMark, IconSearch, IconShieldCheck } from "@tabler/icons-react";
+import { Alert, Button } from "@mantine/core";
+import { IconQuestionMark, IconShieldCheck } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
@@ -10,11 +10,12 @@ import { formatRoute } from "../app-shell/route";
 import type { PolicyView } from "../generated/types";
 import { useMessages, useRender, useTimes } from "../messages";
 import { EmptyState } from "../components/EmptyState";
+import { FilterBar, FilterInput, FilterSelect } from "../components/FilterBar";
 import { Page } from "../components/Page";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { RuleList } from "./RuleList";
-import { filterRules, emptyFilter, describeRules, type RuleFilter } from "./describedRules";
+import { filterRules, emptyFilter, ruleKinds, describeRules, type RuleFilter } from "./describedRules";
 import { Simulation, type SimulationSubject } from "./Simulation";
 
 /** How long calls are gathered before it is read again which rules they used, in milliseconds. */
@@ -109,53 +110,39 @@ function Rules({ policy, onWhatIf, onOver }: RulesProps) {
   const shown = filterRules(all, filter);
   return (
     <>
-      <div className="perm-filters">
-        <TextInput
-          size="sm"
-          className="perm-search"
-          aria-label={t("perm.search")}
-          placeholder={t("perm.search")}
-          leftSection={<IconSearch size={15} aria-hidden />}
-          value={filter.text}
-          onChange={(event) => {
-            change({ text: event.currentTarget.value });
+      <FilterBar>
+        <FilterInput
+          label={t("perm.search")}
+          text={filter.text}
+          onChange={(text) => {
+            change({ text });
           }}
         />
-        <NativeSelect
-          size="sm"
-          aria-label={t("perm.kind")}
-          data={[
-            { value: "", label: t("perm.kind.any") },
-            ...(["allow", "deny", "timed"] as const).map((value) => ({ value, label: t(`perm.kind.${value}`) })),
-          ]}
+        <FilterSelect
+          label={t("perm.kind")}
+          all={t("perm.kind.any")}
+          options={ruleKinds.map((kind) => [kind, t(`perm.kind.${kind}`)])}
           value={filter.kind}
-          onChange={(event) => {
-            const { value } = event.currentTarget;
-            change({ kind: value === "allow" || value === "deny" || value === "timed" ? value : "" });
+          onChange={(kind) => {
+            change({ kind });
           }}
         />
-        <NativeSelect
-          size="sm"
-          aria-label={t("perm.server")}
-          data={[
-            { value: "", label: t("perm.anyServer") },
-            ...servers.map(({ config }) => ({ value: config.id, label: config.name })),
-          ]}
+        <FilterSelect
+          label={t("perm.server")}
+          all={t("perm.anyServer")}
+          options={servers.map(({ config }) => [config.id, config.name])}
           value={filter.server}
-          onChange={(event) => {
-            change({ server: event.currentTarget.value });
+          onChange={(server) => {
+            change({ server });
           }}
         />
-        <NativeSelect
-          size="sm"
-          aria-label={t("perm.client")}
-          data={[
-            { value: "", label: t("perm.anyClient") },
-            ...clients.map(({ id, name }) => ({ value: id, label: name })),
-          ]}
+        <FilterSelect
+          label={t("perm.client")}
+          all={t("perm.anyClient")}
+          options={clients.map(({ id, name }) => [id, name])}
           value={filter.client}
-          onChange={(event) => {
-            change({ client: event.currentTarget.value });
+          onChange={(client) => {
+            change({ client });
           }}
         />
         <span className="perm-dim" role="status">
@@ -163,7 +150,7 @@ function Rules({ policy, onWhatIf, onOver }: RulesProps) {
             ? t("perm.all", { count: all.length })
             : t("perm.shown", { count: shown.length, all: all.length })}
         </span>
-      </div>
+      </FilterBar>
       {shown.length === 0 ? (
         <p className="perm-dim perm-no-match">
           {t("perm.noMatch")}{" "}

@@ -42,7 +42,9 @@ export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver,
         <IconCheck size={17} className="perm-icon" aria-hidden />
       )}
       <div className="perm-words">
-        <span className="perm-sentence selectable">{sentence}</span>
+        <span className="selectable" data-testid="rule-sentence">
+          {sentence}
+        </span>
         <span className="perm-facts">
           <span title={full(rule.created)}>{t("perm.given", { ago: ago(rule.created, now) })}</span>
           {lastUsed === null ? (

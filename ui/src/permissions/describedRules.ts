@@ -6,8 +6,10 @@ import type { Render, Translate } from "../messages";
 /** A rule with its description, a note on its origin, and the text that is searched. */
 export type DescribedRule = { view: RuleView; sentence: string; note: string | null; text: string };
 
-/** Empty where nothing is wanted. */
-export type RuleFilter = { text: string; kind: "" | "allow" | "deny" | "timed"; server: string; client: string };
+export const ruleKinds = ["allow", "deny", "timed"] as const;
+
+/** A filter that is empty filters nothing. */
+export type RuleFilter = { text: string; kind: "" | (typeof ruleKinds)[number]; server: string; client: string };
 
 export const emptyFilter: RuleFilter = { text: "", kind: "", server: "", client: "" };
 

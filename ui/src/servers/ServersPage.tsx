@@ -1,7 +1,7 @@
 import "./servers.css";
 
-import { ActionIcon, Button, Menu, TextInput } from "@mantine/core";
-import { IconDots, IconPlus, IconSearch, IconServer2 } from "@tabler/icons-react";
+import { ActionIcon, Button, Menu } from "@mantine/core";
+import { IconDots, IconPlus, IconServer2 } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
@@ -9,6 +9,7 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { EmptyState } from "../components/EmptyState";
+import { FilterInput } from "../components/FilterBar";
 import { Page } from "../components/Page";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useConfirm } from "../components/useConfirm";
@@ -40,18 +41,7 @@ export function ServersPage() {
       title={t("servers.title")}
       actions={
         <>
-          {all.length > 0 && (
-            <TextInput
-              size="sm"
-              aria-label={t("servers.filter")}
-              placeholder={t("servers.filter")}
-              leftSection={<IconSearch size={15} aria-hidden />}
-              value={filter}
-              onChange={(event) => {
-                setFilter(event.currentTarget.value);
-              }}
-            />
-          )}
+          {all.length > 0 && <FilterInput label={t("servers.filter")} text={filter} onChange={setFilter} />}
           {add}
           <PageMenu />
         </>

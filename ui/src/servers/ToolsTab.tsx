@@ -1,18 +1,18 @@
-import { TextInput } from "@mantine/core";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { IconSearch, IconTool } from "@tabler/icons-react";
-import { useCallback, useRef, useState } from "react";
+import { IconTool } from "@tabler/icons-react";
+import { useCallback, useState } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { PolicyView, ToolView } from "../generated/types";
 import { useMessages } from "../messages";
+import { Collapse } from "../components/Collapse";
 import { EmptyState } from "../components/EmptyState";
 import { ErrorAlert } from "../components/ErrorAlert";
+import { FilterInput } from "../components/FilterBar";
 import { LoadingIndicator } from "../components/LoadingIndicator";
+import { VirtualList } from "../components/VirtualList";
 import { TryDrawer } from "../try/TryDrawer";
 import { ruleOf } from "./serverRules";
 import { ToolRow } from "./ToolRow";
-import { Collapse } from "../components/Collapse";
 
 /** The tools of a server, each with its access class and what happens with it. */
 export function ToolsTab({ server }: { server: string }) {
@@ -36,17 +36,9 @@ export function ToolsTab({ server }: { server: string }) {
   );
   return (
     <>
-      <TextInput
-        size="sm"
-        className="tab-filter"
-        aria-label={t("servers.filterTools")}
-        placeholder={t("servers.filterTools")}
-        leftSection={<IconSearch size={15} aria-hidden />}
-        value={filter}
-        onChange={(event) => {
-          setFilter(event.currentTarget.value);
-        }}
-      />
+      <div className="tab-filter">
+        <FilterInput label={t("servers.filterTools")} text={filter} onChange={setFilter} />
+      </div>
       {tools.length === 0 && <p className="dim">{t("servers.noToolMatch", { text: filter })}</p>}
       <ToolList server={server} tools={tools} policy={policy} onTry={setTried} />
       <OmittedTools server={server} />
@@ -93,7 +85,6 @@ type RowsProps = {
 /** Virtual list of tools. */
 function ToolList({ server, tools, policy, onTry }: RowsProps) {
   const t = useMessages();
-  const area = useRef<HTMLDivElement>(null);
   const [opened, setOpened] = useState<ReadonlySet<string>>(() => new Set());
   const open = useCallback((name: string, whole: boolean) => {
     setOpened((before) => new Set(whole ? [...before, name] : [...before].filter((one) => one !== name)));
@@ -101,43 +92,27 @@ function ToolList({ server, tools, policy, onTry }: RowsProps) {
   const own = new Map(
     (policy?.overrides ?? []).filter((one) => one.server.server === server).map((one) => [one.tool, one.class]),
   );
-  // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
-  const rows = useVirtualizer({
-    count: tools.length,
-    getScrollElement: () => area.current,
-    estimateSize: () => 76,
-    getItemKey: (at) => tools[at]?.name ?? at,
-    overscan: 8,
-  });
   return (
-    <div className="tab-scroll" ref={area} tabIndex={0} role="region" aria-label={t("servers.tab.tools")}>
-      <div role="list" className="tools" style={{ height: rows.getTotalSize() }}>
-        {rows.getVirtualItems().map((row) => {
-          const tool = tools[row.index];
-          if (!tool) return null;
-          return (
-            <div
-              key={row.key}
-              role="listitem"
-              aria-setsize={tools.length}
-              aria-posinset={row.index + 1}
-              ref={rows.measureElement}
-              data-index={row.index}
-              className="tool"
-              style={{ transform: `translateY(${String(row.start)}px)` }}
-            >
-              <ToolRow
-                tool={tool}
-                wider={ruleOf(policy, tool.permission.widerRule)}
-                own={own.get(tool.name)}
-                whole={opened.has(tool.name)}
-                onWhole={open}
-                onTry={onTry}
-              />
-            </div>
-          );
-        })}
-      </div>
-    </div>
+    <VirtualList
+      role="region"
+      label={t("servers.tab.tools")}
+      className="tab-scroll"
+      rowClassName="tool"
+      items={tools}
+      itemKey={({ name }) => name}
+      rowHeight={76}
+      measured
+    >
+      {(tool) => (
+        <ToolRow
+          tool={tool}
+          wider={ruleOf(policy, tool.permission.widerRule)}
+          own={own.get(tool.name)}
+          whole={opened.has(tool.name)}
+          onWhole={open}
+          onTry={onTry}
+        />
+      )}
+    </VirtualList>
   );
 }

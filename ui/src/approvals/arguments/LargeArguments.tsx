@@ -1,9 +1,9 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useSyncExternalStore, type ReactNode } from "react";
 
+import { VirtualList } from "../../components/VirtualList";
 import { useMessages } from "../../messages";
-import { BLOCK_CHARS, createBlockStore, blockText, type ArgumentText } from "./textBlocks";
 import { MarkedText } from "./MarkedText";
+import { BLOCK_CHARS, blockText, createBlockStore, emptyBlockStore, type ArgumentText, type Block } from "./textBlocks";
 import { useNearViewport } from "./useNearViewport";
 
 /** Estimated height of a full block in pixels, until it is measured. */
@@ -17,51 +17,36 @@ export function LargeArguments({ sources, mask }: Props) {
   const t = useMessages();
   const area = useRef<HTMLDivElement>(null);
   const near = useNearViewport(area);
+  const blocks = useMemo(() => (near ? createBlockStore(sources) : emptyBlockStore), [near, sources]);
+  useSyncExternalStore(blocks.subscribe, blocks.count);
   return (
-    <div
-      className="ask-arguments ask-arguments-large selectable"
-      ref={area}
-      tabIndex={0}
+    <VirtualList
+      area={area}
       role="group"
-      aria-label={t("ask.arguments")}
+      label={t("ask.arguments")}
+      className="ask-arguments ask-arguments-large selectable"
+      rowClassName="ask-block"
+      items={blocks.all}
+      rowHeight={estimatedHeight}
+      measured
+      overscan={1}
     >
-      {near && <Blocks area={area} sources={sources} mask={mask} />}
-    </div>
+      {(block) => {
+        const source = sources[block.argument];
+        if (!source) return null;
+        return block.isName ? (
+          <span className="ask-block-name">
+            <MarkedText text={source.name} />
+            {mask(block.argument)}
+          </span>
+        ) : (
+          <MarkedText text={blockText(source.text, block)} />
+        );
+      }}
+    </VirtualList>
   );
 }
 
-function Blocks({ area, sources, mask }: Props & { area: { current: HTMLDivElement | null } }) {
-  const blocks = useMemo(() => createBlockStore(sources), [sources]);
-  const count = useSyncExternalStore(blocks.subscribe, blocks.count);
-  // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
-  const rows = useVirtualizer({
-    count,
-    getScrollElement: () => area.current,
-    estimateSize: (at) => {
-      const { isName = true, start = 0, end = 0 } = blocks.all[at] ?? {};
-      return isName ? NAME : Math.max(NAME, ((end - start) / BLOCK_CHARS) * HEIGHT);
-    },
-    overscan: 1,
-  });
-  return (
-    <div style={{ height: rows.getTotalSize(), position: "relative" }}>
-      {rows.getVirtualItems().map((row) => {
-        const block = blocks.all[row.index];
-        const source = block && sources[block.argument];
-        if (!source) return null;
-        return (
-          <div
-            key={row.key}
-            ref={rows.measureElement}
-            data-index={row.index}
-            className={block.isName ? "ask-block ask-block-name" : "ask-block"}
-            style={{ transform: `translateY(${String(row.start)}px)` }}
-          >
-            <MarkedText text={block.isName ? source.name : blockText(source.text, block)} />
-            {block.isName && mask(block.argument)}
-          </div>
-        );
-      })}
-    </div>
-  );
+function estimatedHeight({ isName, start, end }: Block): number {
+  return isName ? NAME : Math.max(NAME, ((end - start) / BLOCK_CHARS) * HEIGHT);
 }

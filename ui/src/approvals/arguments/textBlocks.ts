@@ -114,6 +114,9 @@ function manyLines(value: string): boolean {
 /** The blocks cut so far, and a subscription to further ones. */
 export type BlockStore = { all: readonly Block[]; count: () => number; subscribe: (changed: () => void) => () => void };
 
+/** A store without blocks. */
+export const emptyBlockStore: BlockStore = { all: [], count: () => 0, subscribe: () => () => undefined };
+
 /** Cuts one chunk at a time while it has subscribers; the first chunk is cut at once. */
 export function createBlockStore(sources: readonly ArgumentText[]): BlockStore {
   const pieces = blocksOf(sources);
