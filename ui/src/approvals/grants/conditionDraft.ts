@@ -2,6 +2,7 @@
 // checks each one again, and that it holds for the call at hand.
 
 import type { Condition, ConditionTest, OfferedCondition, ShownArgument } from "../../generated/types";
+import { conditionValue } from "./conditionValue";
 
 export type ConditionKind = ConditionTest["test"];
 
@@ -127,21 +128,9 @@ function testOf(kind: ConditionKind, text: string, value: unknown): ConditionTes
   }
 }
 
+/** The text of the value field for a condition on this argument value. */
 function textOf(test: ConditionTest, value: unknown): string {
-  switch (test.test) {
-    case "equals":
-      return plain(test.value, value);
-    case "one_of":
-      return test.values.map((one) => plain(one, value)).join("\n");
-    case "starts_with":
-      return test.text;
-    case "inside":
-      return test.folder;
-    case "host_is":
-      return test.port === null ? test.host : `${test.host}:${String(test.port)}`;
-    case "glob":
-      return test.pattern;
-  }
+  return conditionValue(test, { json: (one) => plain(one, value), separator: "\n" });
 }
 
 /** `example.org`, `example.org:8443`, `[::1]:8443`; what else is wrong with a host is the core's to say. */

@@ -1,8 +1,9 @@
-// Describes a condition that is being written in the way the core describes proposed ones, with the same keys and parameters
-// (crates/policy/src/describe.rs). Pure.
+// Describes a condition that is being written in the way the core describes proposed ones, with the same keys and
+// parameters (crates/policy/src/describe.rs). Pure.
 
-import type { Condition, ConditionTest, Message, OfferedCondition } from "../../generated/types";
+import type { Condition, Message, OfferedCondition } from "../../generated/types";
 import type { MessageKey } from "../../messages";
+import { conditionValue } from "./conditionValue";
 
 /** The description of a condition; the core's own if the core proposed it. */
 export function conditionMessage(condition: Condition, proposals: readonly OfferedCondition[]): Message {
@@ -13,7 +14,7 @@ export function conditionMessage(condition: Condition, proposals: readonly Offer
 function describeCondition({ pointer, test }: Condition): Message {
   const key: MessageKey = `condition.${test.test}`;
   const place = pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
-  const value = valueOf(test);
+  const value = conditionValue(test, { json: (one) => one, separator: ", " });
   // Values of JSON have quotation marks of their own.
   const isJson = test.test === "equals" || test.test === "one_of";
   return { key, params: { place: { text: quoted(place) }, value: { text: isJson ? value : quoted(value) } } };
@@ -22,23 +23,6 @@ function describeCondition({ pointer, test }: Condition): Message {
 /** In quotation marks where it could be read as words of the sentence. */
 function quoted(name: string): string {
   return /[\s"]/.test(name) ? JSON.stringify(name) : name;
-}
-
-function valueOf(test: ConditionTest): string {
-  switch (test.test) {
-    case "equals":
-      return test.value;
-    case "one_of":
-      return test.values.join(", ");
-    case "starts_with":
-      return test.text;
-    case "inside":
-      return test.folder;
-    case "host_is":
-      return test.port === null ? test.host : `${test.host}:${String(test.port)}`;
-    case "glob":
-      return test.pattern;
-  }
 }
 
 /** The description of a choice, narrowed by a condition. */
