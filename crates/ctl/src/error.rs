@@ -28,9 +28,7 @@ impl CliError {
             Self::Call | Self::Audit => None,
             Self::Io(e) if e.kind() == std::io::ErrorKind::BrokenPipe => None,
             Self::UserError(error) if json => serde_json::to_string(error).ok(),
-            Self::UserError(error) => {
-                Some(format!("gatehousectl: {}", crate::terminal_text::error(error)))
-            }
+            Self::UserError(error) => Some(format!("gatehousectl: {}", crate::terminal_text::error(error))),
             Self::Usage(_) | Self::Io(_) => {
                 Some(format!("gatehousectl: {}", crate::terminal_text::lines(&self.to_string())))
             }

@@ -33,7 +33,8 @@ impl UnclaimedResponse {
             is_awaited,
         });
         if !unclaimed.is_awaited.load(Ordering::SeqCst) {
-            let (reservation, surplus) = budget.reserve(client, KeptKind::Finished, bytes, Arc::downgrade(&unclaimed));
+            let (reservation, surplus) =
+                budget.reserve(client, KeptKind::Finished, bytes, Arc::downgrade(&unclaimed));
             *unclaimed.reservation.lock() = Some(reservation);
             surplus.evict();
         }

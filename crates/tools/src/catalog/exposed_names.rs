@@ -271,12 +271,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(TOOLS), "{").unwrap();
         assert_eq!(
-            &*NameRegistry::open(Some(dir.path()), TOOLS).name(
-                ToolNaming::OnConflict,
-                &"a".into(),
-                "s",
-                "t"
-            ),
+            &*NameRegistry::open(Some(dir.path()), TOOLS).name(ToolNaming::OnConflict, &"a".into(), "s", "t"),
             "t"
         );
         std::fs::write(
