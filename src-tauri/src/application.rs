@@ -15,7 +15,7 @@ use crate::platform::TauriPlatform;
 use crate::process::locations;
 use crate::process::process_start::ProcessStart;
 use crate::shell::shortcut;
-use crate::shell::tray::Tray;
+use crate::shell::tray::SystemTray;
 use crate::windows::main_window::{self, MAIN};
 use crate::windows::prompt_window::{PROMPT, TauriPromptWindow};
 
@@ -117,7 +117,7 @@ fn setup_app(app: &App) -> Result<(), StartError> {
     if let Err(error) = log.and_then(|folder| gatehouse_app::logging::start(&folder)) {
         eprintln!("Gatehouse writes no log: {error}");
     }
-    let tray = Tray::default();
+    let tray = SystemTray::default();
     let (desktop, start) = Desktop::new(DesktopOptions {
         data_dir,
         keychain: KeychainUse::IfAvailable,
@@ -139,7 +139,7 @@ fn setup_app(app: &App) -> Result<(), StartError> {
 
 /// Start-up work that can wait until the main window has painted: the hidden prompt window, the tray and
 /// the shortcut.
-async fn start_deferred(app: AppHandle, desktop: Desktop, tray: Tray) {
+async fn start_deferred(app: AppHandle, desktop: Desktop, tray: SystemTray) {
     desktop.wait_for_first_paint().await;
     desktop.preload_prompt();
     tray.install(&app);

@@ -5,17 +5,17 @@ use gatehouse_model::UserError;
 use tauri::AppHandle;
 
 use crate::shell::preferences;
-use crate::shell::tray::Tray;
+use crate::shell::tray::SystemTray;
 use crate::windows::main_window;
 
 /// The toolkit.
 pub(crate) struct TauriPlatform {
     app: AppHandle,
-    tray: Tray,
+    tray: SystemTray,
 }
 
 impl TauriPlatform {
-    pub(crate) fn new(app: AppHandle, tray: Tray) -> Self {
+    pub(crate) fn new(app: AppHandle, tray: SystemTray) -> Self {
         Self { app, tray }
     }
 }

@@ -17,7 +17,7 @@ use crate::error::AuthError;
 use crate::login::attempts::Attempts;
 use crate::login::enterprise_login;
 use crate::login::login_service::LoginService;
-use crate::session::sessions::{Sessions, SessionsDeps};
+use crate::session::sessions::{SignInSessions, SignInSessionsDeps};
 use crate::session::token_store::TokenStore;
 use crate::token_source::{AuthRecovery, AuthRejection, TokenSource};
 use crate::tokens::refresh::TokenRefresher;
@@ -45,7 +45,7 @@ pub struct SignInDeps {
 /// All sign-ins. Cheap to clone.
 #[derive(Clone)]
 pub struct SignIns {
-    sessions: Arc<Sessions>,
+    sessions: Arc<SignInSessions>,
     login: Arc<LoginService>,
     refresher: Arc<TokenRefresher>,
     step_up: Arc<StepUp>,
@@ -65,7 +65,8 @@ impl SignIns {
     pub fn with_deadline(deps: SignInDeps, deadline: Duration) -> Self {
         let SignInDeps { secrets, clock, audit, events, open, data_dir } = deps;
         let token_store = TokenStore::new(secrets);
-        let sessions = Arc::new(Sessions::new(SessionsDeps { token_store, clock, audit, events, data_dir }));
+        let sessions =
+            Arc::new(SignInSessions::new(SignInSessionsDeps { token_store, clock, audit, events, data_dir }));
         let tasks = BackgroundTasks::default();
         let attempts = Attempts::new(Arc::clone(&sessions), open, tasks.clone(), deadline);
         let login = Arc::new(LoginService::new(Arc::new(attempts)));

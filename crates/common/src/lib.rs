@@ -7,6 +7,7 @@ pub mod confusables;
 pub mod constant_time;
 pub mod invisible_chars;
 pub mod ip_address;
+mod language;
 mod message_format;
 pub mod messages;
 pub mod owner_only;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::messages::Language;
+use crate::language::Language;
 
 /// Value of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ fn grouped(number: u32) -> String {
 
 /// Parses a template; `None` if it is not valid or uses other parts of MessageFormat.
 fn parse(template: &str) -> Option<Vec<Piece>> {
-    let mut parser = Parser { rest: template };
+    let mut parser = TemplateParser { rest: template };
     let pieces = parser.pieces(false)?;
     parser.rest.is_empty().then_some(pieces)
 }
@@ -108,11 +108,11 @@ pub(crate) fn is_valid(template: &str) -> bool {
     parse(template).is_some()
 }
 
-struct Parser<'a> {
+struct TemplateParser<'a> {
     rest: &'a str,
 }
 
-impl Parser<'_> {
+impl TemplateParser<'_> {
     /// Pieces up to the end, or up to the brace that closes the branch.
     fn pieces(&mut self, in_branch: bool) -> Option<Vec<Piece>> {
         let mut pieces = Vec::new();

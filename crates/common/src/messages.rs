@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use gatehouse_model::message::{Message, MessageParam};
 use gatehouse_model::time::Timestamp;
 
+pub use crate::language::Language;
 use crate::message_format::{Value, format};
 
 /// Templates by key, in ICU MessageFormat.
@@ -15,9 +16,6 @@ pub type Catalog = BTreeMap<String, String>;
 
 /// Key of the separator between the messages of a list.
 pub const AND: &str = "list.and";
-
-/// Environment variables for the language; the first that is set counts.
-const VARIABLES: [&str; 4] = ["LC_ALL", "LC_MESSAGES", "LANGUAGE", "LANG"];
 
 static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
     read(&[
@@ -34,25 +32,7 @@ static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
     ])
 });
 
-/// A language with a catalog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
-    English,
-    /// 简体中文
-    SimplifiedChinese,
-}
-
 impl Language {
-    /// All languages.
-    pub const ALL: [Self; 2] = [Self::English, Self::SimplifiedChinese];
-
-    /// The language selected by environment variables: Chinese for any `zh`, else English.
-    #[must_use]
-    pub fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let set = VARIABLES.iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
-        if set.is_some_and(|value| value.starts_with("zh")) { Self::SimplifiedChinese } else { Self::English }
-    }
-
     #[must_use]
     pub fn catalog(self) -> &'static Catalog {
         match self {

@@ -3,7 +3,7 @@
 use gatehouse_common::messages;
 use gatehouse_model::Message;
 
-use crate::preferences::Language;
+use crate::preferences::LanguagePreference;
 
 /// The language of the shell's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,11 @@ impl Locale {
     pub(crate) const SIMPLIFIED_CHINESE: Self = Self(messages::Language::SimplifiedChinese);
 
     /// The language of the user's preference.
-    pub(crate) fn from_preference(language: Language) -> Self {
+    pub(crate) fn from_preference(language: LanguagePreference) -> Self {
         Self(match language {
-            Language::English => messages::Language::English,
-            Language::SimplifiedChinese => messages::Language::SimplifiedChinese,
-            Language::System => messages::Language::of_environment(|name| std::env::var(name).ok()),
+            LanguagePreference::English => messages::Language::English,
+            LanguagePreference::SimplifiedChinese => messages::Language::SimplifiedChinese,
+            LanguagePreference::System => messages::Language::of_environment(|name| std::env::var(name).ok()),
         })
     }
 

@@ -22,7 +22,7 @@ pub use desktop::{Desktop, DesktopOptions, DesktopStart};
 pub use links::BrowserLauncher;
 pub use main_page::{MainPageSignal, PageSink, PageTarget};
 pub use platform::Platform;
-pub use preferences::{Language, Preferences, PreferencesStore, Theme};
+pub use preferences::{LanguagePreference, Preferences, PreferencesStore, Theme};
 pub use prompt::{PromptSignal, PromptWindow};
 pub use secrets::{KeychainUse, PassphraseResult, VaultView};
 pub use tray::{TrayAction, TrayDisplay, TrayIconState, TrayMenu};

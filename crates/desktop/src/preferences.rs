@@ -25,7 +25,7 @@ pub trait PreferencesStore: Send + Sync {
 pub struct Preferences {
     pub theme: Theme,
     /// Language of the windows and of the tray.
-    pub language: Language,
+    pub language: LanguagePreference,
     /// Whether the user was told that Gatehouse keeps running when its window is closed.
     pub said_keeps_running: bool,
 }
@@ -50,7 +50,7 @@ pub enum Theme {
 
 /// A language, or that of the desktop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Language {
+pub enum LanguagePreference {
     #[default]
     #[serde(rename = "system")]
     System,
@@ -70,7 +70,7 @@ mod tests {
         let read = Preferences::from_stored;
         let dark = Preferences {
             theme: Theme::Dark,
-            language: Language::SimplifiedChinese,
+            language: LanguagePreference::SimplifiedChinese,
             said_keeps_running: true,
         };
         assert_eq!(read(json!({"theme": "dark", "language": "zh-CN", "saidKeepsRunning": true})), dark);

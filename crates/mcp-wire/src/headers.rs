@@ -92,7 +92,7 @@ impl ParamHeader {
         let schema = json::read(schema)
             .map_err(|defect| format!("Its inputSchema cannot be read safely: {defect}."))?;
         let mut found = Vec::new();
-        walk(&schema, &Place::Root, &mut found)?;
+        walk(&schema, &SchemaPosition::Root, &mut found)?;
         Ok(found)
     }
 
@@ -119,28 +119,28 @@ fn may_be_annotated(text: &str) -> bool {
 }
 
 /// Position of a schema.
-enum Place {
+enum SchemaPosition {
     Root,
     /// Reached from the root through `properties` of these names only.
     Property(Vec<String>),
     Elsewhere,
 }
 
-fn walk(schema: &Json, at: &Place, found: &mut Vec<ParamHeader>) -> Result<(), String> {
+fn walk(schema: &Json, at: &SchemaPosition, found: &mut Vec<ParamHeader>) -> Result<(), String> {
     let members = match schema {
         Json::Object(members) => members,
         Json::Array(items) => {
-            return items.iter().try_for_each(|item| walk(item, &Place::Elsewhere, found));
+            return items.iter().try_for_each(|item| walk(item, &SchemaPosition::Elsewhere, found));
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => return Ok(()),
     };
     if let Some(annotation) = schema.get(ANNOTATION) {
         match at {
-            Place::Root => return Err(format!("{ANNOTATION} stands on the input schema itself.")),
-            Place::Elsewhere => {
+            SchemaPosition::Root => return Err(format!("{ANNOTATION} stands on the input schema itself.")),
+            SchemaPosition::Elsewhere => {
                 return Err(format!("{ANNOTATION} stands where only properties lead to no argument."));
             }
-            Place::Property(path) => {
+            SchemaPosition::Property(path) => {
                 let name = header_name(annotation, schema.get("type").and_then(Json::as_str))?;
                 if found.iter().any(|other| other.name == name) {
                     return Err(format!("{ANNOTATION} “{}” is there twice.", shown(annotation)));
@@ -156,21 +156,21 @@ fn walk(schema: &Json, at: &Place, found: &mut Vec<ParamHeader>) -> Result<(), S
             "properties" => {
                 for (property, schema) in members_of(value) {
                     let below = match at {
-                        Place::Root => Place::Property(vec![property.to_string()]),
-                        Place::Property(path) => {
-                            Place::Property(path.iter().cloned().chain([property.to_string()]).collect())
-                        }
-                        Place::Elsewhere => Place::Elsewhere,
+                        SchemaPosition::Root => SchemaPosition::Property(vec![property.to_string()]),
+                        SchemaPosition::Property(path) => SchemaPosition::Property(
+                            path.iter().cloned().chain([property.to_string()]).collect(),
+                        ),
+                        SchemaPosition::Elsewhere => SchemaPosition::Elsewhere,
                     };
                     walk(schema, &below, found)?;
                 }
             }
             "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
                 for (_, schema) in members_of(value) {
-                    walk(schema, &Place::Elsewhere, found)?;
+                    walk(schema, &SchemaPosition::Elsewhere, found)?;
                 }
             }
-            _ => walk(value, &Place::Elsewhere, found)?,
+            _ => walk(value, &SchemaPosition::Elsewhere, found)?,
         }
     }
     Ok(())

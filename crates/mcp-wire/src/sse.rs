@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 /// data, but MCP also uses the `id` of an event without data (2025-11-25, "Resumability and
 /// Redelivery").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
-    /// The id for `Last-Event-ID`, to resume the stream.
+pub struct SseEvent {
+    /// The id for `Last-SseEvent-ID`, to resume the stream.
     pub id: Option<String>,
     /// The event type; `message` if absent.
     pub event: Option<String>,
@@ -22,7 +22,7 @@ pub struct Event {
 
 /// Why the rest of a stream cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum SseError {
     /// An event is longer than the limit.
     #[error("an event is longer than {limit} bytes")]
     TooLong {
@@ -36,21 +36,21 @@ pub enum Fault {
 
 /// Parses one stream.
 #[derive(Debug)]
-pub struct Parser {
+pub struct SseParser {
     limit: usize,
     /// The start of an incomplete line.
     line: Vec<u8>,
     /// Bytes taken by `current`.
     kept: usize,
-    current: Option<Event>,
-    ready: VecDeque<Event>,
-    fault: Option<Fault>,
+    current: Option<SseEvent>,
+    ready: VecDeque<SseEvent>,
+    fault: Option<SseError>,
     is_first_line: bool,
     /// Whether the last byte was a carriage return: a following line feed does not end another line.
     is_after_return: bool,
 }
 
-impl Parser {
+impl SseParser {
     /// A parser for a stream whose events take at most `limit` bytes each.
     pub fn new(limit: usize) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Parser {
             let end = memchr::memchr2(b'\n', b'\r', rest);
             let part = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
             if self.kept + self.line.len() + part.len() > self.limit {
-                self.fail(Fault::TooLong { limit: self.limit });
+                self.fail(SseError::TooLong { limit: self.limit });
                 return;
             }
             let Some(end) = end else {
@@ -98,8 +98,8 @@ impl Parser {
     /// The next complete event, or the fault that ended the stream.
     ///
     /// # Errors
-    /// [`Fault`], after every event that was complete before it.
-    pub fn next_event(&mut self) -> Result<Option<Event>, Fault> {
+    /// [`SseError`], after every event that was complete before it.
+    pub fn next_event(&mut self) -> Result<Option<SseEvent>, SseError> {
         match self.ready.pop_front() {
             Some(event) => Ok(Some(event)),
             None => self.fault.map_or(Ok(None), Err),
@@ -115,7 +115,7 @@ impl Parser {
         }
     }
 
-    fn fail(&mut self, fault: Fault) {
+    fn fail(&mut self, fault: SseError) {
         self.fault = Some(fault);
         self.line = Vec::new();
         self.current = None;
@@ -146,7 +146,7 @@ impl Parser {
             return;
         }
         let Ok(value) = std::str::from_utf8(value) else {
-            self.fail(Fault::NotUtf8);
+            self.fail(SseError::NotUtf8);
             return;
         };
         // An `id` that contains NUL and a `retry` that is not a number are ignored.
@@ -175,15 +175,15 @@ impl Parser {
 mod tests {
     use super::*;
 
-    fn event(id: Option<&str>, kind: Option<&str>, data: Option<&str>) -> Event {
+    fn event(id: Option<&str>, kind: Option<&str>, data: Option<&str>) -> SseEvent {
         let own = |text: Option<&str>| text.map(str::to_owned);
-        Event { id: own(id), event: own(kind), data: own(data), retry: None }
+        SseEvent { id: own(id), event: own(kind), data: own(data), retry: None }
     }
 
-    fn read(chunks: &[&[u8]], limit: usize) -> (Vec<Event>, Option<Fault>) {
-        let mut parser = Parser::new(limit);
+    fn read(chunks: &[&[u8]], limit: usize) -> (Vec<SseEvent>, Option<SseError>) {
+        let mut parser = SseParser::new(limit);
         let mut events = Vec::new();
-        let mut drain = |parser: &mut Parser| loop {
+        let mut drain = |parser: &mut SseParser| loop {
             match parser.next_event() {
                 Ok(Some(event)) => events.push(event),
                 Ok(None) => break None,
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn reads_lines_as_the_specification_says() {
         let data = |data: &str| event(None, None, Some(data));
-        let rows: &[(&str, Vec<Event>)] = &[
+        let rows: &[(&str, Vec<SseEvent>)] = &[
             ("data: a\n\n", vec![data("a")]),
             ("data:a\r\rdata:b\r\n\r\n", vec![data("a"), data("b")]),
             ("data:  a\n\n", vec![data(" a")]),
@@ -220,7 +220,7 @@ mod tests {
             ("id: a\0b\ndata: a\n\n", vec![data("a")]),
             ("retry: 1s\ndata: a\n\n", vec![data("a")]),
             ("retry:\ndata: a\n\n", vec![data("a")]),
-            ("retry: 5\n\n", vec![Event { retry: Some(5), ..Event::default() }]),
+            ("retry: 5\n\n", vec![SseEvent { retry: Some(5), ..SseEvent::default() }]),
             ("data: a\n", vec![data("a")]),
             ("data: a", vec![]),
             ("\n\n\n", vec![]),
@@ -237,9 +237,9 @@ mod tests {
         let first = vec![event(None, None, Some("a"))];
         assert_eq!(
             read(&[b"data: a\n\ndata: \xff\n\ndata: b\n\n"], 100),
-            (first.clone(), Some(Fault::NotUtf8))
+            (first.clone(), Some(SseError::NotUtf8))
         );
-        let long = Fault::TooLong { limit: 20 };
+        let long = SseError::TooLong { limit: 20 };
         assert_eq!(read(&[b"data: a\n\ndata: 0123456789012345\n\n"], 20), (first.clone(), Some(long)));
         let lines = b"data: a\n\ndata: 0123456\ndata: 0123456\ndata: 0123456\n\n";
         assert_eq!(read(&[lines], 20), (first, Some(long)));

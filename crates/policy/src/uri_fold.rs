@@ -24,7 +24,7 @@ const ENDS_PARAMETER: [char; 5] = ['?', '#', '\0', '&', ';'];
 
 /// One interpretation of a URI.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct UriReading {
     /// Kind of subject, scheme, host and path.
     pub(crate) place: Box<str>,
     /// Parts that a server may use or ignore: the port, and the parameters of the query and of path segments.
@@ -32,7 +32,7 @@ pub(crate) struct Reading {
     parameters: Box<[Box<str>]>,
 }
 
-impl Reading {
+impl UriReading {
     /// `root` is the kind of subject and the scheme; `rest` is the part after the scheme, folded; `ends` are the
     /// characters that end the path.
     fn new(root: &str, rest: &str, port: Option<u16>, ends: &[char]) -> Self {
@@ -74,15 +74,15 @@ impl Reading {
 }
 
 /// The readings of a resource's or completion's URI; empty for tools and prompts.
-pub(crate) fn readings(subject: SubjectRef<'_>) -> Vec<Reading> {
+pub(crate) fn readings(subject: SubjectRef<'_>) -> Vec<UriReading> {
     let (kind, uri) = match subject {
         SubjectRef::Resource(uri) => ("resource", uri),
         SubjectRef::Completion(reference) => ("completion", reference),
         SubjectRef::Tool(_) | SubjectRef::Prompt(_) => return Vec::new(),
     };
     let uri = uri.trim_matches(|c: char| c.is_whitespace() || c.is_control());
-    let mut readings: Vec<Reading> = Vec::new();
-    let mut add = |reading: Reading| {
+    let mut readings: Vec<UriReading> = Vec::new();
+    let mut add = |reading: UriReading| {
         if !readings.contains(&reading) {
             readings.push(reading);
         }
@@ -97,12 +97,15 @@ pub(crate) fn readings(subject: SubjectRef<'_>) -> Vec<Reading> {
         let path = rest.strip_prefix("//").filter(|_| scheme == "file").and_then(|rest| rest.split_once('/'));
         for ends in PATH_ENDS {
             // Many servers treat the host as the first path segment, which `..` can remove.
-            add(Reading::new(&root, &format!("/{rest}"), None, ends));
+            add(UriReading::new(&root, &format!("/{rest}"), None, ends));
             if let Some((_, path)) = path {
-                add(Reading::new(&root, &format!("/{path}"), None, ends));
+                add(UriReading::new(&root, &format!("/{path}"), None, ends));
             }
         }
-        [text, folded.as_str()].into_iter().filter_map(|text| Reading::of_url(kind, text)).for_each(&mut add);
+        [text, folded.as_str()]
+            .into_iter()
+            .filter_map(|text| UriReading::of_url(kind, text))
+            .for_each(&mut add);
     }
     readings
 }

@@ -24,7 +24,7 @@ use crate::coverage::{
     CallerFacts, Coverage, DefinitionRef, SubjectFacts, can_be_bound, coverage, is_in_force,
 };
 use crate::json::Json;
-use crate::uri_fold::{Reading, readings};
+use crate::uri_fold::{UriReading, readings};
 
 /// Everything that a verdict depends on.
 #[derive(Clone, Copy)]
@@ -100,7 +100,7 @@ struct RuleIndex {
     by_call: HashMap<CallHash, Vec<usize>>,
     by_name: HashMap<Box<str>, Vec<usize>>,
     /// Denies of a resource or completion, by the place of each reading of its URI.
-    by_place: HashMap<Box<str>, Vec<(usize, Reading)>>,
+    by_place: HashMap<Box<str>, Vec<(usize, UriReading)>>,
     wide: Vec<usize>,
     /// Whether any rule here has a condition on a resolved path.
     needs_paths: bool,
@@ -127,7 +127,7 @@ impl RuleIndex {
 
     /// Candidates for a call. `used` are the readings of the call's subject, needed if there are denies by
     /// place.
-    fn candidates(&self, call: &CallFacts<'_>, used: &[Reading]) -> impl Iterator<Item = usize> {
+    fn candidates(&self, call: &CallFacts<'_>, used: &[UriReading]) -> impl Iterator<Item = usize> {
         let by_call = if self.by_call.is_empty() { None } else { self.by_call.get(call.hash) };
         let by_name =
             if self.by_name.is_empty() { None } else { self.by_name.get(&*call.subject.rule_name()) };
@@ -225,7 +225,7 @@ impl RuleSet {
         &'b self,
         drawers: impl Iterator<Item = &'b RuleIndex>,
         call: &'b CallFacts<'_>,
-        used: &'b [Reading],
+        used: &'b [UriReading],
     ) -> impl Iterator<Item = &'b PreparedRule> {
         let drawers = drawers.filter(|drawer| drawer.needs_paths);
         let found = drawers.flat_map(move |drawer| drawer.candidates(call, used));
@@ -264,7 +264,7 @@ impl RuleSet {
     }
 
     /// The readings of the call's subject, if there are denies by place.
-    fn denied_readings(&self, server_rules: Option<&ServerRules>, call: &CallFacts<'_>) -> Vec<Reading> {
+    fn denied_readings(&self, server_rules: Option<&ServerRules>, call: &CallFacts<'_>) -> Vec<UriReading> {
         let has_places = self.denies(server_rules).any(|drawer| !drawer.by_place.is_empty());
         if has_places { readings(call.subject) } else { Vec::new() }
     }

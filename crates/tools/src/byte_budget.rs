@@ -60,11 +60,11 @@ struct State {
 #[derive(Default)]
 struct Share {
     bytes: usize,
-    kept: BTreeMap<Place, Kept>,
+    kept: BTreeMap<RetentionKey, Kept>,
 }
 
 /// Eviction order: by kind, then by age.
-type Place = (KeptKind, u64);
+type RetentionKey = (KeptKind, u64);
 
 struct Kept {
     bytes: usize,
@@ -75,7 +75,7 @@ struct Kept {
 pub struct Reservation {
     budget: Arc<ByteBudget>,
     client: ClientId,
-    place: Place,
+    place: RetentionKey,
 }
 
 /// Data to evict. It is no longer counted; [`Surplus::evict`] frees it.
@@ -122,14 +122,14 @@ impl ByteBudget {
 }
 
 impl State {
-    fn add(&mut self, client: &ClientId, place: Place, kept: Kept) {
+    fn add(&mut self, client: &ClientId, place: RetentionKey, kept: Kept) {
         let share = self.clients.entry(client.clone()).or_default();
         share.bytes += kept.bytes;
         self.all += kept.bytes;
         share.kept.insert(place, kept);
     }
 
-    fn remove(&mut self, client: &ClientId, place: Place) -> Option<Kept> {
+    fn remove(&mut self, client: &ClientId, place: RetentionKey) -> Option<Kept> {
         let share = self.clients.get_mut(client)?;
         let kept = share.kept.remove(&place)?;
         share.bytes -= kept.bytes;

@@ -16,7 +16,7 @@ use tauri::{AppHandle, Manager, Wry};
 
 /// The tray, if there is one.
 #[derive(Clone, Default)]
-pub(crate) struct Tray(Arc<Mutex<Option<TrayOnScreen>>>);
+pub(crate) struct SystemTray(Arc<Mutex<Option<TrayOnScreen>>>);
 
 struct TrayOnScreen {
     items: TrayItems,
@@ -36,7 +36,7 @@ struct TrayItems {
     quit: MenuItem<Wry>,
 }
 
-impl Tray {
+impl SystemTray {
     /// Puts the tray on the screen. It has to be drawn then.
     pub(crate) fn install(&self, app: &AppHandle) {
         if !appindicator::is_available() {

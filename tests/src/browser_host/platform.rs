@@ -2,8 +2,8 @@
 //! browser is only recorded.
 
 use gatehouse_desktop::{
-    BrowserLauncher, Language, Platform, Preferences, PreferencesStore, PromptWindow, Theme, TrayDisplay,
-    TrayMenu,
+    BrowserLauncher, LanguagePreference, Platform, Preferences, PreferencesStore, PromptWindow, Theme,
+    TrayDisplay, TrayMenu,
 };
 use gatehouse_model::UserError;
 use parking_lot::Mutex;
@@ -16,8 +16,11 @@ pub(super) struct BrowserPlatform {
 
 impl Default for BrowserPlatform {
     fn default() -> Self {
-        let preferences =
-            Preferences { theme: Theme::Light, language: Language::English, said_keeps_running: false };
+        let preferences = Preferences {
+            theme: Theme::Light,
+            language: LanguagePreference::English,
+            said_keeps_running: false,
+        };
         Self { actions: Mutex::default(), preferences: Mutex::new(preferences) }
     }
 }

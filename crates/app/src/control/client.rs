@@ -26,12 +26,12 @@ use crate::events::StreamEvent;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
-type BoxedWriter = Box<dyn AsyncWrite + Send + Unpin>;
+type ControlWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// One connection to a running Gatehouse; one request at a time.
 pub struct ControlClient {
-    lines: LineReader,
-    writer: BoxedWriter,
+    lines: ControlLineReader,
+    writer: ControlWriter,
     last_id: u64,
     key: Option<(KeyOwner, ControlKey)>,
     sealer: Option<LineSealer>,
@@ -47,7 +47,7 @@ impl ControlClient {
         let (reader, writer) = tokio::io::split(stream);
         let reader: BoxedReader = Box::new(reader);
         let framed = FramedRead::new(reader, LinesCodec::new_with_max_length(MAX_SEALED_LINE_BYTES));
-        let lines = LineReader { framed, opener: None };
+        let lines = ControlLineReader { framed, opener: None };
         Ok(Self { lines, writer: Box::new(writer), last_id: 0, key: None, sealer: None })
     }
 
@@ -164,8 +164,8 @@ impl ControlClient {
 /// A stream of events from a running Gatehouse.
 pub struct ControlEvents {
     id: u64,
-    lines: LineReader,
-    _writer: BoxedWriter,
+    lines: ControlLineReader,
+    _writer: ControlWriter,
 }
 
 impl ControlEvents {
@@ -193,12 +193,12 @@ impl ControlEvents {
 }
 
 /// Incoming lines, decrypted if there is a channel.
-struct LineReader {
+struct ControlLineReader {
     framed: FramedRead<BoxedReader, LinesCodec>,
     opener: Option<LineOpener>,
 }
 
-impl LineReader {
+impl ControlLineReader {
     async fn next_raw(&mut self) -> Result<String, UserError> {
         match self.framed.next().await {
             Some(Ok(line)) => Ok(line),

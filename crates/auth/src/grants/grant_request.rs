@@ -11,7 +11,7 @@ use crate::error::AuthError;
 use crate::http_client::AuthHttpClient;
 use crate::oauth_error::GrantError;
 use crate::session::session_state::SessionState;
-use crate::session::sessions::Sessions;
+use crate::session::sessions::SignInSessions;
 use crate::session::token_store::{StoredSignIn, TokenStore, Tokens};
 use crate::settings::SignInTarget;
 
@@ -99,7 +99,7 @@ pub(crate) struct GrantContext<'a> {
 
 impl<'a> GrantContext<'a> {
     pub(crate) fn new(
-        sessions: &'a Sessions,
+        sessions: &'a SignInSessions,
         session_state: &SessionState,
         target: SignInTarget<'a>,
     ) -> Self {

@@ -20,14 +20,14 @@ use crate::grants::token_endpoint::TokenResponse;
 use crate::http_client::host;
 use crate::oauth_error::GrantError;
 use crate::session::session_state::PendingLogin;
-use crate::session::sessions::Sessions;
+use crate::session::sessions::SignInSessions;
 
 /// Capacity of the channel that announces sign-ins. A receiver that lags behind has to read all states again.
 const SUBSCRIBER_CAPACITY: usize = 64;
 
 /// The attempts of all servers.
 pub(crate) struct Attempts {
-    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) sessions: Arc<SignInSessions>,
     browser: Arc<dyn OpenUrl>,
     signed_in: broadcast::Sender<ServerId>,
     tasks: BackgroundTasks,
@@ -135,7 +135,7 @@ impl ServerAttempts {
 
 impl Attempts {
     pub(crate) fn new(
-        sessions: Arc<Sessions>,
+        sessions: Arc<SignInSessions>,
         browser: Arc<dyn OpenUrl>,
         tasks: BackgroundTasks,
         deadline: Duration,

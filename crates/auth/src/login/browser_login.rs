@@ -21,7 +21,7 @@ use crate::grants::token_endpoint::TokenResponse;
 use crate::http_client::AuthHttpClient;
 use crate::oauth_error::GrantError;
 use crate::session::session_state::SessionState;
-use crate::session::sessions::Sessions;
+use crate::session::sessions::SignInSessions;
 use crate::session::token_store::StoredSignIn;
 use crate::settings::SignInTarget;
 
@@ -84,7 +84,7 @@ pub(crate) async fn start(
 }
 
 async fn register_client(
-    sessions: &Sessions,
+    sessions: &SignInSessions,
     server: &ServerConfig,
     web: &AuthHttpClient,
     found: &DiscoveredServer,
@@ -98,7 +98,7 @@ async fn register_client(
 
 /// Stores a sign-in made from the token response.
 async fn complete(
-    sessions: &Sessions,
+    sessions: &SignInSessions,
     server: &ServerConfig,
     authorization: AuthorizationContext,
     response: Result<TokenResponse, GrantError>,
@@ -122,7 +122,7 @@ async fn complete(
 /// After `invalid_scope`, forgets the scopes of earlier sign-ins that aren't part of the current grant, so that
 /// the next attempt doesn't fail because of them again.
 async fn forget_rejected_scopes(
-    sessions: &Sessions,
+    sessions: &SignInSessions,
     server: &ServerConfig,
     session_state: &SessionState,
     error: &GrantError,

@@ -16,7 +16,7 @@ use crate::grants::grant_request::{GrantContext, GrantRequest};
 use crate::grants::token_endpoint::TokenResponse;
 use crate::http_client::AuthHttpClient;
 use crate::oauth_error::GrantError;
-use crate::session::sessions::Sessions;
+use crate::session::sessions::SignInSessions;
 use crate::session::token_store::IdpSignIn;
 use crate::settings::SignInTarget;
 
@@ -69,7 +69,7 @@ pub(crate) async fn start(
 
 /// Stores an id token that the user already has.
 pub(crate) async fn adopt_id_token(
-    sessions: &Sessions,
+    sessions: &SignInSessions,
     server: &ServerConfig,
     id_token: Secret,
 ) -> Result<(), AuthError> {
@@ -84,7 +84,7 @@ pub(crate) async fn adopt_id_token(
 }
 
 async fn complete(
-    sessions: &Sessions,
+    sessions: &SignInSessions,
     server: &ServerConfig,
     authorization: AuthorizationContext,
     response: Result<TokenResponse, GrantError>,

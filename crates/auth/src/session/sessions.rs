@@ -19,7 +19,7 @@ use crate::discovery::address::covers;
 use crate::error::AuthError;
 use crate::settings::{SignInTarget, is_non_interactive};
 
-pub(crate) struct Sessions {
+pub(crate) struct SignInSessions {
     pub(crate) token_store: TokenStore,
     pub(crate) clock: Arc<dyn Clock>,
     audit: Arc<dyn AuditLog>,
@@ -30,7 +30,7 @@ pub(crate) struct Sessions {
 }
 
 /// What the sign-in data is kept with.
-pub(crate) struct SessionsDeps {
+pub(crate) struct SignInSessionsDeps {
     pub(crate) token_store: TokenStore,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) audit: Arc<dyn AuditLog>,
@@ -38,9 +38,9 @@ pub(crate) struct SessionsDeps {
     pub(crate) data_dir: PathBuf,
 }
 
-impl Sessions {
-    pub(crate) fn new(deps: SessionsDeps) -> Self {
-        let SessionsDeps { token_store, clock, audit, events, data_dir } = deps;
+impl SignInSessions {
+    pub(crate) fn new(deps: SignInSessionsDeps) -> Self {
+        let SignInSessionsDeps { token_store, clock, audit, events, data_dir } = deps;
         Self { token_store, clock, audit, events, data_dir, states: Mutex::default() }
     }
 

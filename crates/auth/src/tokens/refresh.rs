@@ -19,7 +19,7 @@ use crate::grants::{client_credentials, enterprise_auth};
 use crate::http_client::AuthHttpClient;
 use crate::oauth_error::GrantError;
 use crate::session::session_state::SessionState;
-use crate::session::sessions::Sessions;
+use crate::session::sessions::SignInSessions;
 use crate::session::token_store::{StoredSignIn, Tokens};
 use crate::settings::{SignInTarget, is_non_interactive};
 
@@ -37,12 +37,12 @@ pub(crate) enum RefreshReason {
 
 /// Hands out tokens and renews them.
 pub(crate) struct TokenRefresher {
-    sessions: Arc<Sessions>,
+    sessions: Arc<SignInSessions>,
     tasks: BackgroundTasks,
 }
 
 impl TokenRefresher {
-    pub(crate) fn new(sessions: Arc<Sessions>, tasks: BackgroundTasks) -> Self {
+    pub(crate) fn new(sessions: Arc<SignInSessions>, tasks: BackgroundTasks) -> Self {
         Self { sessions, tasks }
     }
 

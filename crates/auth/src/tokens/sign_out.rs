@@ -9,7 +9,7 @@ use crate::error::AuthError;
 use crate::grants::token_endpoint::TokenEndpoint;
 use crate::http_client::AuthHttpClient;
 use crate::login::attempts::Attempts;
-use crate::session::sessions::Sessions;
+use crate::session::sessions::SignInSessions;
 use crate::session::token_store::{IdpSignIn, StoredSignIn, Tokens};
 use crate::settings::{SignInTarget, is_non_interactive};
 
@@ -63,7 +63,12 @@ pub(crate) async fn sign_out(attempts: &Attempts, server: &ServerConfig) -> Resu
 }
 
 /// Revokes the tokens, the refresh token first. Returns whether all were revoked.
-async fn revoke(sessions: &Sessions, server: &ServerConfig, stored: &StoredSignIn, tokens: &Tokens) -> bool {
+async fn revoke(
+    sessions: &SignInSessions,
+    server: &ServerConfig,
+    stored: &StoredSignIn,
+    tokens: &Tokens,
+) -> bool {
     let Some(url) = &stored.revocation_endpoint else { return false };
     let Ok(target) = SignInTarget::of(server) else { return false };
     let (Ok(address), Ok(Some(client))) =

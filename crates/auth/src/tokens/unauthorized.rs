@@ -15,7 +15,7 @@ use crate::error::AuthError;
 use crate::http_client::AuthHttpClient;
 use crate::login::login_service::LoginService;
 use crate::session::session_state::SessionState;
-use crate::session::sessions::Sessions;
+use crate::session::sessions::SignInSessions;
 use crate::session::token_store::StoredSignIn;
 use crate::settings::{SignInTarget, is_non_interactive};
 use crate::token_source::{AuthRecovery, AuthRejection};
@@ -25,7 +25,7 @@ const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Handles refusals.
 pub(crate) struct RejectionHandler {
-    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) sessions: Arc<SignInSessions>,
     pub(crate) login: Arc<LoginService>,
     pub(crate) refresher: Arc<TokenRefresher>,
     pub(crate) step_up: Arc<StepUp>,

@@ -74,14 +74,14 @@ async fn show(
     if output.is_json() {
         return output.json(entries);
     }
-    let names = DisplayNames::load(entries, session).await?;
+    let names = AuditNames::load(entries, session).await?;
     list(entries, &names).iter().try_for_each(|line| output.line(line))
 }
 
 /// Names of servers and clients by id: the current ones, or else those at their last change.
-struct DisplayNames(HashMap<String, String>);
+struct AuditNames(HashMap<String, String>);
 
-impl DisplayNames {
+impl AuditNames {
     async fn load(entries: &[AuditEntryView], session: &mut ControlSession) -> Result<Self, CliError> {
         let mut names = HashMap::new();
         for entry in entries {
@@ -107,7 +107,7 @@ impl DisplayNames {
     }
 }
 
-fn list(entries: &[AuditEntryView], names: &DisplayNames) -> Vec<String> {
+fn list(entries: &[AuditEntryView], names: &AuditNames) -> Vec<String> {
     let rows: Vec<Vec<String>> = entries
         .iter()
         .map(|entry| {
@@ -121,7 +121,7 @@ fn list(entries: &[AuditEntryView], names: &DisplayNames) -> Vec<String> {
     table(&["NO", "WHEN", "WHAT"], &rows, "The audit is empty.")
 }
 
-fn describe_event(entry: &AuditEntryView, names: &DisplayNames) -> String {
+fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
     match &entry.event {
         AuditEvent::Decided { client, server, subject: about, allowed, reason, by, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };

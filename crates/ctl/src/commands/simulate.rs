@@ -29,7 +29,7 @@ pub(crate) async fn run(
     if output.is_json() {
         return output.json(&rehearsal);
     }
-    let names = DisplayNames::load(session).await?;
+    let names = SimulationNames::load(session).await?;
     let lines = report(&rehearsal, since, &names);
     lines.iter().try_for_each(|line| output.line(line))
 }
@@ -90,9 +90,9 @@ fn rule(effect: RuleEffect, word: &str, client: Option<&str>) -> Result<DraftRul
 }
 
 /// Current names of servers and clients by id.
-struct DisplayNames(HashMap<String, String>);
+struct SimulationNames(HashMap<String, String>);
 
-impl DisplayNames {
+impl SimulationNames {
     async fn load(session: &mut ControlSession) -> Result<Self, CliError> {
         let mut names = HashMap::new();
         let servers = session.run(&ServersList {}).await?;
@@ -107,7 +107,7 @@ impl DisplayNames {
     }
 }
 
-fn report(rehearsal: &SimulationReport, since: Timestamp, names: &DisplayNames) -> Vec<String> {
+fn report(rehearsal: &SimulationReport, since: Timestamp, names: &SimulationNames) -> Vec<String> {
     let SimulationReport { calls, gone, incomplete, cut, now, draft, changes } = rehearsal;
     let rows: Vec<Vec<String>> = changes
         .iter()

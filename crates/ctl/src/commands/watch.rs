@@ -29,7 +29,7 @@ pub(crate) async fn run(session: &mut ControlSession, output: &Printer) -> Resul
         pending_approvals: PendingApprovals::default(),
         events,
         session,
-        to_read: Some(Reading::All),
+        to_read: Some(FetchScope::All),
     };
     let first = watch.next().await?;
     if output::is_interactive() && !output.is_json() {
@@ -44,12 +44,12 @@ struct ApprovalWatch<'a> {
     events: ControlEvents,
     session: &'a mut ControlSession,
     /// What has to be read before the next event.
-    to_read: Option<Reading>,
+    to_read: Option<FetchScope>,
 }
 
 /// Why the pending approvals are read again.
 #[derive(Clone, Copy)]
-enum Reading {
+enum FetchScope {
     /// One is new or changed.
     New,
     /// Events were missed, so others may have ended.
@@ -64,10 +64,10 @@ impl ApprovalWatch<'_> {
             None => match self.events.next().await? {
                 StreamEvent::Event(envelope) => match &envelope.event {
                     // An event only says that there is something to read; it does not contain it.
-                    Event::ApprovalRequested { .. } | Event::ApprovalChanged { .. } => Reading::New,
+                    Event::ApprovalRequested { .. } | Event::ApprovalChanged { .. } => FetchScope::New,
                     other => return Ok(self.pending_approvals.apply_event(other)),
                 },
-                StreamEvent::Missed => Reading::All,
+                StreamEvent::Missed => FetchScope::All,
             },
         };
         // Reading large arguments takes a while, and the caller may drop this future before it is done.
@@ -76,8 +76,8 @@ impl ApprovalWatch<'_> {
         let pending = approval_list::read(self.session, &self.pending_approvals.known()).await?;
         self.to_read = None;
         Ok(match reading {
-            Reading::New => self.pending_approvals.add(pending),
-            Reading::All => self.pending_approvals.replace(pending),
+            FetchScope::New => self.pending_approvals.add(pending),
+            FetchScope::All => self.pending_approvals.replace(pending),
         })
     }
 

@@ -43,7 +43,7 @@ pub(crate) enum OnDisconnect {
 
 /// A running call. Dropping it never drops the call's future: the future is moved to a background task that
 /// runs it to completion.
-pub(crate) struct RunningCall {
+pub(crate) struct DispatchedCall {
     future: Option<BoxFuture<'static, CallResponse>>,
     cancel: CancellationToken,
     on_disconnect: OnDisconnect,
@@ -51,7 +51,7 @@ pub(crate) struct RunningCall {
     runtime: Handle,
 }
 
-impl RunningCall {
+impl DispatchedCall {
     pub(crate) fn new(
         future: BoxFuture<'static, CallResponse>,
         cancel: CancellationToken,
@@ -62,7 +62,7 @@ impl RunningCall {
     }
 }
 
-impl Future for RunningCall {
+impl Future for DispatchedCall {
     type Output = CallResponse;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallResponse> {
@@ -75,7 +75,7 @@ impl Future for RunningCall {
     }
 }
 
-impl Drop for RunningCall {
+impl Drop for DispatchedCall {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
             match &self.on_disconnect {
@@ -170,7 +170,7 @@ fn internal_error_response(message: &'static str) -> (StatusCode, RpcResponse) {
 
 /// A running call with everything that its response needs.
 pub(crate) struct CallExchange {
-    pub(crate) running: RunningCall,
+    pub(crate) running: DispatchedCall,
     /// Receives the events if the response becomes a stream.
     pub(crate) log: Arc<EventLog>,
     /// The JSON-RPC id of the request, byte for byte as the client sent it.

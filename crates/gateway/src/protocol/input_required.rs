@@ -110,13 +110,13 @@ impl CallIdentity {
 /// The calls that wait for input from their clients.
 #[derive(Clone)]
 pub(crate) struct InputRequiredCalls {
-    waiting: Arc<Mutex<HashMap<String, WaitingCall>>>,
+    waiting: Arc<Mutex<HashMap<String, InputRequiredCall>>>,
     tasks: TaskTracker,
     /// Byte budget for the responses of calls whose clients haven't resumed them.
     retained_bytes: Arc<ByteBudget>,
 }
 
-struct WaitingCall {
+struct InputRequiredCall {
     identity: CallIdentity,
     interactive: InteractiveCall,
     /// The server requests that the client has to respond to, by their names in `inputRequests`.
@@ -136,7 +136,7 @@ pub(crate) struct InteractiveCall {
 }
 
 /// Cancels a call whose client didn't resume it in time.
-impl Drop for WaitingCall {
+impl Drop for InputRequiredCall {
     fn drop(&mut self) {
         if self.deadline <= Instant::now() {
             self.interactive.cancel.cancel();
@@ -209,7 +209,7 @@ impl InputRequiredCalls {
 
     /// Cancels the waiting calls of one client.
     pub(crate) fn end_for_client(&self, client: &ClientId) {
-        let ended: Vec<WaitingCall> = {
+        let ended: Vec<InputRequiredCall> = {
             let mut waiting = self.waiting.lock();
             waiting.extract_if(|_, call| call.identity.client == *client).map(|(_, call)| call).collect()
         };
@@ -263,7 +263,7 @@ impl InputRequiredCalls {
         let deadline = Instant::now() + CLIENT_RESPONSE_TIMEOUT;
         waiting.insert(
             state.clone(),
-            WaitingCall { identity, interactive, open_requests, deadline, is_awaited },
+            InputRequiredCall { identity, interactive, open_requests, deadline, is_awaited },
         );
         let text = format!(
             r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{state}"}}"#
@@ -275,7 +275,7 @@ impl InputRequiredCalls {
     }
 }
 
-impl WaitingCall {
+impl InputRequiredCall {
     fn into_interactive(mut self) -> InteractiveCall {
         self.is_awaited.store(true, Ordering::SeqCst);
         // `self` implements `Drop`, so its call can only be replaced.

@@ -14,7 +14,7 @@ use crate::protocol::catalog_lists::CatalogLists;
 use crate::protocol::input_required::InputRequiredCalls;
 use crate::protocol::subscriptions::ListenStreams;
 use crate::session::resource_subscriptions::SubscriptionReleaser;
-use crate::session::sessions::{Session, Sessions};
+use crate::session::sessions::{ClientSessions, Session};
 use crate::tool_service::ToolService;
 
 /// State that all requests share.
@@ -24,7 +24,7 @@ pub(crate) struct ProtocolState {
     pub(crate) retained_bytes: Arc<ByteBudget>,
     pub(crate) events: Arc<dyn EventSink>,
     /// Sessions of the stateful revisions.
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: ClientSessions,
     /// `subscriptions/listen` streams of the stateless revision.
     pub(crate) listen_streams: ListenStreams,
     /// Calls that wait for the client's input (`input_required`).
@@ -46,7 +46,7 @@ impl ProtocolState {
         let subscription_releaser = SubscriptionReleaser::new(Arc::clone(&tool_service), calls.clone());
         Self {
             lists: CatalogLists::new(Arc::clone(&tool_service)),
-            sessions: Sessions::default(),
+            sessions: ClientSessions::default(),
             listen_streams: ListenStreams::new(subscription_releaser.clone()),
             input_required_calls: InputRequiredCalls::new(calls.clone(), Arc::clone(&retained_bytes)),
             subscription_releaser,

@@ -18,7 +18,7 @@ use crate::clients::capabilities::ClientCapabilities;
 use crate::clients::client_state::ClientState;
 use crate::clients::token;
 use crate::protocol::accepts::Accepts;
-use crate::protocol::calls::{self, CallExchange, CallStream, OnDisconnect, RunningCall};
+use crate::protocol::calls::{self, CallExchange, CallStream, DispatchedCall, OnDisconnect};
 use crate::protocol::envelope::ClientResponse;
 use crate::protocol::initialize;
 use crate::protocol::mcp_headers::{self, LAST_EVENT_ID};
@@ -198,7 +198,7 @@ fn call(request: &RpcRequest<'_>, session: Arc<Session>) -> Result<HandlerOutcom
         response
     });
     let exchange = CallExchange {
-        running: RunningCall::new(
+        running: DispatchedCall::new(
             future,
             cancel,
             OnDisconnect::KeepRunning(Arc::clone(&log)),

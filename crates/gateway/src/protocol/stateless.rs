@@ -12,7 +12,7 @@ use hyper::StatusCode;
 use tokio_util::sync::CancellationToken;
 
 use crate::clients::capabilities::ClientCapabilities;
-use crate::protocol::calls::{self, CallExchange, CallStream, OnDisconnect, RunningCall};
+use crate::protocol::calls::{self, CallExchange, CallStream, DispatchedCall, OnDisconnect};
 use crate::protocol::initialize;
 use crate::protocol::input_required::{CallIdentity, InteractiveCall, LogForwarding};
 use crate::protocol::mcp_headers;
@@ -167,7 +167,7 @@ fn exchange(
 ) -> HandlerOutcome {
     let connection_lost = CancellationToken::new();
     HandlerOutcome::Call(Box::new(CallExchange {
-        running: RunningCall::new(
+        running: DispatchedCall::new(
             interactive.run(connection_lost.clone()),
             connection_lost,
             OnDisconnect::Cancel,

@@ -351,7 +351,7 @@ impl Drop for InFlightCall {
 }
 
 #[derive(Default)]
-pub(crate) struct Sessions {
+pub(crate) struct ClientSessions {
     open: RwLock<HashMap<SessionId, Arc<Session>>>,
 }
 
@@ -362,7 +362,7 @@ pub(crate) struct OpenedSession {
     pub(crate) evicted: Option<Arc<Session>>,
 }
 
-impl Sessions {
+impl ClientSessions {
     /// Opens a session. If its client has too many, ends the longest idle one and returns it too; sessions in
     /// use are ended last.
     pub(crate) fn open(&self, id: SessionId, client: &Arc<ClientState>, init: SessionInit) -> OpenedSession {
@@ -483,7 +483,7 @@ mod tests {
         }))
     }
 
-    fn open(sessions: &Sessions, id: &str, client: &Arc<ClientState>) -> Arc<Session> {
+    fn open(sessions: &ClientSessions, id: &str, client: &Arc<ClientState>) -> Arc<Session> {
         let revision = Revision::V2025November;
         let client_capabilities = ClientCapabilities::default();
         let init = SessionInit { revision, client_capabilities, client_info: None };
@@ -496,7 +496,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn ends_sessions_idle_for_a_day() {
-        let (sessions, client) = (Sessions::default(), client("cli-1"));
+        let (sessions, client) = (ClientSessions::default(), client("cli-1"));
         let listening = open(&sessions, "listening", &client);
         let reader = listening.open_notification_stream().read();
         let calling = open(&sessions, "calling", &client);
@@ -520,7 +520,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn hides_sessions_of_disconnected_client() {
-        let (sessions, client) = (Sessions::default(), client("cli-1"));
+        let (sessions, client) = (ClientSessions::default(), client("cli-1"));
         open(&sessions, "previous", &client);
         client.disconnected.cancel();
         open(&sessions, "after", &client);
@@ -531,7 +531,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bounds_finished_streams() {
-        let (sessions, client) = (Sessions::default(), client("cli-1"));
+        let (sessions, client) = (ClientSessions::default(), client("cli-1"));
         let session = open(&sessions, "s", &client);
         let budget = ByteBudget::new(ByteLimits::default());
         let add_running = || {
@@ -568,7 +568,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bounds_unread_streams_over_all_sessions_of_a_client() {
-        let sessions = Sessions::default();
+        let sessions = ClientSessions::default();
         let (busy, other) = (client("cli-1"), client("cli-2"));
         let budget = ByteBudget::new(ByteLimits { client: 1000, all: 10_000 });
         // Adds a finished stream of this size, whose reader has gone.

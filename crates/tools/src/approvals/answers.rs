@@ -18,7 +18,7 @@ use super::errors::{bad_request, stale_answer};
 use super::options::is_offered;
 use super::outcome::{CallApprovalOutcome, OneTimeApproval};
 use super::pending::{
-    ApprovalSource, LateAnswer, LateDecision, QueuedApproval, WaitingCall, server_request_answered,
+    ApprovalSource, ApprovalWaiter, LateAnswer, LateDecision, QueuedApproval, server_request_answered,
     unbound_grant,
 };
 use crate::paths::path_lookup::{self, KnownPaths};
@@ -279,7 +279,7 @@ impl ApprovalQueue {
                 // The answer is used by the first of the identical calls.
                 self.end_duplicates(&pending_call.key, |_| true);
             }
-            None => self.end_duplicates(&pending_call.key, <[WaitingCall]>::is_empty),
+            None => self.end_duplicates(&pending_call.key, <[ApprovalWaiter]>::is_empty),
         }
         self.state.events.emit(Event::ApprovalResolved { ask: id, allowed });
         true
@@ -287,7 +287,7 @@ impl ApprovalQueue {
 
     /// Lets one of the waiting calls run: the newest, whose client is most certainly still there. The others
     /// are judged again and then share its run. Returns the approval if no call is left.
-    fn allow(&self, approval: OneTimeApproval, waiters: Vec<WaitingCall>) -> Option<OneTimeApproval> {
+    fn allow(&self, approval: OneTimeApproval, waiters: Vec<ApprovalWaiter>) -> Option<OneTimeApproval> {
         let id = approval.id.clone();
         let mut unused = Some(approval);
         for waiter in waiters.into_iter().rev() {

@@ -25,8 +25,8 @@ use super::limits::{
 };
 use super::outcome::{CallApprovalOutcome, OneTimeApproval, WaitBudget};
 use super::pending::{
-    ApprovalSource, ApprovalTable, LateAnswer, LateDecision, QueuedApproval, StoredLateAnswer, WaitState,
-    WaitingCall,
+    ApprovalSource, ApprovalTable, ApprovalWaiter, LateAnswer, LateDecision, QueuedApproval,
+    StoredLateAnswer, WaitState,
 };
 use crate::call_types::call_key::CallKey;
 use crate::ids::IdGenerator;
@@ -269,7 +269,7 @@ impl ApprovalQueue {
         }
         let (to, outcome) = oneshot::channel();
         let now = self.state.permissions.time();
-        waiters.push(WaitingCall {
+        waiters.push(ApprovalWaiter {
             no,
             to,
             since: wait_budget.since,
@@ -334,7 +334,7 @@ impl ApprovalQueue {
             size,
             source: ApprovalSource::Call {
                 pending_call: pending_call.clone(),
-                waiters: vec![WaitingCall { no, to, since: wait_budget.since, until }],
+                waiters: vec![ApprovalWaiter { no, to, since: wait_budget.since, until }],
             },
             wait_state: WaitState { waiting: true, until: Some(until) },
             announce_at: None,

@@ -10,7 +10,9 @@ use tokio::time::Instant;
 
 use super::approval_queue::ApprovalQueue;
 use super::outcome::CallApprovalOutcome;
-use super::pending::{ApprovalSource, QueuedApproval, WaitingCall, server_request_answered, unbound_grant};
+use super::pending::{
+    ApprovalSource, ApprovalWaiter, QueuedApproval, server_request_answered, unbound_grant,
+};
 use crate::call_types::call_key::CallKey;
 use crate::paths::path_lookup::{self, KnownPaths};
 use crate::pending_call::{PendingCall, PolicyInputs};
@@ -144,7 +146,7 @@ impl ApprovalQueue {
 
     /// Ends the other approval requests for the same call after one was answered, as far as `which` selects
     /// them. Without a known source, calls never count as identical.
-    pub(super) fn end_duplicates(&self, key: &CallKey, which: impl Fn(&[WaitingCall]) -> bool) {
+    pub(super) fn end_duplicates(&self, key: &CallKey, which: impl Fn(&[ApprovalWaiter]) -> bool) {
         if !key.identifies_caller() {
             return;
         }

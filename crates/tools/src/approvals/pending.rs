@@ -58,13 +58,13 @@ pub(super) struct WaitState {
 /// What a request is about, with those that wait for the answer.
 pub(super) enum ApprovalSource {
     /// A call. Without waiters, the request stays pending for the next identical call.
-    Call { pending_call: Arc<PendingCall>, waiters: Vec<WaitingCall> },
+    Call { pending_call: Arc<PendingCall>, waiters: Vec<ApprovalWaiter> },
     /// A server's request.
     Request(Option<oneshot::Sender<ApprovalAnswer>>),
 }
 
 /// One waiting call.
-pub(super) struct WaitingCall {
+pub(super) struct ApprovalWaiter {
     pub(super) no: u64,
     pub(super) to: oneshot::Sender<CallApprovalOutcome>,
     /// When the call came in.
@@ -73,7 +73,7 @@ pub(super) struct WaitingCall {
     pub(super) until: Timestamp,
 }
 
-impl WaitingCall {
+impl ApprovalWaiter {
     /// Sends the outcome to the call; gives it back if the call has left.
     pub(super) fn notify(self, outcome: CallApprovalOutcome) -> Result<(), CallApprovalOutcome> {
         self.to.send(outcome)

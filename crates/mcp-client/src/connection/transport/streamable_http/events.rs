@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use gatehouse_mcp_wire::sse::{Event, Fault, Parser};
+use gatehouse_mcp_wire::sse::{SseError, SseEvent, SseParser};
 use sse_stream::Sse;
 
 use crate::bounds;
@@ -21,27 +21,27 @@ enum EventStreamError {
     #[error(transparent)]
     Http(reqwest::Error),
     #[error(transparent)]
-    Parse(Fault),
+    Parse(SseError),
 }
 
 /// Reads the body of a response as events.
 pub(super) fn from_response(response: reqwest::Response) -> Events {
-    EventStream::new(response.bytes_stream().boxed()).boxed()
+    SseStream::new(response.bytes_stream().boxed()).boxed()
 }
 
-struct EventStream {
+struct SseStream {
     /// `None` after its end.
     body: Option<BoxStream<'static, Result<Bytes, reqwest::Error>>>,
-    parser: Parser,
+    parser: SseParser,
 }
 
-impl EventStream {
+impl SseStream {
     fn new(body: BoxStream<'static, Result<Bytes, reqwest::Error>>) -> Self {
-        Self { body: Some(body), parser: Parser::new(bounds::MESSAGE) }
+        Self { body: Some(body), parser: SseParser::new(bounds::MESSAGE) }
     }
 }
 
-impl Stream for EventStream {
+impl Stream for SseStream {
     type Item = Result<Sse, sse_stream::Error>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -49,7 +49,7 @@ impl Stream for EventStream {
         let broken = |error| Poll::Ready(Some(Err(sse_stream::Error::Body(Box::new(error)))));
         loop {
             match (this.parser.next_event(), &mut this.body) {
-                (Ok(Some(Event { id, event, data, retry })), _) => {
+                (Ok(Some(SseEvent { id, event, data, retry })), _) => {
                     return Poll::Ready(Some(Ok(Sse { id, event, data, retry })));
                 }
                 (_, None) => return Poll::Ready(None),
@@ -109,7 +109,7 @@ mod tests {
 
     fn parsed(chunks: Vec<Bytes>) -> Vec<(Option<String>, Option<String>, Option<String>)> {
         let inner = futures::stream::iter(chunks.into_iter().map(Ok)).boxed();
-        let events = EventStream::new(inner)
+        let events = SseStream::new(inner)
             .take_while(|event| std::future::ready(event.is_ok()))
             .filter_map(|event| std::future::ready(event.ok()))
             .map(|event| (event.id, event.event, event.data))
