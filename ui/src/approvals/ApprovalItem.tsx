@@ -8,7 +8,7 @@ import type {
   PendingApproval,
 } from "../generated/types";
 import { ApprovalCard } from "./cards/ApprovalCard";
-import { FormCard } from "../ask/FormCard";
+import { FormCard } from "./cards/FormCard";
 import { GroupAnswer } from "./GroupAnswer";
 import { UrlCard } from "./cards/UrlCard";
 import { GenericCard } from "./cards/GenericCard";

@@ -4,6 +4,7 @@ import askEn from "../../../locales/en/ask.json";
 import auditEn from "../../../locales/en/audit.json";
 import clientsEn from "../../../locales/en/clients.json";
 import errorsEn from "../../../locales/en/errors.json";
+import formsEn from "../../../locales/en/forms.json";
 import frameEn from "../../../locales/en/frame.json";
 import offerEn from "../../../locales/en/offer.json";
 import permissionsEn from "../../../locales/en/permissions.json";
@@ -17,6 +18,7 @@ import askZh from "../../../locales/zh-CN/ask.json";
 import auditZh from "../../../locales/zh-CN/audit.json";
 import clientsZh from "../../../locales/zh-CN/clients.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
+import formsZh from "../../../locales/zh-CN/forms.json";
 import frameZh from "../../../locales/zh-CN/frame.json";
 import offerZh from "../../../locales/zh-CN/offer.json";
 import permissionsZh from "../../../locales/zh-CN/permissions.json";
@@ -34,6 +36,7 @@ export const en = {
   ...auditEn,
   ...clientsEn,
   ...errorsEn,
+  ...formsEn,
   ...frameEn,
   ...offerEn,
   ...permissionsEn,
@@ -53,6 +56,7 @@ export const catalogues: Record<Language, Messages> = {
     ...auditZh,
     ...clientsZh,
     ...errorsZh,
+    ...formsZh,
     ...frameZh,
     ...offerZh,
     ...permissionsZh,

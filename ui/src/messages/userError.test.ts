@@ -12,7 +12,12 @@ import { userErrorLine, userErrorText } from "./userError";
 
 const en = translator({ language: "en", messages: catalogues.en });
 const zh = translator({ language: "zh-CN", messages: catalogues["zh-CN"] });
-const error: UserError = { code: "port_in_use", message: "127.0.0.1:4873 is taken.", cause: "address in use.", hint: null };
+const error: UserError = {
+  code: "port_in_use",
+  message: "127.0.0.1:4873 is taken.",
+  cause: "address in use.",
+  hint: null,
+};
 
 /** The codes of the core, as its types say them. */
 function errorCodes(): string[] {

@@ -14,7 +14,9 @@ export type UserErrorText = {
 /** An error with a title in the reader's language. */
 export function userErrorText(t: Translate, { code, message, cause, hint }: UserError): UserErrorText {
   const more = [cause, hint].filter((text) => text !== null && text !== "") as string[];
-  return t.language === "en" ? { title: message, details: more } : { title: t(`error.${code}`), details: [message, ...more] };
+  return t.language === "en"
+    ? { title: message, details: more }
+    : { title: t(`error.${code}`), details: [message, ...more] };
 }
 
 /** An error in one line. */

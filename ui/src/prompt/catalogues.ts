@@ -1,17 +1,19 @@
 import appEn from "../../../locales/en/app.json";
 import askEn from "../../../locales/en/ask.json";
 import errorsEn from "../../../locales/en/errors.json";
+import formsEn from "../../../locales/en/forms.json";
 import rulesEn from "../../../locales/en/rules.json";
 import appZh from "../../../locales/zh-CN/app.json";
 import askZh from "../../../locales/zh-CN/ask.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
+import formsZh from "../../../locales/zh-CN/forms.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import type { Language, Messages } from "../messages";
 
 /** The messages of the prompt window, which loads no others. */
 const own = {
-  en: { ...appEn, ...askEn, ...errorsEn, ...rulesEn },
-  "zh-CN": { ...appZh, ...askZh, ...errorsZh, ...rulesZh },
+  en: { ...appEn, ...askEn, ...errorsEn, ...formsEn, ...rulesEn },
+  "zh-CN": { ...appZh, ...askZh, ...errorsZh, ...formsZh, ...rulesZh },
 };
 
 export const catalogues = own as Record<Language, Partial<Messages>> as Record<Language, Messages>;

@@ -15,7 +15,7 @@ import { useRunningCalls } from "../activity/useRunningCalls";
 import { OWN_CLIENT } from "../core/useNames";
 import { ResultParts } from "../results/ResultParts";
 import { ArgumentsForm } from "./ArgumentsForm";
-import { faultsOf } from "./check";
+import { schemaErrors } from "../forms/schemaErrors";
 import { withDefaults } from "./defaults";
 import { pruned, schemaOf } from "./shape";
 import { brief, type Try } from "./tries";
@@ -40,7 +40,10 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   const [round, setRound] = useState(0);
   const [looked, setLooked] = useState<string | null>(null);
   const broken = useMemo(() => syntaxErrorSpan(text), [text]);
-  const unfit = useMemo(() => (broken || !schema ? [] : faultsOf(schema, JSON.parse(text))), [broken, schema, text]);
+  const unfit = useMemo(
+    () => (broken || !schema ? [] : schemaErrors(schema, JSON.parse(text))),
+    [broken, schema, text],
+  );
   const faults = useMemo(() => (broken ? [{ ...broken, message: t("json.broken") }] : []), [broken, t]);
   const shown = tries.find(({ id }) => id === looked) ?? tries[0];
   const running = tries.find(({ end }) => end === "running");

@@ -1,7 +1,7 @@
 import type { PeerProcess } from "../../generated/types";
 import { useMessages } from "../../messages";
 import { MarkedText } from "../arguments/MarkedText";
-import { seen as marked } from "../../ask/fields";
+import { seen as marked } from "../../forms/invisibleChars";
 
 /** The peer process with its path and parents. It is observed, not verified. */
 export function PeerProcessLine({ seen: { program, parents } }: { seen: PeerProcess }) {

@@ -5,7 +5,7 @@ import { useMessages } from "../../messages";
 import { AnswerShortcuts } from "../AnswerShortcuts";
 import { MarkedText } from "../arguments/MarkedText";
 import { AnswerButton } from "../AnswerButton";
-import { seen } from "../../ask/fields";
+import { seen } from "../../forms/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
 
 type Props = { ask: SamplingRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };

@@ -5,7 +5,7 @@ import { useMessages, type MessageKey } from "../../messages";
 import { AnswerShortcuts } from "../AnswerShortcuts";
 import { MarkedText } from "../arguments/MarkedText";
 import { AnswerButton } from "../AnswerButton";
-import { seen } from "../../ask/fields";
+import { seen } from "../../forms/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
 
 type Props = { ask: ScopeUpgradeRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };

@@ -7,7 +7,7 @@ import { toUserError } from "../../platform/userError";
 import { splitUrl } from "./urlParts";
 import { MarkedText } from "../arguments/MarkedText";
 import { AnswerButton } from "../AnswerButton";
-import { seen } from "../../ask/fields";
+import { seen } from "../../forms/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
 
 type Props = {

@@ -1,16 +1,16 @@
-// Arguments against a tool's schema. Interpreted, since the content security policy lets nothing compile;
+// Values of forms against their schema. Interpreted, since the content security policy lets nothing compile;
 // a reference to another place is never fetched. Patterns that could run for ever are left to the server.
 
 import { validate, dereference, type OutputUnit, type Schema } from "@cfworker/json-schema";
 
 import type { MessageKey } from "../messages";
 
-export type ArgumentFault = {
+export type SchemaError = {
   /** Members on the way to the value. */
   path: string[];
   rule: string;
   key: MessageKey;
-  values: Readonly<Record<string, string>>;
+  values: Readonly<Record<string, string | number>>;
 };
 
 type Json = Record<string, unknown>;
@@ -18,11 +18,11 @@ const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** What is wrong with a value. A schema that cannot be followed finds nothing: the server has the last word. */
-export function faultsOf(schema: object, value: unknown): ArgumentFault[] {
+export function schemaErrors(schema: object, value: unknown): SchemaError[] {
   try {
     return unitsOf(schema, value)
       .filter(isOwn)
-      .map((unit) => toFault(schema, unit));
+      .map((unit) => toError(schema, unit));
   } catch {
     return [];
   }
@@ -84,32 +84,56 @@ const around = new Set([
 const isOwn = ({ keyword, keywordLocation }: OutputUnit) =>
   !around.has(keyword) && !/\/(anyOf|oneOf|not|contains)\/./.test(keywordLocation);
 
-function toFault(schema: object, { keyword, keywordLocation, instanceLocation, error }: OutputUnit): ArgumentFault {
+function toError(schema: object, { keyword, keywordLocation, instanceLocation, error }: OutputUnit): SchemaError {
   const path = pointerPath(instanceLocation);
   const rule = ruleAt(schema, keywordLocation);
   const missing = keyword === "required" ? /property "([\s\S]*)"\.?$/.exec(error)?.[1] : undefined;
   if (missing !== undefined) return { path: [...path, missing], rule: keyword, key: "fault.needed", values: {} };
-  const key = keys[keyword];
-  const isPlain = typeof rule === "string" || typeof rule === "number";
-  if (!key || (!isPlain && key !== "fault.choice"))
-    return { path, rule: keyword, key: "fault.other", values: { rule: keyword } };
-  return { path, rule: keyword, key, values: { count: isPlain ? String(rule) : "" } };
+  if (keyword === "enum" || (keyword === "oneOf" && isListOfOptions(rule)))
+    return { path, rule: keyword, key: "fault.choice", values: {} };
+  const found =
+    typeof rule === "number" ? limits[keyword] : typeof rule === "string" ? (named[rule] ?? texts[keyword]) : undefined;
+  if (!found) return { path, rule: keyword, key: "fault.other", values: { rule: keyword } };
+  return {
+    path,
+    rule: keyword,
+    key: found.key,
+    values: found.name === undefined ? {} : { [found.name]: rule as string | number },
+  };
 }
 
-const keys: Readonly<Record<string, MessageKey | undefined>> = {
-  minLength: "fault.short",
-  maxLength: "fault.long",
-  minimum: "fault.less",
-  maximum: "fault.more",
-  exclusiveMinimum: "fault.above",
-  exclusiveMaximum: "fault.below",
-  multipleOf: "fault.multiple",
-  minItems: "fault.fewItems",
-  maxItems: "fault.manyItems",
-  type: "fault.type",
-  pattern: "fault.pattern",
-  format: "fault.format",
-  enum: "fault.choice",
+const isListOfOptions = (rule: unknown) => Array.isArray(rule) && rule.every((one) => isObject(one) && "const" in one);
+
+type Text = { key: MessageKey; name?: string };
+
+/** Rules with a number, by keyword. */
+const limits: Readonly<Record<string, Text | undefined>> = {
+  minLength: { key: "fault.short", name: "count" },
+  maxLength: { key: "fault.long", name: "count" },
+  minimum: { key: "fault.less", name: "count" },
+  maximum: { key: "fault.more", name: "count" },
+  exclusiveMinimum: { key: "fault.above", name: "count" },
+  exclusiveMaximum: { key: "fault.below", name: "count" },
+  multipleOf: { key: "fault.multiple", name: "count" },
+  minItems: { key: "fault.fewItems", name: "count" },
+  maxItems: { key: "fault.manyItems", name: "count" },
+};
+
+/** Rules with a text, by keyword. */
+const texts: Readonly<Record<string, Text | undefined>> = {
+  type: { key: "fault.type", name: "type" },
+  pattern: { key: "fault.pattern", name: "pattern" },
+  format: { key: "fault.format", name: "format" },
+};
+
+/** Types and formats that have a text of their own. */
+const named: Readonly<Record<string, Text | undefined>> = {
+  number: { key: "fault.number" },
+  integer: { key: "fault.whole" },
+  email: { key: "fault.email" },
+  uri: { key: "fault.uri" },
+  date: { key: "fault.date" },
+  "date-time": { key: "fault.dateTime" },
 };
 
 const pointerPath = (pointer: string) =>
