@@ -11,6 +11,7 @@ import permissionsEn from "../../../locales/en/permissions.json";
 import rulesEn from "../../../locales/en/rules.json";
 import serversEn from "../../../locales/en/servers.json";
 import settingsEn from "../../../locales/en/settings.json";
+import toolRunnerEn from "../../../locales/en/toolRunner.json";
 import vaultEn from "../../../locales/en/vault.json";
 import activityZh from "../../../locales/zh-CN/activity.json";
 import appZh from "../../../locales/zh-CN/app.json";
@@ -25,6 +26,7 @@ import permissionsZh from "../../../locales/zh-CN/permissions.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import serversZh from "../../../locales/zh-CN/servers.json";
 import settingsZh from "../../../locales/zh-CN/settings.json";
+import toolRunnerZh from "../../../locales/zh-CN/toolRunner.json";
 import vaultZh from "../../../locales/zh-CN/vault.json";
 import type { Language, Messages } from ".";
 
@@ -43,6 +45,7 @@ export const en = {
   ...rulesEn,
   ...serversEn,
   ...settingsEn,
+  ...toolRunnerEn,
   ...vaultEn,
 };
 
@@ -63,6 +66,7 @@ export const catalogues: Record<Language, Messages> = {
     ...rulesZh,
     ...serversZh,
     ...settingsZh,
+    ...toolRunnerZh,
     ...vaultZh,
   },
 };

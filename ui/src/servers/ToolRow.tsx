@@ -53,13 +53,13 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
           <Button
             size="compact-xs"
             variant="subtle"
-            aria-label={t("try.title", { tool: tool.title ?? name })}
+            aria-label={t("toolRunner.title", { tool: tool.title ?? name })}
             leftSection={<IconPlayerPlay size={12} aria-hidden />}
             onClick={() => {
               onTry(tool);
             }}
           >
-            {t("try.it")}
+            {t("toolRunner.open")}
           </Button>
         </div>
         {tool.description !== null && (

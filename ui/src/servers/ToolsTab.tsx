@@ -10,7 +10,7 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { FilterInput } from "../components/FilterBar";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { VirtualList } from "../components/VirtualList";
-import { TryDrawer } from "../try/TryDrawer";
+import { ToolRunnerDrawer } from "../tool-runner/ToolRunnerDrawer";
 import { ruleOf } from "./serverRules";
 import { ToolRow } from "./ToolRow";
 
@@ -42,7 +42,7 @@ export function ToolsTab({ server }: { server: string }) {
       {tools.length === 0 && <p className="dim">{t("servers.noToolMatch", { text: filter })}</p>}
       <ToolList server={server} tools={tools} policy={policy} onTry={setTried} />
       <OmittedTools server={server} />
-      <TryDrawer
+      <ToolRunnerDrawer
         tool={tried}
         onClose={() => {
           setTried(null);

@@ -7,7 +7,7 @@ const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The schema, where a form can be made of it. */
-export function schemaOf(text: string): RJSFSchema | null {
+export function argumentsSchema(text: string): RJSFSchema | null {
   try {
     const schema: unknown = JSON.parse(text);
     if (!isObject(schema) || (schema.type !== undefined && schema.type !== "object")) return null;
@@ -32,11 +32,11 @@ const kept = new Set(["default", "const", "enum", "examples", "required"]);
 const shaping = ["properties", "additionalProperties", "patternProperties", "$ref", "anyOf", "oneOf", "allOf"];
 
 /** Without the empty objects that a form leaves where optional members were cleared. */
-export function pruned(schema: unknown, value: unknown): unknown {
+export function withoutEmpty(schema: unknown, value: unknown): unknown {
   if (!isObject(value)) return value;
   const { properties, required } = isObject(schema) ? schema : {};
   const members = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
-    const left = pruned(isObject(properties) ? properties[name] : undefined, member);
+    const left = withoutEmpty(isObject(properties) ? properties[name] : undefined, member);
     const isNeeded = Array.isArray(required) && required.includes(name);
     return left === undefined || (isObject(left) && Object.keys(left).length === 0 && !isNeeded) ? [] : [[name, left]];
   });

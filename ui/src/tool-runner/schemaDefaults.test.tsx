@@ -5,13 +5,13 @@ import { describe, expect, it, vi } from "vitest";
 import { SpeechContext } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { ArgumentsForm } from "./ArgumentsForm";
-import { withDefaults } from "./defaults";
-import { schemaOf } from "./shape";
+import { argumentsSchema } from "./argumentsSchema";
+import { withDefaults } from "./schemaDefaults";
 
 /** What a form of this schema sends untouched. */
 async function sent(schema: object): Promise<unknown> {
   const onSend = vi.fn();
-  const read = schemaOf(JSON.stringify(schema));
+  const read = argumentsSchema(JSON.stringify(schema));
   if (!read) throw new Error("no form");
   render(
     <MantineProvider>

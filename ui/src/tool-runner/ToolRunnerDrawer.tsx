@@ -6,28 +6,28 @@ import type { ToolView } from "../generated/types";
 import { useMessages } from "../messages";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
-import { ended, withTry, type Try } from "./tries";
+import { addRun, endRun, type ToolRun } from "./runHistory";
 
 /** Brings a form for any schema, and an editor. */
-const TryTool = lazy(() => import("./TryTool"));
+const ToolRunner = lazy(() => import("./ToolRunner"));
 
-/** Tries a tool out, beside the list. What was tried stays for as long as the page. */
-export function TryDrawer({ tool, onClose }: { tool: ToolView | null; onClose: () => void }) {
+/** The tool runner beside the list of tools. The run history lasts as long as the page. */
+export function ToolRunnerDrawer({ tool, onClose }: { tool: ToolView | null; onClose: () => void }) {
   const t = useMessages();
   const { platform } = useCore();
-  const [tries, setTries] = useState<readonly Try[]>([]);
+  const [runs, setRuns] = useState<readonly ToolRun[]>([]);
   const call = ({ server, name }: ToolView, args: string) => {
     const id = crypto.randomUUID();
-    const settle = (end: Try["end"]) => {
-      setTries((before) => ended(before, id, end));
+    const settle = (end: ToolRun["end"]) => {
+      setRuns((before) => endRun(before, id, end));
     };
-    setTries((before) => withTry(before, { id, tool: name, args, at: Date.now(), end: "running" }));
+    setRuns((before) => addRun(before, { id, tool: name, args, at: Date.now(), end: "running" }));
     platform.command("servers.callTool", { server, tool: name, arguments: args, run: id }).then(
       (shown) => {
         settle({ shown });
       },
       (thrown: unknown) => {
-        settle({ problem: toUserError(thrown) });
+        settle({ error: toUserError(thrown) });
       },
     );
   };
@@ -39,19 +39,19 @@ export function TryDrawer({ tool, onClose }: { tool: ToolView | null; onClose: (
       size="lg"
       lockScroll={false}
       closeButtonProps={{ "aria-label": t("frame.close") }}
-      title={tool ? t("try.title", { tool: tool.title ?? tool.name }) : ""}
+      title={tool ? t("toolRunner.title", { tool: tool.title ?? tool.name }) : ""}
     >
       {tool && (
         <Suspense fallback={<LoadingIndicator />}>
-          <TryTool
+          <ToolRunner
             key={tool.name}
             tool={tool}
-            tries={tries.filter((one) => one.tool === tool.name)}
-            onTry={(args) => {
+            runs={runs.filter((one) => one.tool === tool.name)}
+            onRun={(args) => {
               call(tool, args);
             }}
             onStop={(id) => {
-              setTries((before) => ended(before, id, "stopped"));
+              setRuns((before) => endRun(before, id, "stopped"));
               // What has ended by itself meanwhile needs no word.
               platform.command("servers.stopTool", { run: id }).catch(() => undefined);
             }}

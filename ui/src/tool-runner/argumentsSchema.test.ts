@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 
-import { pruned, schemaOf } from "./shape";
+import { argumentsSchema, withoutEmpty } from "./argumentsSchema";
 
 describe("a schema for a form", () => {
   it.each(["", "[]", "true", '{"type":"string"}', "{"])("is none: %s", (text) => {
-    expect(schemaOf(text)).toBeNull();
+    expect(argumentsSchema(text)).toBeNull();
   });
 
   it("lets members be added where nothing is said of them", () => {
-    expect(schemaOf("{}")).toEqual({ type: "object", additionalProperties: true });
+    expect(argumentsSchema("{}")).toEqual({ type: "object", additionalProperties: true });
     const closed = {
       type: "object",
       properties: { type: { type: "object", default: { type: "object" } }, a: { type: "object", properties: {} } },
     };
-    expect(schemaOf(JSON.stringify(closed))).toEqual({
+    expect(argumentsSchema(JSON.stringify(closed))).toEqual({
       type: "object",
       properties: {
         type: { type: "object", default: { type: "object" }, additionalProperties: true },
@@ -44,6 +44,6 @@ describe("arguments from a form", () => {
     [{ a: undefined, b: null }, { b: null }],
     ["text", "text"],
   ])("%j without what is empty: %j", (value, left) => {
-    expect(pruned(schema, value)).toEqual(left);
+    expect(withoutEmpty(schema, value)).toEqual(left);
   });
 });

@@ -1,9 +1,10 @@
-import "./try.css";
+import "./toolRunner.css";
 
 import { Button, SegmentedControl } from "@mantine/core";
 import { IconPlayerPlay, IconRotate } from "@tabler/icons-react";
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 
+import { schemaErrors } from "../forms/schemaErrors";
 import type { ToolView } from "../generated/types";
 import { useMessages, useTimes, type Translate } from "../messages";
 import JsonEditor from "../components/JsonEditor";
@@ -15,25 +16,24 @@ import { useRunningCalls } from "../activity/useRunningCalls";
 import { OWN_CLIENT } from "../core/useNames";
 import { ResultParts } from "../results/ResultParts";
 import { ArgumentsForm } from "./ArgumentsForm";
-import { schemaErrors } from "../forms/schemaErrors";
-import { withDefaults } from "./defaults";
-import { pruned, schemaOf } from "./shape";
-import { brief, type Try } from "./tries";
+import { argumentsSchema, withoutEmpty } from "./argumentsSchema";
+import { argumentsLine, type ToolRun } from "./runHistory";
+import { withDefaults } from "./schemaDefaults";
 
 type Props = {
   tool: ToolView;
-  /** What was tried of this tool, newest first. */
-  tries: readonly Try[];
-  onTry: (args: string) => void;
+  /** Runs of this tool, newest first. */
+  runs: readonly ToolRun[];
+  onRun: (args: string) => void;
   onStop: (id: string) => void;
 };
 
-/** A tool with its arguments as a form or as JSON, what it gave, and what was tried before. */
-export default function TryTool({ tool, tries, onTry, onStop }: Props) {
+/** Runs a tool: its arguments as a form or as JSON, the result, and the run history. */
+export default function ToolRunner({ tool, runs, onRun, onStop }: Props) {
   const t = useMessages();
   const { time } = useTimes();
   const form = useId();
-  const [schema] = useState(() => schemaOf(tool.inputSchema));
+  const [schema] = useState(() => argumentsSchema(tool.inputSchema));
   const [view, setView] = useState<"form" | "json">(schema ? "form" : "json");
   const [value, setValue] = useState<unknown>(() => withDefaults(schema) ?? {});
   const [text, setText] = useState(() => JSON.stringify(value, null, 2));
@@ -45,8 +45,8 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
     [broken, schema, text],
   );
   const faults = useMemo(() => (broken ? [{ ...broken, message: t("json.broken") }] : []), [broken, t]);
-  const shown = tries.find(({ id }) => id === looked) ?? tries[0];
-  const running = tries.find(({ end }) => end === "running");
+  const shown = runs.find(({ id }) => id === looked) ?? runs[0];
+  const running = runs.find(({ end }) => end === "running");
   const isRunning = running !== undefined;
   const result = useRef<HTMLDivElement>(null);
   const ran = useRef(isRunning);
@@ -62,20 +62,20 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   };
   const send = (args: string) => {
     setLooked(null);
-    onTry(args);
+    onRun(args);
   };
-  const again = ({ args }: Try) => {
+  const again = ({ args }: ToolRun) => {
     setText(args);
     setRound(round + 1);
     if (schema) setValue(JSON.parse(args));
     send(args);
   };
   return (
-    <div className="try">
-      <div className="try-head">
+    <div className="runner">
+      <div className="runner-head">
         <SegmentedControl
           size="xs"
-          aria-label={t("try.view")}
+          aria-label={t("toolRunner.view")}
           data={[
             {
               value: "form",
@@ -89,39 +89,39 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
             show(wanted === "form" ? "form" : "json");
           }}
         />
-        {!schema && <span className="dim">{t("try.noForm")}</span>}
+        {!schema && <span className="dim">{t("toolRunner.noForm")}</span>}
       </div>
       {view === "form" && schema ? (
         <>
           {Object.keys(schema.properties ?? {}).length === 0 && !schema.additionalProperties && (
-            <p className="dim try-plain">{t("try.noArguments")}</p>
+            <p className="dim runner-plain">{t("toolRunner.noArguments")}</p>
           )}
           <ArgumentsForm
             id={form}
             schema={schema}
             value={value}
             onChange={(next) => {
-              setValue(pruned(schema, next));
+              setValue(withoutEmpty(schema, next));
             }}
             onSend={(args) => {
-              send(JSON.stringify(pruned(schema, args) ?? {}));
+              send(JSON.stringify(withoutEmpty(schema, args) ?? {}));
             }}
           />
         </>
       ) : (
-        <div className="try-json">
+        <div className="runner-json">
           <JsonEditor label={t("activity.arguments")} text={text} round={round} faults={faults} onChange={setText} />
           {unfit.map(({ path, key, values }, at) => (
-            <p key={at} className="try-unfit">
+            <p key={at} className="runner-unfit">
               {[...path, t(key, values)].join(" · ")}
             </p>
           ))}
         </div>
       )}
-      <div className="try-acts">
+      <div className="runner-acts">
         {view === "form" ? (
           <Button type="submit" form={form} loading={isRunning} leftSection={<IconPlayerPlay size={16} aria-hidden />}>
-            {t("try.run")}
+            {t("toolRunner.run")}
           </Button>
         ) : (
           <Button
@@ -132,7 +132,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
               send(text);
             }}
           >
-            {t("try.run")}
+            {t("toolRunner.run")}
           </Button>
         )}
         {running && (
@@ -145,20 +145,20 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
             {t("offer.stop")}
           </Button>
         )}
-        <span className="dim">{t("try.noQuestion")}</span>
+        <span className="dim">{t("toolRunner.noApproval")}</span>
       </div>
-      <div ref={result} className="try-end">
+      <div ref={result} className="runner-end">
         {shown && <End one={shown} server={tool.server} />}
       </div>
-      {tries.length > 0 && (
-        <section className="try-past">
-          <h3>{t("try.past")}</h3>
+      {runs.length > 0 && (
+        <section className="runner-history">
+          <h3>{t("toolRunner.history")}</h3>
           <ul>
-            {tries.map((one) => (
+            {runs.map((one) => (
               <li key={one.id}>
                 <button
                   type="button"
-                  className="try-one"
+                  className="runner-one"
                   aria-pressed={one === shown}
                   onClick={() => {
                     setLooked(one.id);
@@ -166,7 +166,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
                 >
                   <span className="dim">{time(one.at)}</span>
                   <span>{endWords(t, one)}</span>
-                  <code className="mono">{brief(one.args)}</code>
+                  <code className="mono">{argumentsLine(one.args)}</code>
                 </button>
                 <Button
                   size="compact-xs"
@@ -177,7 +177,7 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
                     again(one);
                   }}
                 >
-                  {t("try.again")}
+                  {t("toolRunner.again")}
                 </Button>
               </li>
             ))}
@@ -188,20 +188,20 @@ export default function TryTool({ tool, tries, onTry, onStop }: Props) {
   );
 }
 
-function End({ one: { end, tool }, server }: { one: Try; server: string }) {
+function End({ one: { end, tool }, server }: { one: ToolRun; server: string }) {
   const t = useMessages();
   // One drawer runs one call of a tool at a time.
   const running = useRunningCalls().findLast(
     (call) => call.client === OWN_CLIENT && call.server === server && call.tool === tool,
   );
   if (end === "running") return running ? <CallProgress call={running} /> : <LoadingIndicator />;
-  if (end === "stopped") return <p className="dim try-plain">{t("try.stoppedText")}</p>;
-  return "shown" in end ? <ResultParts shown={end.shown} server={server} /> : <ErrorAlert error={end.problem} />;
+  if (end === "stopped") return <p className="dim runner-plain">{t("toolRunner.stoppedText")}</p>;
+  return "shown" in end ? <ResultParts shown={end.shown} server={server} /> : <ErrorAlert error={end.error} />;
 }
 
-function endWords(t: Translate, { end }: Try): string {
+function endWords(t: Translate, { end }: ToolRun): string {
   if (end === "running") return t("activity.running");
-  if (end === "stopped") return t("try.stopped");
+  if (end === "stopped") return t("toolRunner.stopped");
   if (!("shown" in end)) return t("activity.outcome.failed");
   const { end: how, unfit } = end.shown;
   if (how.end === "error") return t("result.error", { code: String(how.code) });
