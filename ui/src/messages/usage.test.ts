@@ -39,7 +39,9 @@ describe("messages", () => {
   }, 60_000);
 
   it("of the desktop shell are all used", () => {
-    const source = readFileSync(`${ui}/../src-tauri/src/i18n.rs`, "utf8");
+    const source = ["i18n.rs", "tray.rs"]
+      .map((file) => readFileSync(`${ui}/../crates/desktop/src/${file}`, "utf8"))
+      .join("\n");
     const keys = readdirSync(`${ui}/../locales`, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .flatMap(({ name }) =>

@@ -3,7 +3,7 @@
 import { subjectName } from "../activity/labels";
 import type { Names } from "../core/useNames";
 import type { AuditEntryView } from "../generated/types";
-import type { MessageKey, Render, Translate } from "../messages";
+import type { Render, Translate } from "../messages";
 
 /** Names of servers and clients, including removed ones that the entries name. */
 export function namesFromEntries(names: Names, entries: readonly AuditEntryView[]): Names {
@@ -55,7 +55,7 @@ export function auditLabel(
         server: names.server(event.server),
       });
     case "server_changed":
-      return t(changeLabel("server", event.what), { name: event.name, what: event.what });
+      return t(`audit.server.${oneOf(serverChanges, event.what)}`, { name: event.name, what: event.what });
     case "settings_changed":
       return t("audit.settings", { what: event.what });
     case "hand_edit":
@@ -64,7 +64,7 @@ export function auditLabel(
         server: event.server,
       });
     case "client_changed":
-      return t(changeLabel("client", event.what), { name: event.name, what: event.what });
+      return t(`audit.client.${oneOf(clientChanges, event.what)}`, { name: event.name, what: event.what });
     case "sign_in": {
       const server = names.server(event.server);
       return event.what === "signed_in" && event.account !== null
@@ -102,11 +102,9 @@ export function auditDetail(
   return parts.join(" · ");
 }
 
-const changeKinds: Record<"server" | "client", readonly string[]> = {
-  server: ["added", "edited", "renamed", "removed", "enabled", "disabled"],
-  client: ["added", "rotated", "revoked"],
-};
+const serverChanges = ["added", "edited", "renamed", "removed", "enabled", "disabled"] as const;
+const clientChanges = ["added", "rotated", "revoked"] as const;
 
-function changeLabel(of: "server" | "client", what: string): MessageKey {
-  return `audit.${of}.${changeKinds[of].includes(what) ? what : "other"}` as MessageKey;
+function oneOf<Known extends string>(known: readonly Known[], what: string): Known | "other" {
+  return known.find((one) => one === what) ?? "other";
 }
