@@ -2,6 +2,7 @@ import "./theme/mantine.css";
 import "@mantine/notifications/styles.layer.css";
 import "@mantine/spotlight/styles.layer.css";
 import "./theme/tokens.css";
+import "./theme/utilities.css";
 import "./app-shell/app-shell.css";
 
 import { StrictMode } from "react";

@@ -49,7 +49,7 @@ function Body({ title, text, copy }: { title: string; text: string | null; copy:
         {text !== null && <CopyButton text={text} label={copy} />}
       </header>
       {text === null ? (
-        <p className="activity-dim">{t("activity.notKept")}</p>
+        <p className="dim">{t("activity.notKept")}</p>
       ) : (
         <pre className="mono" tabIndex={0}>
           {formatJson(text)}

@@ -17,7 +17,7 @@ export function CallProgress({ call }: { call: RunningCall }) {
     <span className="call-progress">
       {part !== null && <progress max={1} value={part} aria-label={t("activity.progress", { tool: call.tool })} />}
       {progress?.total != null && (
-        <span className="activity-dim call-count">
+        <span className="dim call-count">
           {t("activity.progress.of", { done: progress.progress, total: progress.total })}
         </span>
       )}
@@ -26,9 +26,7 @@ export function CallProgress({ call }: { call: RunningCall }) {
           {progress.message}
         </span>
       )}
-      <span className="activity-dim call-took">
-        {call.sent ? t("activity.elapsed", { took }) : t("activity.waitsForYou")}
-      </span>
+      <span className="dim call-took">{call.sent ? t("activity.elapsed", { took }) : t("activity.waitsForYou")}</span>
     </span>
   );
 }

@@ -73,7 +73,7 @@ export function CallsView({ of = null }: { of?: string | null }) {
         shown.length === 0 &&
         running.length === 0 &&
         (isFiltered ? (
-          <p className="activity-dim">{t("activity.noMatch")}</p>
+          <p className="dim">{t("activity.noMatch")}</p>
         ) : (
           <EmptyState
             icon={<IconActivity size={26} />}
@@ -169,7 +169,7 @@ const CallRow = memo(function CallRow({
       <span className="mono">{tool}</span>
       <span className={`activity-verdict activity-${verdict.decision}`} title={ruleLabel(t, verdict.rule)}>
         <Icon size={14} aria-hidden /> {t(`activity.verdict.${verdict.decision}`)}{" "}
-        <span className="activity-dim">{ruleLabel(t, verdict.rule)}</span>
+        <span className="dim">{ruleLabel(t, verdict.rule)}</span>
       </span>
       <span>{outcomeLabel(t, outcome)}</span>
       <span className="activity-right">{durationLabel(t, record.durationMs)}</span>

@@ -66,7 +66,7 @@ export function EventsView() {
               const words = eventLabel(t, event, names);
               return (
                 <>
-                  <span className="activity-dim" title={full(at)}>
+                  <span className="dim" title={full(at)}>
                     {time(at)}
                   </span>
                   <Icon size={15} aria-hidden />

@@ -21,13 +21,13 @@ export function RunningCalls({ running, ofOne }: { running: readonly RunningCall
           const server = names.server(call.server);
           return (
             <li key={call.call} className="running-call">
-              <span className="activity-dim" title={full(call.at)}>
+              <span className="dim" title={full(call.at)}>
                 {time(call.at)}
               </span>
               <span className="running-what">
                 <span className="running-names">
                   <span className="mono">{call.tool}</span>
-                  <span className="activity-dim">
+                  <span className="dim">
                     {ofOne
                       ? names.client(call.client)
                       : t("activity.of", { server, client: names.client(call.client) })}

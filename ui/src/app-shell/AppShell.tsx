@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
 import { useHotkeys } from "@mantine/hooks";
 import { IconAlertTriangle, IconPlayerPause } from "@tabler/icons-react";
-import { Suspense, useEffect, useState, type ReactNode } from "react";
+import { Suspense, useEffect, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useAction } from "../core/useAction";
@@ -15,6 +15,7 @@ import type { Preferences } from "../platform";
 import { ServersPage } from "../servers/ServersPage";
 import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
+import { Notice } from "../components/Notice";
 import { CommandPalette } from "./CommandPalette";
 import {
   ActivityPage,
@@ -157,16 +158,6 @@ function Notices({ report }: { report: StatusReport }) {
         />
       ))}
     </>
-  );
-}
-
-function Notice({ icon, text, children }: { icon: ReactNode; text: string; children?: ReactNode }) {
-  return (
-    <div className="frame-notice" role="status">
-      {icon}
-      <span className="frame-notice-text">{text}</span>
-      {children}
-    </div>
   );
 }
 

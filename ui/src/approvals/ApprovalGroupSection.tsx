@@ -18,7 +18,7 @@ export function ApprovalGroupSection({ group, onAnswer, ...acts }: ApprovalActio
     <section aria-labelledby={id} className="approvals-group">
       <header className="approvals-head">
         <h2 id={id}>{[client, server].filter((one) => one !== null).join(" → ") || t("app.name")}</h2>
-        <span className="ask-dim">{t("ask.waiting", { count: waiting })}</span>
+        <span className="dim">{t("ask.waiting", { count: waiting })}</span>
         {sets.length > 1 && (
           <AnswerButton
             label={t("ask.denyAllOf", { count: calls, client: client ?? "", server: server ?? "" })}

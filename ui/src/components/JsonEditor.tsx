@@ -7,6 +7,7 @@ import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { Compartment, EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import clsx from "clsx";
 import { useEffect, useRef } from "react";
 
 import { useMessages } from "../messages";
@@ -21,6 +22,8 @@ type Props = {
   /** Another one whenever the text does not come from the editor: it alone knows what is typed meanwhile. */
   round: number;
   faults: readonly EditorFault[];
+  /** Whether it takes the height that there is. */
+  fill?: boolean;
   onChange: (text: string) => void;
 };
 
@@ -28,7 +31,7 @@ type Props = {
  * An editor for JSON. It lives in a shadow tree: there its styles are sheets that it adopts, where in the
  * document they would be a style element, which the content security policy refuses.
  */
-export default function JsonEditor({ label, text, round, faults, onChange }: Props) {
+export default function JsonEditor({ label, text, round, faults, fill = false, onChange }: Props) {
   const t = useMessages();
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
@@ -101,7 +104,7 @@ export default function JsonEditor({ label, text, round, faults, onChange }: Pro
 
   const lineOf = (at: number) => text.slice(0, at).split("\n").length;
   return (
-    <div className="json">
+    <div className={clsx("json", fill && "json-fill")}>
       <div ref={place} className="json-editor" data-testid="json-editor" />
       <ul className="json-faults" aria-live="polite">
         {faults.map(({ from, message }, at) => (

@@ -145,14 +145,14 @@ function Rules({ policy, onWhatIf, onOver }: RulesProps) {
             change({ client });
           }}
         />
-        <span className="perm-dim" role="status">
+        <span className="dim" role="status">
           {shown.length === all.length
             ? t("perm.all", { count: all.length })
             : t("perm.shown", { count: shown.length, all: all.length })}
         </span>
       </FilterBar>
       {shown.length === 0 ? (
-        <p className="perm-dim perm-no-match">
+        <p className="dim perm-no-match">
           {t("perm.noMatch")}{" "}
           <Button
             size="compact-sm"

@@ -1,4 +1,3 @@
-import clsx from "clsx";
 import { useRef } from "react";
 
 import { useNow } from "../components/useNow";
@@ -31,15 +30,13 @@ export function RuleList({ shown, onWhatIf, onOver }: Props) {
       measured
     >
       {(one) => (
-        <div className={clsx("perm-rule", `perm-${one.view.rule.effect}`)}>
-          <RuleRow
-            said={one}
-            now={now}
-            onWhatIf={onWhatIf}
-            onOver={onOver}
-            onGone={() => area.current?.focus({ preventScroll: true })}
-          />
-        </div>
+        <RuleRow
+          said={one}
+          now={now}
+          onWhatIf={onWhatIf}
+          onOver={onOver}
+          onGone={() => area.current?.focus({ preventScroll: true })}
+        />
       )}
     </VirtualList>
   );

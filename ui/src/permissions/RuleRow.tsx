@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { IconAlertTriangle, IconBan, IconCheck, IconClock } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useEffect, useRef } from "react";
 
 import { formatCountdown } from "../approvals/labels";
@@ -35,7 +36,7 @@ export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver,
     });
   };
   return (
-    <>
+    <div className={clsx("perm-rule", `perm-${rule.effect}`)}>
       {denies ? (
         <IconBan size={17} className="perm-icon" aria-hidden />
       ) : (
@@ -92,7 +93,7 @@ export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver,
           {t(denies ? "perm.unblock" : "perm.takeBack")}
         </Button>
       </span>
-    </>
+    </div>
   );
 }
 

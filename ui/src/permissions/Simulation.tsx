@@ -89,7 +89,7 @@ function AutoApproveSimulation() {
   };
   return (
     <div className="what-if">
-      <p className="perm-dim">{t("perm.rehearseText")}</p>
+      <p className="dim">{t("perm.rehearseText")}</p>
       <div className="what-if-row">
         <PeriodSelect days={days} onDays={setDays} />
         <NativeSelect
@@ -160,7 +160,7 @@ function RevocationSimulation({ rule, sentence, onGone }: { rule: Grant; sentenc
   return (
     <div className="what-if">
       <p className="what-if-rule">{sentence}</p>
-      <p className="perm-dim">{t("perm.rehearseText")}</p>
+      <p className="dim">{t("perm.rehearseText")}</p>
       <div className="what-if-row">
         <PeriodSelect
           days={days}

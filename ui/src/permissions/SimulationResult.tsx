@@ -25,7 +25,7 @@ export function SimulationResult({ asked, children }: { asked: PolicyRehearse; c
       {loading && <LoadingIndicator />}
       {data && (
         <>
-          <p className="perm-dim" role="status">
+          <p className="dim" role="status">
             {data.calls === 0 ? t("perm.noCalls") : t("perm.calls", { count: data.calls })}
             {data.gone > 0 && ` ${t("perm.gone", { count: data.gone })}`}
             {data.incomplete > 0 && ` ${t("perm.incomplete", { count: data.incomplete })}`}
@@ -105,7 +105,7 @@ function SimulatedChanges({ changes }: { changes: readonly SimulatedChange[] }) 
                 after: t(`perm.decision.${change.draft}`),
               })}
             </strong>
-            <span className="perm-dim" title={full(change.at)}>
+            <span className="dim" title={full(change.at)}>
               {t("perm.changeCalls", {
                 count: change.calls,
                 ago: ago(change.at, now),

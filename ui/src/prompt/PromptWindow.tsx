@@ -77,7 +77,7 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
     <AnswerGuardContext value={awake}>
       <main className="prompt" ref={area}>
         {error && (
-          <p className="ask-problem" role="alert">
+          <p className="ask-problem prompt-error" role="alert">
             {error.code === "stale_answer" ? t("ask.stale") : userErrorLine(t, error)}
           </p>
         )}

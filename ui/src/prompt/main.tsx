@@ -1,4 +1,5 @@
 import "../theme/tokens.css";
+import "../theme/utilities.css";
 import "../approvals/cards.css";
 import "./prompt.css";
 

@@ -64,6 +64,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
         text={text}
         round={round}
         faults={faults}
+        fill
         onChange={change}
       />
       {error && <ErrorAlert error={error} />}

@@ -34,7 +34,7 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
   const render = useRender();
   const { name, class: known } = tool;
   return (
-    <>
+    <div className="tool">
       <ActionIcon
         variant="subtle"
         color="gray"
@@ -98,7 +98,7 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
       </div>
       <AccessClassSelect tool={tool} own={own} />
       <ToolPermission tool={tool} wider={wider?.rule} />
-    </>
+    </div>
   );
 }
 

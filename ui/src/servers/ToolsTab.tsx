@@ -97,7 +97,6 @@ function ToolList({ server, tools, policy, onTry }: RowsProps) {
       role="region"
       label={t("servers.tab.tools")}
       className="tab-scroll"
-      rowClassName="tool"
       items={tools}
       itemKey={({ name }) => name}
       rowHeight={76}

@@ -26,7 +26,7 @@ export function AuditEntries() {
     <>
       {error && <ErrorAlert error={error} />}
       {loading && <LoadingIndicator />}
-      {!loading && entries.length === 0 && !error && <p className="settings-dim">{t("audit.none")}</p>}
+      {!loading && entries.length === 0 && !error && <p className="dim">{t("audit.none")}</p>}
       <ol className="audit-entries" aria-label={t("audit.entries")}>
         {entries.map((entry, place) => {
           const { seq, at } = entry;
@@ -38,12 +38,12 @@ export function AuditEntries() {
               {isNewDay && <h3 className="audit-day">{day(at)}</h3>}
               <div className="audit-entry">
                 <span className="audit-no">{seq}</span>
-                <time className="settings-dim" dateTime={new Date(at).toISOString()} title={full(at)}>
+                <time className="dim" dateTime={new Date(at).toISOString()} title={full(at)}>
                   {time(at)}
                 </time>
                 <span className="audit-words">
                   {auditLabel(entry, saying)}
-                  {detail !== "" && <span className="settings-dim audit-detail">{detail}</span>}
+                  {detail !== "" && <span className="dim audit-detail">{detail}</span>}
                 </span>
               </div>
             </li>

@@ -6,7 +6,7 @@ export function SettingsSection({ title, text, children }: { title: string; text
   return (
     <section className="card settings-section" aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
-      {text !== undefined && <p className="settings-dim">{text}</p>}
+      {text !== undefined && <p className="dim">{text}</p>}
       {children}
     </section>
   );

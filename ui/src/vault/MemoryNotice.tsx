@@ -2,6 +2,7 @@ import { ActionIcon } from "@mantine/core";
 import { useSessionStorage } from "@mantine/hooks";
 import { IconAlertTriangle, IconX } from "@tabler/icons-react";
 
+import { Notice } from "../components/Notice";
 import { useMessages } from "../messages";
 import { useVault } from "./useVault";
 import { VaultButton } from "./VaultButton";
@@ -17,9 +18,7 @@ export function MemoryNotice() {
   });
   if (hidden) return null;
   return (
-    <div className="frame-notice" role="status">
-      <IconAlertTriangle size={18} aria-hidden />
-      <span className="frame-notice-text">{t("frame.memory")}</span>
+    <Notice icon={<IconAlertTriangle size={18} aria-hidden />} text={t("frame.memory")}>
       {vault && <VaultButton vault={vault} />}
       <ActionIcon
         variant="subtle"
@@ -32,6 +31,6 @@ export function MemoryNotice() {
       >
         <IconX size={16} aria-hidden />
       </ActionIcon>
-    </div>
+    </Notice>
   );
 }

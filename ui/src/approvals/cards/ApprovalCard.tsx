@@ -1,4 +1,5 @@
 import { IconAlertTriangle, IconEye, IconPencil } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 
 import type { ApprovalAnswer, CallApprovalRequest, GrantChoice, PendingApproval } from "../../generated/types";
@@ -62,7 +63,7 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
   const trustedRead = reads !== undefined && call.class.reason.by === "trusted_label";
   const more = lastingChoices(call.choices).length > 0;
   return (
-    <article className="ask" aria-labelledby={title}>
+    <article className={clsx("ask", panel !== "none" && "ask-composing")} aria-labelledby={title}>
       <AnswerShortcuts
         on={keys && panel === "none"}
         onAllow={() => {
@@ -72,7 +73,7 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
       />
       <header className="ask-head">
         <div className="ask-who">
-          <strong>{client.name}</strong> <span className="ask-dim">{t("ask.wants")}</span>
+          <strong>{client.name}</strong> <span className="dim">{t("ask.wants")}</span>
           {client.says !== null && <span className="ask-small">{t("ask.says", { says: client.says })}</span>}
           {client.seenFrom === null ? (
             <span className="ask-small">{t("ask.notSeen")}</span>
@@ -98,7 +99,7 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
       <p className={`ask-class ask-class-${call.class.class}`}>
         {call.class.class === "read" ? <IconEye size={16} aria-hidden /> : <IconPencil size={16} aria-hidden />}
         <strong>{t(`ask.class.${call.class.class}`)}</strong>
-        <span className="ask-dim">· {t("ask.because", { reason: classReasonLabel(t, call.class.reason) })}</span>
+        <span className="dim">· {t("ask.because", { reason: classReasonLabel(t, call.class.reason) })}</span>
         {call.class.reachesOutside && <span className="ask-tag">{t("ask.outside")}</span>}
       </p>
       {call.changes.length > 0 && <DefinitionChanges changes={call.changes} />}
@@ -110,7 +111,7 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
               <IconAlertTriangle size={15} aria-hidden /> {warningLabel(t, warning, render)}
             </li>
           ))}
-          {call.warnings.some(preventsPermanentGrant) && <li className="ask-dim">{t("ask.noAlways")}</li>}
+          {call.warnings.some(preventsPermanentGrant) && <li className="dim">{t("ask.noAlways")}</li>}
         </ul>
       )}
       {panel === "allow" && <AllowPanel call={call} onAllow={allow} onBack={back} />}

@@ -55,7 +55,7 @@ export function ScopeUpgradeCard({ ask: { server, scopes }, keys, place, onAnswe
               <code>
                 <MarkedText text={seen(scope)} />
               </code>
-              {words !== undefined && <span className="ask-dim">{t(words)}</span>}
+              {words !== undefined && <span className="dim">{t(words)}</span>}
             </li>
           );
         })}
