@@ -3,7 +3,6 @@ import "@mantine/notifications/styles.layer.css";
 import "@mantine/spotlight/styles.layer.css";
 import "./theme/tokens.css";
 import "./theme/utilities.css";
-import "./app-shell/app-shell.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

@@ -1,5 +1,3 @@
-import "./activity.css";
-
 import { SegmentedControl } from "@mantine/core";
 
 import { navigate } from "../app-shell/route";

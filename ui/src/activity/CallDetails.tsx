@@ -5,6 +5,7 @@ import { useMessages, useTimes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { formatJson } from "../results/contentText";
 import { outcomeLabel, ruleLabel, durationLabel } from "./labels";
+import styles from "./CallDetails.module.css";
 
 /** The full record of one call. */
 export function CallDetails({ record }: { record: CallRecord }) {
@@ -26,7 +27,7 @@ export function CallDetails({ record }: { record: CallRecord }) {
   ];
   return (
     <div className="selectable">
-      <dl className="facts">
+      <dl className={styles.facts}>
         {facts.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
@@ -43,7 +44,7 @@ export function CallDetails({ record }: { record: CallRecord }) {
 function Body({ title, text, copy }: { title: string; text: string | null; copy: string }) {
   const t = useMessages();
   return (
-    <section className="body">
+    <section className={styles.body}>
       <header>
         <h3>{title}</h3>
         {text !== null && <CopyButton text={text} label={copy} />}

@@ -1,10 +1,10 @@
-import "./activity.css";
-
+import clsx from "clsx";
 import { formatCountdown } from "../approvals/labels";
 import type { RunningCall } from "../generated/types";
 import { useMessages } from "../messages";
 import { useNow } from "../components/useNow";
 import { progressFraction } from "./callRecords";
+import styles from "./CallProgress.module.css";
 
 /** Progress of a call: a bar if the total is known, the server's message, and the elapsed time. */
 export function CallProgress({ call }: { call: RunningCall }) {
@@ -14,19 +14,21 @@ export function CallProgress({ call }: { call: RunningCall }) {
   const { progress } = call;
   const took = formatCountdown(now - call.at);
   return (
-    <span className="call-progress">
+    <span className={styles.progress}>
       {part !== null && <progress max={1} value={part} aria-label={t("activity.progress", { tool: call.tool })} />}
       {progress?.total != null && (
-        <span className="dim call-count">
+        <span className={clsx("dim", styles.count)}>
           {t("activity.progress.of", { done: progress.progress, total: progress.total })}
         </span>
       )}
       {progress?.message != null && (
-        <span className="call-message" title={progress.message}>
+        <span className={styles.message} title={progress.message}>
           {progress.message}
         </span>
       )}
-      <span className="dim call-took">{call.sent ? t("activity.elapsed", { took }) : t("activity.waitsForYou")}</span>
+      <span className={clsx("dim", styles.elapsed)}>
+        {call.sent ? t("activity.elapsed", { took }) : t("activity.waitsForYou")}
+      </span>
     </span>
   );
 }

@@ -1,8 +1,7 @@
-import "./activity.css";
-
 import { Drawer } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconActivity, IconCheck, IconQuestionMark, IconX } from "@tabler/icons-react";
+import clsx from "clsx";
 import { memo, useState } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
@@ -18,6 +17,8 @@ import { RunningCalls } from "./RunningCalls";
 import { useCallHistory } from "./useCallHistory";
 import { useRunningCalls } from "./useRunningCalls";
 import { outcomeLabel, ruleLabel, subjectName, durationLabel } from "./labels";
+import activityListStyles from "./ActivityList.module.css";
+import styles from "./CallsView.module.css";
 
 const decisions: readonly Decision[] = ["allow", "deny", "ask"];
 
@@ -111,21 +112,21 @@ type ListProps = {
 function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
   const t = useMessages();
   return (
-    <div className={ofOne ? "activity-list activity-of-one" : "activity-list"}>
-      <div className="activity-row activity-names" aria-hidden>
+    <div className={ofOne ? clsx(activityListStyles.list, styles.ofOneServer) : activityListStyles.list}>
+      <div className={clsx(styles.row, styles.columns)} aria-hidden>
         <span>{t("activity.time")}</span>
         <span>{t("activity.client")}</span>
         {!ofOne && <span>{t("activity.server")}</span>}
         <span>{t("activity.tool")}</span>
         <span>{t("activity.verdict")}</span>
         <span>{t("activity.result")}</span>
-        <span className="activity-right">{t("activity.took")}</span>
+        <span className={styles.right}>{t("activity.took")}</span>
       </div>
       <FollowingList
         role="list"
         label={t("activity.calls")}
         toEndLabel={t("activity.newest")}
-        className="activity-scroll"
+        className={activityListStyles.scroll}
         items={records}
         itemKey={({ id }) => id}
         rowHeight={36}
@@ -152,7 +153,7 @@ const CallRow = memo(function CallRow({
   return (
     <button
       type="button"
-      className="activity-row"
+      className={styles.row}
       aria-label={t("activity.open", {
         tool,
         server: serverName,
@@ -167,12 +168,12 @@ const CallRow = memo(function CallRow({
       <span>{clientName}</span>
       {!ofOne && <span>{serverName}</span>}
       <span className="mono">{tool}</span>
-      <span className={`activity-verdict activity-${verdict.decision}`} title={ruleLabel(t, verdict.rule)}>
+      <span className={clsx(styles.verdict, styles[verdict.decision])} title={ruleLabel(t, verdict.rule)}>
         <Icon size={14} aria-hidden /> {t(`activity.verdict.${verdict.decision}`)}{" "}
         <span className="dim">{ruleLabel(t, verdict.rule)}</span>
       </span>
       <span>{outcomeLabel(t, outcome)}</span>
-      <span className="activity-right">{durationLabel(t, record.durationMs)}</span>
+      <span className={styles.right}>{durationLabel(t, record.durationMs)}</span>
     </button>
   );
 });

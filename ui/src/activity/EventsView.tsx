@@ -13,6 +13,8 @@ import { FilterBar, FilterSelect } from "../components/FilterBar";
 import { FollowingList } from "../components/FollowingList";
 import { toUserError } from "../platform";
 import { eventKinds, eventLabel, eventKindOf, type EventKind } from "./labels";
+import activityListStyles from "./ActivityList.module.css";
+import styles from "./EventsView.module.css";
 
 const icons = {
   servers: IconServer2,
@@ -50,13 +52,13 @@ export function EventsView() {
           text={t("activity.noEventsText")}
         />
       ) : (
-        <div className="activity-list">
+        <div className={activityListStyles.list}>
           <FollowingList
             role="list"
             label={t("activity.events")}
             toEndLabel={t("activity.newest")}
-            className="activity-scroll"
-            rowClassName="event"
+            className={activityListStyles.scroll}
+            rowClassName={styles.event}
             items={shown}
             itemKey={({ seq }) => seq}
             rowHeight={32}

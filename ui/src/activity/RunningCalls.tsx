@@ -5,6 +5,7 @@ import { useNames } from "../core/useNames";
 import type { RunningCall } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { CallProgress } from "./CallProgress";
+import styles from "./RunningCalls.module.css";
 
 /** The calls that run now, each with its progress and a way to cancel it. */
 export function RunningCalls({ running, ofOne }: { running: readonly RunningCall[]; ofOne: boolean }) {
@@ -14,18 +15,18 @@ export function RunningCalls({ running, ofOne }: { running: readonly RunningCall
   const cancel = useAction("calls.cancel");
   if (running.length === 0) return null;
   return (
-    <section className="running" aria-labelledby="running-calls">
+    <section className={styles.running} aria-labelledby="running-calls">
       <h2 id="running-calls">{t("activity.runningNow", { count: running.length })}</h2>
       <ul>
         {running.map((call) => {
           const server = names.server(call.server);
           return (
-            <li key={call.call} className="running-call">
+            <li key={call.call} className={styles.call}>
               <span className="dim" title={full(call.at)}>
                 {time(call.at)}
               </span>
-              <span className="running-what">
-                <span className="running-names">
+              <span className={styles.what}>
+                <span className={styles.names}>
                   <span className="mono">{call.tool}</span>
                   <span className="dim">
                     {ofOne

@@ -31,6 +31,8 @@ import { pages } from "./pages";
 import { Sidebar } from "./Sidebar";
 import { navigate, useRoute, type Route } from "./route";
 import { TopBar } from "./TopBar";
+import pageStyles from "../components/Page.module.css";
+import styles from "./AppShell.module.css";
 
 export type PreferencesProps = { preferences: Preferences; onPreferences: (preferences: Preferences) => void };
 
@@ -80,12 +82,12 @@ export function AppShell(look: PreferencesProps) {
     );
   }
   return (
-    <div className="frame">
+    <div className={styles.shell}>
       <Sidebar route={route} waiting={report?.waiting ?? 0} />
       <TopBar report={report} />
-      <main className="frame-main">
+      <main className={styles.main}>
         {error && !vaultLoading && (
-          <div className="page-body">
+          <div className={pageStyles.body}>
             <ErrorAlert error={error}>
               <Button variant="default" size="xs" onClick={startAgain}>
                 {t("frame.again")}

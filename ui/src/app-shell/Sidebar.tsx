@@ -1,18 +1,20 @@
 import { Tooltip } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 
+import clsx from "clsx";
 import { useMessages } from "../messages";
 import { Logo } from "../components/Logo";
 import { pages } from "./pages";
 import { formatRoute, type Route } from "./route";
+import styles from "./Sidebar.module.css";
 
 /** Navigation to all pages, with the number of pending approvals. */
 export function Sidebar({ route, waiting }: { route: Route; waiting: number }) {
   const t = useMessages();
   const narrow = useMediaQuery("(max-width: 900px)");
   return (
-    <nav className="rail" aria-label={t("frame.pages")}>
-      <div className="rail-brand">
+    <nav className={styles.sidebar} aria-label={t("frame.pages")}>
+      <div className={styles.brand}>
         <Logo />
         <span>{t("app.name")}</span>
       </div>
@@ -21,14 +23,14 @@ export function Sidebar({ route, waiting }: { route: Route; waiting: number }) {
         return (
           <Tooltip key={name} label={t(name)} position="right" disabled={!narrow}>
             <a
-              className={to.page === "settings" ? "rail-link rail-foot" : "rail-link"}
+              className={to.page === "settings" ? clsx(styles.link, styles.foot) : styles.link}
               href={formatRoute(to)}
               aria-current={covers.includes(route.page) ? "page" : undefined}
             >
               <Icon size={18} stroke={1.75} aria-hidden />
-              <span className="rail-link-name">{t(name)}</span>
+              <span className={styles.name}>{t(name)}</span>
               {badge !== null && (
-                <span className="rail-badge" aria-label={t("frame.waiting", { count: badge })}>
+                <span className={styles.badge} aria-label={t("frame.waiting", { count: badge })}>
                   {badge}
                 </span>
               )}

@@ -6,20 +6,21 @@ import type { StatusReport } from "../generated/types";
 import { useMessages } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { commandPalette } from "./CommandPalette";
+import styles from "./TopBar.module.css";
 
 /** Search, the gateway's address, and the switch that stops everything. */
 export function TopBar({ report }: { report: StatusReport | undefined }) {
   const t = useMessages();
   return (
-    <header className="top-bar">
-      <button type="button" className="top-search" onClick={commandPalette.open}>
+    <header className={styles.bar}>
+      <button type="button" className={styles.search} onClick={commandPalette.open}>
         <IconSearch size={15} aria-hidden />
         <span>{t("frame.search")}</span>
         <kbd className="mono">{t("frame.searchHint")}</kbd>
       </button>
       {report && (
         <>
-          <div className="top-address">
+          <div className={styles.address}>
             <code className="selectable" title={t("frame.gateway")}>
               {report.endpoint}
             </code>

@@ -1,6 +1,8 @@
+import clsx from "clsx";
 import { useContext, type ReactNode } from "react";
 
 import { AnswerGuardContext } from "./AnswerGuardContext";
+import styles from "./AnswerButton.module.css";
 
 type Props = {
   /** The primary button. */
@@ -17,7 +19,7 @@ export function AnswerButton({ strong = false, label, onPress, children }: Props
   return (
     <button
       type="button"
-      className={strong ? "ask-button ask-button-strong" : "ask-button"}
+      className={strong ? clsx(styles.button, styles.strong) : styles.button}
       aria-disabled={!awake}
       aria-label={label}
       title={label}

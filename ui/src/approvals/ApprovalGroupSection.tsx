@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { useId } from "react";
 
 import { AnswerButton } from "./AnswerButton";
@@ -5,6 +6,7 @@ import { GroupAnswer } from "./GroupAnswer";
 import { answersForBatch, batchesOf, type ApprovalGroup } from "./groups";
 import { ApprovalItem, type ApprovalActions } from "./ApprovalItem";
 import { useMessages } from "../messages";
+import styles from "./ApprovalGroupSection.module.css";
 
 /** The approval requests of one client for one server, with answers for batches of them. */
 export function ApprovalGroupSection({ group, onAnswer, ...acts }: ApprovalActions & { group: ApprovalGroup }) {
@@ -15,8 +17,8 @@ export function ApprovalGroupSection({ group, onAnswer, ...acts }: ApprovalActio
   const calls = sets.reduce((sum, set) => sum + set.length, 0);
   const waiting = slots.filter(({ end }) => end === null).length;
   return (
-    <section aria-labelledby={id} className="approvals-group">
-      <header className="approvals-head">
+    <section aria-labelledby={id} className={styles.group}>
+      <header className={styles.head}>
         <h2 id={id}>{[client, server].filter((one) => one !== null).join(" → ") || t("app.name")}</h2>
         <span className="dim">{t("ask.waiting", { count: waiting })}</span>
         {sets.length > 1 && (
@@ -33,7 +35,7 @@ export function ApprovalGroupSection({ group, onAnswer, ...acts }: ApprovalActio
       </header>
       {sets.map((set) => set.length > 1 && <GroupAnswer key={set[0]?.id} set={set} named onAnswer={onAnswer} />)}
       {slots.map((slot) => (
-        <div key={slot.pending.id} className="card approvals-card">
+        <div key={slot.pending.id} className={clsx("card", styles.card)}>
           <ApprovalItem slot={slot} keys={false} onAnswer={onAnswer} {...acts} />
         </div>
       ))}

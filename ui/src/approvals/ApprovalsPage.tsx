@@ -1,6 +1,3 @@
-import "./cards.css";
-import "./approvals.css";
-
 import { Button } from "@mantine/core";
 import { IconShieldCheck } from "@tabler/icons-react";
 import { useCallback, useEffect } from "react";
@@ -20,6 +17,7 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { ApprovalGroupSection } from "./ApprovalGroupSection";
 import { useIncrementalCount } from "./useIncrementalCount";
+import styles from "./ApprovalsPage.module.css";
 
 /** All pending approvals, grouped by client and server. */
 export function ApprovalsPage() {
@@ -59,11 +57,11 @@ export function ApprovalsPage() {
       {!loading && queue.slots.length === 0 && (
         <EmptyState icon={<IconShieldCheck size={26} />} title={t("ask.none")} text={t("ask.noneText")} />
       )}
-      <p className="approvals-count" role="status">
+      <p className={styles.count} role="status">
         {queue.slots.length > 0 && t("ask.count", { count: left })}
       </p>
       <AnswerGuardContext value={awake}>
-        <div className="approvals">
+        <div className={styles.list}>
           {groupApprovals(queue.slots.slice(0, drawn)).map((group) => (
             <ApprovalGroupSection key={group.key} group={group} onAnswer={answer} onLink={openLink} onReveal={reveal} />
           ))}

@@ -2,6 +2,7 @@ import type { SubmittedAnswer, PendingApproval } from "../generated/types";
 import { useMessages } from "../messages";
 import { AnswerButton } from "./AnswerButton";
 import { answersForBatch } from "./groups";
+import styles from "./GroupAnswer.module.css";
 
 type Props = {
   /** Calls of one tool and class. */
@@ -18,7 +19,7 @@ export function GroupAnswer({ set, named = false, onAnswer }: Props) {
   const ask = set[0]?.ask;
   const title = ask?.ask === "call" ? ask.title : "";
   return (
-    <div className="ask-group" role="group" aria-label={t("ask.groupOf", { title, count })}>
+    <div className={styles.group} role="group" aria-label={t("ask.groupOf", { title, count })}>
       <span>{named ? t("ask.groupOf", { title, count }) : t("ask.group", { count })}</span>
       <AnswerButton
         label={named ? t("ask.denyGroupOf", { title, count }) : undefined}

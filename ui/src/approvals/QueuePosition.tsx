@@ -2,6 +2,8 @@ import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
 
 import { useMessages } from "../messages";
 import { pendingIn, type ApprovalQueue } from "./queue";
+import cardStyles from "./cards/Card.module.css";
+import styles from "./QueuePosition.module.css";
 
 /** "1 of 3", with buttons for the previous and next request. */
 export function QueuePosition({ queue, onMove }: { queue: ApprovalQueue; onMove: (by: 1 | -1) => void }) {
@@ -11,10 +13,10 @@ export function QueuePosition({ queue, onMove }: { queue: ApprovalQueue; onMove:
   if (left.length === 0 || (left.length === 1 && shown?.end === null)) return null;
   const at = shown?.end === null ? left.findIndex(({ id }) => id === shown.pending.id) + 1 : null;
   return (
-    <nav className="ask-place">
+    <nav className={styles.position}>
       <button
         type="button"
-        className="ask-arrow"
+        className={cardStyles.iconButton}
         aria-label={t("ask.previous")}
         onClick={() => {
           onMove(-1);
@@ -27,7 +29,7 @@ export function QueuePosition({ queue, onMove }: { queue: ApprovalQueue; onMove:
       </span>
       <button
         type="button"
-        className="ask-arrow"
+        className={cardStyles.iconButton}
         aria-label={t("ask.next")}
         onClick={() => {
           onMove(1);

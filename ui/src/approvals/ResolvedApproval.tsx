@@ -1,9 +1,12 @@
 import { IconCheck, IconClock, IconX } from "@tabler/icons-react";
+import clsx from "clsx";
 import type { ReactNode } from "react";
 
 import type { ApprovalRequest, PendingApproval } from "../generated/types";
 import { useMessages, type MessageKey } from "../messages";
 import type { Resolution } from "./queue";
+import cardStyles from "./cards/Card.module.css";
+import styles from "./ResolvedApproval.module.css";
 
 /** What remains of a resolved approval, in its place in the queue. */
 export function ResolvedApproval({
@@ -18,19 +21,19 @@ export function ResolvedApproval({
   const t = useMessages();
   const { ask } = pending;
   return (
-    <article className="ask ask-over">
-      <header className="ask-head">
-        <div className="ask-who">
+    <article className={cardStyles.card}>
+      <header className={cardStyles.head}>
+        <div className={cardStyles.who}>
           <strong>{requesterName(ask) ?? t("app.name")}</strong>
         </div>
         {place}
       </header>
       {ask.ask === "call" && (
-        <div className="ask-what">
+        <div className={cardStyles.what}>
           <h2>{ask.title}</h2>
         </div>
       )}
-      <p className={`ask-end ask-end-${end}`} role="status">
+      <p className={clsx(styles.resolution, styles[end])} role="status">
         {end === "allowed" && <IconCheck size={18} aria-hidden />}
         {end === "denied" && <IconX size={18} aria-hidden />}
         {end === "ended" && <IconClock size={18} aria-hidden />}

@@ -1,7 +1,6 @@
-import "./catalog.css";
-
 import { Button } from "@mantine/core";
 import { IconMessage2, IconSend2 } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
@@ -16,6 +15,7 @@ import { ResultParts } from "../results/ResultParts";
 import { useResultRequest } from "../results/useResultRequest";
 import { CompletionField } from "./CompletionField";
 import { FilterInput } from "../components/FilterBar";
+import catalogStyles from "./catalog.module.css";
 
 /** The prompts of a server, with the form of the selected one. */
 export function PromptsTab({ server }: { server: string }) {
@@ -42,19 +42,19 @@ export function PromptsTab({ server }: { server: string }) {
     .filter(({ key, title, line }) => `${key} ${title} ${line}`.toLowerCase().includes(words));
   const prompt = prompts.find(({ name }) => name === picked);
   return (
-    <div className="offer">
-      <div className="offer-list">
+    <div className={catalogStyles.catalog}>
+      <div className={catalogStyles.list}>
         <FilterInput label={t("offer.filterPrompts")} text={filter} onChange={setFilter} />
         {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
         {picks.length > 0 && (
           <PickList label={t("servers.tab.prompts")} picks={picks} picked={picked} onPick={setPicked} />
         )}
       </div>
-      <div className="offer-one" tabIndex={0} role="region" aria-label={t("offer.one")}>
+      <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("offer.one")}>
         {prompt ? (
           <Prompt key={prompt.name} prompt={prompt} server={server} completes={declared.completions} />
         ) : (
-          <p className="dim offer-hint">{t("offer.pickPrompt")}</p>
+          <p className={clsx("dim", catalogStyles.hint)}>{t("offer.pickPrompt")}</p>
         )}
       </div>
     </div>
@@ -78,24 +78,24 @@ function Prompt({ prompt: { name, title, description, arguments: wanted }, serve
   };
   return (
     <>
-      <header className="offer-head">
+      <header className={catalogStyles.head}>
         <h2>{title}</h2>
         {title !== name && (
-          <p className="offer-uri">
+          <p className={catalogStyles.uri}>
             <code className="selectable">{name}</code>
           </p>
         )}
-        {description !== null && <p className="offer-text selectable">{description}</p>}
+        {description !== null && <p className={clsx(catalogStyles.text, "selectable")}>{description}</p>}
       </header>
       <form
         noValidate
-        className="offer-read"
+        className={catalogStyles.read}
         onSubmit={(event) => {
           event.preventDefault();
           get();
         }}
       >
-        <div className="offer-fields">
+        <div className={catalogStyles.fields}>
           {wanted.map((one) => (
             <CompletionField
               key={one.name}
@@ -114,7 +114,7 @@ function Prompt({ prompt: { name, title, description, arguments: wanted }, serve
             />
           ))}
         </div>
-        <div className="offer-acts">
+        <div className={catalogStyles.actions}>
           <Button size="xs" type="submit" loading={busy} leftSection={<IconSend2 size={14} aria-hidden />}>
             {t("offer.get")}
           </Button>

@@ -11,6 +11,7 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { ResultParts } from "../results/ResultParts";
 import { useResultRequest } from "../results/useResultRequest";
+import catalogStyles from "./catalog.module.css";
 
 type Props = { server: string; uri: string; offer: ServerCatalog; disabled?: boolean };
 
@@ -45,8 +46,8 @@ export function ResourceReader({ server, uri, offer, disabled = false }: Props) 
   };
   const isWatched = offer.watched.includes(uri);
   return (
-    <div className="offer-read">
-      <div className="offer-acts">
+    <div className={catalogStyles.read}>
+      <div className={catalogStyles.actions}>
         <Button
           size="xs"
           disabled={disabled}
@@ -72,7 +73,7 @@ export function ResourceReader({ server, uri, offer, disabled = false }: Props) 
             }}
           />
         )}
-        <span role="status" className="offer-updated">
+        <span role="status" className={catalogStyles.updated}>
           {updated !== null && t("offer.updated", { time: time(updated) })}
         </span>
       </div>

@@ -1,6 +1,5 @@
-import "./catalog.css";
-
 import { IconFiles } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useState } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
@@ -15,6 +14,7 @@ import { CompletionField } from "./CompletionField";
 import { FilterInput } from "../components/FilterBar";
 import { ResourceReader } from "./ResourceReader";
 import { expandTemplate } from "./uriTemplate";
+import catalogStyles from "./catalog.module.css";
 
 /** The resources and templates of a server, with the selected one. */
 export function ResourcesTab({ server }: { server: string }) {
@@ -49,18 +49,18 @@ export function ResourcesTab({ server }: { server: string }) {
   const resource = resources.find(({ uri }) => `resource ${uri}` === picked);
   const template = templates.find(({ uriTemplate }) => `template ${uriTemplate}` === picked);
   return (
-    <div className="offer">
-      <div className="offer-list">
+    <div className={catalogStyles.catalog}>
+      <div className={catalogStyles.list}>
         <FilterInput label={t("offer.filterResources")} text={filter} onChange={setFilter} />
         {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
         {picks.length > 0 && (
           <PickList label={t("servers.tab.resources")} picks={picks} picked={picked} onPick={setPicked} />
         )}
       </div>
-      <div className="offer-one" tabIndex={0} role="region" aria-label={t("offer.one")}>
+      <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("offer.one")}>
         {resource && <Resource key={picked} resource={resource} server={server} offer={offer} />}
         {template && <Template key={picked} template={template} server={server} offer={offer} />}
-        {!resource && !template && <p className="dim offer-hint">{t("offer.pickResource")}</p>}
+        {!resource && !template && <p className={clsx("dim", catalogStyles.hint)}>{t("offer.pickResource")}</p>}
       </div>
     </div>
   );
@@ -77,13 +77,13 @@ function Resource({
   const facts = [mimeType, bytes === null ? null : size(bytes)].filter((fact) => fact !== null);
   return (
     <>
-      <header className="offer-head">
+      <header className={catalogStyles.head}>
         <h2>{title}</h2>
-        <p className="offer-uri">
+        <p className={catalogStyles.uri}>
           <code className="selectable">{uri}</code> <CopyButton text={uri} label={t("offer.copyUri")} />
         </p>
         {facts.length > 0 && <p className="dim">{facts.join(" · ")}</p>}
-        {description !== null && <p className="offer-text selectable">{description}</p>}
+        {description !== null && <p className={clsx(catalogStyles.text, "selectable")}>{description}</p>}
       </header>
       <ResourceReader uri={uri} {...one} />
     </>
@@ -100,15 +100,15 @@ function Template({
   const uri = expandTemplate(uriTemplate, values);
   return (
     <>
-      <header className="offer-head">
+      <header className={catalogStyles.head}>
         <h2>{title}</h2>
-        <p className="offer-uri">
+        <p className={catalogStyles.uri}>
           <code className="selectable">{uriTemplate}</code>
         </p>
         {mimeType !== null && <p className="dim">{mimeType}</p>}
-        {description !== null && <p className="offer-text selectable">{description}</p>}
+        {description !== null && <p className={clsx(catalogStyles.text, "selectable")}>{description}</p>}
       </header>
-      <div className="offer-fields">
+      <div className={catalogStyles.fields}>
         {variables.map((name) => (
           <CompletionField
             key={name}
@@ -124,7 +124,7 @@ function Template({
           />
         ))}
       </div>
-      <p className="offer-uri">
+      <p className={catalogStyles.uri}>
         <span className="dim">{t("offer.reads")}</span> <code className="selectable">{uri}</code>
       </p>
       <ResourceReader uri={uri} disabled={variables.every((name) => (values[name] ?? "") === "")} {...one} />

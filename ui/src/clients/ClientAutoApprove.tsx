@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { useId } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
@@ -7,6 +8,8 @@ import { useConfirm } from "../components/useConfirm";
 import { AllowNewTools, AutoApproveControl, autoApproveLabel } from "../components/AutoApproveControl";
 import { clientAutoApprove } from "../permissions/clientAutoApprove";
 import { useAutoApprove } from "../components/useAutoApprove";
+import clientsPageStyles from "./ClientsPage.module.css";
+import styles from "./ClientAutoApprove.module.css";
 
 /** The auto-approve setting of one client for all present servers. */
 export function ClientAutoApprove({ client: { id, name } }: { client: ClientView }) {
@@ -33,7 +36,7 @@ export function ClientAutoApprove({ client: { id, name } }: { client: ClientView
     t("preset.mixedPart", { preset: t(autoApproveLabel(preset, false)), servers: of.join(", ") }),
   );
   return (
-    <div className="client-preset">
+    <div className={styles.control}>
       <span id={label}>{t("preset.client")}</span>
       <AutoApproveControl
         labelledBy={label}
@@ -42,15 +45,15 @@ export function ClientAutoApprove({ client: { id, name } }: { client: ClientView
         disabled={set.busy || policy === undefined || (servers ?? []).length === 0}
         onChange={change}
       />
-      {value === "mixed" && <strong className="client-mixed">{t("preset.mixed")}</strong>}
-      <p className="client-small">
+      {value === "mixed" && <strong className={styles.mixed}>{t("preset.mixed")}</strong>}
+      <p className={clientsPageStyles.small}>
         {servers?.length === 0 ? t("preset.noServers") : t("preset.clientText")}
         {value === "mixed" && <span> {t("preset.mixedText", { parts: mixed.join("; ") })}</span>}
         {waiting.length > 0 && <span> {t("preset.waits", { servers: waiting.join(", ") })}</span>}
         {also.length > 0 && <span> {t("preset.alsoEvery", { servers: also.join(", ") })}</span>}
       </p>
       {late.count > 0 && (
-        <p className="client-small client-late">
+        <p className={clsx(clientsPageStyles.small, styles.late)}>
           <AllowNewTools
             count={late.count}
             onRenew={() => {

@@ -1,7 +1,6 @@
-import "./clients.css";
-
 import { Button, Group, Modal, Stack, TextInput } from "@mantine/core";
 import { IconPlugConnected, IconPlus } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
@@ -17,6 +16,7 @@ import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
 import { ClientAutoApprove } from "./ClientAutoApprove";
 import { NewTokenPanel } from "./NewTokenPanel";
+import styles from "./ClientsPage.module.css";
 
 /** The AI applications that may connect. */
 export function ClientsPage() {
@@ -48,7 +48,7 @@ export function ClientsPage() {
           {add}
         </EmptyState>
       )}
-      <div className="client-list">
+      <div className={styles.list}>
         {data?.map((client) => (
           <ClientCard key={client.id} client={client} onMinted={setMinted} onChanged={() => void refetch()} />
         ))}
@@ -120,14 +120,14 @@ function ClientCard({ client, onMinted, onChanged }: Props) {
   const [confirm, dialog] = useConfirm();
   const { id, name, says, lastSeen, sessions, created } = client;
   return (
-    <article className="card client" aria-label={name}>
-      <span className={lastSeen === null ? "client-icon" : "client-icon client-icon-seen"}>
+    <article className={clsx("card", styles.client)} aria-label={name}>
+      <span className={lastSeen === null ? styles.icon : clsx(styles.icon, styles.seen)}>
         <IconPlugConnected size={20} stroke={1.75} aria-hidden />
       </span>
-      <div className="client-words">
+      <div className={styles.text}>
         <strong>{name}</strong>
-        {says !== null && <span className="client-small">{t("clients.says", { says })}</span>}
-        <span className="client-small">
+        {says !== null && <span className={styles.small}>{t("clients.says", { says })}</span>}
+        <span className={styles.small}>
           {[
             lastSeen === null ? t("clients.never") : t("clients.seen", { ago: ago(lastSeen, now) }),
             ...(sessions > 0 ? [t("clients.sessions", { count: sessions })] : []),

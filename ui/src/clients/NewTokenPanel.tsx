@@ -5,6 +5,7 @@ import type { MintedClient } from "../generated/types";
 import { useMessages } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { configSnippets } from "./configSnippets";
+import styles from "./NewTokenPanel.module.css";
 
 /** A new token, shown once and kept nowhere else. */
 export function NewTokenPanel({ minted, onDone }: { minted: MintedClient; onDone: () => void }) {
@@ -33,7 +34,7 @@ export function NewTokenPanel({ minted, onDone }: { minted: MintedClient; onDone
           </Tabs.List>
           {all.map(({ app, text }, at) => (
             <Tabs.Panel key={nameOf(app)} value={String(at)}>
-              <div className="snippet">
+              <div className={styles.snippet}>
                 <pre className="mono selectable" tabIndex={0}>
                   {text}
                 </pre>
@@ -56,7 +57,7 @@ function Value({ label, text, copy }: { label: string; text: string; copy: strin
       <Text size="sm" c="dimmed">
         {label}
       </Text>
-      <div className="value">
+      <div className={styles.value}>
         <code className="mono selectable">{text}</code>
         <CopyButton text={text} label={copy} />
       </div>

@@ -1,10 +1,9 @@
-import "./AutoApproveControl.css";
-
 import { Button, SegmentedControl } from "@mantine/core";
 
 import type { AutoApprove } from "../generated/types";
 import { useMessages, type MessageKey } from "../messages";
 import { autoApproveLevels } from "../permissions/clientAutoApprove";
+import styles from "./AutoApproveControl.module.css";
 
 type Props = {
   labelledBy: string;
@@ -28,7 +27,7 @@ export function AutoApproveControl({ labelledBy, value, everywhere = false, disa
     <SegmentedControl
       aria-labelledby={labelledBy}
       size="xs"
-      className="preset"
+      className={styles.levels}
       disabled={disabled}
       data={autoApproveLevels.map((one) => ({ value: one, label: t(autoApproveLabel(one, everywhere)) }))}
       value={value}

@@ -1,6 +1,8 @@
 import { Button } from "@mantine/core";
 import { IconChevronRight } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useEffect, useId, useRef, type ReactNode } from "react";
+import styles from "./Collapse.module.css";
 
 type Props = { label: string; opened: boolean; onOpened: (opened: boolean) => void; children: ReactNode };
 
@@ -18,7 +20,7 @@ export function Collapse({ label, opened, onOpened, children }: Props) {
       <Button
         variant="subtle"
         size="xs"
-        className="start unfold"
+        className={clsx(styles.aligned, styles.toggle)}
         leftSection={<IconChevronRight size={14} aria-hidden />}
         aria-expanded={opened}
         aria-controls={id}
@@ -29,7 +31,7 @@ export function Collapse({ label, opened, onOpened, children }: Props) {
       >
         {label}
       </Button>
-      <div id={id} ref={area} className="unfolded">
+      <div id={id} ref={area} className={styles.content}>
         {opened && children}
       </div>
     </>

@@ -1,5 +1,3 @@
-import "./JsonEditor.css";
-
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
@@ -12,6 +10,7 @@ import { useEffect, useRef } from "react";
 
 import { useMessages } from "../messages";
 import type { Span } from "./jsonSpans";
+import styles from "./JsonEditor.module.css";
 
 type EditorFault = Span & { message: string };
 
@@ -104,9 +103,9 @@ export default function JsonEditor({ label, text, round, faults, fill = false, o
 
   const lineOf = (at: number) => text.slice(0, at).split("\n").length;
   return (
-    <div className={clsx("json", fill && "json-fill")}>
-      <div ref={place} className="json-editor" data-testid="json-editor" />
-      <ul className="json-faults" aria-live="polite">
+    <div className={clsx(styles.json, fill && styles.fill)}>
+      <div ref={place} className={styles.editor} data-testid="json-editor" />
+      <ul className={styles.errors} aria-live="polite">
         {faults.map(({ from, message }, at) => (
           <li key={at}>
             <button

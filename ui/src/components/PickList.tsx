@@ -1,8 +1,8 @@
-import "./PickList.css";
-
+import clsx from "clsx";
 import { useId, useRef, type KeyboardEvent } from "react";
 
 import { VirtualList } from "./VirtualList";
+import styles from "./PickList.module.css";
 
 export type PickListItem = {
   key: string;
@@ -43,8 +43,8 @@ export function PickList({ label, picks, picked, onPick }: Props) {
       area={area}
       role="listbox"
       label={label}
-      className="picks"
-      rowClassName="pick"
+      className={styles.list}
+      rowClassName={styles.item}
       items={picks}
       itemKey={({ key }) => key}
       rowHeight={HEIGHT}
@@ -61,11 +61,11 @@ export function PickList({ label, picks, picked, onPick }: Props) {
     >
       {(pick) => (
         <>
-          <span className="pick-title">
+          <span className={styles.title}>
             <span>{pick.title}</span>
-            {pick.tag !== undefined && <span className="pick-tag">{pick.tag}</span>}
+            {pick.tag !== undefined && <span className={styles.tag}>{pick.tag}</span>}
           </span>
-          <span className={pick.isAddress ? "pick-line mono" : "pick-line"}>{pick.line}</span>
+          <span className={pick.isAddress ? clsx(styles.line, "mono") : styles.line}>{pick.line}</span>
         </>
       )}
     </VirtualList>

@@ -1,7 +1,6 @@
-import "./permissions.css";
-
 import { Alert, Button } from "@mantine/core";
 import { IconQuestionMark, IconShieldCheck } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
@@ -17,6 +16,7 @@ import { LoadingIndicator } from "../components/LoadingIndicator";
 import { RuleList } from "./RuleList";
 import { filterRules, emptyFilter, ruleKinds, describeRules, type RuleFilter } from "./describedRules";
 import { Simulation, type SimulationSubject } from "./Simulation";
+import styles from "./PermissionsPage.module.css";
 
 /** How long calls are gathered before it is read again which rules they used, in milliseconds. */
 const BATCH_MS = 1000;
@@ -43,7 +43,7 @@ export function PermissionsPage() {
         </Button>
       }
     >
-      <p className="perm-text">{t("perm.text")}</p>
+      <p className={styles.text}>{t("perm.text")}</p>
       {error && <ErrorAlert error={error} />}
       {loading && <LoadingIndicator />}
       {policy?.verified === false && (
@@ -152,7 +152,7 @@ function Rules({ policy, onWhatIf, onOver }: RulesProps) {
         </span>
       </FilterBar>
       {shown.length === 0 ? (
-        <p className="dim perm-no-match">
+        <p className={clsx("dim", styles.noMatch)}>
           {t("perm.noMatch")}{" "}
           <Button
             size="compact-sm"

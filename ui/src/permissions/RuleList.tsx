@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { useRef } from "react";
 
 import { useNow } from "../components/useNow";
@@ -6,6 +7,7 @@ import { useMessages } from "../messages";
 import type { DescribedRule } from "./describedRules";
 import { RuleRow } from "./RuleRow";
 import type { SimulationSubject } from "./Simulation";
+import styles from "./RuleList.module.css";
 
 type Props = {
   shown: readonly DescribedRule[];
@@ -23,7 +25,7 @@ export function RuleList({ shown, onWhatIf, onOver }: Props) {
       area={area}
       role="region"
       label={t("perm.rules")}
-      className="card perm-scroll"
+      className={clsx("card", styles.list)}
       items={shown}
       itemKey={({ view }) => view.rule.id}
       rowHeight={62}

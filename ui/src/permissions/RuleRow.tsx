@@ -9,6 +9,7 @@ import { useMessages, useTimes } from "../messages";
 import { useNow } from "../components/useNow";
 import type { DescribedRule } from "./describedRules";
 import type { SimulationSubject } from "./Simulation";
+import styles from "./RuleRow.module.css";
 
 type Props = {
   said: DescribedRule;
@@ -36,17 +37,17 @@ export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver,
     });
   };
   return (
-    <div className={clsx("perm-rule", `perm-${rule.effect}`)}>
+    <div className={clsx(styles.rule, styles[rule.effect])}>
       {denies ? (
-        <IconBan size={17} className="perm-icon" aria-hidden />
+        <IconBan size={17} className={styles.icon} aria-hidden />
       ) : (
-        <IconCheck size={17} className="perm-icon" aria-hidden />
+        <IconCheck size={17} className={styles.icon} aria-hidden />
       )}
-      <div className="perm-words">
+      <div className={styles.text}>
         <span className="selectable" data-testid="rule-sentence">
           {sentence}
         </span>
-        <span className="perm-facts">
+        <span className={styles.facts}>
           <span title={full(rule.created)}>{t("perm.given", { ago: ago(rule.created, now) })}</span>
           {lastUsed === null ? (
             <span>{t("perm.never")}</span>
@@ -61,17 +62,17 @@ export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver,
           {rule.reason !== null && <span>{t("perm.reason", { reason: rule.reason })}</span>}
         </span>
         {note !== null && (
-          <span className="perm-note">
+          <span className={styles.note}>
             <IconAlertTriangle size={14} aria-hidden /> {note}
           </span>
         )}
         {reach !== null && reach.changed.length > 0 && (
-          <span className="perm-changed">
+          <span className={styles.changed}>
             <IconAlertTriangle size={14} aria-hidden /> {t("perm.changed", { tools: reach.changed.join(", ") })}
           </span>
         )}
       </div>
-      <span className="perm-acts">
+      <span className={styles.actions}>
         <Button
           size="xs"
           variant="subtle"
@@ -111,7 +112,7 @@ function RuleExpiry({ at, onOver }: { at: number; onOver: () => Promise<void> })
     if (over) void tell.current();
   }, [over]);
   return (
-    <span className="perm-ends" title={full(at)} role="timer">
+    <span className={styles.expiry} title={full(at)} role="timer">
       <IconClock size={13} aria-hidden /> {over ? t("perm.over") : t("perm.ends", { time: formatCountdown(at - now) })}
     </span>
   );

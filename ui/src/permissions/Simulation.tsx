@@ -9,6 +9,7 @@ import { useConfirm } from "../components/useConfirm";
 import { AutoApproveControl, autoApproveLabel } from "../components/AutoApproveControl";
 import { SimulationResult } from "./SimulationResult";
 import { useAutoApprove } from "../components/useAutoApprove";
+import styles from "./Simulation.module.css";
 
 /** What is simulated: another auto-approve level, or revoking a rule. */
 export type SimulationSubject = { is: "preset" } | { is: "rule"; rule: Grant; sentence: string };
@@ -88,9 +89,9 @@ function AutoApproveSimulation() {
     });
   };
   return (
-    <div className="what-if">
+    <div className={styles.simulation}>
       <p className="dim">{t("perm.rehearseText")}</p>
-      <div className="what-if-row">
+      <div className={styles.row}>
         <PeriodSelect days={days} onDays={setDays} />
         <NativeSelect
           size="sm"
@@ -117,11 +118,11 @@ function AutoApproveSimulation() {
           }}
         />
       </div>
-      <span id={label} className="what-if-label">
+      <span id={label} className={styles.label}>
         {t("perm.wouldBe")}
       </span>
       <AutoApproveControl labelledBy={label} everywhere={server === ""} value={to} onChange={setTo} />
-      <div className="what-if-acts">
+      <div>
         <Button onClick={rehearse}>{t("perm.rehearse")}</Button>
       </div>
       {asked && (
@@ -158,10 +159,10 @@ function RevocationSimulation({ rule, sentence, onGone }: { rule: Grant; sentenc
   const unblock = useAction("policy.unblock");
   const act = denies ? unblock : revoke;
   return (
-    <div className="what-if">
-      <p className="what-if-rule">{sentence}</p>
+    <div className={styles.simulation}>
+      <p className={styles.rule}>{sentence}</p>
       <p className="dim">{t("perm.rehearseText")}</p>
-      <div className="what-if-row">
+      <div className={styles.row}>
         <PeriodSelect
           days={days}
           onDays={(wanted) => {

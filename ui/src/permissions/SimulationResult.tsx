@@ -9,6 +9,7 @@ import type { PolicyRehearse, SimulationReport, SimulatedChange } from "../gener
 import { useMessages, useTimes } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
+import styles from "./SimulationResult.module.css";
 
 /** So many changes are listed at first. */
 const INITIAL_CHANGES = 50;
@@ -19,7 +20,7 @@ export function SimulationResult({ asked, children }: { asked: PolicyRehearse; c
   const id = useId();
   const { data, error, loading } = useCoreQuery("policy.rehearse", asked);
   return (
-    <section className="report" aria-labelledby={id}>
+    <section className={styles.result} aria-labelledby={id}>
       <h3 id={id}>{t("perm.report")}</h3>
       {error && <ErrorAlert error={error} />}
       {loading && <LoadingIndicator />}
@@ -47,7 +48,7 @@ const icons = { allowed: IconCheck, asked: IconQuestionMark, denied: IconX };
 function SimulationTallies({ calls, now, draft }: SimulationReport) {
   const t = useMessages();
   return (
-    <table className="tallies">
+    <table className={styles.tallies}>
       <thead>
         <tr>
           <th scope="col">{t("perm.outcome")}</th>
@@ -59,14 +60,14 @@ function SimulationTallies({ calls, now, draft }: SimulationReport) {
         {kinds.map((kind) => {
           const Icon = icons[kind];
           return (
-            <tr key={kind} className={`tally-${kind}`}>
+            <tr key={kind} className={styles[kind]}>
               <th scope="row">
                 <Icon size={15} aria-hidden /> {t(`perm.tally.${kind}`)}
               </th>
               {[now, draft].map((tally, at) => (
                 <td key={at}>
-                  <span className="tally-count">{tally[kind]}</span>
-                  <span className="tally-bar" aria-hidden>
+                  <span className={styles.count}>{tally[kind]}</span>
+                  <span className={styles.bar} aria-hidden>
                     <span style={{ inlineSize: `${String((100 * tally[kind]) / Math.max(1, calls))}%` }} />
                   </span>
                 </td>
@@ -89,7 +90,7 @@ function SimulatedChanges({ changes }: { changes: readonly SimulatedChange[] }) 
   return (
     <>
       <h4>{t("perm.changes")}</h4>
-      <ul className="report-changes">
+      <ul className={styles.changes}>
         {changes.slice(0, most).map((change) => (
           <li key={[change.last, change.now, change.draft].join()}>
             <span>

@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { AnswerGuardContext } from "../approvals/AnswerGuardContext";
@@ -13,6 +14,9 @@ import { userErrorLine } from "../messages/userError";
 import { defaultPreferences, type PromptPlatform } from "../platform";
 import { useAppearance } from "../theme/useAppearance";
 import { catalogues } from "./catalogues";
+import answerButtonStyles from "../approvals/AnswerButton.module.css";
+import cardStyles from "../approvals/cards/Card.module.css";
+import styles from "./PromptWindow.module.css";
 
 /** The prompt window. */
 export function PromptWindow({ platform }: { platform: PromptPlatform }) {
@@ -75,9 +79,9 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
   const slot = queue.slots[queue.at];
   return (
     <AnswerGuardContext value={awake}>
-      <main className="prompt" ref={area}>
+      <main className={styles.prompt} ref={area}>
         {error && (
-          <p className="ask-problem prompt-error" role="alert">
+          <p className={clsx(cardStyles.error, styles.error)} role="alert">
             {error.code === "stale_answer" ? t("ask.stale") : userErrorLine(t, error)}
           </p>
         )}
@@ -93,11 +97,11 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
             onReveal={reveal}
           />
         ) : (
-          <div className="ask-none">
+          <div className={styles.none}>
             <p>{t("ask.none")}</p>
             <button
               type="button"
-              className="ask-button"
+              className={answerButtonStyles.button}
               onClick={() => void platform.openMain().catch(() => undefined)}
             >
               {t("ask.openMain")}

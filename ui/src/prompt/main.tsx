@@ -1,7 +1,5 @@
 import "../theme/tokens.css";
 import "../theme/utilities.css";
-import "../approvals/cards.css";
-import "./prompt.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

@@ -14,6 +14,7 @@ import { isJson, mediaKind } from "./contentText";
 import { TextContent } from "./TextContent";
 import { useSaveResult } from "./useSaveResult";
 import { useResultRequest } from "./useResultRequest";
+import styles from "./ContentPart.module.css";
 
 type Props = { part: ResultPart; at: number; result: string; server: string };
 
@@ -25,7 +26,7 @@ export function ContentPart({ part: { role, content }, at, result, server }: Pro
     save.run(at);
   };
   return (
-    <div className="shown-part">
+    <div className={styles.part}>
       {role !== null && <h4>{role === "user" || role === "assistant" ? t(`result.role.${role}`) : role}</h4>}
       <Content content={content} server={server} onSave={onSave} />
     </div>
@@ -57,7 +58,7 @@ function Content({ content, server, onSave }: ContentProps<ResultContent> & { se
 function ResourceOrigin({ uri, mimeType }: { uri: string | null; mimeType: string | null }) {
   if (uri === null && mimeType === null) return null;
   return (
-    <p className="shown-where">
+    <p className={styles.origin}>
       {uri !== null && <code className="selectable">{uri}</code>}{" "}
       {mimeType !== null && <span className="dim">{mimeType}</span>}
     </p>
@@ -79,11 +80,11 @@ function BinaryContent({ content: { mimeType, data, bytes, uri }, onSave }: Cont
   if (kind === "audio")
     shown = <audio controls src={address} aria-label={uri ?? t("result.audio")} onError={onError} />;
   return (
-    <div className="shown-binary">
+    <div className={styles.binary}>
       {shown}
-      <div className="shown-file">
+      <div className={styles.file}>
         {shown === null && <IconFile size={22} stroke={1.5} aria-hidden />}
-        <span className="shown-file-words">
+        <span className={styles.fileText}>
           {uri !== null && <code className="selectable">{uri}</code>}
           <span className="dim">
             {mimeType} · {size(bytes)}
@@ -106,9 +107,9 @@ function ResourceLink({ content: { uri, title, mimeType }, server }: { content: 
   const { shown, error, busy, run } = useResultRequest();
   return (
     <>
-      <div className="shown-file">
+      <div className={styles.file}>
         <IconLink size={20} stroke={1.5} aria-hidden />
-        <span className="shown-file-words">
+        <span className={styles.fileText}>
           <span>{title}</span>
           <code className="selectable">{uri}</code>
           {mimeType !== null && <span className="dim">{mimeType}</span>}

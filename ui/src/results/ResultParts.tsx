@@ -1,7 +1,6 @@
-import "./results.css";
-
 import { Alert, Button } from "@mantine/core";
 import { IconAlertCircle, IconAlertTriangle, IconCircleCheck, IconDeviceFloppy } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useId } from "react";
 
 import { durationLabel } from "../activity/labels";
@@ -10,6 +9,8 @@ import { useMessages, useSizes, type Translate } from "../messages";
 import { ContentPart } from "./ContentPart";
 import { TextContent } from "./TextContent";
 import { useSaveResult } from "./useSaveResult";
+import contentPartStyles from "./ContentPart.module.css";
+import styles from "./ResultParts.module.css";
 
 /** A result, part by part. `server` is where linked resources are read from. */
 export function ResultParts({ shown, server }: { shown: ResultView; server: string }) {
@@ -20,9 +21,9 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
   const { end, parts, structured, unfit, meta } = shown;
   const isGood = end.end === "ok" && unfit === null;
   return (
-    <section className="shown" aria-labelledby={title}>
-      <header className="shown-head">
-        <span id={title} className={isGood ? "shown-ok" : "shown-bad"}>
+    <section className={styles.result} aria-labelledby={title}>
+      <header className={styles.head}>
+        <span id={title} className={isGood ? styles.ok : styles.bad}>
           {isGood ? <IconCircleCheck size={16} aria-hidden /> : <IconAlertCircle size={16} aria-hidden />}{" "}
           {statusLabel(t, end, unfit)}
         </span>
@@ -32,7 +33,7 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
         <Button
           size="compact-sm"
           variant="default"
-          className="shown-save"
+          className={styles.save}
           loading={save.busy}
           leftSection={<IconDeviceFloppy size={14} aria-hidden />}
           onClick={() => {
@@ -44,16 +45,16 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
       </header>
       {unfit !== null && (
         <Alert color="orange" title={t("result.unfitText")} icon={<IconAlertTriangle size={18} aria-hidden />}>
-          <p className="shown-plain mono selectable">{unfit}</p>
+          <p className={clsx(styles.plain, "mono", "selectable")}>{unfit}</p>
         </Alert>
       )}
-      {end.end === "error" && <p className="shown-message selectable">{end.message}</p>}
+      {end.end === "error" && <p className={clsx(styles.message, "selectable")}>{end.message}</p>}
       {end.end !== "error" && parts.length === 0 && structured === null && <p className="dim">{t("result.nothing")}</p>}
       {parts.map((part, at) => (
         <ContentPart key={at} part={part} at={at} result={shown.id} server={server} />
       ))}
       {structured !== null && (
-        <div className="shown-part">
+        <div className={contentPartStyles.part}>
           <h4>{t("result.structured")}</h4>
           <TextContent
             text={structured}
@@ -65,7 +66,7 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
         </div>
       )}
       {meta !== null && (
-        <details className="shown-part">
+        <details className={contentPartStyles.part}>
           <summary>{t("result.meta")}</summary>
           <TextContent
             text={{ text: meta, wholeBytes: null }}

@@ -1,9 +1,11 @@
 import { Button } from "@mantine/core";
 
+import clsx from "clsx";
 import type { TruncatedText } from "../generated/types";
 import { useMessages, useSizes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { utf8Size, formatJson } from "./contentText";
+import styles from "./TextContent.module.css";
 
 /** A text; if it is truncated, it says so and the whole can be saved. */
 export function TextContent({
@@ -19,15 +21,15 @@ export function TextContent({
   const size = useSizes();
   const whole = wholeBytes === null;
   return (
-    <div className="shown-text">
-      <pre className={json ? "mono selectable" : "shown-prose selectable"} tabIndex={0}>
+    <div className={styles.text}>
+      <pre className={json ? "mono selectable" : clsx(styles.prose, "selectable")} tabIndex={0}>
         {json && whole ? formatJson(text) : text}
       </pre>
-      <span className="shown-copy">
+      <span className={styles.copy}>
         <CopyButton text={text} label={t(whole ? "result.copy" : "result.copyFirst")} />
       </span>
       {!whole && (
-        <p className="shown-cut">
+        <p className={styles.truncated}>
           {t("result.cut", { count: size(utf8Size(text)), all: size(wholeBytes) })}{" "}
           <Button size="compact-xs" variant="light" onClick={onSave}>
             {t("result.saveWhole")}

@@ -13,6 +13,7 @@ import { ServerFields } from "./ServerFields";
 import { ConnectionTestResult } from "./ConnectionTestResult";
 import { focusFirstInvalidField } from "./focusFirstInvalidField";
 import { useConnectionTest } from "./useConnectionTest";
+import styles from "./AddServerForm.module.css";
 
 type Props = { taken: readonly string[]; onClose: () => void };
 
@@ -72,11 +73,11 @@ export function AddServerForm({ taken, onClose }: Props) {
           }}
         />
         <ServerFields form={form} faults={tried > 0 ? wrong : {}} onChange={change} />
-        <div ref={outcome} className="outcome">
+        <div ref={outcome} className={styles.outcome}>
           {test.report && <ConnectionTestResult report={test.report} trust={trust} onTrust={setTrust} />}
           {failed && <ErrorAlert error={failed} />}
         </div>
-        <Group justify="space-between" className="form-foot">
+        <Group justify="space-between" className={styles.foot}>
           {test.running ? (
             <Group gap="xs" role="status">
               <Loader size="xs" />

@@ -1,9 +1,12 @@
 import { Checkbox } from "@mantine/core";
 import { IconCircleCheck, IconEye } from "@tabler/icons-react";
 
+import clsx from "clsx";
 import type { TestReport } from "../generated/types";
 import { useMessages } from "../messages";
 import { countLabel } from "./status";
+import statusMarkStyles from "./StatusMark.module.css";
+import styles from "./ConnectionTestResult.module.css";
 
 type Props = { report: TestReport; trust: boolean; onTrust: (trust: boolean) => void };
 
@@ -12,8 +15,8 @@ export function ConnectionTestResult({ report: { server, tools, resources, promp
   const t = useMessages();
   const reads = tools.filter(({ readOnly }) => readOnly).length;
   return (
-    <section className="test" aria-live="polite">
-      <p className="status status-ok">
+    <section className={styles.result} aria-live="polite">
+      <p className={clsx(statusMarkStyles.status, statusMarkStyles.ok)}>
         <IconCircleCheck size={16} aria-hidden />
         <span>{t("servers.form.works", { name: server.title ?? server.name, version: server.version })}</span>
       </p>
@@ -24,13 +27,13 @@ export function ConnectionTestResult({ report: { server, tools, resources, promp
           ...(prompts > 0 ? [countLabel(t, "prompts", prompts)] : []),
         ].join(" · ")}
       </p>
-      <ul className="test-tools" tabIndex={0} aria-label={t("servers.tab.tools")}>
+      <ul className={styles.tools} tabIndex={0} aria-label={t("servers.tab.tools")}>
         {tools.map(({ name, title, readOnly }) => (
           <li key={name}>
             <code>{name}</code>
             {title !== null && <span className="dim">{title}</span>}
             {readOnly && (
-              <span className="test-reads">
+              <span className={styles.readOnly}>
                 <IconEye size={14} aria-hidden /> {t("servers.form.reads")}
               </span>
             )}

@@ -3,6 +3,7 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import { formatRoute } from "../app-shell/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
+import styles from "./ErrorCount.module.css";
 
 /** Number of errors in the last hour; nothing if there were none. */
 export function ErrorCount({ view: { config, errorsLastHour } }: { view: ServerView }) {
@@ -10,7 +11,7 @@ export function ErrorCount({ view: { config, errorsLastHour } }: { view: ServerV
   if (errorsLastHour === 0) return null;
   const words = t("servers.errors", { count: errorsLastHour });
   return (
-    <a className="error-count" href={formatRoute({ page: "server", id: config.id, tab: "logs" })}>
+    <a className={styles.count} href={formatRoute({ page: "server", id: config.id, tab: "logs" })}>
       <IconAlertTriangle size={15} aria-hidden />
       {words}
     </a>

@@ -1,4 +1,5 @@
 import { Button, Group, Stack } from "@mantine/core";
+import clsx from "clsx";
 import { useMemo, useState } from "react";
 
 import { useAction } from "../core/useAction";
@@ -8,6 +9,7 @@ import JsonEditor from "../components/JsonEditor";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
 import { entryText, readEntry } from "./serverJson";
+import styles from "./JsonSettings.module.css";
 
 type Props = {
   config: ServerConfig;
@@ -56,8 +58,8 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
     );
   };
   return (
-    <Stack gap="sm" className="settings-fill">
-      <p className="dim settings-json">{t("servers.settings.jsonText")}</p>
+    <Stack gap="sm" className={styles.settings}>
+      <p className={clsx("dim", styles.text)}>{t("servers.settings.jsonText")}</p>
       <JsonEditor
         key={kept}
         label={t("servers.settings.json")}

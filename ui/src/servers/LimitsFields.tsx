@@ -12,6 +12,7 @@ import {
   type LimitsForm,
 } from "./serverForm";
 import { Collapse } from "../components/Collapse";
+import styles from "./LimitsFields.module.css";
 
 const otherAmounts = amounts.filter((name) => !isCallAmount(name));
 
@@ -31,7 +32,7 @@ export function LimitsFields({ limits, faults, onChange }: Props) {
   return (
     <Collapse label={t("servers.form.limits")} opened={opened} onOpened={setOpened}>
       <Stack gap="sm">
-        <div className="limits">
+        <div className={styles.limits}>
           {callAmounts.map((name) => (
             <CallLimit
               key={name}
@@ -99,7 +100,7 @@ function CallLimit({ name, value, error, onChange }: CallLimitProps) {
   const label = t(`servers.form.limit.${name}`);
   const mode = value === "default" || value === "none" ? value : "own";
   return (
-    <div className="call-limit">
+    <div className={styles.callLimit}>
       <NativeSelect
         label={label}
         description={t(`servers.form.limit.${name}Hint`)}

@@ -1,4 +1,5 @@
 import { IconFileText } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useMemo, useState } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
@@ -12,6 +13,8 @@ import { FollowingList } from "../components/FollowingList";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { groupRepeats, levels, filterLines, sources, toneOfLevel } from "./logs";
 import { ServerLogLevel } from "./ServerLogLevel";
+import styles from "./LogsTab.module.css";
+import serverPageStyles from "./ServerPage.module.css";
 
 /** The log of a server, newest at the bottom. */
 export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
@@ -30,7 +33,7 @@ export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
   if (data?.length === 0) {
     return (
       <>
-        <div className="log-tools">
+        <div className={styles.filters}>
           <FilterBar>{ofServer}</FilterBar>
         </div>
         <EmptyState icon={<IconFileText size={26} />} title={t("servers.log.none")} text={t("servers.log.noneText")} />
@@ -39,7 +42,7 @@ export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
   }
   return (
     <>
-      <div className="log-tools">
+      <div className={styles.filters}>
         <FilterBar>
           <FilterInput label={t("servers.log.filter")} text={words} onChange={setWords} />
           <FilterSelect
@@ -74,18 +77,18 @@ function Lines({ lines }: { lines: readonly LogLine[] }) {
   const { time, full } = useTimes();
   const groups = useMemo(() => groupRepeats(lines), [lines]);
   return (
-    <div className="log-place">
+    <div className={styles.place}>
       <FollowingList
         role="log"
         label={t("servers.tab.logs")}
         toEndLabel={t("servers.log.newest")}
-        className="tab-scroll log mono selectable"
+        className={clsx(serverPageStyles.scroll, styles.log, "mono", "selectable")}
         items={groups}
         rowHeight={20}
         measured
       >
         {({ line, count, since }) => (
-          <div className="log-line">
+          <div className={styles.line}>
             <span className="dim" title={full(line.at)}>
               {time(line.at)}
             </span>
@@ -93,14 +96,14 @@ function Lines({ lines }: { lines: readonly LogLine[] }) {
             {line.level === null ? (
               <span />
             ) : (
-              <span className={`log-level log-level-${toneOfLevel(line.level)}`}>
+              <span className={clsx(styles.level, styles[toneOfLevel(line.level)])}>
                 {t(`servers.log.level.${line.level}`)}
               </span>
             )}
-            <span className="log-text">
+            <span className={styles.text}>
               {line.text}
               {count > 1 && (
-                <span className="log-count" title={t("servers.log.since", { time: full(since) })}>
+                <span className={styles.count} title={t("servers.log.since", { time: full(since) })}>
                   {t("servers.log.times", { count })}
                 </span>
               )}

@@ -1,8 +1,10 @@
 import { Textarea } from "@mantine/core";
+import clsx from "clsx";
 import { useState } from "react";
 
 import { useMessages } from "../messages";
 import { recognise, type RecognisedPaste } from "./recognise";
+import styles from "./PasteBox.module.css";
 
 /** `namedBefore` is the name that the last pasted text gave. */
 type Props = { onFound: (recognised: RecognisedPaste, namedBefore: string) => void };
@@ -39,7 +41,7 @@ export function PasteBox({ onFound }: Props) {
           take(event.currentTarget.value);
         }}
       />
-      <p role="status" className="dim paste-said">
+      <p role="status" className={clsx("dim", styles.found)}>
         {said()}
       </p>
     </div>

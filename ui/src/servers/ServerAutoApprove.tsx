@@ -1,5 +1,6 @@
 import { Pill, Switch } from "@mantine/core";
 
+import clsx from "clsx";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { AutoApprove, ServerView } from "../generated/types";
@@ -7,6 +8,7 @@ import { useMessages, useRender } from "../messages";
 import { AllowNewTools, AutoApproveControl } from "../components/AutoApproveControl";
 import { useAutoApprove } from "../components/useAutoApprove";
 import { autoApproveOf, newToolsCovered, rulesOf } from "./serverRules";
+import styles from "./ServerAutoApprove.module.css";
 
 /** The auto-approve setting of a server, and its rules as chips (PERM-3). */
 export function ServerAutoApprove({ view: { config, trustedLabels } }: { view: ServerView }) {
@@ -16,7 +18,7 @@ export function ServerAutoApprove({ view: { config, trustedLabels } }: { view: S
   const trust = useAction("servers.trustLabels");
   const free = autoApproveOf(policy, config.id).setting;
   return (
-    <div className="freedom">
+    <div className={styles.autoApprove}>
       <span id="freedom">{t("servers.free")}</span>
       <AutoApproveControl
         labelledBy="freedom"
@@ -52,7 +54,7 @@ function AutoApproveReach({ server, free, trusted, onRenew }: ReachProps) {
   if (tools.length === 0) return null;
   const noReads = free === "reads" && !trusted && !tools.some((tool) => tool.class.class === "read");
   return (
-    <p className="dim freedom-reach">
+    <p className={clsx("dim", styles.reach)}>
       <span>{t("servers.free.count", { count: set.allowed, all: tools.length })}</span>{" "}
       {noReads && <span>{t("servers.free.noReads")}</span>}
       <AllowNewTools count={newToolsCovered(set, free)} onRenew={onRenew} />
@@ -69,7 +71,7 @@ function RuleChips({ server }: { server: string }) {
   const rules = rulesOf(useCoreQuery("policy.show", {}).data, server);
   if (rules.length === 0) return null;
   return (
-    <ul className="chips" aria-label={t("servers.rules")}>
+    <ul className={styles.chips} aria-label={t("servers.rules")}>
       {rules.map((view) => {
         const { rule } = view;
         const sentence = render(view.sentence);
@@ -78,7 +80,7 @@ function RuleChips({ server }: { server: string }) {
             <Pill
               size="md"
               withRemoveButton
-              className={rule.effect === "deny" ? "chip chip-deny" : "chip"}
+              className={rule.effect === "deny" ? clsx(styles.chip, styles.deny) : styles.chip}
               title={sentence}
               removeButtonProps={{
                 "aria-label": t("servers.revoke", { rule: sentence }),

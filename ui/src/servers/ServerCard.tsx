@@ -1,6 +1,7 @@
 import { ActionIcon, Menu, Switch } from "@mantine/core";
 import { IconDots } from "@tabler/icons-react";
 
+import clsx from "clsx";
 import { formatRoute, navigate } from "../app-shell/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
@@ -11,6 +12,7 @@ import { PrimaryAction } from "./PrimaryAction";
 import { SignInStatus } from "./SignInStatus";
 import { StatusMark } from "./StatusMark";
 import { useServerActions } from "./useServerActions";
+import styles from "./ServerCard.module.css";
 
 /** One server: what it is, how it is, and the one thing to do next. */
 export function ServerCard({ view, taken }: { view: ServerView; taken: readonly string[] }) {
@@ -21,22 +23,22 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
     navigate({ page: "server", id: config.id, tab: "tools" });
   };
   return (
-    <article className="card server-card" aria-label={config.name}>
-      <span className="server-icon">
+    <article className={clsx("card", styles.server)} aria-label={config.name}>
+      <span className={styles.icon}>
         <ServerIcon name={view.icon} size={20} />
       </span>
-      <div className="server-words">
-        <div className="server-name">
+      <div className={styles.text}>
+        <div className={styles.name}>
           <a href={formatRoute({ page: "server", id: config.id, tab: "tools" })}>{config.name}</a>
           <span className="dim">{t(`servers.kind.${config.transport.type}`)}</span>
         </div>
-        {config.look.description !== null && <p className="dim server-line">{config.look.description}</p>}
+        {config.look.description !== null && <p className={clsx("dim", styles.line)}>{config.look.description}</p>}
         <StatusMark view={view} />
         <ErrorCount view={view} />
         {status.state === "failed" && <ServerFailure view={view} status={status} />}
         <SignInStatus view={view} acts={acts.signIn} />
       </div>
-      <div className="server-acts">
+      <div className={styles.actions}>
         <PrimaryAction view={view} acts={acts} />
         <Switch
           aria-label={t("servers.on", { name: config.name })}

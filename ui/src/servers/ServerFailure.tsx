@@ -1,4 +1,5 @@
 import { Button, Collapse, Group } from "@mantine/core";
+import clsx from "clsx";
 import { useId, useState } from "react";
 
 import type { ServerStatus, ServerView } from "../generated/types";
@@ -6,6 +7,7 @@ import { useMessages } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { useNow } from "../components/useNow";
 import { countLabel, ATTEMPTS_PER_ROUND, targetOf } from "./status";
+import styles from "./ServerFailure.module.css";
 
 type Failed = Extract<ServerStatus, { state: "failed" }>;
 
@@ -17,7 +19,7 @@ export function ServerFailure({ view, status }: { view: ServerView; status: Fail
   const target = targetOf(view.config.transport);
   const tail = view.logTail.map(({ text }) => text).join("\n");
   return (
-    <div className="failure">
+    <div className={styles.failure}>
       <Group gap="xs">
         <Button
           size="compact-sm"
@@ -39,8 +41,8 @@ export function ServerFailure({ view, status }: { view: ServerView; status: Fail
         </span>
       </Group>
       <Collapse expanded={opened} transitionDuration={100} id={id}>
-        <div className="failure-more">
-          <div className="failure-facts">
+        <div>
+          <div className={styles.facts}>
             <p className="dim">
               {t(`servers.kindOfFailure.${status.error}`)} · {countLabel(t, "attempts", status.attempts)}
             </p>
@@ -57,7 +59,7 @@ export function ServerFailure({ view, status }: { view: ServerView; status: Fail
           {tail !== "" && (
             <>
               <p className="dim">{t("servers.lastLines")}</p>
-              <pre className="mono selectable log-tail" tabIndex={0}>
+              <pre className={clsx("mono", "selectable", styles.logTail)} tabIndex={0}>
                 {tail}
               </pre>
             </>

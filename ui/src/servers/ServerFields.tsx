@@ -21,6 +21,8 @@ import { LimitsFields } from "./LimitsFields";
 import { HeadersFrom, RemoteFields } from "./RemoteFields";
 import { SignInFields } from "./SignInFields";
 import { Collapse } from "../components/Collapse";
+import collapseStyles from "../components/Collapse.module.css";
+import styles from "./ServerFields.module.css";
 
 type Props = {
   form: ServerForm;
@@ -181,10 +183,10 @@ function Lines({ form, error, onChange }: { form: ServerForm; error: string | nu
     onChange({ lines: form.lines.map((line, place) => (place === at ? { ...line, ...part } : line)) });
   };
   return (
-    <fieldset className="lines" data-fault={error === null ? undefined : true}>
+    <fieldset className={styles.lines} data-fault={error === null ? undefined : true}>
       <legend>{t(form.kind === "stdio" ? "servers.form.env" : "servers.form.headers")}</legend>
       {form.lines.map((line, at) => (
-        <div key={at} className="line">
+        <div key={at} className={styles.line}>
           <TextInput
             aria-label={t("servers.form.varName")}
             placeholder={t("servers.form.varName")}
@@ -242,7 +244,7 @@ function Lines({ form, error, onChange }: { form: ServerForm; error: string | nu
       <Button
         variant="subtle"
         size="xs"
-        className="start"
+        className={collapseStyles.aligned}
         leftSection={<IconPlus size={14} aria-hidden />}
         onClick={() => {
           onChange({ lines: [...form.lines, emptyLine] });

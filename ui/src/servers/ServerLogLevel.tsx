@@ -5,6 +5,7 @@ import { useAction } from "../core/useAction";
 import type { LogLevel } from "../generated/types";
 import { useMessages } from "../messages";
 import { levels } from "./logs";
+import styles from "./ServerLogLevel.module.css";
 
 /** From which level on the server logs. A server does not tell where it stands. */
 export function ServerLogLevel({ server }: { server: string }) {
@@ -13,7 +14,7 @@ export function ServerLogLevel({ server }: { server: string }) {
   const [asked, setAsked] = useState<LogLevel | null>(null);
   const id = useId();
   return (
-    <span className="log-from">
+    <span className={styles.level}>
       <label htmlFor={id} className="dim">
         {t("servers.log.from")}
       </label>

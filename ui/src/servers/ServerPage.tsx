@@ -1,8 +1,7 @@
-import "./servers.css";
-
 import { ActionIcon, Button, Menu, Switch, Tabs } from "@mantine/core";
 import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 
+import clsx from "clsx";
 import { CallsView } from "../activity/CallsView";
 import { useCoreQuery } from "../core/useCoreQuery";
 import { formatRoute, navigate, serverTabs, type ServerTab } from "../app-shell/route";
@@ -24,6 +23,9 @@ import { SignInStatus } from "./SignInStatus";
 import { StatusMark } from "./StatusMark";
 import { ToolsTab } from "./ToolsTab";
 import { useServerActions } from "./useServerActions";
+import pageStyles from "../components/Page.module.css";
+import serverCardStyles from "./ServerCard.module.css";
+import styles from "./ServerPage.module.css";
 
 /** One server: how it is, what may run on it unasked, its tools, its log, its settings. */
 export function ServerPage({ id, tab, at }: { id: string; tab: ServerTab; at?: "sign-in" | undefined }) {
@@ -32,7 +34,7 @@ export function ServerPage({ id, tab, at }: { id: string; tab: ServerTab; at?: "
   const view = data?.find(({ config }) => config.id === id);
   if (view) return <LoadedServer view={view} tab={tab} at={at} taken={(data ?? []).map(({ config }) => config.name)} />;
   return (
-    <div className="page page-body">
+    <div className={clsx(pageStyles.page, pageStyles.body)}>
       {error && <ErrorAlert error={error} />}
       {loading && <LoadingIndicator />}
       {data && (
@@ -58,26 +60,26 @@ function LoadedServer({ view, tab, at, taken }: KnownProps) {
     });
   };
   return (
-    <div className="page">
-      <header className="server-head">
-        <div className="server-title">
+    <div className={pageStyles.page}>
+      <header className={styles.head}>
+        <div className={styles.title}>
           <ActionIcon
             component="a"
             href={formatRoute({ page: "servers" })}
             variant="subtle"
             color="gray"
-            className="server-back"
+            className={styles.back}
             aria-label={t("servers.back")}
             title={t("servers.back")}
           >
             <IconArrowLeft size={18} aria-hidden />
           </ActionIcon>
           <h1>{config.name}</h1>
-          <span className="server-status" role="status">
+          <span className={styles.status} role="status">
             <StatusMark view={view} />
             <ErrorCount view={view} />
           </span>
-          <span className="server-acts">
+          <span className={clsx(serverCardStyles.actions, styles.actions)}>
             <PrimaryAction view={view} acts={acts} own />
             <Switch
               aria-label={t("servers.on", { name: config.name })}
@@ -105,7 +107,9 @@ function LoadedServer({ view, tab, at, taken }: KnownProps) {
             </Menu>
           </span>
         </div>
-        {config.look.description !== null && <p className="dim server-line">{config.look.description}</p>}
+        {config.look.description !== null && (
+          <p className={clsx("dim", serverCardStyles.line)}>{config.look.description}</p>
+        )}
         {status.state === "failed" && <ServerFailure view={view} status={status} />}
         <SignInStatus view={view} acts={acts.signIn} />
         <SignedIn view={view} acts={acts.signIn} />
@@ -114,7 +118,7 @@ function LoadedServer({ view, tab, at, taken }: KnownProps) {
       <Tabs
         value={tab}
         keepMounted={false}
-        className="server-tabs"
+        className={styles.tabs}
         onChange={(value) => {
           const wanted = serverTabs.find((one) => one === value);
           if (wanted) navigate({ page: "server", id: config.id, tab: wanted });
@@ -142,7 +146,7 @@ function LoadedServer({ view, tab, at, taken }: KnownProps) {
         <Tabs.Panel value="settings">
           <SettingsTab config={config} taken={taken.filter((name) => name !== config.name)} at={at} onRemove={remove} />
         </Tabs.Panel>
-        <Tabs.Panel value="activity" className="tab-activity">
+        <Tabs.Panel value="activity" className={styles.activity}>
           <CallsView of={config.id} />
         </Tabs.Panel>
       </Tabs>

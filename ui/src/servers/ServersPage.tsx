@@ -1,5 +1,3 @@
-import "./servers.css";
-
 import { ActionIcon, Button, Menu } from "@mantine/core";
 import { IconDots, IconPlus, IconServer2 } from "@tabler/icons-react";
 import { useState } from "react";
@@ -16,6 +14,7 @@ import { useConfirm } from "../components/useConfirm";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { AddServerDialog } from "./AddServerDialog";
 import { ServerCard } from "./ServerCard";
+import styles from "./ServersPage.module.css";
 
 /** All servers, by group. */
 export function ServersPage() {
@@ -57,8 +56,8 @@ export function ServersPage() {
       {all.length > 0 && shown.length === 0 && <p className="dim">{t("servers.noMatch", { text: filter })}</p>}
       {groups(shown).map(([group, views], _, list) => (
         <section key={group} aria-label={group === "" ? t("servers.title") : group}>
-          {list.length > 1 && <h2 className="group-name">{group === "" ? t("servers.ungrouped") : group}</h2>}
-          <div className="server-list">
+          {list.length > 1 && <h2 className={styles.groupName}>{group === "" ? t("servers.ungrouped") : group}</h2>}
+          <div className={styles.list}>
             {views.map((view) => (
               <ServerCard key={view.config.id} view={view} taken={taken} />
             ))}

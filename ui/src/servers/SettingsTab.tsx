@@ -1,5 +1,6 @@
 import { Button, Group, SegmentedControl, Stack, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
+import clsx from "clsx";
 import { lazy, Suspense, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
@@ -12,6 +13,8 @@ import { toUserError } from "../platform";
 import { validateForm, fromConfig, toDraft, type ServerForm } from "./serverForm";
 import { ServerFields } from "./ServerFields";
 import { focusFirstInvalidField } from "./focusFirstInvalidField";
+import collapseStyles from "../components/Collapse.module.css";
+import styles from "./SettingsTab.module.css";
 
 /** Brings an editor, which nobody else needs. */
 const JsonSettings = lazy(() => import("./JsonSettings"));
@@ -38,7 +41,7 @@ export function SettingsTab({ config, taken, at, onRemove }: Props) {
   };
   const common = { config, taken, onSaved, onEdited: setEdited };
   return (
-    <div className={view === "form" ? "tab-form" : "tab-form tab-fill"}>
+    <div className={view === "form" ? styles.form : clsx(styles.form, styles.fill)}>
       <Tooltip label={t("servers.settings.saveFirst")} disabled={!edited}>
         <SegmentedControl
           size="xs"
@@ -108,8 +111,8 @@ function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormPr
           }}
         />
         {error && <ErrorAlert error={error} />}
-        <Group justify="space-between" gap="xs" className="tab-foot">
-          <Button variant="subtle" color="red" className="start" onClick={onRemove}>
+        <Group justify="space-between" gap="xs" className={styles.foot}>
+          <Button variant="subtle" color="red" className={collapseStyles.aligned} onClick={onRemove}>
             {t("servers.removeThis")}
           </Button>
           <Group gap="xs">

@@ -1,5 +1,6 @@
 import { ActionIcon, Group, PasswordInput, Select, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useEffect, useRef, useState } from "react";
 
 import { useMessages, type MessageKey } from "../messages";
@@ -14,6 +15,8 @@ import {
   type SignInForm,
 } from "./signInForm";
 import { Collapse } from "../components/Collapse";
+import serverFieldsStyles from "./ServerFields.module.css";
+import styles from "./SignInFields.module.css";
 
 type Props = {
   form: SignInForm;
@@ -128,7 +131,7 @@ export function SignInFields({ form, faults, wanted, onChange }: Props) {
           placeholder="http://127.0.0.1:8976/callback"
           {...parts}
         />
-        <fieldset className="lines sign-in-endpoints">
+        <fieldset className={clsx(serverFieldsStyles.lines, styles.endpoints)}>
           <legend>{t("servers.signIn.endpoints")}</legend>
           <TextField name="authorize" {...parts} />
           <TextField name="token" {...parts} />
@@ -227,7 +230,7 @@ type SecretProps = {
 function SecretField({ label, secret, error, onChange }: SecretProps) {
   const t = useMessages();
   return (
-    <Group gap="xs" align="flex-end" wrap="nowrap" className="sign-in-secret">
+    <Group gap="xs" align="flex-end" wrap="nowrap" className={styles.secret}>
       <PasswordInput
         label={t(label)}
         description={t("servers.form.secretHint")}

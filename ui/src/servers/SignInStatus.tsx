@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { IconAlertCircle, IconCircleDashed } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useState } from "react";
 
 import { formatCountdown } from "../approvals/labels";
@@ -10,6 +11,9 @@ import { useNow } from "../components/useNow";
 import { useRestoreFocus } from "../components/useRestoreFocus";
 import { PasteCallbackDialog } from "./PasteCallbackDialog";
 import type { SignInActions } from "./useSignIn";
+import serverCardStyles from "./ServerCard.module.css";
+import statusMarkStyles from "./StatusMark.module.css";
+import styles from "./SignInStatus.module.css";
 
 type Props = { view: ServerView; acts: SignInActions };
 
@@ -20,7 +24,9 @@ export function SignInStatus({ view, acts }: Props) {
     <>
       {signIn?.is === "waiting" && <SignInPending view={view} signIn={signIn} acts={acts} />}
       {acts.error && <SignInError error={acts.error} />}
-      {status.state === "needs_client_registration" && <p className="dim server-line selectable">{status.reason}</p>}
+      {status.state === "needs_client_registration" && (
+        <p className={clsx("dim", serverCardStyles.line, "selectable")}>{status.reason}</p>
+      )}
     </>
   );
 }
@@ -29,8 +35,8 @@ export function SignInStatus({ view, acts }: Props) {
 function SignInError({ error }: { error: UserError }) {
   const { title, details } = userErrorText(useMessages(), error);
   return (
-    <div className="sign-in" role="alert">
-      <p className="status status-bad">
+    <div className={styles.signIn} role="alert">
+      <p className={clsx(statusMarkStyles.status, statusMarkStyles.bad)}>
         <IconAlertCircle size={16} aria-hidden />
         <span className="selectable">{title}</span>
       </p>
@@ -47,15 +53,15 @@ function SignInPending({ view: { config, status }, signIn: { host, until }, acts
   const [pasting, setPasting] = useState(false);
   const cancel = useRestoreFocus(acts.touched);
   return (
-    <div className="sign-in">
+    <div className={styles.signIn}>
       {status.state !== "needs_auth" && (
-        <p className="status status-wait">
+        <p className={clsx(statusMarkStyles.status, statusMarkStyles.wait)}>
           <IconCircleDashed size={16} aria-hidden />
           <span>{t("servers.signIn.waiting")}</span>
         </p>
       )}
-      <div className="sign-in-waits">
-        <p className="sign-in-host" title={t("servers.signIn.hostHint")}>
+      <div className={styles.pending}>
+        <p className={styles.host} title={t("servers.signIn.hostHint")}>
           <span className="dim">{t("servers.signIn.at")}</span> <strong className="mono selectable">{host}</strong>{" "}
           <span className="dim">
             · <TimeLeft until={until} />

@@ -6,6 +6,7 @@ import { useMessages, useTimes } from "../messages";
 import { useNow } from "../components/useNow";
 import { hostOf } from "./status";
 import type { SignInActions } from "./useSignIn";
+import styles from "./SignedIn.module.css";
 
 /** The signed-in account, its issuer, and its expiry. */
 export function SignedIn({ view: { config, status, signIn }, acts }: { view: ServerView; acts: SignInActions }) {
@@ -14,7 +15,7 @@ export function SignedIn({ view: { config, status, signIn }, acts }: { view: Ser
   if (signIn?.is !== "in" || wantsAnother) return null;
   const host = hostOf(signIn.issuer);
   return (
-    <div className="signed-in">
+    <div className={styles.signedIn}>
       <p className="dim selectable">
         <IconUserCheck size={15} aria-hidden />{" "}
         {signIn.account === null

@@ -1,8 +1,10 @@
 import { IconAlertCircle, IconCircleCheck, IconCircleDashed, IconPlayerStop } from "@tabler/icons-react";
 
+import clsx from "clsx";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { statusLine, statusTone } from "./status";
+import styles from "./StatusMark.module.css";
 
 const icons = { ok: IconCircleCheck, wait: IconCircleDashed, bad: IconAlertCircle, off: IconPlayerStop };
 
@@ -12,7 +14,7 @@ export function StatusMark({ view }: { view: ServerView }) {
   const tone = statusTone(view.status);
   const Icon = icons[tone];
   return (
-    <span className={`status status-${tone}`}>
+    <span className={clsx(styles.status, styles[tone])}>
       <Icon size={16} aria-hidden />
       <span className="selectable">{statusLine(t, view)}</span>
     </span>

@@ -6,6 +6,7 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import type { RuleEffect, Grant, GrantChoice, ToolView } from "../generated/types";
 import { useMessages } from "../messages";
 import { ruleOf } from "./serverRules";
+import styles from "./ToolPermission.module.css";
 
 /** Ask, allow or block one tool, for every client. */
 export function ToolPermission({
@@ -41,7 +42,7 @@ export function ToolPermission({
   return (
     <SegmentedControl
       size="xs"
-      className="tool-rule"
+      className={styles.permission}
       aria-label={t("servers.tool.rule", { tool: name })}
       disabled={busy}
       data={[

@@ -10,11 +10,13 @@ import {
   IconWorldShare,
 } from "@tabler/icons-react";
 
+import clsx from "clsx";
 import { classReasonLabel } from "../approvals/labels";
 import { useAction } from "../core/useAction";
 import type { AccessClass, AutoApprove, Grant, RuleView, ToolView } from "../generated/types";
 import { useMessages, useRender } from "../messages";
 import { ToolPermission } from "./ToolPermission";
+import styles from "./ToolRow.module.css";
 
 type Props = {
   tool: ToolView;
@@ -34,11 +36,11 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
   const render = useRender();
   const { name, class: known } = tool;
   return (
-    <div className="tool">
+    <div className={styles.tool}>
       <ActionIcon
         variant="subtle"
         color="gray"
-        className="tool-open"
+        className={styles.open}
         aria-expanded={whole}
         aria-label={t("servers.tool.whole", { tool: name })}
         onClick={() => {
@@ -47,8 +49,8 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
       >
         <IconChevronRight size={16} aria-hidden />
       </ActionIcon>
-      <div className="tool-words">
-        <div className="tool-name">
+      <div className={styles.text}>
+        <div className={styles.name}>
           <strong>{tool.title ?? name}</strong> <code className="selectable">{tool.exposedName}</code>{" "}
           <Button
             size="compact-xs"
@@ -63,35 +65,37 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
           </Button>
         </div>
         {tool.description !== null && (
-          <p className={whole ? "dim tool-text-whole selectable" : "dim tool-text"}>{tool.description}</p>
+          <p className={whole ? clsx("dim", styles.whole, "selectable") : clsx("dim", styles.description)}>
+            {tool.description}
+          </p>
         )}
-        <p className={`tool-mark tool-class-${known.class}`}>
+        <p className={clsx(styles.mark, styles[known.class])}>
           {known.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
           <span>{t(`ask.class.${known.class}`)}</span>
           <span className="dim">· {classReasonLabel(t, known.reason)}</span>
           {wider?.rule.effect === "allow" && (
-            <span className="tool-free">
+            <span className={styles.free}>
               {t("servers.tool.free", { free: t(`preset.${autoApproveOfScope(wider.rule)}`) })}
             </span>
           )}
         </p>
         {known.class === "read" && known.reachesOutside && (
-          <p className="tool-mark dim">
+          <p className={clsx(styles.mark, "dim")}>
             <IconWorldShare size={14} aria-hidden /> {t("servers.tool.outside")}
           </p>
         )}
         {wider?.rule.effect === "deny" && (
-          <p className="tool-mark dim">
+          <p className={clsx(styles.mark, "dim")}>
             <IconShieldX size={14} aria-hidden /> {render(wider.sentence)}
           </p>
         )}
         {tool.permission.changed && (
-          <p className="tool-mark tool-flag">
+          <p className={clsx(styles.mark, styles.flag)}>
             <IconHistory size={14} aria-hidden /> {t("servers.tool.changed")}
           </p>
         )}
         {tool.flags.length > 0 && (
-          <p className="tool-mark tool-flag">
+          <p className={clsx(styles.mark, styles.flag)}>
             <IconAlertTriangle size={14} aria-hidden /> {t("servers.flagged", { places: tool.flags.join(", ") })}
           </p>
         )}
@@ -117,7 +121,7 @@ function AccessClassSelect({ tool: { server, name, class: known }, own }: Pick<P
   return (
     <NativeSelect
       size="xs"
-      className="tool-select"
+      className={styles.accessClass}
       aria-label={t("servers.class", { tool: name })}
       disabled={classify.busy}
       value={own ?? "auto"}

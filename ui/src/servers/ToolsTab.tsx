@@ -13,6 +13,8 @@ import { VirtualList } from "../components/VirtualList";
 import { ToolRunnerDrawer } from "../tool-runner/ToolRunnerDrawer";
 import { ruleOf } from "./serverRules";
 import { ToolRow } from "./ToolRow";
+import serverPageStyles from "./ServerPage.module.css";
+import styles from "./ToolsTab.module.css";
 
 /** The tools of a server, each with its access class and what happens with it. */
 export function ToolsTab({ server }: { server: string }) {
@@ -36,7 +38,7 @@ export function ToolsTab({ server }: { server: string }) {
   );
   return (
     <>
-      <div className="tab-filter">
+      <div className={styles.filter}>
         <FilterInput label={t("servers.filterTools")} text={filter} onChange={setFilter} />
       </div>
       {tools.length === 0 && <p className="dim">{t("servers.noToolMatch", { text: filter })}</p>}
@@ -61,7 +63,12 @@ function OmittedTools({ server }: { server: string }) {
   return (
     <Collapse label={t("servers.leftOut", { count: tools.length })} opened={opened} onOpened={setOpened}>
       <p className="dim">{t("servers.leftOutText")}</p>
-      <div className="left-out" tabIndex={0} role="region" aria-label={t("servers.leftOut", { count: tools.length })}>
+      <div
+        className={styles.omitted}
+        tabIndex={0}
+        role="region"
+        aria-label={t("servers.leftOut", { count: tools.length })}
+      >
         <dl>
           {tools.map(({ name, reason }) => (
             <div key={`${name} ${reason}`}>
@@ -96,7 +103,7 @@ function ToolList({ server, tools, policy, onTry }: RowsProps) {
     <VirtualList
       role="region"
       label={t("servers.tab.tools")}
-      className="tab-scroll"
+      className={serverPageStyles.scroll}
       items={tools}
       itemKey={({ name }) => name}
       rowHeight={76}

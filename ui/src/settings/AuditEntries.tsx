@@ -1,4 +1,5 @@
 import { Button } from "@mantine/core";
+import clsx from "clsx";
 import { useState } from "react";
 
 import { useNames } from "../core/useNames";
@@ -7,6 +8,7 @@ import { useMessages, useRender, useTimes } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { auditDetail, auditLabel, namesFromEntries } from "./auditLabels";
+import styles from "./AuditEntries.module.css";
 
 /** Entries that each press on the button adds. */
 const PAGE = 100;
@@ -27,7 +29,7 @@ export function AuditEntries() {
       {error && <ErrorAlert error={error} />}
       {loading && <LoadingIndicator />}
       {!loading && entries.length === 0 && !error && <p className="dim">{t("audit.none")}</p>}
-      <ol className="audit-entries" aria-label={t("audit.entries")}>
+      <ol className={styles.entries} aria-label={t("audit.entries")}>
         {entries.map((entry, place) => {
           const { seq, at } = entry;
           const detail = auditDetail(entry, saying);
@@ -35,15 +37,15 @@ export function AuditEntries() {
           const isNewDay = before === undefined || day(before.at) !== day(at);
           return (
             <li key={seq}>
-              {isNewDay && <h3 className="audit-day">{day(at)}</h3>}
-              <div className="audit-entry">
-                <span className="audit-no">{seq}</span>
+              {isNewDay && <h3 className={styles.day}>{day(at)}</h3>}
+              <div className={styles.entry}>
+                <span className={styles.number}>{seq}</span>
                 <time className="dim" dateTime={new Date(at).toISOString()} title={full(at)}>
                   {time(at)}
                 </time>
-                <span className="audit-words">
+                <span className={styles.text}>
                   {auditLabel(entry, saying)}
-                  {detail !== "" && <span className="dim audit-detail">{detail}</span>}
+                  {detail !== "" && <span className={clsx("dim", styles.detail)}>{detail}</span>}
                 </span>
               </div>
             </li>

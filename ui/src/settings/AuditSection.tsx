@@ -10,6 +10,7 @@ import { useMessages } from "../messages";
 import { toUserError } from "../platform";
 import { AuditEntries } from "./AuditEntries";
 import { SettingsSection } from "./SettingsSection";
+import styles from "./AuditSection.module.css";
 
 /** Verifies and exports the audit log. */
 export function AuditSection() {
@@ -85,7 +86,7 @@ export function AuditSection() {
         </Group>
       )}
       {verdict && (
-        <p role="status" className={verdict.result === "whole" ? "audit-whole" : "audit-broken"}>
+        <p role="status" className={verdict.result === "whole" ? styles.whole : styles.broken}>
           {verdict.result === "whole" ? (
             <IconCircleCheck size={16} aria-hidden />
           ) : (

@@ -8,6 +8,7 @@ import type { Settings, ToolNaming } from "../generated/types";
 import { useMessages } from "../messages";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
+import settingsSectionStyles from "./SettingsSection.module.css";
 
 /** How long calls may take, and how clients see the names of tools. */
 export function CallsSection() {
@@ -43,7 +44,7 @@ function Limits({ kept, onSaved }: Props) {
   };
   return (
     <form
-      className="retention"
+      className={settingsSectionStyles.fields}
       onSubmit={(event) => {
         event.preventDefault();
         void save();

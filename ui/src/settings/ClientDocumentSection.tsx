@@ -8,6 +8,7 @@ import type { Settings } from "../generated/types";
 import { useMessages } from "../messages";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
+import settingsSectionStyles from "./SettingsSection.module.css";
 
 /** Where the document is that says to authorization servers who Gatehouse is. */
 export function ClientDocumentSection() {
@@ -43,7 +44,7 @@ function Address({ kept }: { kept: Settings }) {
   return (
     <form
       noValidate
-      className="packages"
+      className={settingsSectionStyles.stack}
       onSubmit={(event) => {
         event.preventDefault();
         void save();

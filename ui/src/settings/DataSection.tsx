@@ -11,6 +11,7 @@ import { useVault } from "../vault/useVault";
 import { VaultButton } from "../vault/VaultButton";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
+import settingsSectionStyles from "./SettingsSection.module.css";
 
 /** Where everything is, and for how long. */
 export function DataSection({ report }: { report: StatusReport }) {
@@ -20,14 +21,14 @@ export function DataSection({ report }: { report: StatusReport }) {
   const where = report.secrets === "keychain" || report.secrets === "vault" ? report.secrets : ("memory" as const);
   return (
     <SettingsSection title={t("settings.data")}>
-      <dl className="settings-facts">
+      <dl className={settingsSectionStyles.facts}>
         <dt>{t("settings.folder")}</dt>
         <dd>
           <code className="mono selectable">{report.dataDir}</code>
           <CopyButton text={report.dataDir} label={t("settings.copyFolder")} />
         </dd>
         <dt>{t("settings.secrets")}</dt>
-        <dd className="settings-secrets">
+        <dd className={settingsSectionStyles.secrets}>
           {t(`settings.secrets.${where}`)}
           {vault && <VaultButton vault={vault} variant="default" />}
         </dd>
@@ -53,7 +54,7 @@ function Retention({ kept }: { kept: Settings }) {
   };
   return (
     <form
-      className="retention"
+      className={settingsSectionStyles.fields}
       onSubmit={(event) => {
         event.preventDefault();
         void save();

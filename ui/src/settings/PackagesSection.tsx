@@ -9,6 +9,8 @@ import { useMessages } from "../messages";
 import { toSourceForm, toPackageSource, type SourceForm } from "./packageSource";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
+import settingsSectionStyles from "./SettingsSection.module.css";
+import styles from "./PackagesSection.module.css";
 
 /** Where servers that come as packages get them from. */
 export function PackagesSection() {
@@ -43,7 +45,7 @@ function Sources({ kept }: { kept: Settings }) {
   return (
     <form
       noValidate
-      className="packages"
+      className={settingsSectionStyles.stack}
       onSubmit={(event) => {
         event.preventDefault();
         void save();
@@ -68,8 +70,8 @@ function Source({ label, form, wrong, onChange }: SourceProps) {
   const t = useMessages();
   const id = useId();
   return (
-    <div className="package-source">
-      <div className="settings-row">
+    <div className={styles.source}>
+      <div className={settingsSectionStyles.row}>
         <span id={id}>{label}</span>
         <SegmentedControl
           aria-labelledby={id}

@@ -1,5 +1,3 @@
-import "./settings.css";
-
 import { Kbd, Select, SegmentedControl, Switch } from "@mantine/core";
 
 import { useAction } from "../core/useAction";
@@ -15,6 +13,8 @@ import { ClientDocumentSection } from "./ClientDocumentSection";
 import { DataSection } from "./DataSection";
 import { PackagesSection } from "./PackagesSection";
 import { SettingsSection } from "./SettingsSection";
+import settingsSectionStyles from "./SettingsSection.module.css";
+import styles from "./SettingsPage.module.css";
 
 /** What is set for Gatehouse as a whole. */
 export function SettingsPage(look: PreferencesProps) {
@@ -22,7 +22,7 @@ export function SettingsPage(look: PreferencesProps) {
   const report = useCoreQuery("status", {}).data;
   return (
     <Page title={t("settings.title")}>
-      <div className="settings">
+      <div className={styles.list}>
         <Appearance {...look} />
         {report && <Gateway report={report} />}
         <CallsSection />
@@ -45,7 +45,7 @@ function Appearance({ preferences, onPreferences }: PreferencesProps) {
   const t = useMessages();
   return (
     <SettingsSection title={t("settings.look")}>
-      <div className="settings-row">
+      <div className={settingsSectionStyles.row}>
         <span id="theme">{t("settings.theme")}</span>
         <SegmentedControl
           aria-labelledby="theme"
@@ -56,7 +56,7 @@ function Appearance({ preferences, onPreferences }: PreferencesProps) {
           }}
         />
       </div>
-      <div className="settings-row">
+      <div className={settingsSectionStyles.row}>
         <span>{t("settings.language")}</span>
         <Select
           aria-label={t("settings.language")}
@@ -82,9 +82,9 @@ function Gateway({ report }: { report: StatusReport }) {
   const switchOff = useAction("servers.switchOff");
   return (
     <SettingsSection title={t("settings.gateway")} text={t("settings.addressText")}>
-      <div className="settings-row">
+      <div className={settingsSectionStyles.row}>
         <span>{t("settings.address")}</span>
-        <span className="settings-value">
+        <span className={styles.value}>
           <code className="mono selectable">{report.endpoint}</code>
           <CopyButton text={report.endpoint} label={t("frame.copyGateway")} />
         </span>
@@ -112,9 +112,9 @@ function KeyboardShortcuts() {
   const t = useMessages();
   return (
     <SettingsSection title={t("settings.keys")}>
-      <dl className="settings-facts">
+      <dl className={settingsSectionStyles.facts}>
         {keys.map(([what, all]) => (
-          <div key={what} className="settings-key">
+          <div key={what} className={styles.shortcut}>
             <dt>{t(what)}</dt>
             <dd>
               {all.map((key) => (

@@ -1,7 +1,6 @@
-import "./vault.css";
-
 import { Alert, Button, Group, Text, Title } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
@@ -10,6 +9,7 @@ import { useMessages } from "../messages";
 import { Logo } from "../components/Logo";
 import { toUserError, type Vault, type VaultFault } from "../platform";
 import { UnlockForm } from "./UnlockForm";
+import styles from "./UnlockScreen.module.css";
 
 type Props = { vault: Vault; onChange: () => Promise<void> };
 
@@ -47,8 +47,8 @@ export function UnlockScreen({ vault, onChange }: Props) {
     </Button>
   );
   return (
-    <main className="unlock">
-      <div className="unlock-body">
+    <main className={styles.screen}>
+      <div className={styles.body}>
         <Logo size={40} />
         <Title order={1} size="h2">
           {t("vault.unlockTitle")}
@@ -84,7 +84,7 @@ export function VaultFaultAlert({ fault, file }: { fault: VaultFault; file: stri
     <Alert color="red" role="alert" title={t(`vault.${fault}`)} icon={<IconAlertTriangle size={18} aria-hidden />}>
       <Text size="sm">{t(`vault.${fault}Text`)}</Text>
       <Text size="sm" mt={4}>
-        {t("vault.file")}: <code className="mono selectable vault-file">{file}</code>
+        {t("vault.file")}: <code className={clsx("mono", "selectable", styles.file)}>{file}</code>
       </Text>
     </Alert>
   );

@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { useMemo } from "react";
 
 import type { ShownArgument } from "../../generated/types";
@@ -7,6 +8,7 @@ import { LargeArguments } from "./LargeArguments";
 import { SecretToggle } from "./SecretToggle";
 import { MarkedText } from "./MarkedText";
 import { useRevealedArguments } from "./useRevealedArguments";
+import styles from "./CallArguments.module.css";
 
 /** From this number of characters on, only visible blocks are rendered. */
 const LARGE = 20_000;
@@ -31,7 +33,7 @@ export function CallArguments({ shown, veil, onReveal }: Props) {
       }),
     [shown, all],
   );
-  if (shown.length === 0) return <p className="ask-no-arguments">{t("ask.noArguments")}</p>;
+  if (shown.length === 0) return <p className={styles.none}>{t("ask.noArguments")}</p>;
   const mask = (at: number) =>
     shown[at]?.masked === true && (
       <SecretToggle
@@ -48,7 +50,7 @@ export function CallArguments({ shown, veil, onReveal }: Props) {
   const size = shown.reduce((sum, { text }) => sum + text.length, 0);
   if (size > LARGE) return <LargeArguments sources={sources} mask={mask} />;
   const drawn = sources.map(({ name, text }, at) => (
-    <dl key={`${String(shown[at]?.extra)} ${name}`} className="ask-argument">
+    <dl key={`${String(shown[at]?.extra)} ${name}`} className={styles.argument}>
       <dt>
         <MarkedText text={name} />
       </dt>
@@ -62,8 +64,8 @@ export function CallArguments({ shown, veil, onReveal }: Props) {
   const extras = drawn.filter((_, at) => shown[at]?.extra === true);
   return (
     // Focusable, so that it scrolls by keyboard.
-    <div className="ask-arguments selectable" tabIndex={0} role="group" aria-label={t("ask.arguments")}>
-      {own.length > 0 ? own : <p className="ask-no-arguments">{t("ask.noArguments")}</p>}
+    <div className={clsx(styles.arguments, "selectable")} tabIndex={0} role="group" aria-label={t("ask.arguments")}>
+      {own.length > 0 ? own : <p className={styles.none}>{t("ask.noArguments")}</p>}
       {extras.length > 0 && (
         <details>
           <summary>{t("ask.extras")}</summary>

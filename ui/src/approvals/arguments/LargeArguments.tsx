@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { useMemo, useRef, useSyncExternalStore, type ReactNode } from "react";
 
 import { VirtualList } from "../../components/VirtualList";
@@ -5,6 +6,8 @@ import { useMessages } from "../../messages";
 import { MarkedText } from "./MarkedText";
 import { BLOCK_CHARS, blockText, createBlockStore, emptyBlockStore, type ArgumentText, type Block } from "./textBlocks";
 import { useNearViewport } from "./useNearViewport";
+import callArgumentsStyles from "./CallArguments.module.css";
+import styles from "./LargeArguments.module.css";
 
 /** Estimated height of a full block in pixels, until it is measured. */
 const HEIGHT = 648;
@@ -24,8 +27,8 @@ export function LargeArguments({ sources, mask }: Props) {
       area={area}
       role="group"
       label={t("ask.arguments")}
-      className="ask-arguments ask-arguments-large selectable"
-      rowClassName="ask-block"
+      className={clsx(callArgumentsStyles.arguments, callArgumentsStyles.large, "selectable")}
+      rowClassName={styles.block}
       items={blocks.all}
       rowHeight={estimatedHeight}
       measured
@@ -35,7 +38,7 @@ export function LargeArguments({ sources, mask }: Props) {
         const source = sources[block.argument];
         if (!source) return null;
         return block.isName ? (
-          <span className="ask-block-name">
+          <span className={styles.name}>
             <MarkedText text={source.name} />
             {mask(block.argument)}
           </span>

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 
 import { useMessages } from "../../messages";
+import styles from "./MarkedText.module.css";
 
 /** A text with hidden characters rendered as marks. */
 export function MarkedText({ text }: { text: string }): ReactNode {
@@ -11,7 +12,7 @@ export function MarkedText({ text }: { text: string }): ReactNode {
     at % 2 === 0 ? (
       part
     ) : (
-      <mark key={at} className="ask-hidden" title={t("ask.hiddenMark", { code: part.slice(1, -1) })}>
+      <mark key={at} className={styles.mark} title={t("ask.hiddenMark", { code: part.slice(1, -1) })}>
         {part.slice(1, -1)}
       </mark>
     ),

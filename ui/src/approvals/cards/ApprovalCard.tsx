@@ -15,6 +15,8 @@ import { DenyPanel } from "../grants/DenyPanel";
 import { PeerProcessLine } from "./PeerProcessLine";
 import { ServerSummaryLine } from "./ServerSummaryLine";
 import { formatCountdown, preventsPermanentGrant, classReasonLabel, warningLabel } from "../labels";
+import cardStyles from "./Card.module.css";
+import styles from "./ApprovalCard.module.css";
 
 type Props = {
   pending: PendingApproval;
@@ -63,7 +65,7 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
   const trustedRead = reads !== undefined && call.class.reason.by === "trusted_label";
   const more = lastingChoices(call.choices).length > 0;
   return (
-    <article className={clsx("ask", panel !== "none" && "ask-composing")} aria-labelledby={title}>
+    <article className={clsx(cardStyles.card, panel !== "none" && cardStyles.composing)} aria-labelledby={title}>
       <AnswerShortcuts
         on={keys && panel === "none"}
         onAllow={() => {
@@ -71,19 +73,19 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
         }}
         onDeny={deny}
       />
-      <header className="ask-head">
-        <div className="ask-who">
+      <header className={cardStyles.head}>
+        <div className={cardStyles.who}>
           <strong>{client.name}</strong> <span className="dim">{t("ask.wants")}</span>
-          {client.says !== null && <span className="ask-small">{t("ask.says", { says: client.says })}</span>}
+          {client.says !== null && <span className={cardStyles.small}>{t("ask.says", { says: client.says })}</span>}
           {client.seenFrom === null ? (
-            <span className="ask-small">{t("ask.notSeen")}</span>
+            <span className={cardStyles.small}>{t("ask.notSeen")}</span>
           ) : (
             <PeerProcessLine seen={client.seenFrom} />
           )}
         </div>
         {place}
       </header>
-      <div className="ask-what">
+      <div className={cardStyles.what}>
         <h2
           id={title}
           ref={heading}
@@ -96,16 +98,16 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
           {server.name} · <code>{call.exposedName}</code>
         </ServerSummaryLine>
       </div>
-      <p className={`ask-class ask-class-${call.class.class}`}>
+      <p className={clsx(styles.accessClass, styles[call.class.class])}>
         {call.class.class === "read" ? <IconEye size={16} aria-hidden /> : <IconPencil size={16} aria-hidden />}
         <strong>{t(`ask.class.${call.class.class}`)}</strong>
         <span className="dim">· {t("ask.because", { reason: classReasonLabel(t, call.class.reason) })}</span>
-        {call.class.reachesOutside && <span className="ask-tag">{t("ask.outside")}</span>}
+        {call.class.reachesOutside && <span className={styles.tag}>{t("ask.outside")}</span>}
       </p>
       {call.changes.length > 0 && <DefinitionChanges changes={call.changes} />}
       <CallArguments key={call.hash} shown={call.arguments ?? []} veil={veil} onReveal={onReveal} />
       {call.warnings.length > 0 && (
-        <ul className="ask-warnings">
+        <ul className={cardStyles.warnings}>
           {call.warnings.map((warning) => (
             <li key={JSON.stringify(warning)}>
               <IconAlertTriangle size={15} aria-hidden /> {warningLabel(t, warning, render)}
@@ -117,8 +119,8 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
       {panel === "allow" && <AllowPanel call={call} onAllow={allow} onBack={back} />}
       {panel === "deny" && <DenyPanel call={call} onAnswer={onAnswer} onBack={back} />}
       {panel === "none" && (
-        <div className="ask-buttons">
-          <span className="ask-pair">
+        <div className={cardStyles.buttons}>
+          <span className={cardStyles.pair}>
             <AnswerButton onPress={deny}>{t("ask.deny")}</AnswerButton>
             <AnswerButton
               label={t("ask.denyMore")}
@@ -129,7 +131,7 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
               ▾
             </AnswerButton>
           </span>
-          <span className="ask-pair">
+          <span className={cardStyles.pair}>
             {trustedRead && (
               <AnswerButton
                 label={render(reads.sentence)}
@@ -173,10 +175,10 @@ function ClientTimeout({ pending, call }: { pending: PendingApproval; call: Call
   const t = useMessages();
   const now = useNow(1000);
   const client = call.client.name;
-  if (!pending.waiting) return <p className="ask-patience">{t("ask.ticket", { client })}</p>;
+  if (!pending.waiting) return <p className={styles.timeout}>{t("ask.ticket", { client })}</p>;
   if (call.clientWaitsUntil === null) return null;
   return (
-    <p className="ask-patience" role="timer">
+    <p className={styles.timeout} role="timer">
       {t("ask.waits", { client, time: formatCountdown(call.clientWaitsUntil - now) })}
     </p>
   );

@@ -1,7 +1,9 @@
+import clsx from "clsx";
 import type { FieldChange, FieldConcern } from "../../generated/types";
 import { useMessages } from "../../messages";
 import { displayText } from "../arguments/textBlocks";
 import { MarkedText } from "../arguments/MarkedText";
+import styles from "./DefinitionChanges.module.css";
 
 const concerns: readonly FieldConcern[] = ["safety", "shape", "words"];
 
@@ -9,7 +11,7 @@ const concerns: readonly FieldConcern[] = ["safety", "shape", "words"];
 export function DefinitionChanges({ changes }: { changes: readonly FieldChange[] }) {
   const t = useMessages();
   return (
-    <section className="ask-changes selectable" aria-label={t("ask.changes")}>
+    <section className={clsx(styles.changes, "selectable")} aria-label={t("ask.changes")}>
       <h3>{t("ask.changes")}</h3>
       {concerns.map((concern) => {
         const own = changes.filter((change) => change.concern === concern);
@@ -18,12 +20,12 @@ export function DefinitionChanges({ changes }: { changes: readonly FieldChange[]
           <div key={concern}>
             <h4>{t(`ask.concern.${concern}`)}</h4>
             {own.map((change) => (
-              <dl key={change.pointer} className="ask-change">
+              <dl key={change.pointer} className={styles.change}>
                 <dt>{change.pointer}</dt>
-                <dd className="ask-before">
+                <dd className={styles.before}>
                   <span>{t("ask.before")}</span> <Value text={change.before} />
                 </dd>
-                <dd className="ask-after">
+                <dd className={styles.after}>
                   <span>{t("ask.after")}</span> <Value text={change.after} />
                 </dd>
               </dl>

@@ -7,6 +7,7 @@ import { useMessages } from "../../messages";
 import { AnswerShortcuts } from "../AnswerShortcuts";
 import { AnswerButton } from "../AnswerButton";
 import { ServerRequestCard } from "./ServerRequestCard";
+import styles from "./FormCard.module.css";
 
 type Props = {
   ask: ElicitationRequest;
@@ -49,9 +50,9 @@ export function FormCard({ ask: { server, client, message }, schema, keys, place
     >
       <AnswerShortcuts on={keys} onAllow={send} />
       {elicitation === null ? (
-        <p className="ask-hint">{t("ask.form.cannot")}</p>
+        <p className={styles.hint}>{t("ask.form.cannot")}</p>
       ) : (
-        <div className="ask-fields" hidden={Object.keys(elicitation.schema.properties ?? {}).length === 0}>
+        <div className={styles.fields} hidden={Object.keys(elicitation.schema.properties ?? {}).length === 0}>
           <Suspense>
             <ElicitationForm elicitation={elicitation} handle={form} />
           </Suspense>

@@ -4,6 +4,7 @@ import type { ApprovalAnswer, ApprovalRequest } from "../../generated/types";
 import { useMessages } from "../../messages";
 import { AnswerButton } from "../AnswerButton";
 import { DefinitionChanges } from "./DefinitionChanges";
+import cardStyles from "./Card.module.css";
 
 type GenericRequest = Extract<ApprovalRequest, { ask: "config_change" | "client" }>;
 type Props = { ask: GenericRequest; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
@@ -14,8 +15,8 @@ export function GenericCard({ ask, place, onAnswer }: Props) {
   const title = useId();
   const isConfig = ask.ask === "config_change";
   return (
-    <article className="ask" aria-labelledby={title}>
-      <header className="ask-head">
+    <article className={cardStyles.card} aria-labelledby={title}>
+      <header className={cardStyles.head}>
         <h2 id={title}>{isConfig ? t("ask.config", { file: ask.file }) : t("ask.other", { name: ask.says })}</h2>
         {place}
       </header>
@@ -25,7 +26,7 @@ export function GenericCard({ ask, place, onAnswer }: Props) {
           {ask.changes.length > 0 && <DefinitionChanges changes={ask.changes} />}
         </>
       )}
-      <div className="ask-buttons">
+      <div className={cardStyles.buttons}>
         <AnswerButton
           onPress={() => {
             onAnswer({ answer: "decline" });

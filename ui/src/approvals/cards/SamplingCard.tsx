@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { useId, useState, type ReactNode } from "react";
 
 import type { ApprovalAnswer, SamplingRequest } from "../../generated/types";
@@ -7,6 +8,8 @@ import { MarkedText } from "../arguments/MarkedText";
 import { AnswerButton } from "../AnswerButton";
 import { seen } from "../../forms/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
+import fieldStyles from "../Field.module.css";
+import styles from "./SamplingCard.module.css";
 
 type Props = { ask: SamplingRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
@@ -42,7 +45,12 @@ export function SamplingCard({ ask: { server, client, system, messages }, keys, 
       onAnswer={onAnswer}
     >
       <AnswerShortcuts on={keys} onAllow={send} />
-      <div className="ask-talk selectable" tabIndex={0} role="group" aria-label={t("ask.sampling.messages")}>
+      <div
+        className={clsx(styles.messages, "selectable")}
+        tabIndex={0}
+        role="group"
+        aria-label={t("ask.sampling.messages")}
+      >
         {system !== null && (
           <div>
             <h3>{t("ask.sampling.system")}</h3>
@@ -60,11 +68,11 @@ export function SamplingCard({ ask: { server, client, system, messages }, keys, 
           ))}
         </div>
       </div>
-      <div className="ask-field">
+      <div className={fieldStyles.field}>
         <label htmlFor={field}>{t("ask.sampling.answer")}</label>
         <textarea
           id={field}
-          className="ask-input"
+          className={fieldStyles.input}
           rows={4}
           aria-describedby={`${field}-said`}
           aria-invalid={tried && isEmpty}
@@ -73,9 +81,9 @@ export function SamplingCard({ ask: { server, client, system, messages }, keys, 
             setText(event.currentTarget.value);
           }}
         />
-        <span id={`${field}-said`} className="ask-field-said">
+        <span id={`${field}-said`} className={fieldStyles.notes}>
           {tried && isEmpty && (
-            <span className="ask-fault" role="alert">
+            <span className={fieldStyles.error} role="alert">
               {t("fault.needed")}
             </span>
           )}

@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import type { ReactNode } from "react";
 
 import type { ApprovalAnswer, ScopeUpgradeRequest } from "../../generated/types";
@@ -7,6 +8,7 @@ import { MarkedText } from "../arguments/MarkedText";
 import { AnswerButton } from "../AnswerButton";
 import { seen } from "../../forms/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
+import styles from "./ScopeUpgradeCard.module.css";
 
 type Props = { ask: ScopeUpgradeRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
@@ -47,7 +49,7 @@ export function ScopeUpgradeCard({ ask: { server, scopes }, keys, place, onAnswe
         }}
       />
       <p>{t("ask.rights.text")}</p>
-      <ul className="ask-scopes selectable" tabIndex={0} aria-label={t("ask.rights.list")}>
+      <ul className={clsx(styles.scopes, "selectable")} tabIndex={0} aria-label={t("ask.rights.list")}>
         {[...new Set(scopes)].map((scope) => {
           const words = scopeLabels[scope];
           return (

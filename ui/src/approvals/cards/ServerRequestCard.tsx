@@ -1,4 +1,5 @@
 import { IconX } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useContext, useEffect, useId, useRef, type ReactNode } from "react";
 
 import type { ApprovalAnswer, ClientSummary, ServerSummary, UserError } from "../../generated/types";
@@ -8,6 +9,7 @@ import { MarkedText } from "../arguments/MarkedText";
 import { AnswerButton } from "../AnswerButton";
 import { AnswerGuardContext } from "../AnswerGuardContext";
 import { ServerSummaryLine } from "./ServerSummaryLine";
+import cardStyles from "./Card.module.css";
 
 type Props = {
   title: string;
@@ -50,16 +52,16 @@ export function ServerRequestCard({
     if (focus) heading.current?.focus({ preventScroll: true });
   }, [focus]);
   return (
-    <article className="ask" aria-labelledby={id}>
-      <header className="ask-head">
+    <article className={cardStyles.card} aria-labelledby={id}>
+      <header className={cardStyles.head}>
         <h2 id={id} ref={heading} tabIndex={-1}>
           {title}
         </h2>
-        <span className="ask-corner">
+        <span className={cardStyles.corner}>
           {place}
           <button
             type="button"
-            className="ask-arrow"
+            className={cardStyles.iconButton}
             aria-label={t("ask.cancel")}
             title={t("ask.cancel")}
             aria-disabled={!awake}
@@ -77,21 +79,21 @@ export function ServerRequestCard({
           : t("ask.byServerFor", { server: server.name, client: client.name })}
       </ServerSummaryLine>
       {message !== undefined && (
-        <p className="ask-message selectable">
+        <p className={clsx(cardStyles.message, "selectable")}>
           <MarkedText text={message} />
         </p>
       )}
       {children}
-      <div className="ask-foot">
-        <p className="ask-hint" role="status">
+      <div className={cardStyles.foot}>
+        <p className={cardStyles.hint} role="status">
           {hint}
         </p>
         {error && (
-          <p className="ask-problem" role="alert">
+          <p className={cardStyles.error} role="alert">
             {userErrorLine(t, error)}
           </p>
         )}
-        <div className="ask-buttons">
+        <div className={cardStyles.buttons}>
           <AnswerButton
             onPress={() => {
               onAnswer({ answer: "decline" });
@@ -99,7 +101,7 @@ export function ServerRequestCard({
           >
             {t("ask.decline")}
           </AnswerButton>
-          {actions && <span className="ask-pair">{actions}</span>}
+          {actions && <span className={cardStyles.pair}>{actions}</span>}
         </div>
       </div>
     </article>

@@ -1,4 +1,5 @@
 import { IconAlertTriangle } from "@tabler/icons-react";
+import clsx from "clsx";
 import { useState, type ReactNode } from "react";
 
 import type { ApprovalAnswer, ElicitationRequest, UserError } from "../../generated/types";
@@ -9,6 +10,8 @@ import { MarkedText } from "../arguments/MarkedText";
 import { AnswerButton } from "../AnswerButton";
 import { seen } from "../../forms/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
+import cardStyles from "./Card.module.css";
+import styles from "./UrlCard.module.css";
 
 type Props = {
   ask: ElicitationRequest;
@@ -84,7 +87,7 @@ export function UrlCard({
       }
       onAnswer={onAnswer}
     >
-      <p className="ask-address selectable" aria-label={t("ask.link.address")}>
+      <p className={clsx(styles.url, "selectable")} aria-label={t("ask.link.address")}>
         <MarkedText text={seen(address.before)} />
         <strong>
           <MarkedText text={seen(address.host)} />
@@ -92,7 +95,7 @@ export function UrlCard({
         <MarkedText text={seen(address.after)} />
       </p>
       {hints.length > 0 && (
-        <ul className="ask-warnings">
+        <ul className={cardStyles.warnings}>
           {hints.map((hint) => (
             <li key={hint}>
               <IconAlertTriangle size={15} aria-hidden /> {hint}

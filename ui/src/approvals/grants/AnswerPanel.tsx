@@ -1,7 +1,11 @@
+import clsx from "clsx";
 import { useEffect, useRef, type ReactNode } from "react";
 
 import { useMessages } from "../../messages";
 import { AnswerButton } from "../AnswerButton";
+import answerButtonStyles from "../AnswerButton.module.css";
+import cardStyles from "../cards/Card.module.css";
+import styles from "./AnswerPanel.module.css";
 
 type Props = {
   label: string;
@@ -22,10 +26,10 @@ export function AnswerPanel({ label, deed, onDo, onBack, children }: Props) {
     area.current?.scrollIntoView({ block: "nearest" });
   }, []);
   return (
-    <section className="ask-panel" aria-label={label} tabIndex={-1} ref={area}>
+    <section className={styles.panel} aria-label={label} tabIndex={-1} ref={area}>
       {children}
-      <div className="ask-buttons ask-deed">
-        <button type="button" className="ask-button" onClick={onBack}>
+      <div className={clsx(cardStyles.buttons, styles.answer)}>
+        <button type="button" className={answerButtonStyles.button} onClick={onBack}>
           {t("ask.back")}
         </button>
         <span aria-live="polite">

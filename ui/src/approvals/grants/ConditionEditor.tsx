@@ -9,6 +9,7 @@ import {
   type ConditionDraft,
   type ConditionKind,
 } from "./conditionDraft";
+import styles from "./ConditionEditor.module.css";
 
 type Props = {
   choosable: readonly ConditionArgument[];
@@ -31,7 +32,7 @@ export function ConditionEditor({ choosable, proposals, draft, isWhole, onChange
   };
   const field = {
     id: `${id}-value`,
-    className: "ask-condition-value",
+    className: styles.value,
     value: draft.text,
     spellCheck: false,
     autoComplete: "off",
@@ -39,8 +40,8 @@ export function ConditionEditor({ choosable, proposals, draft, isWhole, onChange
     "aria-describedby": `${id}-hint`,
   };
   return (
-    <fieldset className="ask-condition">
-      <legend className="ask-hidden-label">{t("ask.condition")}</legend>
+    <fieldset className={styles.condition}>
+      <legend className={styles.legend}>{t("ask.condition")}</legend>
       <label htmlFor={`${id}-argument`}>{t("ask.condition.argument")}</label>
       <select
         id={`${id}-argument`}
@@ -87,7 +88,7 @@ export function ConditionEditor({ choosable, proposals, draft, isWhole, onChange
           }}
         />
       )}
-      <p id={`${id}-hint`} className="ask-condition-hint">
+      <p id={`${id}-hint`} className={styles.hint}>
         {isWhole ? t(`ask.condition.hint.${draft.kind}`) : t("ask.condition.incomplete")}
       </p>
     </fieldset>

@@ -5,6 +5,7 @@ import { useMessages, useRender } from "../../messages";
 import { selectedGrant, initialDenial } from "./grantChoices";
 import { GrantOptions } from "./GrantOptions";
 import { AnswerPanel } from "./AnswerPanel";
+import fieldStyles from "../Field.module.css";
 
 type Props = { call: CallApprovalRequest; onAnswer: (answer: ApprovalAnswer) => void; onBack: () => void };
 
@@ -27,13 +28,13 @@ export function DenyPanel({ call, onAnswer, onBack }: Props) {
       }}
       onBack={onBack}
     >
-      <div className="ask-field">
-        <label htmlFor={field} className="ask-label">
+      <div className={fieldStyles.field}>
+        <label htmlFor={field} className={fieldStyles.label}>
           {t("ask.reasonLabel")}
         </label>
         <textarea
           id={field}
-          className="ask-reason"
+          className={fieldStyles.reason}
           rows={2}
           maxLength={2000}
           value={reason}

@@ -21,6 +21,7 @@ import {
 } from "./conditionDraft";
 import { ConditionEditor } from "./ConditionEditor";
 import { lifetimeLabel } from "../labels";
+import radioChoiceStyles from "./RadioChoice.module.css";
 
 type Props = {
   call: CallApprovalRequest;
@@ -110,7 +111,7 @@ export function GrantOptions({ call, offered, picked, onPick }: Props) {
         }}
       />
       {canCoverEveryClient(offered, picked) && (
-        <label className="ask-option">
+        <label className={radioChoiceStyles.option}>
           <input
             type="checkbox"
             checked={picked.everyClient}

@@ -1,4 +1,5 @@
 import { useId } from "react";
+import styles from "./RadioChoice.module.css";
 
 type Props<Value extends string> = {
   label: string;
@@ -11,10 +12,10 @@ type Props<Value extends string> = {
 export function RadioChoice<Value extends string>({ label, options, value, onChange }: Props<Value>) {
   const name = useId();
   return (
-    <fieldset className="ask-choice">
+    <fieldset className={styles.choice}>
       <legend>{label}</legend>
       {options.map(([option, text]) => (
-        <label key={option} className="ask-option">
+        <label key={option} className={styles.option}>
           <input
             type="radio"
             name={name}
@@ -23,7 +24,7 @@ export function RadioChoice<Value extends string>({ label, options, value, onCha
               onChange(option);
             }}
           />
-          <span className="ask-option-text">{text}</span>
+          <span className={styles.text}>{text}</span>
         </label>
       ))}
     </fieldset>
