@@ -82,36 +82,29 @@ impl<'a> SubjectRef<'a> {
         }
     }
 
-    /// The name that rules use: a tool's own name, else kind, colon and name or URI. A tool whose own name would be
-    /// read as another kind has the prefix `tool:`.
+    /// The name that rules use: a tool's own name, else kind, colon and name or URI. A tool that is called like
+    /// another kind (`resource:x`) shares that kind's rule name. So rules are compared by rule name: a deny of
+    /// either covers both, and an allow covers only the one whose definition it has pinned.
     #[must_use]
     pub fn rule_name(self) -> Cow<'a, str> {
         match self {
-            Self::Tool(name) if is_unambiguous(name) => name.into(),
-            Self::Tool(name) => format!("tool:{name}").into(),
+            Self::Tool(name) => name.into(),
             Self::Resource(uri) => format!("resource:{uri}").into(),
             Self::Prompt(name) => format!("prompt:{name}").into(),
             Self::Completion(reference) => format!("completion:{reference}").into(),
         }
     }
 
-    /// The inverse of [`rule_name`](Self::rule_name).
+    /// The subject with this rule name; never a tool that is called like another kind.
     #[must_use]
     pub fn from_rule_name(name: &'a str) -> Self {
         match name.split_once(':') {
             Some(("resource", uri)) => Self::Resource(uri),
             Some(("prompt", name)) => Self::Prompt(name),
             Some(("completion", reference)) => Self::Completion(reference),
-            Some(("tool", tool)) if !is_unambiguous(tool) => Self::Tool(tool),
             _ => Self::Tool(name),
         }
     }
-}
-
-/// Whether a tool's own name can be its rule name.
-fn is_unambiguous(tool: &str) -> bool {
-    let name = tool.trim_start_matches("tool:");
-    !["resource:", "prompt:", "completion:"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Serializes a [`Subject`] as its rule name, for `#[serde(with)]`.
@@ -165,11 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn different_subjects_have_different_rule_names() {
-        for tool in ["resource:a", "prompt:a", "completion:a", "tool:resource:a", "tool:tool:prompt:a"] {
-            let name = SubjectRef::Tool(tool).rule_name();
-            assert_eq!(name, format!("tool:{tool}"));
-            assert_eq!(SubjectRef::from_rule_name(&name), SubjectRef::Tool(tool));
+    fn tool_called_like_another_kind_shares_its_rule_name() {
+        for name in ["resource:a", "prompt:a", "completion:a"] {
+            assert_eq!(SubjectRef::Tool(name).rule_name(), name);
+            assert_ne!(SubjectRef::from_rule_name(name), SubjectRef::Tool(name));
+            assert_eq!(SubjectRef::from_rule_name(name).rule_name(), name);
         }
     }
 }

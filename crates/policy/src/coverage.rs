@@ -73,7 +73,8 @@ pub fn is_in_scope(
         Scope::Call { hash } => call == Some(hash),
         Scope::Tool { tool } => {
             let tool = tool.borrowed();
-            tool == item.subject || (effect == RuleEffect::Deny && is_another_spelling(tool, item.subject))
+            tool.rule_name() == item.subject.rule_name()
+                || (effect == RuleEffect::Deny && is_another_spelling(tool, item.subject))
         }
         Scope::Reads => {
             item.class.class == AccessClass::Read

@@ -73,9 +73,11 @@ impl UriReading {
     }
 }
 
-/// The readings of a resource's or completion's URI; empty for tools and prompts.
+/// The readings of a resource's or completion's URI; empty for prompts, and for tools that aren't called like one.
 pub(crate) fn readings(subject: SubjectRef<'_>) -> Vec<UriReading> {
-    let (kind, uri) = match subject {
+    // By rule name, so that a tool that is called like a resource is denied with it.
+    let name = subject.rule_name();
+    let (kind, uri) = match SubjectRef::from_rule_name(&name) {
         SubjectRef::Resource(uri) => ("resource", uri),
         SubjectRef::Completion(reference) => ("completion", reference),
         SubjectRef::Tool(_) | SubjectRef::Prompt(_) => return Vec::new(),

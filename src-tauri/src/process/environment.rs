@@ -317,7 +317,7 @@ mod tests {
             restart(std::env::vars_os());
             panic!("it came back");
         }
-        let this = "environment::tests::restarts_without_steering_variables";
+        let this = "process::environment::tests::restarts_without_steering_variables";
         let child = std::process::Command::new(std::env::current_exe().unwrap())
             .args([this, "--exact", "--nocapture"])
             .env(CHILD, "1")

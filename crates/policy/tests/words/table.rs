@@ -29,6 +29,8 @@ pub struct Call {
     pub generation: Generation,
     pub identity: IdentityHash,
     pub subject: String,
+    /// Whether it is a tool, whatever its name says.
+    pub is_tool: bool,
     pub class: AccessClassification,
     pub definition: KnownDefinition,
     pub arguments: Json,
@@ -77,6 +79,7 @@ impl Call {
             arguments: json::read("{}").unwrap(),
             text: "{}".to_owned(),
             subject,
+            is_tool,
             now: Timestamp(100),
             blocked: false,
             paused: false,
@@ -113,7 +116,7 @@ impl Call {
                 "unlisted" => call.definition = KnownDefinition::Nothing,
                 "as-tool" => {
                     call.definition = KnownDefinition::Pinned(call.subject.clone(), "1".into());
-                    call.subject = SubjectRef::Tool(&call.subject).rule_name().into_owned();
+                    call.is_tool = true;
                 }
                 "outside" => call.class.reaches_outside = true,
                 "read" => call.class.class = AccessClass::Read,
@@ -161,7 +164,11 @@ impl Call {
             session: self.session.as_ref(),
             program: self.program.as_deref(),
             server: &self.binding(),
-            subject: SubjectRef::from_rule_name(&self.subject),
+            subject: if self.is_tool {
+                SubjectRef::Tool(&self.subject)
+            } else {
+                SubjectRef::from_rule_name(&self.subject)
+            },
             class: &self.class,
             definition: match &self.definition {
                 KnownDefinition::Pinned(pin, fingerprint) => DefinitionRef::Pinned { pin, fingerprint },

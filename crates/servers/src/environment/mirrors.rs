@@ -1,5 +1,5 @@
 //! Chooses the npm registry and the Python index for a server's package manager (SRV-10, SRV-9): the
-//! package manager's own, unless the user or the administrator has listed mirrors (`registries.rs`). Of
+//! package manager's own, unless the administrator has listed mirrors (`registries.rs`). Of
 //! those, the fastest that answers is used. To have a default registry compared with its mirrors, it is
 //! listed beside them.
 //!
@@ -22,7 +22,7 @@ use reqwest::{Client, ClientBuilder};
 use tokio::sync::Mutex;
 
 use cache::MirrorCache;
-use registries::RegistryFiles;
+use registries::RegistryFile;
 use settings::SettingsFolders;
 
 /// How long a start waits for a measurement.
@@ -72,7 +72,7 @@ pub(crate) struct MirrorRequest<'a> {
 
 /// Chooses registries and remembers the choices.
 pub(crate) struct PackageMirrors {
-    files: RegistryFiles,
+    file: RegistryFile,
     cache: MirrorCache,
     /// Folder of system-wide settings.
     system: PathBuf,
@@ -94,7 +94,7 @@ impl PackageMirrors {
     /// Stores choices in `mirrors.json` in the data folder. `managed` is the administrator's folder.
     pub(crate) fn new(data_dir: &Path, managed: &Path) -> Self {
         Self {
-            files: RegistryFiles::in_folders(managed, data_dir),
+            file: RegistryFile::in_folder(managed),
             cache: MirrorCache::new(data_dir.join("mirrors.json")),
             system: "/etc".into(),
             http: Client::builder,
@@ -136,7 +136,7 @@ impl PackageMirrors {
 
     /// The mirror to use, if any is listed and answers.
     async fn fastest(&self, kind: PackageEcosystem, now: Timestamp) -> Option<String> {
-        let mirrors = self.files.mirrors(kind).await;
+        let mirrors = self.file.mirrors(kind).await;
         if mirrors.is_empty() {
             return None;
         }
@@ -276,5 +276,5 @@ fn uv_uses_index(args: &[String]) -> bool {
     command.is_some_and(|command| matches!(&**command, "tool" | "pip"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

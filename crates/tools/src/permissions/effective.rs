@@ -1,18 +1,18 @@
 //! The effective permissions of the known tools, as the UI shows them (PERM-3, PERM-8). Doesn't decide about
 //! calls.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::grant::{ClientScope, RuleCoverage, ToolPermission, UncoveredToolCounts};
-use gatehouse_model::subject::SubjectRef;
 use gatehouse_model::{ClientId, Decision, Grant, Lifetime, RuleEffect, Scope, ServerBinding, ServerId};
 use gatehouse_policy::coverage::{Coverage, SubjectFacts, coverage, is_in_scope, is_unbound};
 
 /// Rules that apply until revoked and without conditions, for every client and, if given, for one client.
 /// Indexed by server and tool, so that thousands of tools stay cheap.
 pub(crate) struct PermanentRules<'a> {
-    by_tool: HashMap<(&'a ServerId, SubjectRef<'a>), Vec<&'a Grant>>,
+    by_tool: HashMap<(&'a ServerId, Cow<'a, str>), Vec<&'a Grant>>,
     wide: HashMap<&'a ServerId, Vec<&'a Grant>>,
     /// Denies that apply to every server.
     everywhere: Vec<&'a Grant>,
@@ -26,7 +26,7 @@ impl<'a> PermanentRules<'a> {
                 (_, Scope::Call { .. }) => {}
                 (None, _) => found.everywhere.push(rule),
                 (Some(bound), Scope::Tool { tool }) => {
-                    found.by_tool.entry((&bound.server, tool.borrowed())).or_default().push(rule);
+                    found.by_tool.entry((&bound.server, tool.rule_name())).or_default().push(rule);
                 }
                 (Some(bound), Scope::Reads | Scope::Writes | Scope::Everything) => {
                     found.wide.entry(&bound.server).or_default().push(rule);
@@ -38,8 +38,11 @@ impl<'a> PermanentRules<'a> {
 
     /// The effective permission of a tool, with the rules behind it.
     pub(crate) fn permission(&self, tool: &SubjectFacts<'_>) -> ToolPermission {
-        let own =
-            self.by_tool.get(&(&tool.server.server, tool.subject)).map(Vec::as_slice).unwrap_or_default();
+        let own = self
+            .by_tool
+            .get(&(&tool.server.server, tool.subject.rule_name()))
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let wide = self.wide.get(&tool.server.server).map(Vec::as_slice).unwrap_or_default();
         let wide = || self.everywhere.iter().chain(wide).copied();
         let says = |rule: &Grant, effect, says: Coverage| {
@@ -149,6 +152,7 @@ mod tests {
     use gatehouse_policy::coverage::DefinitionRef;
 
     use super::*;
+    use gatehouse_model::subject::SubjectRef;
 
     fn rule(id: &str, effect: RuleEffect, width: Scope) -> Grant {
         let pins = if effect == RuleEffect::Allow {

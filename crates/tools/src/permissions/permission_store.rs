@@ -252,7 +252,7 @@ impl PermissionStore {
         let subject = subject.map(Subject::from_rule_name);
         let known = subject.as_ref().map(|subject| catalog.subject_info(server, generation, subject));
         if let (Some(subject), Some(known)) = (&subject, &known)
-            && !items.iter().any(|item| item.subject == subject.borrowed())
+            && !items.iter().any(|item| item.subject.rule_name() == subject.rule_name())
         {
             let (subject, definition) = (subject.borrowed(), known.origin.definition_ref());
             items.push(SubjectFacts { server: bound, subject, class: &known.class, definition });

@@ -1,6 +1,8 @@
 //! Tests with registries on loopback that answer when they are told to.
 
 use std::collections::HashMap;
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -84,12 +86,14 @@ impl MirrorHarness {
     fn list(&self, folder: &str, mirrors: &[&TestRegistry]) {
         let urls: Vec<&str> = mirrors.iter().map(|mirror| mirror.url.as_str()).collect();
         let text = serde_json::json!({ "npm": urls, "pypi": urls }).to_string();
-        std::fs::write(self.folder.path().join(folder).join("registries.json"), text).unwrap();
+        let file = self.folder.path().join(folder).join("registries.json");
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
     }
 
-    /// With these mirrors in the data folder.
+    /// With these mirrors in the administrator's folder.
     fn mirrors(&self, mirrors: &[&TestRegistry]) -> PackageMirrors {
-        self.list("data", mirrors);
+        self.list("managed", mirrors);
         self.restarted()
     }
 
@@ -98,6 +102,7 @@ impl MirrorHarness {
         let mut mirrors = PackageMirrors::new(&folder.join("data"), &folder.join("managed"));
         mirrors.http = || Client::builder().no_proxy();
         mirrors.system = folder.join("etc");
+        mirrors.file.owner = std::fs::metadata(folder).unwrap().uid();
         mirrors
     }
 
@@ -140,16 +145,23 @@ async fn leaves_package_manager_alone_without_mirrors() {
 }
 
 #[tokio::test]
-async fn administrators_list_replaces_the_users() {
-    let (managed, own) = (TestRegistry::fast().await, TestRegistry::fast().await);
+async fn uses_only_a_list_that_nobody_else_can_write() {
+    let mirror = TestRegistry::fast().await;
     let harness = MirrorHarness::new();
-    let mirrors = harness.mirrors(&[&own]);
-    assert_eq!(harness.npm(&mirrors, NOW).await, Some(own.url.clone()));
-    harness.list("managed", &[&managed]);
-    assert_eq!(harness.npm(&mirrors, NOW).await, Some(managed.url.clone()), "what was chosen is not listed");
-    std::fs::write(harness.folder.path().join("managed/registries.json"), "{").unwrap();
-    assert_eq!(harness.npm(&mirrors, NOW).await, None);
-    assert_eq!((managed.hits(), own.hits()), (1, 1));
+    harness.list("data", &[&mirror]);
+    assert_eq!(harness.npm(&harness.restarted(), NOW).await, None, "the data folder is the user's");
+    let mirrors = harness.mirrors(&[&mirror]);
+    let file = harness.folder.path().join("managed/registries.json");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(harness.npm(&mirrors, NOW).await, None, "everybody can write it");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let mut foreign = harness.restarted();
+    foreign.file.owner += 1;
+    assert_eq!(harness.npm(&foreign, NOW).await, None, "it belongs to somebody else");
+    assert_eq!(harness.npm(&mirrors, NOW).await, Some(mirror.url.clone()));
+    std::fs::write(&file, "{").unwrap();
+    assert_eq!(harness.npm(&mirrors, NOW).await, None, "it is not valid");
+    assert_eq!(mirror.hits(), 1);
 }
 
 #[tokio::test]
@@ -167,7 +179,7 @@ async fn caches_choice_for_a_day_across_restarts() {
     assert_eq!(harness.npm(&mirrors, NOW).await, url);
     assert_eq!(mirror.hits(), 3, "and so it is when the clock was put back");
     let left: Vec<_> = std::fs::read_dir(harness.folder.path().join("data")).unwrap().collect();
-    assert_eq!(left.len(), 2, "nothing is left beside the file and the list");
+    assert_eq!(left.len(), 1, "nothing is left beside the file");
 }
 
 #[tokio::test]
