@@ -1,4 +1,6 @@
 //! The process of the application: its environment, its start time and its data folder.
+//!
+//! Must never let a variable through that could load code into the window or control it.
 
 pub(crate) mod environment;
 pub(crate) mod locations;

@@ -1,4 +1,6 @@
-//! What the application has on the desktop besides its windows.
+//! What the application has on the desktop besides its windows: tray, global shortcut and preferences.
+//!
+//! Must never allow a call, answer an approval request or end a pause without the user's click.
 
 pub(crate) mod preferences;
 pub(crate) mod shortcut;

@@ -1,4 +1,7 @@
 //! Shared code of the integration tests: a real Gatehouse, real clients, a user, raw requests.
+//!
+//! Must never replace the core with a mock, and never touch the developer's own Gatehouse, keychain or
+//! desktop.
 
 mod administrator;
 pub mod approvals;

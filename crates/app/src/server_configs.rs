@@ -1,5 +1,8 @@
 //! The list of servers: loading it at the start, putting changes into effect, edits of the file by hand,
 //! and the secrets that belong to servers.
+//!
+//! Must never put a hand edit into effect that the user has not accepted, and never write a secret into
+//! `servers.json`.
 
 pub(crate) mod apply;
 pub(crate) mod first_start;

@@ -1,4 +1,7 @@
-//! One module for each verb of the command line.
+//! One module for each verb of the command line: it runs commands of the core and prints the replies.
+//!
+//! Must never decide what is allowed, and never print text of a server or a client without
+//! [`crate::terminal_text`].
 
 pub(crate) mod approvals;
 pub(crate) mod audit;

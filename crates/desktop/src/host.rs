@@ -1,5 +1,7 @@
 //! Owns the core: starts it with the application, gives commands access to it, and stops it before the
 //! application exits, so that no server is left running.
+//!
+//! Must never start the core while a vault is locked, unless the user put the vault aside.
 
 mod vault;
 

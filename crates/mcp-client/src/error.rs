@@ -1,4 +1,6 @@
 //! Errors of connecting and of requests, with messages for the user and a failure class.
+//!
+//! Must never contain a secret of the server when it leaves the crate: connections redact their errors.
 
 pub(crate) mod classification;
 mod upstream;
