@@ -1,6 +1,8 @@
 //! The Tauri commands that windows may invoke. Each checks which window calls, and passes the request on
 //! to the shell. A new command also has to be listed in `gatehouse-desktop` (`window_commands.rs`), in
 //! one capability file and in the handler list of the application.
+//!
+//! Must never run a command for a window that isn't listed for it, and never contain what the command does.
 
 pub(crate) mod main;
 pub(crate) mod prompt;

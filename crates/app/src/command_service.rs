@@ -1,6 +1,8 @@
 //! The single entry point of the core: takes a typed command and the caller's authority, checks the
 //! authority first, and returns the reply as JSON. A command that was started is finished even if its
 //! caller disconnects, except a tool call, which is cancelled with its caller.
+//!
+//! Must never run a command before its authority was checked, and never decide about a tool call itself.
 
 mod approvals;
 mod audit;

@@ -1,4 +1,4 @@
-//! The call door from the outside: a real store, real servers, and a person who is the test.
+//! The call pipeline from outside: a real store and real servers; the test answers as the user.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, reason = "tests")]
 
