@@ -1,7 +1,8 @@
 //! What the fuzz targets share: a loop over generated cases with a budget of time, and generators of text
 //! that follows a grammar and then, in a few places, does not.
 //!
-//! A target is a test beside what it tests, called `fuzz_…`. Tests alone use this crate; no program may depend on it.
+//! A target is a test beside what it tests, called `fuzz_…`. Tests alone use this crate; no program
+//! may depend on it.
 
 pub mod json;
 
