@@ -1,8 +1,7 @@
 //! The list of servers: loading it at the start, putting changes into effect, edits of the file by hand,
 //! and the secrets that belong to servers.
 //!
-//! Must never put a hand edit into effect that the user has not accepted, and never write a secret into
-//! `servers.json`.
+//! Must never put a hand edit into effect that the user has not accepted, and never return a stored secret.
 
 pub(crate) mod apply;
 pub(crate) mod first_start;
