@@ -141,7 +141,6 @@ impl SignIns {
         let attempts = self.login.attempts.of_server(&server.id);
         let _no_attempt = attempts.end().await;
         self.sessions.forget(server).await;
-        self.login.attempts.forget(&server.id);
         self.step_up.forget(&server.id);
     }
 

@@ -33,6 +33,7 @@ pub(crate) struct Attempts {
     tasks: BackgroundTasks,
     /// How long the user may take in the browser.
     deadline: Duration,
+    /// Entries stay when a server is removed: an attempt that is just being started holds the lock in one.
     servers: Mutex<HashMap<ServerId, Arc<ServerAttempts>>>,
 }
 
@@ -147,11 +148,6 @@ impl Attempts {
     pub(crate) fn of_server(&self, server: &ServerId) -> Arc<ServerAttempts> {
         let mut servers = self.servers.lock();
         Arc::clone(servers.entry(server.clone()).or_insert_with(|| Arc::new(ServerAttempts::new())))
-    }
-
-    /// Drops what is known of a server that was removed.
-    pub(crate) fn forget(&self, server: &ServerId) {
-        self.servers.lock().remove(server);
     }
 
     /// Receives the id of each server that was signed in to.
