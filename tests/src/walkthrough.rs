@@ -94,18 +94,18 @@ fn add_client(main: WebPage<'_>, report: &impl Fn(&str)) -> Result<(String, Stri
     main.fill("Name", CLIENT)?;
     main.press("Create token")?;
     main.wait_for_text("Copy this token now.")?;
-    let shown = main.run("return [...document.querySelectorAll('.value code')].map((it) => it.innerText)")?;
+    let shown = main.run("return [...document.querySelectorAll('[data-testid=copy-value] code')].map((it) => it.innerText)")?;
     let text = |at: usize| shown[at].as_str().map(str::to_owned).context("nothing is shown");
     let found = (text(0)?, text(1)?);
     main.press("Done")?;
-    main.wait_until("return document.querySelector('.value') === null")?;
+    main.wait_until("return document.querySelector('[data-testid=copy-value]') === null")?;
     report("A client is added: an address, and a token that is shown this once.");
     Ok(found)
 }
 
 fn allow_reads(main: WebPage<'_>, client: &mut Client, folder: &Path, pictures: &Path) -> Result<()> {
     main.press("Servers")?;
-    main.click("article[aria-label=files] .server-name a")?;
+    main.click("article[aria-label=files] a")?;
     main.press("Trust read-only labels")?;
     main.press("Allow reads")?;
     main.wait_for_text("Always allow all reads of files, for every client")?;

@@ -57,7 +57,7 @@ function Value({ label, text, copy }: { label: string; text: string; copy: strin
       <Text size="sm" c="dimmed">
         {label}
       </Text>
-      <div className={styles.value}>
+      <div className={styles.value} data-testid="copy-value">
         <code className="mono selectable">{text}</code>
         <CopyButton text={text} label={copy} />
       </div>
