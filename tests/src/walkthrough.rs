@@ -94,7 +94,9 @@ fn add_client(main: WebPage<'_>, report: &impl Fn(&str)) -> Result<(String, Stri
     main.fill("Name", CLIENT)?;
     main.press("Create token")?;
     main.wait_for_text("Copy this token now.")?;
-    let shown = main.run("return [...document.querySelectorAll('[data-testid=copy-value] code')].map((it) => it.innerText)")?;
+    let shown = main.run(
+        "return [...document.querySelectorAll('[data-testid=copy-value] code')].map((it) => it.innerText)",
+    )?;
     let text = |at: usize| shown[at].as_str().map(str::to_owned).context("nothing is shown");
     let found = (text(0)?, text(1)?);
     main.press("Done")?;

@@ -105,7 +105,10 @@ fn windows_call_only_their_own_commands() -> Result<()> {
         .invoke("command", &json!({"name": "call", "args": {"token": "t", "tool": "x", "arguments": "{}"}}));
     assert!(called.is_err(), "a window is no client");
     let opened = prompt.invoke("prompt_open_link", &json!({ "address": "https://example.org" }));
-    assert!(opened.unwrap_err().to_string().contains("No pending request"), "a page that no request is about");
+    assert!(
+        opened.unwrap_err().to_string().contains("No pending request"),
+        "a page that no request is about"
+    );
 
     window.quit()
 }

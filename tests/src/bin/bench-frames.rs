@@ -75,7 +75,9 @@ mod linux {
 
         record(main)?;
         main.click("a[href*=approvals]")?;
-        main.wait_until(&format!("return document.querySelectorAll('article[aria-labelledby]').length === {QUESTIONS}"))?;
+        main.wait_until(&format!(
+            "return document.querySelectorAll('article[aria-labelledby]').length === {QUESTIONS}"
+        ))?;
         settle();
         report("main window, the page with all of them opens", main)?;
 

@@ -276,5 +276,6 @@ fn uv_uses_index(args: &[String]) -> bool {
     command.is_some_and(|command| matches!(&**command, "tool" | "pip"))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
