@@ -16,8 +16,8 @@ import {
   type TemplatesType,
 } from "@rjsf/utils";
 
-import { MarkedText } from "../approvals/arguments/MarkedText";
-import { seen } from "./invisibleChars";
+import { MarkedText } from "../components/MarkedText";
+import { seen } from "../components/invisibleChars";
 import { FieldName, Input } from "./widgets";
 
 /** How the parts of a form are put together. Texts of servers are shown as text alone, with marks for invisible characters. */

@@ -10,9 +10,9 @@ import {
   type WidgetProps,
 } from "@rjsf/utils";
 
-import { MarkedText } from "../approvals/arguments/MarkedText";
+import { MarkedText } from "../components/MarkedText";
 import { useMessages } from "../messages";
-import { seen } from "./invisibleChars";
+import { seen } from "../components/invisibleChars";
 
 /** What an input says of itself: the texts around it, and whether it has to be filled in or is wrong. */
 function aria({

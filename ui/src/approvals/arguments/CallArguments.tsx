@@ -6,7 +6,7 @@ import { useMessages } from "../../messages";
 import { displayText } from "./textBlocks";
 import { LargeArguments } from "./LargeArguments";
 import { SecretToggle } from "./SecretToggle";
-import { MarkedText } from "./MarkedText";
+import { MarkedText } from "../../components/MarkedText";
 import { useRevealedArguments } from "./useRevealedArguments";
 import styles from "./CallArguments.module.css";
 

@@ -3,7 +3,7 @@ import { useMemo, useRef, useSyncExternalStore, type ReactNode } from "react";
 
 import { VirtualList } from "../../components/VirtualList";
 import { useMessages } from "../../messages";
-import { MarkedText } from "./MarkedText";
+import { MarkedText } from "../../components/MarkedText";
 import { BLOCK_CHARS, blockText, createBlockStore, emptyBlockStore, type ArgumentText, type Block } from "./textBlocks";
 import { useNearViewport } from "./useNearViewport";
 import callArgumentsStyles from "./CallArguments.module.css";

@@ -1,6 +1,6 @@
 import { useMessages } from "../../messages";
 import { userErrorLine } from "../../messages/userError";
-import { MarkedText } from "./MarkedText";
+import { MarkedText } from "../../components/MarkedText";
 import type { RevealState } from "./useRevealedArguments";
 import fieldStyles from "../Field.module.css";
 import styles from "./SecretToggle.module.css";

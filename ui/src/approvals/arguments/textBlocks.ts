@@ -1,7 +1,7 @@
 // Large arguments as blocks, of which only the visible ones are rendered. A text is cut from its start to its
 // end, a bounded chunk at a time; nothing is left out, and no character or mark is split.
 
-import { seen } from "../../forms/invisibleChars";
+import { seen } from "../../components/invisibleChars";
 
 /** An argument's name and JSON text. */
 export type ArgumentText = { name: string; text: string };

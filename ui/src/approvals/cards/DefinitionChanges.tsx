@@ -2,7 +2,7 @@ import clsx from "clsx";
 import type { FieldChange, FieldConcern } from "../../generated/types";
 import { useMessages } from "../../messages";
 import { displayText } from "../arguments/textBlocks";
-import { MarkedText } from "../arguments/MarkedText";
+import { MarkedText } from "../../components/MarkedText";
 import styles from "./DefinitionChanges.module.css";
 
 const concerns: readonly FieldConcern[] = ["safety", "shape", "words"];

@@ -1,8 +1,8 @@
 import clsx from "clsx";
 import type { PeerProcess } from "../../generated/types";
 import { useMessages } from "../../messages";
-import { MarkedText } from "../arguments/MarkedText";
-import { seen as marked } from "../../forms/invisibleChars";
+import { MarkedText } from "../../components/MarkedText";
+import { seen as marked } from "../../components/invisibleChars";
 import styles from "./PeerProcessLine.module.css";
 
 /** The peer process with its path and parents. It is observed, not verified. */

@@ -4,9 +4,9 @@ import type { ReactNode } from "react";
 import type { ApprovalAnswer, ScopeUpgradeRequest } from "../../generated/types";
 import { useMessages, type MessageKey } from "../../messages";
 import { AnswerShortcuts } from "../AnswerShortcuts";
-import { MarkedText } from "../arguments/MarkedText";
+import { MarkedText } from "../../components/MarkedText";
 import { AnswerButton } from "../AnswerButton";
-import { seen } from "../../forms/invisibleChars";
+import { seen } from "../../components/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
 import styles from "./ScopeUpgradeCard.module.css";
 

@@ -5,7 +5,7 @@ import { useContext, useEffect, useId, useRef, type ReactNode } from "react";
 import type { ApprovalAnswer, ClientSummary, ServerSummary, UserError } from "../../generated/types";
 import { useMessages } from "../../messages";
 import { userErrorLine } from "../../messages/userError";
-import { MarkedText } from "../arguments/MarkedText";
+import { MarkedText } from "../../components/MarkedText";
 import { AnswerButton } from "../AnswerButton";
 import { AnswerGuardContext } from "../AnswerGuardContext";
 import { ServerSummaryLine } from "./ServerSummaryLine";

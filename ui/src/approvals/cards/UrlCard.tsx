@@ -6,9 +6,9 @@ import type { ApprovalAnswer, ElicitationRequest, UserError } from "../../genera
 import { useMessages } from "../../messages";
 import { toUserError } from "../../platform/userError";
 import { splitUrl } from "./urlParts";
-import { MarkedText } from "../arguments/MarkedText";
+import { MarkedText } from "../../components/MarkedText";
 import { AnswerButton } from "../AnswerButton";
-import { seen } from "../../forms/invisibleChars";
+import { seen } from "../../components/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
 import cardStyles from "./Card.module.css";
 import styles from "./UrlCard.module.css";

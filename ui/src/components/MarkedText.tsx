@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-import { useMessages } from "../../messages";
+import { useMessages } from "../messages";
 import styles from "./MarkedText.module.css";
 
 /** A text with hidden characters rendered as marks. */
