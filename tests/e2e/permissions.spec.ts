@@ -146,7 +146,7 @@ test("what a rule is for and changed since is said", async ({ gatehouse, main })
   await expect(rule(main, "fixture: echo")).toContainText("definition changed, asks again: echo");
 });
 
-test("other rules are rehearsed over the calls that were made, and set only when that is confirmed", async ({
+test("other rules are simulated on the calls that were made, and set only when that is confirmed", async ({
   gatehouse,
   main,
 }) => {
@@ -187,7 +187,7 @@ test("other rules are rehearsed over the calls that were made, and set only when
   await expect(drawer.getByText("asked → allowed")).toBeVisible();
   await noViolations(main);
   const shots = process.env["GATEHOUSE_SHOTS"];
-  if (shots) await main.screenshot({ path: `${shots}/rehearsal.png` });
+  if (shots) await main.screenshot({ path: `${shots}/simulation.png` });
   expect(await gatehouse.rules()).toEqual(before.filter((one) => !one.includes("Time")));
 
   await drawer.getByRole("button", { name: "Apply" }).click();
@@ -198,7 +198,7 @@ test("other rules are rehearsed over the calls that were made, and set only when
   expect(await gatehouse.rules()).toContain("Always allow everything on Time, for Claude Code; asks on first use");
 });
 
-test("to be without a rule is rehearsed from its row", async ({ gatehouse, main }) => {
+test("revoking a rule is simulated from its row", async ({ gatehouse, main }) => {
   const client = await gatehouse.connect("Claude Code");
   await gatehouse.command("policy.grant", { server: "Time", tool: "current_time", client: null, choice: choice() });
   for (const timezone of ["Asia/Tokyo", "Europe/Vienna"]) await client.call("current_time", { timezone });

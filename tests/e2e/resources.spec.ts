@@ -22,7 +22,7 @@ test("a resource is read, watched, and read again when it changes", async ({ gat
   await noViolations(main);
   await main.getByLabel("Watch for changes").click({ force: true });
   await expect
-    .poll(async () => (await gatehouse.command("servers.offer", { server: id })).watched)
+    .poll(async () => (await gatehouse.command("servers.catalog", { server: id })).watched)
     .toEqual(["fixture://note"]);
   await expect(main.getByLabel("Watch for changes")).toBeChecked();
   await note(gatehouse, "call Bo");
@@ -31,7 +31,7 @@ test("a resource is read, watched, and read again when it changes", async ({ gat
   await noViolations(main);
   await pictures(gatehouse, main, "resources");
   await main.getByLabel("Watch for changes").click({ force: true });
-  await expect.poll(async () => (await gatehouse.command("servers.offer", { server: id })).watched).toEqual([]);
+  await expect.poll(async () => (await gatehouse.command("servers.catalog", { server: id })).watched).toEqual([]);
 });
 
 test("what is too long is cut, and the whole is saved; pictures are seen", async ({ gatehouse, main }) => {

@@ -67,7 +67,7 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
         ("servers.start", server()),
         ("servers.reconnect", server()),
         ("servers.log", server()),
-        ("servers.offer", server()),
+        ("servers.catalog", server()),
         ("servers.readResource", json!({ "server": "Notes", "uri": "notes://all" })),
         ("servers.watchResource", json!({ "server": "Notes", "uri": "notes://all", "on": true })),
         ("servers.getPrompt", json!({ "server": "Notes", "prompt": "p", "arguments": {} })),
@@ -90,7 +90,7 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
         ("servers.switchOn", json!({})),
         ("servers.reset", json!({})),
         ("tools.list", json!({ "server": null })),
-        ("tools.leftOut", json!({ "server": null })),
+        ("tools.omitted", json!({ "server": null })),
         ("tools.classify", json!({ "server": "Notes", "tool": "add_note", "class": "read" })),
         ("clients.list", json!({})),
         ("clients.add", json!({ "name": "evil" })),
@@ -101,7 +101,7 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
         ("approvals.answer", json!({ "answers": [{ "id": id, "hash": hash, "answer": answer }] })),
         ("policy.show", json!({})),
         ("policy.autoApprove", json!({ "server": "Notes", "to": "all" })),
-        ("policy.rehearse", json!({ "since": 0, "draft": {} })),
+        ("policy.simulate", json!({ "since": 0, "draft": {} })),
         ("policy.grant", json!({ "server": "Notes", "tool": null, "client": null, "choice": choice() })),
         ("policy.revoke", json!({ "rule": rule })),
         ("policy.unblock", json!({ "rule": rule })),
@@ -485,8 +485,8 @@ fn hides_call_contents_without_key() -> Result<()> {
     // Nor letter by letter, by searching for it or by conditions of a simulation.
     let searched = without_key(&gatehouse, "calls.list", &json!({ "filter": { "text": telling } }))?;
     ensure!(is_refused(&searched), "{searched:#}");
-    let rehearsed = without_key(&gatehouse, "policy.rehearse", &json!({ "since": 0, "draft": {} }))?;
-    ensure!(is_refused(&rehearsed), "{rehearsed:#}");
+    let simulated = without_key(&gatehouse, "policy.simulate", &json!({ "since": 0, "draft": {} }))?;
+    ensure!(is_refused(&simulated), "{simulated:#}");
     ensure!(gatehouse.ask(&["calls"])?.to_string().contains(telling), "the operator does not see it");
     Ok(())
 }

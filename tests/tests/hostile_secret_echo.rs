@@ -129,9 +129,9 @@ impl EchoTestbed {
         ensure_absent("the journal", &self.gatehouse.command("events.list", &json!({}))?.to_string())?;
         let server = self.gatehouse.command("servers.list", &json!({}))?;
         for server in server.as_array().into_iter().flatten() {
-            let offer =
-                self.gatehouse.command("servers.offer", &json!({ "server": server["config"]["id"] }))?;
-            ensure_absent("what a server offers", &offer.to_string())?;
+            let catalog =
+                self.gatehouse.command("servers.catalog", &json!({ "server": server["config"]["id"] }))?;
+            ensure_absent("what a server offers", &catalog.to_string())?;
         }
         self.gatehouse.stop()?;
         ensure_absent("the events", &self.heard.text()?)?;

@@ -47,7 +47,7 @@ fn simulates_draft_and_sets_auto_approve_for_one_client() -> Result<()> {
 
     // How many would be allowed, need approval, be denied, and which change.
     let draft = ["--auto-approve", "Notes=all", "--deny", "Notes:list_notes", "--for", "Claude"];
-    let words = [&["policy", "rehearse", "--since", "1h"][..], &draft].concat();
+    let words = [&["policy", "simulate", "--since", "1h"][..], &draft].concat();
     let found = gatehouse.ask(&words)?;
     ensure!(found["calls"] == 3 && found["gone"] == 0 && found["incomplete"] == 0, "{found:#}");
     ensure!(found["now"] == json!({ "allowed": 0, "asked": 3, "denied": 0 }), "{found:#}");
@@ -68,16 +68,16 @@ fn simulates_draft_and_sets_auto_approve_for_one_client() -> Result<()> {
     let file = gatehouse.folder("drafts")?.join("draft.json");
     let everything = json!({ "autoApprove": [{ "to": "all" }] });
     std::fs::write(&file, everything.to_string())?;
-    let found = gatehouse.ask(&["policy", "rehearse", "--draft", file.to_str().context("path")?])?;
+    let found = gatehouse.ask(&["policy", "simulate", "--draft", file.to_str().context("path")?])?;
     ensure!(found["draft"]["allowed"] == 3, "{found:#}");
-    ensure!(gatehouse.ask(&["policy", "show"])?["rules"] == json!([]), "a rehearsal left a rule");
+    ensure!(gatehouse.ask(&["policy", "show"])?["rules"] == json!([]), "a simulation left a rule");
     for wrong in [
         &["--allow", "*"][..],
         &["--allow", "Notes:none"],
         &["--auto-approve", "none=all"],
         &["--without", "x"],
     ] {
-        let words = [&["policy", "rehearse"][..], wrong].concat();
+        let words = [&["policy", "simulate"][..], wrong].concat();
         ensure!(!gatehouse.run_as_operator(&words)?.status.success(), "{wrong:?} was taken");
     }
 

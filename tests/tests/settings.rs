@@ -108,16 +108,16 @@ fn strict_mode_rejects_undeclared_list() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let without = ["--without", "tools", "--without", "prompts"];
     let _upstream = add(&gatehouse, "bare", ServerTransport::Stdio, &without)?;
-    let offer = || gatehouse.command("servers.offer", &json!({ "server": "bare" }));
+    let catalog = || gatehouse.command("servers.catalog", &json!({ "server": "bare" }));
     ensure!(gatehouse.ask(&["tools", "list", "--server", "bare"])? == json!([]), "not empty");
-    ensure!(offer()?["promptsProblem"].is_null(), "an error without strict mode");
+    ensure!(catalog()?["promptsProblem"].is_null(), "an error without strict mode");
     gatehouse.ask(&["servers", "limits", "bare", "--strict", "on"])?;
     let refused = gatehouse.run_as_operator(&["tools", "list", "--server", "bare"])?;
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     ensure!(!refused.status.success() && said.contains("does not declare"), "{said}");
-    let offered = offer()?;
-    ensure!(offered["promptsProblem"]["message"].to_string().contains("prompts"), "{offered:#}");
-    ensure!(offered["resourcesProblem"].is_null(), "what is declared is an error: {offered:#}");
+    let listed = catalog()?;
+    ensure!(listed["promptsProblem"]["message"].to_string().contains("prompts"), "{listed:#}");
+    ensure!(listed["resourcesProblem"].is_null(), "what is declared is an error: {listed:#}");
     // One strict server does not affect the tools of the others.
     ensure!(!gatehouse.ask(&["tools", "list"])?.as_array().context("list")?.is_empty());
     gatehouse.ask(&["servers", "limits", "bare", "--strict", "off"])?;
@@ -130,15 +130,15 @@ fn strict_mode_rejects_undeclared_list() -> Result<()> {
 fn reports_excluded_tool_with_reason() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &["--fault", "bad-header"])?;
-    let left_out = gatehouse.ask(&["tools", "left-out", "--server", "raw"])?;
-    let list = left_out.as_array().context("no list")?;
-    ensure!(list.len() == 1 && list[0]["name"] == "spoilt", "{left_out:#}");
-    ensure!(list[0]["reason"].to_string().contains("x-mcp-header"), "{left_out:#}");
+    let omitted = gatehouse.ask(&["tools", "omitted", "--server", "raw"])?;
+    let list = omitted.as_array().context("no list")?;
+    ensure!(list.len() == 1 && list[0]["name"] == "spoilt", "{omitted:#}");
+    ensure!(list[0]["reason"].to_string().contains("x-mcp-header"), "{omitted:#}");
     let words = gatehouse.run_as_operator(&["tools", "list", "--server", "raw"])?;
     let words = String::from_utf8_lossy(&words.stdout).into_owned();
     ensure!(words.contains("Left out") && words.contains("spoilt") && words.contains("echo"), "{words}");
     ensure!(gatehouse.stderr().contains("spoilt"), "the log says nothing of it");
-    ensure!(gatehouse.ask(&["tools", "left-out", "--server", "Notes"])? == json!([]));
+    ensure!(gatehouse.ask(&["tools", "omitted", "--server", "Notes"])? == json!([]));
     Ok(())
 }
 

@@ -22,13 +22,13 @@ fn uses_resources_prompts_and_completions() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     for lifecycle in ["legacy", "modern"] {
         let _upstream = add(&gatehouse, lifecycle, ServerTransport::Stdio, &["--lifecycle", lifecycle])?;
-        let offer = gatehouse.command("servers.offer", &json!({ "server": lifecycle }))?;
-        ensure!(offer["resources"].as_array().is_some_and(|all| all.len() == 3), "{offer:#}");
-        ensure!(offer["templates"][0]["variables"] == json!(["id"]), "{offer:#}");
-        ensure!(offer["declared"]["subscribe"] == true, "{offer:#}");
+        let catalog = gatehouse.command("servers.catalog", &json!({ "server": lifecycle }))?;
+        ensure!(catalog["resources"].as_array().is_some_and(|all| all.len() == 3), "{catalog:#}");
+        ensure!(catalog["templates"][0]["variables"] == json!(["id"]), "{catalog:#}");
+        ensure!(catalog["declared"]["subscribe"] == true, "{catalog:#}");
         let greet =
-            offer["prompts"].as_array().into_iter().flatten().find(|prompt| prompt["name"] == "greet");
-        ensure!(greet.context("no greet")?["arguments"][0]["required"] == true, "{offer:#}");
+            catalog["prompts"].as_array().into_iter().flatten().find(|prompt| prompt["name"] == "greet");
+        ensure!(greet.context("no greet")?["arguments"][0]["required"] == true, "{catalog:#}");
 
         let read = |uri: &str| {
             gatehouse.command("servers.readResource", &json!({ "server": lifecycle, "uri": uri }))
@@ -65,8 +65,8 @@ fn uses_resources_prompts_and_completions() -> Result<()> {
         let uri = "fixture://note";
         let watch = |on: bool| json!({ "server": lifecycle, "uri": uri, "on": on });
         gatehouse.command("servers.watchResource", &watch(true))?;
-        let offer = gatehouse.command("servers.offer", &json!({ "server": lifecycle }))?;
-        ensure!(offer["watched"] == json!([uri]), "{}", offer["watched"]);
+        let catalog = gatehouse.command("servers.catalog", &json!({ "server": lifecycle }))?;
+        ensure!(catalog["watched"] == json!([uri]), "{}", catalog["watched"]);
         try_out(&gatehouse, lifecycle, "write_note", r#"{"text":"new"}"#)?;
         eventually_holds("an event of the changed resource", || {
             let events = gatehouse.command("events.list", &json!({}))?;

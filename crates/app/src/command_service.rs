@@ -126,7 +126,9 @@ async fn dispatch(
         Command::ServersStop(c) => encode_reply(&c, servers::stop(state, &c)).await,
         Command::ServersReconnect(c) => encode_reply(&c, servers::reconnect(state, &c.server)).await,
         Command::ServersLog(c) => encode_reply(&c, servers::log(state, &c.server)).await,
-        Command::ServersOffer(c) => encode_reply(&c, async { user_requests::offer(state, &c.server) }).await,
+        Command::ServersCatalog(c) => {
+            encode_reply(&c, async { user_requests::catalog(state, &c.server) }).await
+        }
         Command::ServersReadResource(c) => Box::pin(encode_reply(&c, user_requests::read(state, &c))).await,
         Command::ServersWatchResource(c) => encode_reply(&c, user_requests::watch(state, &c)).await,
         Command::ServersGetPrompt(c) => Box::pin(encode_reply(&c, user_requests::prompt(state, &c))).await,
@@ -144,7 +146,7 @@ async fn dispatch(
         Command::ServersSwitchOn(c) => encode_reply(&c, settings::switch_on(state)).await,
         Command::ServersReset(c) => encode_reply(&c, servers::reset(state)).await,
         Command::ToolsList(c) => encode_reply(&c, tools::list(state, c.server.as_deref())).await,
-        Command::ToolsLeftOut(c) => encode_reply(&c, tools::omitted(state, c.server.as_deref())).await,
+        Command::ToolsOmitted(c) => encode_reply(&c, tools::omitted(state, c.server.as_deref())).await,
         Command::ToolsClassify(c) => encode_reply(&c, tools::classify(state, &c)).await,
         Command::Call(c) => encode_reply(&c, calls::call(state, &c, None)).await,
         Command::ClientsList(c) => encode_reply(&c, clients::list(state)).await,
@@ -156,7 +158,7 @@ async fn dispatch(
         Command::ApprovalsAnswer(c) => encode_reply(&c.clone(), approvals::answer(state, c.answers)).await,
         Command::PolicyShow(c) => encode_reply(&c, policy::show(state, by)).await,
         Command::PolicyAutoApprove(c) => encode_reply(&c, policy::auto_approve(state, &c)).await,
-        Command::PolicyRehearse(c) => encode_reply(&c.clone(), policy::simulate(state, c)).await,
+        Command::PolicySimulate(c) => encode_reply(&c.clone(), policy::simulate(state, c)).await,
         Command::PolicyGrant(c) => encode_reply(&c.clone(), policy::grant(state, c)).await,
         Command::PolicyDeny(c) => encode_reply(&c.clone(), policy::deny(state, c, by)).await,
         Command::PolicySuspended(c) => encode_reply(&c, policy::suspended(state, by)).await,

@@ -318,7 +318,8 @@ pub(crate) enum ToolsVerb {
         server: Option<String>,
     },
     /// The tools that servers list and clients do not get, with the reason.
-    LeftOut {
+    #[command(alias = "left-out")]
+    Omitted {
         /// Only of this server (id or name).
         #[arg(long)]
         server: Option<String>,
@@ -429,7 +430,8 @@ pub(crate) enum PolicyVerb {
         every_server: bool,
     },
     /// Show what other rules would have done with the calls of the last days. Nothing changes.
-    Rehearse(SimulateArgs),
+    #[command(alias = "rehearse")]
+    Simulate(SimulateArgs),
     /// Allow a tool or more, without a question before it.
     #[command(after_help = condition::HELP)]
     Grant {

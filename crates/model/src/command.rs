@@ -264,7 +264,7 @@ commands! {
     } -> Vec<LogLine>,
         Anyone: "It only looks: at what the server itself prints, which no waiting call has reached.";
     /// What a server offers beside its tools.
-    "servers.offer" ServersOffer {
+    "servers.catalog" ServersCatalog {
         /// Id or name.
         server: String,
     } -> ServerCatalog, Anyone: "It only looks.";
@@ -385,7 +385,7 @@ commands! {
         server: Option<String>,
     } -> Vec<ToolView>, Anyone: "It only looks.";
     /// The tools that servers list and that clients do not get, with the reason.
-    "tools.leftOut" ToolsLeftOut {
+    "tools.omitted" ToolsOmitted {
         /// Only of this server (id or name).
         server: Option<String>,
     } -> Vec<OmittedTool>, Anyone: "It only looks.";
@@ -467,7 +467,7 @@ commands! {
     } -> AutoApproveCoverage, Operator: "It widens what may run without a question.";
     /// Judges calls that were made by the present rules and by a draft of others, and says where they
     /// differ. Nothing changes (PERM-15).
-    "policy.rehearse" PolicyRehearse {
+    "policy.simulate" PolicySimulate {
         /// Calls since then.
         since: Timestamp,
         /// The other rules.

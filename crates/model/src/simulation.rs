@@ -65,7 +65,7 @@ pub struct DecisionCounts {
     pub denied: u32,
 }
 
-/// What a rehearsal found. Calls are judged as if they came now, with the tools as they are now.
+/// What a simulation found. Calls are judged as if they came now, with the tools as they are now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SimulationReport {

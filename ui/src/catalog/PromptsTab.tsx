@@ -20,12 +20,12 @@ import catalogStyles from "./catalog.module.css";
 /** The prompts of a server, with the form of the selected one. */
 export function PromptsTab({ server }: { server: string }) {
   const t = useMessages();
-  const { data: offer, error, loading } = useCoreQuery("servers.offer", { server });
+  const { data: catalog, error, loading } = useCoreQuery("servers.catalog", { server });
   const [filter, setFilter] = useState("");
   const [picked, setPicked] = useState<string | null>(null);
   if (error) return <ErrorAlert error={error} />;
-  if (loading || !offer) return <LoadingIndicator />;
-  const { prompts, declared, promptsProblem } = offer;
+  if (loading || !catalog) return <LoadingIndicator />;
+  const { prompts, declared, promptsProblem } = catalog;
   if (promptsProblem) return <ErrorAlert error={promptsProblem} />;
   if (prompts.length === 0) {
     return (

@@ -13,14 +13,14 @@ import { ResultParts } from "../results/ResultParts";
 import { useResultRequest } from "../results/useResultRequest";
 import catalogStyles from "./catalog.module.css";
 
-type Props = { server: string; uri: string; offer: ServerCatalog; disabled?: boolean };
+type Props = { server: string; uri: string; catalog: ServerCatalog; disabled?: boolean };
 
 /** Reads one resource, watches it where the server can tell of changes, and reads it again then. */
-export function ResourceReader({ server, uri, offer, disabled = false }: Props) {
+export function ResourceReader({ server, uri, catalog, disabled = false }: Props) {
   const t = useMessages();
   const { time } = useTimes();
   const { platform, subscribe } = useCore();
-  const { refetch } = useCoreQuery("servers.offer", { server });
+  const { refetch } = useCoreQuery("servers.catalog", { server });
   const watch = useAction("servers.watchResource");
   const { shown, error, busy, run, stop, forget } = useResultRequest();
   /** Of which address the result is. */
@@ -44,7 +44,7 @@ export function ResourceReader({ server, uri, offer, disabled = false }: Props) 
     setUpdated(null);
     void run(platform.command("servers.readResource", { server, uri }));
   };
-  const isWatched = offer.watched.includes(uri);
+  const isWatched = catalog.watched.includes(uri);
   return (
     <div className={catalogStyles.read}>
       <div className={catalogStyles.actions}>
@@ -62,7 +62,7 @@ export function ResourceReader({ server, uri, offer, disabled = false }: Props) 
             {t("offer.stop")}
           </Button>
         )}
-        {offer.declared.subscribe && (
+        {catalog.declared.subscribe && (
           <Switch
             size="sm"
             label={t("offer.watch")}

@@ -19,12 +19,12 @@ import catalogStyles from "./catalog.module.css";
 /** The resources and templates of a server, with the selected one. */
 export function ResourcesTab({ server }: { server: string }) {
   const t = useMessages();
-  const { data: offer, error, loading } = useCoreQuery("servers.offer", { server });
+  const { data: catalog, error, loading } = useCoreQuery("servers.catalog", { server });
   const [filter, setFilter] = useState("");
   const [picked, setPicked] = useState<string | null>(null);
   if (error) return <ErrorAlert error={error} />;
-  if (loading || !offer) return <LoadingIndicator />;
-  const { resources, templates, declared, resourcesProblem } = offer;
+  if (loading || !catalog) return <LoadingIndicator />;
+  const { resources, templates, declared, resourcesProblem } = catalog;
   if (resourcesProblem) return <ErrorAlert error={resourcesProblem} />;
   if (resources.length + templates.length === 0) {
     return (
@@ -58,15 +58,15 @@ export function ResourcesTab({ server }: { server: string }) {
         )}
       </div>
       <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("offer.one")}>
-        {resource && <Resource key={picked} resource={resource} server={server} offer={offer} />}
-        {template && <Template key={picked} template={template} server={server} offer={offer} />}
+        {resource && <Resource key={picked} resource={resource} server={server} catalog={catalog} />}
+        {template && <Template key={picked} template={template} server={server} catalog={catalog} />}
         {!resource && !template && <p className={clsx("dim", catalogStyles.hint)}>{t("offer.pickResource")}</p>}
       </div>
     </div>
   );
 }
 
-type OneProps = { server: string; offer: ServerCatalog };
+type OneProps = { server: string; catalog: ServerCatalog };
 
 function Resource({
   resource: { uri, title, description, mimeType, size: bytes },
@@ -116,7 +116,7 @@ function Template({
             of={{ kind: "template", uriTemplate }}
             name={name}
             label={name}
-            completes={one.offer.declared.completions}
+            completes={one.catalog.declared.completions}
             values={values}
             onChange={(value) => {
               setValues((before) => ({ ...before, [name]: value }));

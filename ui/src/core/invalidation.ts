@@ -19,12 +19,12 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
     case "sign_in_needed":
       return servers;
     case "status_changed":
-      return [...servers, "servers.offer"];
+      return [...servers, "servers.catalog"];
     case "tools_changed":
-      return [...servers, "tools.list", "tools.leftOut", "policy.show"];
+      return [...servers, "tools.list", "tools.omitted", "policy.show"];
     case "prompts_changed":
     case "resources_changed":
-      return ["servers.list", "servers.offer"];
+      return ["servers.list", "servers.catalog"];
     case "config_changed":
       return [...servers, "approvals.list", "policy.show", "settings.show", audit];
     case "call_progress":

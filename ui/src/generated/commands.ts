@@ -37,9 +37,9 @@ import type {
   PolicyConfirm,
   PolicyDeny,
   PolicyGrant,
-  PolicyRehearse,
   PolicyRevoke,
   PolicyShow,
+  PolicySimulate,
   PolicySuspended,
   PolicyUnblock,
   PolicyView,
@@ -56,13 +56,13 @@ import type {
   ServersAdd,
   ServersCallTool,
   ServersCancelSignIn,
+  ServersCatalog,
   ServersComplete,
   ServersDuplicate,
   ServersEdit,
   ServersGetPrompt,
   ServersList,
   ServersLog,
-  ServersOffer,
   ServersPasteAddress,
   ServersReadResource,
   ServersReconnect,
@@ -90,8 +90,8 @@ import type {
   TestReport,
   ToolView,
   ToolsClassify,
-  ToolsLeftOut,
   ToolsList,
+  ToolsOmitted,
 } from "./types";
 
 /** Arguments and reply of every command by its name. */
@@ -107,7 +107,7 @@ export type Commands = {
   "servers.stop": { args: ServersStop; reply: null };
   "servers.reconnect": { args: ServersReconnect; reply: null };
   "servers.log": { args: ServersLog; reply: Array<LogLine> };
-  "servers.offer": { args: ServersOffer; reply: ServerCatalog };
+  "servers.catalog": { args: ServersCatalog; reply: ServerCatalog };
   "servers.readResource": { args: ServersReadResource; reply: ResultView };
   "servers.watchResource": { args: ServersWatchResource; reply: null };
   "servers.getPrompt": { args: ServersGetPrompt; reply: ResultView };
@@ -125,7 +125,7 @@ export type Commands = {
   "servers.switchOn": { args: ServersSwitchOn; reply: null };
   "servers.reset": { args: ServersReset; reply: Array<ServerView> };
   "tools.list": { args: ToolsList; reply: Array<ToolView> };
-  "tools.leftOut": { args: ToolsLeftOut; reply: Array<OmittedTool> };
+  "tools.omitted": { args: ToolsOmitted; reply: Array<OmittedTool> };
   "tools.classify": { args: ToolsClassify; reply: null };
   "call": { args: Call; reply: CallReply };
   "clients.list": { args: ClientsList; reply: Array<ClientView> };
@@ -137,7 +137,7 @@ export type Commands = {
   "approvals.answer": { args: ApprovalsAnswer; reply: null };
   "policy.show": { args: PolicyShow; reply: PolicyView };
   "policy.autoApprove": { args: PolicyAutoApprove; reply: AutoApproveCoverage };
-  "policy.rehearse": { args: PolicyRehearse; reply: SimulationReport };
+  "policy.simulate": { args: PolicySimulate; reply: SimulationReport };
   "policy.grant": { args: PolicyGrant; reply: null };
   "policy.deny": { args: PolicyDeny; reply: null };
   "policy.suspended": { args: PolicySuspended; reply: Array<RuleView> };

@@ -1865,20 +1865,6 @@ client: string | null,
 choice: GrantChoice, };
 
 /**
- * Judges calls that were made by the present rules and by a draft of others, and says where they
- * differ. Nothing changes (PERM-15).
- */
-export type PolicyRehearse = {
-/**
- * Calls since then.
- */
-since: Timestamp,
-/**
- * The other rules.
- */
-draft: PolicyDraft, };
-
-/**
  * Takes back an allow.
  */
 export type PolicyRevoke = {
@@ -1891,6 +1877,20 @@ rule: GrantId, };
  * All rules.
  */
 export type PolicyShow = Record<symbol, never>;
+
+/**
+ * Judges calls that were made by the present rules and by a draft of others, and says where they
+ * differ. Nothing changes (PERM-15).
+ */
+export type PolicySimulate = {
+/**
+ * Calls since then.
+ */
+since: Timestamp,
+/**
+ * The other rules.
+ */
+draft: PolicyDraft, };
 
 /**
  * What was allowed under an operator key that was made anew since; it counts for nothing.
@@ -2822,6 +2822,15 @@ export type ServersCancelSignIn = {
 server: string, };
 
 /**
+ * What a server offers beside its tools.
+ */
+export type ServersCatalog = {
+/**
+ * Id or name.
+ */
+server: string, };
+
+/**
  * Completes one argument of a prompt or of a resource template.
  */
 export type ServersComplete = {
@@ -2902,15 +2911,6 @@ export type ServersList = Record<symbol, never>;
  * The last 200 lines of a server's standard error or log, oldest first.
  */
 export type ServersLog = {
-/**
- * Id or name.
- */
-server: string, };
-
-/**
- * What a server offers beside its tools.
- */
-export type ServersOffer = {
 /**
  * Id or name.
  */
@@ -3362,7 +3362,7 @@ last: CallId,
 at: Timestamp, };
 
 /**
- * What a rehearsal found. Calls are judged as if they came now, with the tools as they are now.
+ * What a simulation found. Calls are judged as if they came now, with the tools as they are now.
  */
 export type SimulationReport = {
 /**
@@ -3691,18 +3691,18 @@ tool: string,
 class: AccessClass | null, };
 
 /**
- * The tools that servers list and that clients do not get, with the reason.
+ * All tools of all connected servers.
  */
-export type ToolsLeftOut = {
+export type ToolsList = {
 /**
  * Only of this server (id or name).
  */
 server: string | null, };
 
 /**
- * All tools of all connected servers.
+ * The tools that servers list and that clients do not get, with the reason.
  */
-export type ToolsList = {
+export type ToolsOmitted = {
 /**
  * Only of this server (id or name).
  */

@@ -3,7 +3,7 @@ import { useId, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { AutoApprove, DraftAutoApprove, Grant, PolicyRehearse } from "../generated/types";
+import type { AutoApprove, DraftAutoApprove, Grant, PolicySimulate } from "../generated/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../components/useConfirm";
 import { AutoApproveControl, autoApproveLabel } from "../components/AutoApproveControl";
@@ -39,7 +39,7 @@ const DAY = 86_400_000;
 const periods = ["1", "7", "30"] as const;
 type Days = (typeof periods)[number];
 
-const draftWithout = (rule: Grant): PolicyRehearse["draft"] => ({ without: [rule.id], autoApprove: [], rules: [] });
+const draftWithout = (rule: Grant): PolicySimulate["draft"] => ({ without: [rule.id], autoApprove: [], rules: [] });
 const ago = (days: Days) => Date.now() - Number(days) * DAY;
 
 function PeriodSelect({ days, onDays }: { days: Days; onDays: (days: Days) => void }) {
@@ -70,7 +70,7 @@ function AutoApproveSimulation() {
   const set = useAutoApprove();
   const [applied, setApplied] = useState(false);
   const [confirm, dialog] = useConfirm();
-  const rehearse = () => {
+  const simulate = () => {
     setApplied(false);
     setAsked({ since: ago(days), wanted: { server: server || null, client: client || null, to } });
   };
@@ -90,7 +90,7 @@ function AutoApproveSimulation() {
   };
   return (
     <div className={styles.simulation}>
-      <p className="dim">{t("perm.rehearseText")}</p>
+      <p className="dim">{t("perm.simulateText")}</p>
       <div className={styles.row}>
         <PeriodSelect days={days} onDays={setDays} />
         <NativeSelect
@@ -123,7 +123,7 @@ function AutoApproveSimulation() {
       </span>
       <AutoApproveControl labelledBy={label} everywhere={server === ""} value={to} onChange={setTo} />
       <div>
-        <Button onClick={rehearse}>{t("perm.rehearse")}</Button>
+        <Button onClick={simulate}>{t("perm.simulate")}</Button>
       </div>
       {asked && (
         <SimulationResult
@@ -153,7 +153,7 @@ function AutoApproveSimulation() {
 function RevocationSimulation({ rule, sentence, onGone }: { rule: Grant; sentence: string; onGone: () => void }) {
   const t = useMessages();
   const [days, setDays] = useState<Days>("7");
-  const [asked, setAsked] = useState<PolicyRehearse>(() => ({ since: ago("7"), draft: draftWithout(rule) }));
+  const [asked, setAsked] = useState<PolicySimulate>(() => ({ since: ago("7"), draft: draftWithout(rule) }));
   const denies = rule.effect === "deny";
   const revoke = useAction("policy.revoke");
   const unblock = useAction("policy.unblock");
@@ -161,7 +161,7 @@ function RevocationSimulation({ rule, sentence, onGone }: { rule: Grant; sentenc
   return (
     <div className={styles.simulation}>
       <p className={styles.rule}>{sentence}</p>
-      <p className="dim">{t("perm.rehearseText")}</p>
+      <p className="dim">{t("perm.simulateText")}</p>
       <div className={styles.row}>
         <PeriodSelect
           days={days}

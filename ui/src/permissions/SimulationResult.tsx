@@ -5,7 +5,7 @@ import { useId, useState, type ReactNode } from "react";
 import { ruleLabel, subjectName } from "../activity/labels";
 import { useNames } from "../core/useNames";
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { PolicyRehearse, SimulationReport, SimulatedChange } from "../generated/types";
+import type { PolicySimulate, SimulationReport, SimulatedChange } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
@@ -15,10 +15,10 @@ import styles from "./SimulationResult.module.css";
 const INITIAL_CHANGES = 50;
 
 /** The result of a simulation: counts under current and draft rules, and the calls that differ. */
-export function SimulationResult({ asked, children }: { asked: PolicyRehearse; children?: ReactNode }) {
+export function SimulationResult({ asked, children }: { asked: PolicySimulate; children?: ReactNode }) {
   const t = useMessages();
   const id = useId();
-  const { data, error, loading } = useCoreQuery("policy.rehearse", asked);
+  const { data, error, loading } = useCoreQuery("policy.simulate", asked);
   return (
     <section className={styles.result} aria-labelledby={id}>
       <h3 id={id}>{t("perm.report")}</h3>

@@ -103,7 +103,7 @@ function BinaryContent({ content: { mimeType, data, bytes, uri }, onSave }: Cont
 function ResourceLink({ content: { uri, title, mimeType }, server }: { content: Of<"link">; server: string }) {
   const t = useMessages();
   const { platform } = useCore();
-  const offer = useCoreQuery("servers.offer", { server }).data;
+  const catalog = useCoreQuery("servers.catalog", { server }).data;
   const { shown, error, busy, run } = useResultRequest();
   return (
     <>
@@ -114,7 +114,7 @@ function ResourceLink({ content: { uri, title, mimeType }, server }: { content: 
           <code className="selectable">{uri}</code>
           {mimeType !== null && <span className="dim">{mimeType}</span>}
         </span>
-        {offer && isInCatalog(offer, uri) && (
+        {catalog && isInCatalog(catalog, uri) && (
           <Button
             size="compact-sm"
             variant="default"

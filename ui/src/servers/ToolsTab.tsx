@@ -57,17 +57,17 @@ export function ToolsTab({ server }: { server: string }) {
 /** Tools that clients don't get, each with the reason. */
 function OmittedTools({ server }: { server: string }) {
   const t = useMessages();
-  const tools = useCoreQuery("tools.leftOut", { server }).data ?? [];
+  const tools = useCoreQuery("tools.omitted", { server }).data ?? [];
   const [opened, setOpened] = useState(false);
   if (tools.length === 0) return null;
   return (
-    <Collapse label={t("servers.leftOut", { count: tools.length })} opened={opened} onOpened={setOpened}>
-      <p className="dim">{t("servers.leftOutText")}</p>
+    <Collapse label={t("servers.omitted", { count: tools.length })} opened={opened} onOpened={setOpened}>
+      <p className="dim">{t("servers.omittedText")}</p>
       <div
         className={styles.omitted}
         tabIndex={0}
         role="region"
-        aria-label={t("servers.leftOut", { count: tools.length })}
+        aria-label={t("servers.omitted", { count: tools.length })}
       >
         <dl>
           {tools.map(({ name, reason }) => (

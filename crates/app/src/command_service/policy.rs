@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::command::{
-    Authority, PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRehearse,
+    Authority, PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicySimulate,
 };
 use gatehouse_model::grant::{AutoApproveCoverage, PolicyView, RuleView};
 use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, SimulationReport};
@@ -45,7 +45,7 @@ pub(super) async fn auto_approve(
 
 pub(super) async fn simulate(
     state: &Arc<AppState>,
-    wanted: PolicyRehearse,
+    wanted: PolicySimulate,
 ) -> Result<SimulationReport, UserError> {
     let PolicyDraft { without, auto_approve, rules } = wanted.draft;
     let preset = |of: &DraftAutoApprove| preset(state, (of.server.as_deref(), of.client.as_deref()), of.to);

@@ -27,12 +27,12 @@ pub(super) async fn omitted(
     server: Option<&str>,
 ) -> Result<Vec<OmittedTool>, UserError> {
     state.tools.refresh().await;
-    let mut left_out = state.tools.catalog().omitted().to_vec();
+    let mut omitted = state.tools.catalog().omitted().to_vec();
     if let Some(server) = server {
         let id = lookup::find(state, server)?.id.clone();
-        left_out.retain(|tool| tool.server == id);
+        omitted.retain(|tool| tool.server == id);
     }
-    Ok(left_out)
+    Ok(omitted)
 }
 
 pub(super) async fn classify(state: &Arc<AppState>, wanted: &ToolsClassify) -> Result<(), UserError> {

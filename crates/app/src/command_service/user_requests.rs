@@ -24,17 +24,17 @@ use crate::results::ResultContext;
 /// Limit of completion values passed on.
 const MAX_VALUES: usize = 100;
 
-pub(super) fn offer(state: &AppState, server: &str) -> Result<ServerCatalog, UserError> {
+pub(super) fn catalog(state: &AppState, server: &str) -> Result<ServerCatalog, UserError> {
     let config = lookup::find(state, server)?;
     let lists = state.servers.get(&config.id).map(|handle| handle.lists());
-    let mut offer = lists.as_deref().map(server_catalog).unwrap_or_default();
-    offer.resources_problem =
+    let mut catalog = lists.as_deref().map(server_catalog).unwrap_or_default();
+    catalog.resources_problem =
         servers::undeclared_list_problem(state, &config, "resources", |declared| declared.resources);
-    offer.prompts_problem =
+    catalog.prompts_problem =
         servers::undeclared_list_problem(state, &config, "prompts", |declared| declared.prompts);
     let watched = state.watched.lock();
-    offer.watched = watched.iter().filter(|(id, _)| *id == config.id).map(|(_, uri)| uri.clone()).collect();
-    Ok(offer)
+    catalog.watched = watched.iter().filter(|(id, _)| *id == config.id).map(|(_, uri)| uri.clone()).collect();
+    Ok(catalog)
 }
 
 pub(super) async fn read(state: &AppState, wanted: &ServersReadResource) -> Result<ResultView, UserError> {

@@ -30,7 +30,7 @@ pub(crate) async fn run(
             let set = session.run(&PolicyAutoApprove { server, client, to: to.into() }).await?;
             output.show(&set, |set| describe_coverage(set, waits))
         }
-        PolicyVerb::Rehearse(wanted) => simulate::run(wanted, session, output).await,
+        PolicyVerb::Simulate(wanted) => simulate::run(wanted, session, output).await,
         PolicyVerb::Grant { server, scope } => {
             let choice = choice(&scope, true)?;
             let done = match &scope.client {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, GrantChoice};
-use gatehouse_model::command::{ClientsList, PolicyRehearse, ServersList};
+use gatehouse_model::command::{ClientsList, PolicySimulate, ServersList};
 use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, SimulationReport};
 use gatehouse_model::{Clock as _, Decision, GrantId, Rule, RuleEffect, SystemClock, Timestamp};
 
@@ -25,12 +25,12 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     let since = Timestamp(SystemClock.now().0.saturating_sub(millis(&wanted)));
     let draft = draft(wanted)?;
-    let rehearsal = session.run(&PolicyRehearse { since, draft }).await?;
+    let found = session.run(&PolicySimulate { since, draft }).await?;
     if output.is_json() {
-        return output.json(&rehearsal);
+        return output.json(&found);
     }
     let names = SimulationNames::load(session).await?;
-    let lines = report(&rehearsal, since, &names);
+    let lines = report(&found, since, &names);
     lines.iter().try_for_each(|line| output.line(line))
 }
 
@@ -107,8 +107,8 @@ impl SimulationNames {
     }
 }
 
-fn report(rehearsal: &SimulationReport, since: Timestamp, names: &SimulationNames) -> Vec<String> {
-    let SimulationReport { calls, gone, incomplete, cut, now, draft, changes } = rehearsal;
+fn report(found: &SimulationReport, since: Timestamp, names: &SimulationNames) -> Vec<String> {
+    let SimulationReport { calls, gone, incomplete, cut, now, draft, changes } = found;
     let rows: Vec<Vec<String>> = changes
         .iter()
         .map(|change| {

@@ -1,7 +1,7 @@
 //! `tools …`: the tool catalog.
 
 use gatehouse_model::OmittedTool;
-use gatehouse_model::command::{ToolsClassify, ToolsLeftOut, ToolsList};
+use gatehouse_model::command::{ToolsClassify, ToolsList, ToolsOmitted};
 use gatehouse_model::grant::AccessClass;
 
 use crate::cli::{AccessClassArg, ToolsVerb};
@@ -19,7 +19,7 @@ pub(crate) async fn run(
     match verb {
         ToolsVerb::List { server } => {
             let tools = session.run(&ToolsList { server: server.clone() }).await?;
-            let left_out = session.run(&ToolsLeftOut { server }).await?;
+            let omitted = session.run(&ToolsOmitted { server }).await?;
             output.show(&tools, |tools| {
                 let rows: Vec<Vec<String>> = tools
                     .iter()
@@ -35,16 +35,16 @@ pub(crate) async fn run(
                     .collect();
                 let mut lines =
                     table(&["NAME", "SERVER", "CLASS", "WHAT IT DOES"], &rows, "There are no tools.");
-                if !left_out.is_empty() {
+                if !omitted.is_empty() {
                     lines.extend(["".to_owned(), "Left out:".to_owned()]);
-                    lines.extend(left_out_rows(&left_out));
+                    lines.extend(omitted_rows(&omitted));
                 }
                 lines
             })
         }
-        ToolsVerb::LeftOut { server } => {
-            let left_out = session.run(&ToolsLeftOut { server }).await?;
-            output.show(&left_out, |left_out| left_out_rows(left_out))
+        ToolsVerb::Omitted { server } => {
+            let omitted = session.run(&ToolsOmitted { server }).await?;
+            output.show(&omitted, |omitted| omitted_rows(omitted))
         }
         ToolsVerb::Classify { server, tool, class } => {
             let class = match class {
@@ -58,7 +58,7 @@ pub(crate) async fn run(
     }
 }
 
-fn left_out_rows(left_out: &[OmittedTool]) -> Vec<String> {
+fn omitted_rows(omitted: &[OmittedTool]) -> Vec<String> {
     let row = |tool: &OmittedTool| {
         vec![
             terminal_text::truncate(&tool.name, 40),
@@ -66,6 +66,6 @@ fn left_out_rows(left_out: &[OmittedTool]) -> Vec<String> {
             terminal_text::truncate(&tool.reason, 160),
         ]
     };
-    let rows: Vec<Vec<String>> = left_out.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = omitted.iter().map(row).collect();
     table(&["NAME ON THE SERVER", "SERVER", "WHY"], &rows, "No tool is left out.")
 }
