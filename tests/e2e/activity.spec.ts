@@ -65,11 +65,11 @@ test("events stand in words from the start on, and live", async ({ gatehouse, ma
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", { timezone: "Asia/Tokyo" });
   await expect(main.getByText("Claude Code wants to use Current time of Time")).toBeVisible();
-  const [ask] = await gatehouse.command("approvals.list", { known: [] });
-  if (ask?.ask.ask !== "call") throw new Error("no question");
+  const [pending] = await gatehouse.command("approvals.list", { known: [] });
+  if (pending?.request.kind !== "call") throw new Error("no request");
   const choice = { lifetime: "once" as const, width: "call" as const, everyClient: false, conditions: [] };
   await gatehouse.command("approvals.answer", {
-    answers: [{ id: ask.id, hash: ask.ask.hash, answer: { answer: "allow", choice } }],
+    answers: [{ id: pending.id, hash: pending.request.hash, answer: { answer: "allow", choice } }],
   });
   await call;
   await expect(main.getByText("Request allowed")).toBeVisible();

@@ -44,9 +44,9 @@ for (const revision of ["2026-07-28", "2025-11-25"] as const) {
       (pending = (await gatehouse.door("prompt_pending", { known: [] })) as PendingApproval[]).length;
     await expect.poll(waiting).toBe(1);
     const choice: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
-    const answers = pending.map(({ id, ask }) => {
-      if (ask.ask !== "call") throw new Error(ask.ask);
-      return { id, hash: ask.hash, answer: { answer: "allow" as const, choice } };
+    const answers = pending.map(({ id, request }) => {
+      if (request.kind !== "call") throw new Error(request.kind);
+      return { id, hash: request.hash, answer: { answer: "allow" as const, choice } };
     });
     // The shell refuses answers until its prompt has been shown for half a second.
     await expect(async () => {

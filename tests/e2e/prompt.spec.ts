@@ -86,13 +86,13 @@ test("a call that is cancelled leaves a tombstone, and the next one does not sli
   // It stays as a ticket for the next identical call.
   await expect(prompt.getByRole("button", { name: "Allow the next identical call" })).toBeVisible();
   const [first] = await gatehouse.command("approvals.list", { known: [] });
-  if (first?.ask.ask !== "call") throw new Error("no question");
+  if (first?.request.kind !== "call") throw new Error("no request");
   const choice = { lifetime: "once", width: "call", everyClient: false, conditions: [] } as const;
   await gatehouse.command("approvals.answer", {
     answers: [
       {
         id: first.id,
-        hash: first.ask.hash,
+        hash: first.request.hash,
         answer: { answer: "deny", choice: { ...choice, conditions: [] }, reason: null },
       },
     ],

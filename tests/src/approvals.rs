@@ -33,7 +33,7 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(3200);
 /// # Errors
 /// When it says no time, or one that lies too far ahead.
 pub fn wait_for_min_client_timeout(question: &Value) -> Result<()> {
-    let asked = u64::try_from(question["askedAt"].as_i64().context("askedAt")?)?;
+    let asked = u64::try_from(question["requestedAt"].as_i64().context("requestedAt")?)?;
     let old = UNIX_EPOCH + Duration::from_millis(asked) + LEAST_TIMEOUT;
     eventually_holds(format!("the age of {question:#}"), || Ok(SystemTime::now() > old))
 }
@@ -43,7 +43,7 @@ pub fn wait_for_min_client_timeout(question: &Value) -> Result<()> {
 /// # Errors
 /// When it has none.
 pub fn choices(question: &Value) -> Result<&Vec<Value>> {
-    question["ask"]["choices"].as_array().with_context(|| format!("no choices in {question:#}"))
+    question["request"]["choices"].as_array().with_context(|| format!("no choices in {question:#}"))
 }
 
 /// Whether an approval request offers anything permanent.
@@ -72,7 +72,7 @@ pub fn narrowed(question: &Value, lifetime: &str, test: &str) -> Result<Value> {
         choice["lifetime"] == lifetime && choice["width"] == "tool" && choice["everyClient"] == false
     };
     ensure!(choices(question)?.iter().any(fits), "{lifetime} is not offered: {question:#}");
-    let conditions = question["ask"]["conditions"].as_array();
+    let conditions = question["request"]["conditions"].as_array();
     let found = conditions.into_iter().flatten().find(|one| one["condition"]["test"]["test"] == test);
     let found = found.with_context(|| format!("no condition “{test}” is offered: {question:#}"))?;
     let conditions = [found["condition"].clone()];

@@ -512,7 +512,7 @@ impl Person {
     /// # Errors
     /// When none comes.
     pub fn next_approval(&mut self) -> Result<Value> {
-        let line = self.watch.wait_for_line(|line| line.contains(r#""ask":"#))?;
+        let line = self.watch.wait_for_line(|line| line.contains(r#""request":"#))?;
         Ok(serde_json::from_str(&line)?)
     }
 

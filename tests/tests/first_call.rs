@@ -33,7 +33,7 @@ fn with_files(client: &str) -> Result<(Gatehouse, std::path::PathBuf, String)> {
 }
 
 fn argument<'a>(question: &'a Value, name: &str) -> Result<&'a str> {
-    question["ask"]["arguments"]
+    question["request"]["arguments"]
         .as_array()
         .into_iter()
         .flatten()
@@ -56,9 +56,9 @@ fn first_call_flow(sdk: Sdk, revision: &str) -> Result<()> {
     // "Allow once" lets exactly this call through.
     let call = client.begin("read_text_file", &json!({ "path": todo }))?;
     let question = person.next_approval()?;
-    ensure!(question["ask"]["client"]["name"] == "Writer", "client: {question:#}");
-    ensure!(question["ask"]["server"]["name"] == "files", "server: {question:#}");
-    ensure!(question["ask"]["subject"]["name"] == "read_text_file", "tool: {question:#}");
+    ensure!(question["request"]["client"]["name"] == "Writer", "client: {question:#}");
+    ensure!(question["request"]["server"]["name"] == "files", "server: {question:#}");
+    ensure!(question["request"]["subject"]["name"] == "read_text_file", "tool: {question:#}");
     ensure!(argument(&question, "path")? == format!("{todo:?}"), "arguments: {question:#}");
     person.answer(&question, "allow")?;
     let answer = client.finish(&call)?;
@@ -77,7 +77,7 @@ fn first_call_flow(sdk: Sdk, revision: &str) -> Result<()> {
     gatehouse.ask(&["servers", "trust-labels", "files"])?;
     let call = client.begin("read_text_file", &json!({ "path": todo }))?;
     let question = person.next_approval()?;
-    ensure!(question["ask"]["class"]["class"] == "read", "class: {question:#}");
+    ensure!(question["request"]["class"]["class"] == "read", "class: {question:#}");
     person.answer(&question, "always-reads")?;
     ensure!(client.finish(&call)?.is_ok(), "allowed for good, yet refused");
     let answer = client.call("read_text_file", &json!({ "path": todo }))?;
@@ -88,7 +88,7 @@ fn first_call_flow(sdk: Sdk, revision: &str) -> Result<()> {
     let arguments = json!({ "path": target.to_str(), "content": "written" });
     let call = client.begin("write_file", &arguments)?;
     let question = person.next_approval()?;
-    ensure!(question["ask"]["class"]["class"] == "write", "class: {question:#}");
+    ensure!(question["request"]["class"]["class"] == "write", "class: {question:#}");
     ensure!(argument(&question, "content")? == r#""written""#, "arguments: {question:#}");
     ensure!(!target.exists(), "written before the answer");
     person.answer(&question, "deny")?;
@@ -182,7 +182,7 @@ fn cancelled_call_leaves_ticket_for_same_call() -> Result<()> {
     let other = json!({ "path": path.to_str(), "content": "something else" });
     let call = client.begin("write_file", &other)?;
     let second = person.next_approval()?;
-    ensure!(second["ask"]["hash"] != question["ask"]["hash"], "another call, the same hash");
+    ensure!(second["request"]["hash"] != question["request"]["hash"], "another call, the same hash");
     person.answer(&second, "deny")?;
     ensure!(client.finish(&call)?.is_tool_error(), "the ticket let another call through");
 

@@ -68,7 +68,7 @@ fn rejects_port_other_than_approved() -> Result<()> {
         BackgroundCall::call(&gatehouse.endpoint, &token, "echo", &json!({ "url": here }).to_string());
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let choice = approvals::narrowed(&question, "until_quit", "host_is")?;
-    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
+    approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &choice)?;
     ensure!(first.end()?.body.contains(here), "it did not run");
     assert_runs(&gatehouse, &token, here)?;
     assert_asked(&gatehouse, &token, usual)?;

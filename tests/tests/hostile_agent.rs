@@ -55,7 +55,7 @@ fn rejects_agent_answering_its_own_approval() -> Result<()> {
         ensure!(output.status.code() == Some(4), "{word} ended with {output:?}");
     }
     let answer = json!({ "answer": "allow", "choice": approvals::once_choice() });
-    let args = json!({ "answers": [{ "id": id, "hash": question["ask"]["hash"], "answer": answer }] });
+    let args = json!({ "answers": [{ "id": id, "hash": question["request"]["hash"], "answer": answer }] });
     let stream = UnixStream::connect(gatehouse.data_dir().join("control.sock"))?;
     stream.set_read_timeout(Some(TEST_TIMEOUT))?;
     for (key, code) in [(None, "not_permitted"), (Some(""), "bad_request"), (Some(&*token), "bad_request")] {

@@ -98,8 +98,13 @@ fn limits_pending_approvals_per_client() -> Result<()> {
     let all = approvals::wait_for_pending(&gatehouse, 66)?;
     for (at, call) in [(0, before), (65, after)] {
         let question = &all[at];
-        ensure!(question["ask"]["client"]["name"] == "quiet", "{at}: {question:#}");
-        approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+        ensure!(question["request"]["client"]["name"] == "quiet", "{at}: {question:#}");
+        approvals::allow(
+            &gatehouse,
+            &question["id"],
+            &question["request"]["hash"],
+            &approvals::once_choice(),
+        )?;
         let end = call.end()?;
         ensure!(!end.body.contains("isError\":true"), "the quiet one was refused: {end:?}");
     }
@@ -142,19 +147,19 @@ fn approval_covers_exact_argument_bytes() -> Result<()> {
     let waiting: Vec<BackgroundCall> =
         others.iter().map(|other| BackgroundCall::call(&gatehouse.endpoint, &token, "echo", other)).collect();
     let all = approvals::wait_for_pending(&gatehouse, others.len() + 1)?;
-    let mut hashes: Vec<&str> = all.iter().filter_map(|one| one["ask"]["hash"].as_str()).collect();
+    let mut hashes: Vec<&str> = all.iter().filter_map(|one| one["request"]["hash"].as_str()).collect();
     hashes.sort_unstable();
     hashes.dedup();
     ensure!(hashes.len() == all.len(), "two calls have one hash: {hashes:?}");
     for other in all.iter().filter(|other| other["id"] != first["id"]) {
         for (id, hash) in [(&first, other), (other, &first)] {
             let answer =
-                approvals::allow(&gatehouse, &id["id"], &hash["ask"]["hash"], &approvals::once_choice());
+                approvals::allow(&gatehouse, &id["id"], &hash["request"]["hash"], &approvals::once_choice());
             ensure!(is_stale(answer), "an answer with the hash of another call was taken");
         }
     }
     approvals::wait_for_pending(&gatehouse, all.len())?;
-    approvals::allow(&gatehouse, &first["id"], &first["ask"]["hash"], &approvals::once_choice())?;
+    approvals::allow(&gatehouse, &first["id"], &first["request"]["hash"], &approvals::once_choice())?;
     ensure!(shown.end()?.body.contains(SHOWN), "what was shown did not run");
     for other in all.iter().filter(|other| other["id"] != first["id"]) {
         deny(&gatehouse, other)?;
@@ -179,7 +184,7 @@ fn asks_again_when_tool_changes_while_pending() -> Result<()> {
     let call = BackgroundCall::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, r#"{"a":1}"#);
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     change_tools(&gatehouse, &token)?;
-    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+    approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &approvals::once_choice())?;
     let deadline = Instant::now() + TEST_TIMEOUT;
     let again = loop {
         let again = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
@@ -188,8 +193,8 @@ fn asks_again_when_tool_changes_while_pending() -> Result<()> {
         }
         ensure!(Instant::now() < deadline, "it was not asked again");
     };
-    let ask = &again["ask"];
-    ensure!(ask["hash"] != question["ask"]["hash"], "another definition, the same hash");
+    let ask = &again["request"];
+    ensure!(ask["hash"] != question["request"]["hash"], "another definition, the same hash");
     ensure!(ask["changes"][0]["pointer"] == "/description", "it does not say what changed: {again:#}");
     ensure!(ask["changes"][0]["after"].to_string().contains(fixture::CHANGED_DESCRIPTION), "{again:#}");
     ensure!(ask["warnings"].to_string().contains("definition_changed"), "{again:#}");
@@ -232,7 +237,7 @@ fn suspends_grant_when_tool_changes() -> Result<()> {
     let before = calls(&log).len();
     let call = BackgroundCall::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, "{}");
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    ensure!(question["ask"]["changes"].to_string().contains("/description"), "{question:#}");
+    ensure!(question["request"]["changes"].to_string().contains("/description"), "{question:#}");
     ensure!(!approvals::offers_always(&question)?, "always is on offer: {question:#}");
     deny(&gatehouse, &question)?;
     ensure!(call.end()?.body.contains("isError") && calls(&log).len() == before, "the changed tool ran");
@@ -260,7 +265,7 @@ fn approval_of_cancelled_call_covers_no_other() -> Result<()> {
         is_stale(approvals::allow(
             &gatehouse,
             &shown["id"],
-            &both[1]["ask"]["hash"],
+            &both[1]["request"]["hash"],
             &approvals::once_choice()
         )),
         "taken"
@@ -269,12 +274,12 @@ fn approval_of_cancelled_call_covers_no_other() -> Result<()> {
         is_stale(approvals::allow(
             &gatehouse,
             &both[1]["id"],
-            &shown["ask"]["hash"],
+            &shown["request"]["hash"],
             &approvals::once_choice()
         )),
         "taken"
     );
-    approvals::allow(&gatehouse, &shown["id"], &shown["ask"]["hash"], &approvals::once_choice())?;
+    approvals::allow(&gatehouse, &shown["id"], &shown["request"]["hash"], &approvals::once_choice())?;
     let left = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     ensure!(left["id"] == both[1]["id"], "the other was touched: {left:#}");
     ensure!(calls(&log).is_empty(), "something was sent: {:#?}", calls(&log));
@@ -285,7 +290,7 @@ fn approval_of_cancelled_call_covers_no_other() -> Result<()> {
     let last = two.iter().find(|one| one["id"] != left["id"]).context("no second question")?;
     gatehouse.ask(&["clients", "revoke", "gone"])?;
     approvals::wait_for_pending(&gatehouse, 1)?;
-    let late = approvals::allow(&gatehouse, &last["id"], &last["ask"]["hash"], &approvals::once_choice());
+    let late = approvals::allow(&gatehouse, &last["id"], &last["request"]["hash"], &approvals::once_choice());
     ensure!(is_stale(late), "an answer to what is gone was taken");
     ensure!(approvals::wait_for_pending(&gatehouse, 1)?[0]["id"] == left["id"], "the other was touched");
     deny(&gatehouse, &left)?;
@@ -329,7 +334,12 @@ fn rejects_foreign_or_reused_request_state() -> Result<()> {
         let other = gatehouse.add_client("other")?;
         let call = ABLE.begin(&gatehouse.endpoint, &token, r#""name":"ask_form","arguments":{"a":1}"#);
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-        approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+        approvals::allow(
+            &gatehouse,
+            &question["id"],
+            &question["request"]["hash"],
+            &approvals::once_choice(),
+        )?;
         let right = state(&call.end()?)?;
         let refused = |token: &str, params: &str, what: &str| -> Result<()> {
             let call = ABLE.begin(&gatehouse.endpoint, token, params);
@@ -377,7 +387,12 @@ fn another_program_goes_on_with_a_round() -> Result<()> {
         let token = gatehouse.add_client("agent")?;
         let call = ABLE.begin(&gatehouse.endpoint, &token, r#""name":"ask_form","arguments":{"a":1}"#);
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-        approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+        approvals::allow(
+            &gatehouse,
+            &question["id"],
+            &question["request"]["hash"],
+            &approvals::once_choice(),
+        )?;
         let right = state(&call.end()?)?;
         let params = round(r#"{"a":1}"#, &right);
         let stolen = ABLE.begin_with_paste(&gatehouse.endpoint, &token, &params)?;
@@ -385,10 +400,10 @@ fn another_program_goes_on_with_a_round() -> Result<()> {
             stolen.end()?
         } else {
             let asked = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-            let seen = &asked["ask"]["client"]["seenFrom"]["program"];
+            let seen = &asked["request"]["client"]["seenFrom"]["program"];
             ensure!(seen["path"].as_str().is_some_and(|path| path.ends_with(http::ELSEWHERE)), "{seen:#}");
             ensure!(
-                asked["ask"]["arguments"].to_string().contains("Zoe"),
+                asked["request"]["arguments"].to_string().contains("Zoe"),
                 "the round is not shown: {asked:#}"
             );
             deny(&gatehouse, &asked)?;
@@ -416,7 +431,7 @@ fn url_elicitation_retry_covers_only_same_call() -> Result<()> {
     let mut client = Client::connect_answering("2025-11-25", &gatehouse.endpoint, &token, &able)?;
     let call = client.begin("ask_url_error", &json!({ "times": 2 }))?;
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+    approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &approvals::once_choice())?;
     let is_page =
         |answer: &CallOutcome| matches!(answer, CallOutcome::Error(error) if error["code"] == -32042);
     let first = client.finish(&call)?;
@@ -448,7 +463,7 @@ fn lost_session_sends_approved_call_once() -> Result<()> {
     let token = gatehouse.add_client("agent")?;
     let call = BackgroundCall::call(&gatehouse.endpoint, &token, "echo", r#"{"once":true}"#);
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+    approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &approvals::once_choice())?;
     let end = call.end()?;
     ensure!(end.body.contains(r#"{"once":true}"#), "{end:?}");
     // The first was refused by the server, which has not executed it.
@@ -478,7 +493,7 @@ fn asks_for_call_with_forged_request_state() -> Result<()> {
     let call =
         StatelessClient { name: "agent", capabilities: "{}" }.begin(&gatehouse.endpoint, &token, &forged);
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    let shown = question["ask"]["arguments"].to_string();
+    let shown = question["request"]["arguments"].to_string();
     ensure!(shown.contains("forged-state") && shown.contains("accept"), "not shown: {shown}");
     ensure!(calls(&log).len() == 1, "it went out before anybody answered");
     deny(&gatehouse, &question)?;
@@ -501,12 +516,12 @@ fn another_script_of_the_interpreter_calls_the_same() -> Result<()> {
     let shown = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let mut thief = script(&gatehouse, &token, "thief")?;
     let both = approvals::wait_for_pending(&gatehouse, 2)?;
-    let program = |question: &Value| question["ask"]["client"]["seenFrom"]["program"].clone();
+    let program = |question: &Value| question["request"]["client"]["seenFrom"]["program"].clone();
     ensure!(program(&both[0])["isKnown"] == false, "it is known what runs: {:#}", both[0]);
     ensure!(program(&both[0]) == program(&both[1]), "it was seen from another program: {:#}", both[1]);
-    ensure!(both[0]["ask"] == shown["ask"], "what is shown changed: {:#}", both[0]);
-    ensure!(both[1]["ask"]["hash"] != shown["ask"]["hash"], "two processes, one hash");
-    approvals::allow(&gatehouse, &shown["id"], &shown["ask"]["hash"], &approvals::once_choice())?;
+    ensure!(both[0]["request"] == shown["request"], "what is shown changed: {:#}", both[0]);
+    ensure!(both[1]["request"]["hash"] != shown["request"]["hash"], "two processes, one hash");
+    approvals::allow(&gatehouse, &shown["id"], &shown["request"]["hash"], &approvals::once_choice())?;
     ensure!(ran(&mut own)?, "what was shown did not run");
     let left = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     ensure!(left["id"] == both[1]["id"], "the other was touched: {left:#}");
@@ -520,7 +535,7 @@ fn another_script_of_the_interpreter_calls_the_same() -> Result<()> {
     while approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] != false {
         ensure!(Instant::now() < deadline, "the question still has its client");
     }
-    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+    approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &approvals::once_choice())?;
     approvals::wait_for_pending(&gatehouse, 0)?;
     let mut thief = script(&gatehouse, &token, "late thief")?;
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);

@@ -49,7 +49,7 @@ fn condition_fails_on_ambiguous_argument_names() -> Result<()> {
     let first = BackgroundCall::call(&gatehouse.endpoint, &token, LENIENT_TOOL, &plain);
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let choice = approvals::folder_choice(&question, "always")?;
-    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
+    approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &choice)?;
     ensure!(first.end()?.body.contains("harmless"), "the first call did not run");
     ensure!(call(&gatehouse, &token, &plain)?.body.contains("harmless"), "what is inside asks");
 

@@ -45,7 +45,7 @@ fn rejects_permissions_bound_to_another_command() -> Result<()> {
         let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, "list_notes", "{}");
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         ensure!(
-            question["ask"]["class"]["reason"]["by"] != "trusted_label",
+            question["request"]["class"]["reason"]["by"] != "trusted_label",
             "the labels are trusted: {question:#}"
         );
         gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;

@@ -24,7 +24,7 @@ fn pending_note(arguments: &str) -> Result<(Gatehouse, http::BackgroundCall, Val
 
 /// The error for an answer that has to be refused; checks that the answer changed nothing.
 fn refusal_message(gatehouse: &Gatehouse, question: &Value, choice: &Value) -> Result<String> {
-    let answered = approvals::allow(gatehouse, &question["id"], &question["ask"]["hash"], choice);
+    let answered = approvals::allow(gatehouse, &question["id"], &question["request"]["hash"], choice);
     let Err(error) = answered else { anyhow::bail!("it was taken: {choice}") };
     ensure!(approvals::wait_for_pending(gatehouse, 1)?[0]["id"] == question["id"], "the question is gone");
     let rules = gatehouse.ask(&["policy", "show"])?["rules"].clone();
@@ -53,7 +53,7 @@ fn rejects_condition_that_does_not_cover_the_call() -> Result<()> {
         }
     }
     let covers = when("always", "/text", &json!({ "test": "starts_with", "text": "shopping: " }));
-    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &covers)?;
+    approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &covers)?;
     let end = call.end()?;
     ensure!(!end.body.contains("isError\":true"), "{end:?}");
     let rules = gatehouse.ask(&["policy", "show"])?["rules"].clone();

@@ -55,7 +55,7 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
         || json!({ "name": "evil", "transport": { "type": "builtin", "builtin": { "kind": "time" } } });
     let choice = || json!({ "lifetime": "always", "width": "server", "everyClient": true, "conditions": [] });
     let answer = json!({ "answer": "allow", "choice": approvals::once_choice() });
-    let (id, hash) = (&question["id"], &question["ask"]["hash"]);
+    let (id, hash) = (&question["id"], &question["request"]["hash"]);
     vec![
         ("status", json!({})),
         ("servers.list", json!({})),

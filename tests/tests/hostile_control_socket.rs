@@ -188,7 +188,7 @@ fn resists_eavesdropping_and_replay() -> Result<()> {
         ("the operator key", &*key),
         ("a token", &*token),
         ("a secret of a server", secret),
-        ("a hash that answers repeat", question["ask"]["hash"].as_str().context("hash")?),
+        ("a hash that answers repeat", question["request"]["hash"].as_str().context("hash")?),
         ("a command", "clients.add"),
     ] {
         impostor.ensure_not_heard(what, secret)?;

@@ -27,7 +27,10 @@ fn asks_before_running_edited_servers_file() -> Result<()> {
     fs::write(&file, servers.to_string())?;
     let mut person = gatehouse.person()?;
     let question = person.next_approval()?;
-    ensure!(question["ask"]["ask"] == "config_change" && question["ask"]["server"] == "evil", "{question:#}");
+    ensure!(
+        question["request"]["kind"] == "config_change" && question["request"]["server"] == "evil",
+        "{question:#}"
+    );
     ensure!(!ran.exists(), "it ran before anybody confirmed it");
     person.answer(&question, "deny")?;
     let deadline = Instant::now() + TEST_TIMEOUT;
@@ -257,7 +260,7 @@ fn detects_rewritten_tool_definition() -> Result<()> {
     }
     let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, "{}");
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    let changes = question["ask"]["changes"].as_array().context("no changes")?;
+    let changes = question["request"]["changes"].as_array().context("no changes")?;
     let whole = changes.iter().any(|change| {
         change["pointer"] == "/description"
             && change["before"].is_null()
@@ -293,7 +296,7 @@ fn unsealed_files_confer_no_permissions() -> Result<()> {
         let call =
             http::BackgroundCall::call(&gatehouse.endpoint, &token, "list_notes", r#"{"text":"swapped"}"#);
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-        ensure!(question["ask"]["subject"]["name"] == "add_note", "it is shown as another: {question:#}");
+        ensure!(question["request"]["subject"]["name"] == "add_note", "it is shown as another: {question:#}");
         gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
         ensure!(call.end()?.body.contains("isError"), "{forged}: it ran");
         gatehouse.stop()?;

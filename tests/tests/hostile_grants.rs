@@ -53,7 +53,10 @@ fn grant_does_not_cover_another_server_of_same_name() -> Result<()> {
     servers["mcpServers"]["raw"]["args"] = json!(["--fault", "many-tools=1"]);
     fs::write(&file, servers.to_string())?;
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    ensure!(question["ask"]["ask"] == "config_change" && question["ask"]["server"] == "raw", "{question:#}");
+    ensure!(
+        question["request"]["kind"] == "config_change" && question["request"]["server"] == "raw",
+        "{question:#}"
+    );
     ensure!(call(&gatehouse, &token, "echo", r#"{"a":2}"#)?.body.contains(r#"{"a":2}"#), "it stopped");
     let accept = json!({ "answers": [{ "id": question["id"], "hash": null, "answer": { "answer": "accept", "content": null } }] });
     gatehouse.command("approvals.answer", &accept)?;
@@ -236,7 +239,7 @@ fn allow_in_folder(gatehouse: &Gatehouse, token: &str, tool: &str, path: &str) -
     let choice = approvals::folder_choice(&question, "always")?;
     let folder = Path::new(path).parent().and_then(Path::to_str).context("no folder")?;
     ensure!(choice["conditions"][0]["test"]["folder"] == folder, "{choice:#}");
-    approvals::allow(gatehouse, &question["id"], &question["ask"]["hash"], &choice)?;
+    approvals::allow(gatehouse, &question["id"], &question["request"]["hash"], &choice)?;
     let end = first.end()?;
     ensure!(!end.body.contains(r#""isError":true"#), "{end:?}");
     Ok(())

@@ -17,7 +17,7 @@ const REVISIONS: [&str; 2] = ["2026-07-28", "2025-11-25"];
 
 /// The peer process in an approval request.
 fn program(question: &Value) -> &Value {
-    &question["ask"]["client"]["seenFrom"]["program"]
+    &question["request"]["client"]["seenFrom"]["program"]
 }
 
 /// Whether it is the program that runs the client's script, by name.
@@ -27,7 +27,7 @@ fn is_named(program: &Value) -> bool {
 }
 
 fn warns(question: &Value, of: &str) -> bool {
-    question["ask"]["warnings"].as_array().is_some_and(|all| all.iter().any(|one| one["warning"] == of))
+    question["request"]["warnings"].as_array().is_some_and(|all| all.iter().any(|one| one["warning"] == of))
 }
 
 /// The client's script with preloaded code, which leaves a sign that it ran.
@@ -75,7 +75,7 @@ fn it_loads_code_into_the_program_that_was_allowed() -> Result<()> {
     ensure!(is_named(program(&question)), "{question:#}");
     ensure!(!warns(&question, "unknown_program") && approvals::offers_always(&question)?, "{question:#}");
     let always = json!({ "lifetime": "always", "width": "tool", "everyClient": false, "conditions": [] });
-    approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &always)?;
+    approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &always)?;
     ensure!(usual.finish(&call)?.is_ok(), "it was allowed");
 
     for (number, way) in ["--require", "-r", "--import", "-c"].into_iter().enumerate() {
@@ -99,7 +99,7 @@ fn it_loads_code_into_the_program_that_was_allowed() -> Result<()> {
             let lasting = |choice: &&Value| choice["lifetime"] != "once" && choice["lifetime"] != "session";
             let offered = approvals::choices(&question)?.iter().find(lasting);
             ensure!(offered.is_none(), "{way}: {offered:?} is on offer");
-            let taken = approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &always);
+            let taken = approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &always);
             ensure!(taken.is_err(), "{way}: it was allowed for good all the same");
             gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
             ensure!(other.finish(&call)?.is_tool_error(), "{way}: it was denied");

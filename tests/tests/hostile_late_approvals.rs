@@ -36,7 +36,7 @@ fn calls(log: &Path) -> usize {
 }
 
 fn allow(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
-    approvals::allow(gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+    approvals::allow(gatehouse, &question["id"], &question["request"]["hash"], &approvals::once_choice())?;
     approvals::wait_for_pending(gatehouse, 0)?;
     Ok(())
 }
@@ -304,7 +304,12 @@ fn python_sdk_retry_after_timeout_runs_once() -> Result<()> {
         let call = client.begin_with_timeout("write_note", &note, 3500)?;
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         ensure!(!client.finish(&call)?.is_ok(), "{revision}: it did not give up");
-        approvals::allow(&gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+        approvals::allow(
+            &gatehouse,
+            &question["id"],
+            &question["request"]["hash"],
+            &approvals::once_choice(),
+        )?;
         let answer = client.call("write_note", &note)?;
         ensure!(answer.is_ok(), "{revision}: {answer:?}");
         ensure!(calls(&log) == 1, "{revision}: it ran {} times", calls(&log));
@@ -327,9 +332,9 @@ fn approval_does_not_cover_another_program() -> Result<()> {
     let mut thief = Client::connect(Sdk::Python, STATELESS, &gatehouse.endpoint, Some(&token))?;
     let stolen = thief.begin("write_note", &note)?;
     let both = approvals::wait_for_pending(&gatehouse, 2)?;
-    ensure!(both[0]["ask"] == shown["ask"], "what is shown changed: {:#}", both[0]);
-    ensure!(both[1]["ask"]["hash"] != shown["ask"]["hash"], "two programs, one hash");
-    approvals::allow(&gatehouse, &shown["id"], &shown["ask"]["hash"], &approvals::once_choice())?;
+    ensure!(both[0]["request"] == shown["request"], "what is shown changed: {:#}", both[0]);
+    ensure!(both[1]["request"]["hash"] != shown["request"]["hash"], "two programs, one hash");
+    approvals::allow(&gatehouse, &shown["id"], &shown["request"]["hash"], &approvals::once_choice())?;
     ensure!(own.finish(&call)?.is_ok(), "what was shown did not run");
     let left = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     gatehouse.ask(&["approvals", "answer", left["id"].as_str().context("id")?, "deny"])?;
@@ -363,7 +368,7 @@ fn another_program_calls_for_the_result() -> Result<()> {
         }
         let stolen = THIEF.begin_with_paste(&gatehouse.endpoint, &token, params)?;
         let asked = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-        ensure!(asked["ask"]["hash"] != question["ask"]["hash"], "two programs, one hash: {asked:#}");
+        ensure!(asked["request"]["hash"] != question["request"]["hash"], "two programs, one hash: {asked:#}");
         gatehouse.ask(&["approvals", "answer", asked["id"].as_str().context("id")?, "deny"])?;
         let end = stolen.end()?;
         ensure!(end.body.contains(r#""isError":true"#) && !end.body.contains(MARK), "it was given: {end:?}");

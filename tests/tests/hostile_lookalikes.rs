@@ -97,11 +97,11 @@ fn asks_for_lookalike_of_allowed_tool() -> Result<()> {
         ensure!(names.iter().filter(|(_, other)| other == exposed).count() == 1, "{exposed} is given twice");
         let call = BackgroundCall::call(&gatehouse.endpoint, &token, exposed, "{}");
         let (question, lines) = one_question(&gatehouse, "raw", call)?;
-        ensure!(question["ask"]["subject"]["name"] == name.as_str(), "{question:#}");
-        ensure!(question["ask"]["exposedName"] == exposed.as_str(), "{question:#}");
-        let hides = question["ask"]["warnings"].to_string().contains("hidden_characters");
+        ensure!(question["request"]["subject"]["name"] == name.as_str(), "{question:#}");
+        ensure!(question["request"]["exposedName"] == exposed.as_str(), "{question:#}");
+        let hides = question["request"]["warnings"].to_string().contains("hidden_characters");
         ensure!(hides == (at >= LOOK_ALIKES), "{name:?}: {question:#}");
-        let alike = question["ask"]["warnings"].to_string().contains("look_alikes");
+        let alike = question["request"]["warnings"].to_string().contains("look_alikes");
         ensure!(alike == (at < LOOK_ALIKES), "{name:?}: {question:#}");
         ensure!(lines.contains("hidden characters in") == hides, "the terminal does not say so: {lines}");
         ensure!(approvals::offers_always(&question)? != hides, "{name:?}: {question:#}");
@@ -148,8 +148,8 @@ fn sanitizes_self_reported_client_name() -> Result<()> {
         let client = StatelessClient { name: says, capabilities: "{}" };
         let call = client.begin(&gatehouse.endpoint, &token, r#""name":"add_note","arguments":{"text":"x"}"#);
         let (question, _) = one_question(&gatehouse, "Notes", call)?;
-        ensure!(question["ask"]["client"]["name"] == "agent", "{question:#}");
-        let told = question["ask"]["client"]["says"].as_str().context("it says nothing")?;
+        ensure!(question["request"]["client"]["name"] == "agent", "{question:#}");
+        let told = question["request"]["client"]["says"].as_str().context("it says nothing")?;
         ensure!(approvals::find_deceptive_char(told).is_none(), "{told:?}");
     }
     Ok(())
@@ -180,7 +180,7 @@ fn rejects_lookalike_server_and_client_names() -> Result<()> {
     servers["mcpServers"]["well"] = json!({ "command": "sh", "args": ["-c", "\u{1b}[2J\u{202e}"] });
     fs::write(&file, servers.to_string())?;
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    ensure!(question["ask"]["ask"] == "config_change", "{question:#}");
+    ensure!(question["request"]["kind"] == "config_change", "{question:#}");
     let (_, lines) = gatehouse.terminal()?.next_approval()?;
     let shown = format!("{}\n{}", lines.join("\n"), printed_of_edit(&gatehouse)?);
     ensure!(

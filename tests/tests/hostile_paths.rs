@@ -84,7 +84,7 @@ impl PathsTestbed {
         let denied = json!({ "answer": "deny", "choice": approvals::once_choice(), "reason": null });
         let answers: Vec<Value> = questions
             .iter()
-            .map(|asked| json!({ "id": asked["id"], "hash": asked["ask"]["hash"], "answer": denied }))
+            .map(|asked| json!({ "id": asked["id"], "hash": asked["request"]["hash"], "answer": denied }))
             .collect();
         self.gatehouse.command("approvals.answer", &json!({ "answers": answers }))?;
         Ok(())
@@ -118,7 +118,7 @@ fn it_names_paths_that_are_never_looked_up_to_the_end() -> Result<()> {
     approvals::allow(
         &scene.gatehouse,
         &questions[0]["id"],
-        &questions[0]["ask"]["hash"],
+        &questions[0]["request"]["hash"],
         &approvals::once_choice(),
     )?;
     scene.deny(&questions[1..])?;

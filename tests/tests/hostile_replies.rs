@@ -24,8 +24,8 @@ fn until_waiting(gatehouse: &Gatehouse, count: usize) -> Result<()> {
 
 /// Whether an approval request contains all of its choices; fails if only a part of them is missing.
 fn has_offers(question: &Value) -> Result<bool> {
-    let offers =
-        ["choices", "denials"].map(|of| question["ask"][of].as_array().is_some_and(|all| !all.is_empty()));
+    let offers = ["choices", "denials"]
+        .map(|of| question["request"][of].as_array().is_some_and(|all| !all.is_empty()));
     ensure!(offers[0] == offers[1], "a part of what it offers is missing: {}", question["id"]);
     Ok(offers[0])
 }
@@ -34,7 +34,7 @@ fn has_offers(question: &Value) -> Result<bool> {
 /// hidden characters.
 fn shown(question: &Value) -> Result<String> {
     ensure!(has_offers(question)?, "it offers nothing");
-    let arguments = question["ask"]["arguments"].as_array().context("no arguments")?;
+    let arguments = question["request"]["arguments"].as_array().context("no arguments")?;
     let member = |argument: &Value| Some(format!("{}:{}", argument["name"], argument["text"].as_str()?));
     let members: Option<Vec<String>> = arguments.iter().map(member).collect();
     Ok(format!("{{{}}}", members.context("an argument without its text")?.join(",")))
@@ -47,7 +47,7 @@ fn complete_ids(reply: &Value, known: &[Value], count: usize) -> Result<Vec<Valu
     ensure!(all.len() == count, "{} questions instead of {count}", all.len());
     let mut complete = Vec::new();
     for question in all {
-        let (id, ask) = (&question["id"], &question["ask"]);
+        let (id, ask) = (&question["id"], &question["request"]);
         ensure!(id.is_string() && ask["hash"].is_string() && ask["subject"]["name"] == "add_note", "{id}");
         ensure!(ask["argumentBytes"].as_u64().is_some_and(|bytes| bytes > 300_000), "{id} has another size");
         let is_missing = ask["arguments"].is_null();

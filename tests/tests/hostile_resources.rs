@@ -95,7 +95,7 @@ fn all_reads_excludes_templates_that_reach_outside() -> Result<()> {
         "anything://evil.example",
     ] {
         let question = agent.assert_asked("resources/read", "uri", outside)?;
-        ensure!(question["ask"]["class"]["reachesOutside"] == true, "{question:#}");
+        ensure!(question["request"]["class"]["reachesOutside"] == true, "{question:#}");
         let wide = approvals::choices(&question)?.iter().any(|choice| choice["width"] == "reads");
         ensure!(!wide, "all reads are offered for {outside}: {question:#}");
     }
@@ -131,8 +131,8 @@ fn wide_grant_excludes_later_prompts_and_templates() -> Result<()> {
 
     agent.assert_asked("prompts/get", "name", LATE_PROMPT)?;
     let question = agent.assert_asked("prompts/get", "name", "plain")?;
-    ensure!(question["ask"]["warnings"].to_string().contains("definition_changed"), "{question:#}");
-    ensure!(question["ask"]["changes"].to_string().contains("tells everybody"), "{question:#}");
+    ensure!(question["request"]["warnings"].to_string().contains("definition_changed"), "{question:#}");
+    ensure!(question["request"]["changes"].to_string().contains("tells everybody"), "{question:#}");
     agent.assert_asked("resources/read", "uri", "fixture://later/7")?;
     for known in ["fixture://item/8", "fixture://note", LATE_RESOURCE] {
         agent.assert_runs("resources/read", "uri", known)?;
@@ -239,11 +239,11 @@ fn it_gets_round_a_denied_question_by_another_spelling() -> Result<()> {
     let first = format!("{}#first", secret.uri("%2e/secret.txt")?);
     let read = secret.agent.begin("resources/read", "uri", &first);
     let question = approvals::wait_for_pending(gatehouse, 1)?.remove(0);
-    ensure!(question["ask"]["subject"]["uri"] == first.as_str(), "{question:#}");
+    ensure!(question["request"]["subject"]["uri"] == first.as_str(), "{question:#}");
     let choice = json!({ "lifetime": "until_quit", "width": "tool", "everyClient": false, "conditions": [] });
     let answer = json!({ "answer": "deny", "choice": choice, "reason": null });
     let answers = json!({ "answers": [
-        { "id": question["id"], "hash": question["ask"]["hash"], "answer": answer },
+        { "id": question["id"], "hash": question["request"]["hash"], "answer": answer },
     ] });
     gatehouse.command("approvals.answer", &answers)?;
     let end = read.join().map_err(|_| anyhow::anyhow!("broke off"))??;

@@ -260,7 +260,7 @@ fn a_client_fills_the_memory_with_one_question() -> Result<()> {
     approvals::allow(
         &testbed.gatehouse,
         &question["id"],
-        &question["ask"]["hash"],
+        &question["request"]["hash"],
         &approvals::once_choice(),
     )?;
     for call in all {
@@ -294,7 +294,12 @@ fn a_server_fills_the_memory_with_results_that_are_kept() -> Result<()> {
     let questions = approvals::wait_for_pending(gatehouse, waiting.len())?;
     approvals::wait_for_min_client_timeout(questions.last().context("no question")?)?;
     for (question, call) in questions.iter().zip(waiting) {
-        approvals::allow(gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+        approvals::allow(
+            gatehouse,
+            &question["id"],
+            &question["request"]["hash"],
+            &approvals::once_choice(),
+        )?;
         let answer = call.end()?;
         ensure!(answer.status == 200 && !answer.body.contains(MARK), "{}", start(&answer));
     }

@@ -25,15 +25,15 @@ fn note(text: &str) -> Value {
 
 /// A warning of an approval request, by its kind.
 fn warning<'a>(question: &'a Value, kind: &str) -> Option<&'a Value> {
-    question["ask"]["warnings"].as_array()?.iter().find(|warning| warning["warning"] == kind)
+    question["request"]["warnings"].as_array()?.iter().find(|warning| warning["warning"] == kind)
 }
 
 fn program(question: &Value) -> &Value {
-    &question["ask"]["client"]["seenFrom"]["program"]["path"]
+    &question["request"]["client"]["seenFrom"]["program"]["path"]
 }
 
 fn allow(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
-    approvals::allow(gatehouse, &question["id"], &question["ask"]["hash"], &approvals::once_choice())?;
+    approvals::allow(gatehouse, &question["id"], &question["request"]["hash"], &approvals::once_choice())?;
     Ok(())
 }
 

@@ -17,7 +17,7 @@ fn own_path() -> Result<String> {
 }
 
 fn program_warning(question: &Value) -> Option<&str> {
-    let warnings = question["ask"]["warnings"].as_array()?;
+    let warnings = question["request"]["warnings"].as_array()?;
     warnings.iter().find(|warning| warning["warning"] == "other_program")?["before"].as_str()
 }
 
@@ -35,7 +35,7 @@ fn approval_shows_program_and_parents() -> Result<()> {
         let mut client = Client::connect(sdk, revision, &gatehouse.endpoint, Some(&token))?;
         let call = client.begin(NOTE, &json!({ "text": revision }))?;
         let question = person.next_approval()?;
-        let seen = &question["ask"]["client"]["seenFrom"];
+        let seen = &question["request"]["client"]["seenFrom"];
         let name = seen["program"]["name"].as_str().context("no name")?;
         ensure!(name.starts_with(program) && name.ends_with(script), "{seen:#}");
         let path = seen["program"]["path"].as_str().context("no path")?;
@@ -60,7 +60,7 @@ fn token_in_another_program_asks_with_warning() -> Result<()> {
     let call = usual.begin(NOTE, &json!({ "text": "one" }))?;
     let question = person.next_approval()?;
     ensure!(program_warning(&question).is_none(), "nothing was seen before: {question:#}");
-    let program = question["ask"]["client"]["seenFrom"]["program"]["path"].clone();
+    let program = question["request"]["client"]["seenFrom"]["program"]["path"].clone();
     person.answer(&question, "always-tool")?;
     ensure!(usual.finish(&call)?.is_ok(), "it was allowed");
     ensure!(usual.call(NOTE, &json!({ "text": "two" }))?.is_ok(), "it was allowed for good");
@@ -70,7 +70,7 @@ fn token_in_another_program_asks_with_warning() -> Result<()> {
     let call = other.begin(NOTE, &json!({ "text": "four" }))?;
     let question = person.next_approval()?;
     ensure!(
-        question["ask"]["hash"].is_string() && program_warning(&question) == program.as_str(),
+        question["request"]["hash"].is_string() && program_warning(&question) == program.as_str(),
         "{question:#}"
     );
     person.answer(&question, "deny")?;
@@ -104,7 +104,7 @@ fn attributes_cli_calls_to_parent_process() -> Result<()> {
         .stderr(Stdio::null())
         .spawn()?;
     let question = person.next_approval()?;
-    let seen = &question["ask"]["client"]["seenFrom"];
+    let seen = &question["request"]["client"]["seenFrom"];
     ensure!(seen["program"]["path"] == own_path()?, "{seen:#}");
     person.answer(&question, "deny")?;
     ensure!(!call.wait()?.success(), "it was denied");

@@ -24,7 +24,7 @@ fn answered(
 ) -> Result<CallOutcome> {
     let call = client.begin(tool, &arguments)?;
     let question = person.next_approval()?;
-    ensure!(question["ask"]["exposedName"] == tool, "{question:#}");
+    ensure!(question["request"]["exposedName"] == tool, "{question:#}");
     person.answer(&question, answer)?;
     client.finish(&call)
 }
@@ -129,10 +129,10 @@ fn reveals_masked_argument_only_to_operator() -> Result<()> {
     let call = client.begin("echo", &json!({ "text": "hello", "password": "hunter2hunter2" }))?;
     let question = person.next_approval()?;
     ensure!(!question.to_string().contains("hunter2"), "{question:#}");
-    let arguments = question["ask"]["arguments"].as_array().context("arguments")?;
+    let arguments = question["request"]["arguments"].as_array().context("arguments")?;
     let place =
         arguments.iter().position(|argument| argument["masked"] == true).context("nothing is masked")?;
-    let wanted = json!({ "id": question["id"], "hash": question["ask"]["hash"], "argument": place });
+    let wanted = json!({ "id": question["id"], "hash": question["request"]["hash"], "argument": place });
     let shown = gatehouse.command("approvals.reveal", &wanted)?;
     ensure!(shown["text"] == r#""hunter2hunter2""#, "{shown}");
     let stale = json!({ "id": question["id"], "hash": "other", "argument": place });

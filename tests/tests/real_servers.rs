@@ -99,7 +99,7 @@ fn everything_server_requests_reach_client_or_user() -> Result<()> {
     let mut client = Client::connect(Sdk::Python, "2025-11-25", &gatehouse.endpoint, Some(&token))?;
     let call = client.begin("trigger-elicitation-request", &json!({}))?;
     let question = person.next_approval()?;
-    ensure!(question["ask"]["ask"] == "elicitation", "{question:#}");
+    ensure!(question["request"]["kind"] == "elicitation", "{question:#}");
     person.answer(&question, "deny")?;
     let answer = client.finish(&call)?;
     ensure!(answer.text().contains("declined"), "{answer:?}");

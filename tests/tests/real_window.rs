@@ -196,8 +196,8 @@ fn prompt_shows_without_focus_and_delays_input() -> Result<()> {
     let call = client.begin("current_time", &json!({}))?;
     desktop.until_visible("Gatehouse asks", true)?;
     let at_once = prompt.wait_for(
-        "const [ask] = await window.__TAURI_INTERNALS__.invoke('prompt_pending', { known: [] }); \
-         return { id: ask.id, hash: ask.ask.hash }",
+        "const [pending] = await window.__TAURI_INTERNALS__.invoke('prompt_pending', { known: [] }); \
+         return { id: pending.id, hash: pending.request.hash }",
     )?;
     assert_eq!(desktop.focused_window()?, "Gatehouse", "the keyboard stays where it was");
     let answer = json!({"answers": [{

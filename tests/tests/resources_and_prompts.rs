@@ -171,8 +171,8 @@ fn reads_ask_and_match_direct_server() -> Result<()> {
     for (method, params, subject) in requests() {
         let running = begin(&gatehouse, &token, method, params.clone());
         let question = person.next_approval()?;
-        ensure!(question["ask"]["subject"] == subject, "{method}: {question:#}");
-        ensure!(question["ask"]["class"]["class"] == "read", "{method}: {question:#}");
+        ensure!(question["request"]["subject"] == subject, "{method}: {question:#}");
+        ensure!(question["request"]["class"]["class"] == "read", "{method}: {question:#}");
         person.answer(&question, "deny not that one")?;
         let refused = end(running)?;
         let words = refused["error"]["message"].as_str().unwrap_or_default();
@@ -232,16 +232,16 @@ fn disambiguates_same_names_of_two_servers() -> Result<()> {
     for (uri, server) in [(*same[0], "one"), (*same[1], "two")] {
         let running = begin(&gatehouse, &token, "resources/read", json!({ "uri": uri }));
         let question = person.next_approval()?;
-        ensure!(question["ask"]["server"]["name"] == server, "{uri}: {question:#}");
-        ensure!(question["ask"]["subject"]["uri"] == STATIC, "{uri}: {question:#}");
+        ensure!(question["request"]["server"]["name"] == server, "{uri}: {question:#}");
+        ensure!(question["request"]["subject"]["uri"] == STATIC, "{uri}: {question:#}");
         person.answer(&question, "allow")?;
         let answer = end(running)?;
         ensure!(answer["result"]["contents"][0]["uri"] == STATIC, "{answer}");
     }
     let running = begin(&gatehouse, &token, "prompts/get", json!({ "name": "two__simple-prompt" }));
     let question = person.next_approval()?;
-    ensure!(question["ask"]["server"]["name"] == "two", "{question:#}");
-    ensure!(question["ask"]["subject"]["name"] == "simple-prompt", "{question:#}");
+    ensure!(question["request"]["server"]["name"] == "two", "{question:#}");
+    ensure!(question["request"]["subject"]["name"] == "simple-prompt", "{question:#}");
     person.answer(&question, "allow")?;
     ensure!(end(running)?.get("result").is_some(), "the second server's prompt cannot be got");
     Ok(())

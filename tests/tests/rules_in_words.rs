@@ -65,7 +65,7 @@ fn a_question_offers_denials_that_can_be_given_as_they_are() -> Result<()> {
     let token = gatehouse.add_client("agent")?;
     let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"milk"}"#);
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    let asked = &question["ask"];
+    let asked = &question["request"];
     ensure!(widths(&asked["denials"])? == ["call", "tool", "server", "client"], "{asked:#}");
     let conditions = asked["conditions"].as_array().context("conditions")?;
     ensure!(conditions.iter().all(|one| one["sentence"]["key"].is_string()), "{asked:#}");

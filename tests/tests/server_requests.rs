@@ -126,8 +126,8 @@ fn user_answers_when_client_cannot() -> Result<()> {
 
         let call = client.begin(&form, &json!({}))?;
         let question = person.next_approval()?;
-        let asks = &question["ask"];
-        ensure!(asks["ask"] == "elicitation" && asks["server"]["name"] == name.as_str(), "{question:#}");
+        let asks = &question["request"];
+        ensure!(asks["kind"] == "elicitation" && asks["server"]["name"] == name.as_str(), "{question:#}");
         ensure!(asks["client"]["name"] == "Plain", "whose call it is was not said: {question:#}");
         ensure!(asks["want"]["mode"] == "form", "{question:#}");
         person.answer(&question, "allow")?;
@@ -136,7 +136,7 @@ fn user_answers_when_client_cannot() -> Result<()> {
 
         let call = client.begin(&form.replace("ask_form", "ask_url"), &json!({}))?;
         let question = person.next_approval()?;
-        let want = &question["ask"]["want"];
+        let want = &question["request"]["want"];
         ensure!(want["mode"] == "url" && want["host"] == "127.0.0.1", "{question:#}");
         ensure!(want["url"] == "http://127.0.0.1:9/sign?x=1", "the address was not shown in full: {want}");
         person.answer(&question, "deny")?;
@@ -145,9 +145,9 @@ fn user_answers_when_client_cannot() -> Result<()> {
 
         let call = client.begin(&form.replace("ask_form", "ask_model"), &json!({}))?;
         let question = person.next_approval()?;
-        ensure!(question["ask"]["ask"] == "sampling", "{question:#}");
+        ensure!(question["request"]["kind"] == "sampling", "{question:#}");
         ensure!(
-            question["ask"]["messages"][0].as_str().is_some_and(|text| text.contains("Say hello")),
+            question["request"]["messages"][0].as_str().is_some_and(|text| text.contains("Say hello")),
             "{question:#}"
         );
         person.answer(&question, "deny")?;
@@ -180,8 +180,8 @@ fn user_answers_when_call_is_ambiguous() -> Result<()> {
     wait_for_log_line(&log, "started")?;
     let call = asking.begin("ask_form", &json!({}))?;
     let question = person.next_approval()?;
-    ensure!(question["ask"]["ask"] == "elicitation", "{question:#}");
-    ensure!(question["ask"]["client"] == Value::Null, "it is not known who is asked for: {question:#}");
+    ensure!(question["request"]["kind"] == "elicitation", "{question:#}");
+    ensure!(question["request"]["client"] == Value::Null, "it is not known who is asked for: {question:#}");
     person.answer(&question, "deny")?;
     let answer = answered(&asking.finish(&call)?)?;
     ensure!(answer["action"] == "decline", "{answer}");
@@ -229,7 +229,7 @@ fn retries_after_url_elicitation_at_most_three_times() -> Result<()> {
     let call = client.begin("ask_url_error", &json!({ "times": 3 }))?;
     for _ in 0..3 {
         let question = person.next_approval()?;
-        ensure!(question["ask"]["want"]["untilDone"] == true, "{question:#}");
+        ensure!(question["request"]["want"]["untilDone"] == true, "{question:#}");
         person.answer(&question, "allow")?;
     }
     let answer = client.finish(&call)?;
@@ -259,7 +259,7 @@ fn unsolicited_server_request_goes_to_user() -> Result<()> {
     let _upstream = add(&gatehouse, "curious", ServerTransport::Stdio, &words)?;
     let question = person.next_approval()?;
     ensure!(
-        question["ask"]["ask"] == "elicitation" && question["ask"]["client"] == Value::Null,
+        question["request"]["kind"] == "elicitation" && question["request"]["client"] == Value::Null,
         "{question:#}"
     );
     person.answer(&question, "allow")?;

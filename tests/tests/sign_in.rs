@@ -265,9 +265,9 @@ fn step_up_asks_for_more_scopes() -> Result<()> {
 
     let call = testbed.client.begin(&write, &json!({ "text": "one" }))?;
     let question = person.next_approval()?;
-    ensure!(question["ask"]["ask"] == "step_up", "{question:#}");
-    ensure!(question["ask"]["server"]["name"] == "diary", "{question:#}");
-    ensure!(question["ask"]["scopes"] == json!(["notes.write"]), "{question:#}");
+    ensure!(question["request"]["kind"] == "step_up", "{question:#}");
+    ensure!(question["request"]["server"]["name"] == "diary", "{question:#}");
+    ensure!(question["request"]["scopes"] == json!(["notes.write"]), "{question:#}");
     person.answer(&question, "deny")?;
     let answer = testbed.client.finish(&call)?;
     ensure!(!answer.is_ok(), "{answer:?}");

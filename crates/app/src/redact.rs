@@ -179,14 +179,14 @@ fn redact_outcome(outcome: CallOutcome) -> CallOutcome {
 }
 
 fn redact_pending(pending: PendingApproval) -> PendingApproval {
-    let PendingApproval { id, asked_at, expires_at, ask, waiting } = pending;
-    let ask = match ask {
+    let PendingApproval { id, requested_at, expires_at, request, waiting } = pending;
+    let request = match request {
         ApprovalRequest::Call(call) => ApprovalRequest::Call(redact_call(call)),
         ApprovalRequest::Client(ClientAccessRequest { says, redirect_uri: _, seen_from }) => {
             ApprovalRequest::Client(ClientAccessRequest { says, redirect_uri: String::new(), seen_from })
         }
-        ApprovalRequest::ConfigChange(ConfigChangeRequest { file, server, changes: _, kind }) => {
-            ApprovalRequest::ConfigChange(ConfigChangeRequest { file, server, changes: Vec::new(), kind })
+        ApprovalRequest::ConfigChange(ConfigChangeRequest { file, server, changes: _, action }) => {
+            ApprovalRequest::ConfigChange(ConfigChangeRequest { file, server, changes: Vec::new(), action })
         }
         ApprovalRequest::Elicitation(ElicitationRequest { server, client, message: _, want }) => {
             let want = match want {
@@ -205,7 +205,7 @@ fn redact_pending(pending: PendingApproval) -> PendingApproval {
             ApprovalRequest::StepUp(ScopeUpgradeRequest { server, scopes })
         }
     };
-    PendingApproval { id, asked_at, expires_at, ask, waiting }
+    PendingApproval { id, requested_at, expires_at, request, waiting }
 }
 
 fn redact_call(call: CallApprovalRequest) -> CallApprovalRequest {
@@ -272,17 +272,17 @@ mod tests {
             before: None,
             after: Some("\"very-telling\"".into()),
         };
-        let ask = ApprovalRequest::ConfigChange(ConfigChangeRequest {
+        let request = ApprovalRequest::ConfigChange(ConfigChangeRequest {
             file: "servers.json".into(),
             server: "files".into(),
             changes: vec![change],
-            kind: ConfigChangeKind::Changed,
+            action: ConfigChangeKind::Changed,
         });
         let pending = PendingApproval {
             id: ApprovalId::new("ask-1"),
-            asked_at: Timestamp(1),
+            requested_at: Timestamp(1),
             expires_at: Timestamp(2),
-            ask,
+            request,
             waiting: true,
         };
         let text = redacted_json(Event::ApprovalRequested { pending });

@@ -49,7 +49,7 @@ impl Gathered {
         self.0.retain(|id, _| reply.iter().any(|pending| pending.id == *id));
         let (mut is_whole, mut has_more) = (true, false);
         for pending in &mut reply {
-            let ApprovalRequest::Call(call) = &mut pending.ask else { continue };
+            let ApprovalRequest::Call(call) = &mut pending.request else { continue };
             is_whole &= !call.is_abridged;
             if let Some(details) = call.take_details() {
                 self.0.insert(pending.id.clone(), (call.hash.clone(), details));
@@ -62,9 +62,9 @@ impl Gathered {
         if !is_whole && !is_last {
             return Ok(None);
         }
-        reply.retain(|pending| !matches!(&pending.ask, ApprovalRequest::Call(call) if call.is_abridged));
+        reply.retain(|pending| !matches!(&pending.request, ApprovalRequest::Call(call) if call.is_abridged));
         for pending in &mut reply {
-            let ApprovalRequest::Call(call) = &mut pending.ask else { continue };
+            let ApprovalRequest::Call(call) = &mut pending.request else { continue };
             let gathered = self.0.remove(&pending.id).filter(|(hash, _)| *hash == call.hash);
             if let Some((_, details)) = gathered {
                 call.put_details(details);
@@ -143,9 +143,9 @@ pub(crate) mod tests {
         }
         PendingApproval {
             id: ApprovalId::new(id),
-            asked_at: Timestamp(0),
+            requested_at: Timestamp(0),
             expires_at: Timestamp(9),
-            ask: ApprovalRequest::Call(call),
+            request: ApprovalRequest::Call(call),
             waiting: true,
         }
     }
@@ -185,7 +185,7 @@ pub(crate) mod tests {
         let mut gathered = Gathered::default();
         gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)], false).unwrap();
         let mut other = asked("a", None, false);
-        let ApprovalRequest::Call(call) = &mut other.ask else { panic!("no call") };
+        let ApprovalRequest::Call(call) = &mut other.request else { panic!("no call") };
         call.hash = CallHash::new("another");
         let whole = gathered.add(vec![other.clone()], false).unwrap();
         assert_eq!(whole, Some(vec![other]));

@@ -265,7 +265,7 @@ fn script_answers_tool_call_approval() {
     let mut question = || -> Value {
         loop {
             let line = questions.next().unwrap().unwrap();
-            if line.contains(r#""ask":"#) {
+            if line.contains(r#""request":"#) {
                 return serde_json::from_str(&line).unwrap();
             }
         }
@@ -273,8 +273,8 @@ fn script_answers_tool_call_approval() {
 
     let calling = call("text=buy milk");
     let asked = question();
-    assert_eq!(asked["ask"]["client"]["name"], "Script");
-    assert_eq!(asked["ask"]["arguments"][0]["text"], r#""buy milk""#);
+    assert_eq!(asked["request"]["client"]["name"], "Script");
+    assert_eq!(asked["request"]["arguments"][0]["text"], r#""buy milk""#);
     writeln!(answers, "{} allow", asked["id"].as_str().unwrap()).unwrap();
     let output = calling.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");

@@ -200,7 +200,7 @@ impl Desktop {
     /// If no pending request is about the page, or it cannot be opened.
     pub async fn prompt_open_link(&self, address: &str) -> Result<(), UserError> {
         let pending = self.host().run(&ApprovalsList { known: Vec::new() }).await?;
-        if !pending.iter().any(|pending| is_about(&pending.ask, address)) {
+        if !pending.iter().any(|pending| is_about(&pending.request, address)) {
             return Err(UserError::new(ErrorCode::StaleAnswer, "No pending request is about this page."));
         }
         self.browser().open_link(address)

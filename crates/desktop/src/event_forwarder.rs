@@ -112,8 +112,8 @@ fn prompt_input(event: &Event) -> Option<PromptInput> {
     match event {
         Event::ApprovalRequested { pending } => Some(PromptInput::Requested(pending.id.clone())),
         Event::ApprovalChanged { .. } => Some(PromptInput::Changed),
-        Event::ApprovalResolved { ask, .. } | Event::ApprovalExpired { ask } => {
-            Some(PromptInput::Ended(ask.clone()))
+        Event::ApprovalResolved { approval, .. } | Event::ApprovalExpired { approval } => {
+            Some(PromptInput::Ended(approval.clone()))
         }
         _ => None,
     }

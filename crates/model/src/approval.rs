@@ -11,9 +11,9 @@ use crate::time::Timestamp;
 pub use crate::grant::AutoApprove;
 pub use crate::subject::Subject;
 
-/// A question to a person.
+/// A request to a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[serde(tag = "ask", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[allow(clippy::large_enum_variant, reason = "calls are nearly all of them, and few wait at a time")]
 pub enum ApprovalRequest {
     /// May this call run?
@@ -344,7 +344,7 @@ pub struct ConfigChangeRequest {
     /// What changed, field by field; secrets masked.
     pub changes: Vec<FieldChange>,
     /// Whether the entry is new, changed or gone.
-    pub kind: ConfigChangeKind,
+    pub action: ConfigChangeKind,
 }
 
 /// What happened to an entry.
@@ -421,18 +421,18 @@ pub struct ScopeUpgradeRequest {
     pub scopes: Vec<String>,
 }
 
-/// A question that waits for its answer.
+/// An approval request that waits for its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingApproval {
     /// Its id.
     pub id: ApprovalId,
-    /// When it was put.
-    pub asked_at: Timestamp,
+    /// When it was made.
+    pub requested_at: Timestamp,
     /// When it turns into a deny.
     pub expires_at: Timestamp,
-    /// The question.
-    pub ask: ApprovalRequest,
+    /// The request.
+    pub request: ApprovalRequest,
     /// Whether somebody still waits. When the client gave up or was told to call again, an answer
     /// becomes a ticket for the next identical call (PERM-11).
     pub waiting: bool,

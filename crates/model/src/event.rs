@@ -138,27 +138,27 @@ pub enum Event {
         /// How long it took in all, waiting included, in milliseconds.
         duration_ms: u32,
     },
-    /// A question waits for an answer.
+    /// An approval request waits for an answer.
     ApprovalRequested {
-        /// The question.
+        /// The request.
         pending: PendingApproval,
     },
-    /// A question changed: its client no longer waits, or what it shows is another thing.
+    /// An approval request changed: its client no longer waits, or what it shows is another thing.
     ApprovalChanged {
-        /// The question as it now stands.
+        /// The request as it is now.
         pending: PendingApproval,
     },
-    /// A question was answered.
+    /// An approval request was answered.
     ApprovalResolved {
         /// Which.
-        ask: ApprovalId,
+        approval: ApprovalId,
         /// Whether it was allowed.
         allowed: bool,
     },
-    /// A question ended without an answer.
+    /// An approval request ended without an answer.
     ApprovalExpired {
         /// Which.
-        ask: ApprovalId,
+        approval: ApprovalId,
     },
     /// A server wants the user to sign in.
     SignInNeeded {

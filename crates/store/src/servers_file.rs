@@ -66,7 +66,7 @@ pub struct LoadedServers {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HandEdit {
     /// The content of the request to the user.
-    pub ask: ConfigChangeRequest,
+    pub request: ConfigChangeRequest,
     /// The server as it runs; absent if it is new.
     pub before: Option<ServerConfig>,
     /// The server as in the file; absent if it was removed. A new server gets its id when it is confirmed;

@@ -40,7 +40,7 @@ describe("event labels", () => {
       },
       "Call finished: Refused after 1.5 s",
     ],
-    [{ event: "approval_resolved", ask: "a", allowed: false }, "Request denied"],
+    [{ event: "approval_resolved", approval: "a", allowed: false }, "Request denied"],
     [
       { event: "config_changed", cause: "file", server: null, name: null, unconfirmed: true, problem: null },
       "The configuration was edited by hand. Approval is pending.",
@@ -93,8 +93,8 @@ describe("event labels", () => {
         event: "approval_requested",
         pending: {
           ...testApproval("a"),
-          ask: {
-            ask: "step_up",
+          request: {
+            kind: "step_up",
             server: { id: "s", generation: 1, name: "notes", description: null, icon: "terminal" },
             scopes: ["x"],
           },

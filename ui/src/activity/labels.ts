@@ -112,10 +112,14 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
         took: durationLabel(t, event.durationMs),
       });
     case "approval_requested": {
-      const { ask } = event.pending;
-      if (ask.ask === "step_up") return t("event.approval_requested.rights", { server: ask.server.name });
-      if (ask.ask !== "call") return t("event.approval_requested.other");
-      return t("event.approval_requested", { client: ask.client.name, title: ask.title, server: ask.server.name });
+      const { request } = event.pending;
+      if (request.kind === "step_up") return t("event.approval_requested.rights", { server: request.server.name });
+      if (request.kind !== "call") return t("event.approval_requested.other");
+      return t("event.approval_requested", {
+        client: request.client.name,
+        title: request.title,
+        server: request.server.name,
+      });
     }
     case "approval_changed":
       return t("event.approval_changed");

@@ -48,19 +48,19 @@ export const ApprovalItem = memo(function Question({
   onReveal,
 }: Props) {
   if (end !== null) return <ResolvedApproval pending={pending} end={end} place={place} />;
-  const { id, ask } = pending;
-  if (ask.ask !== "call") {
+  const { id, request } = pending;
+  if (request.kind !== "call") {
     const answer = (one: ApprovalAnswer) => {
       onAnswer([{ id, hash: null, answer: one }]);
     };
-    return <NonCallItem key={id} ask={ask} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
+    return <NonCallItem key={id} request={request} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
   }
-  const { hash } = ask;
+  const { hash } = request;
   return (
     <ApprovalCard
       key={id}
       pending={pending}
-      call={ask}
+      call={request}
       place={place}
       keys={keys}
       veil={veil}
@@ -74,24 +74,33 @@ export const ApprovalItem = memo(function Question({
 });
 
 type OtherProps = Pick<Props, "place" | "keys" | "onLink"> & {
-  ask: Exclude<ApprovalRequest, { ask: "call" }>;
+  request: Exclude<ApprovalRequest, { kind: "call" }>;
   onAnswer: (answer: ApprovalAnswer) => void;
 };
 
 /** Requests other than calls. */
-function NonCallItem({ ask, onLink, ...rest }: OtherProps) {
-  switch (ask.ask) {
+function NonCallItem({ request, onLink, ...rest }: OtherProps) {
+  switch (request.kind) {
     case "elicitation": {
-      const { want } = ask;
-      if (want.mode === "form") return <FormCard ask={ask} schema={want.schema} {...rest} />;
-      return <UrlCard ask={ask} url={want.url} host={want.host} untilDone={want.untilDone} onLink={onLink} {...rest} />;
+      const { want } = request;
+      if (want.mode === "form") return <FormCard request={request} schema={want.schema} {...rest} />;
+      return (
+        <UrlCard
+          request={request}
+          url={want.url}
+          host={want.host}
+          untilDone={want.untilDone}
+          onLink={onLink}
+          {...rest}
+        />
+      );
     }
     case "sampling":
-      return <SamplingCard ask={ask} {...rest} />;
+      return <SamplingCard request={request} {...rest} />;
     case "step_up":
-      return <ScopeUpgradeCard ask={ask} {...rest} />;
+      return <ScopeUpgradeCard request={request} {...rest} />;
     case "client":
     case "config_change":
-      return <GenericCard ask={ask} place={rest.place} onAnswer={rest.onAnswer} />;
+      return <GenericCard request={request} place={rest.place} onAnswer={rest.onAnswer} />;
   }
 }

@@ -16,8 +16,8 @@ type Props = {
 export function GroupAnswer({ set, named = false, onAnswer }: Props) {
   const t = useMessages();
   const count = set.length;
-  const ask = set[0]?.ask;
-  const title = ask?.ask === "call" ? ask.title : "";
+  const request = set[0]?.request;
+  const title = request?.kind === "call" ? request.title : "";
   return (
     <div className={styles.group} role="group" aria-label={t("ask.groupOf", { title, count })}>
       <span>{named ? t("ask.groupOf", { title, count }) : t("ask.group", { count })}</span>

@@ -19,38 +19,40 @@ export function ResolvedApproval({
   place?: ReactNode;
 }) {
   const t = useMessages();
-  const { ask } = pending;
+  const { request } = pending;
   return (
     <article className={cardStyles.card}>
       <header className={cardStyles.head}>
         <div className={cardStyles.who}>
-          <strong>{requesterName(ask) ?? t("app.name")}</strong>
+          <strong>{requesterName(request) ?? t("app.name")}</strong>
         </div>
         {place}
       </header>
-      {ask.ask === "call" && (
+      {request.kind === "call" && (
         <div className={cardStyles.what}>
-          <h2>{ask.title}</h2>
+          <h2>{request.title}</h2>
         </div>
       )}
       <p className={clsx(styles.resolution, styles[end])} role="status">
         {end === "allowed" && <IconCheck size={18} aria-hidden />}
         {end === "denied" && <IconX size={18} aria-hidden />}
         {end === "ended" && <IconClock size={18} aria-hidden />}
-        {t(resolutionLabel(ask, end))}
+        {t(resolutionLabel(request, end))}
       </p>
     </article>
   );
 }
 
-function requesterName(ask: ApprovalRequest): string | null {
-  if (ask.ask === "call") return ask.client.name;
-  return ask.ask === "elicitation" || ask.ask === "sampling" || ask.ask === "step_up" ? ask.server.name : null;
+function requesterName(request: ApprovalRequest): string | null {
+  if (request.kind === "call") return request.client.name;
+  return request.kind === "elicitation" || request.kind === "sampling" || request.kind === "step_up"
+    ? request.server.name
+    : null;
 }
 
 /** Elicitation and sampling are answered or declined; everything else is allowed or denied. */
-function resolutionLabel({ ask }: ApprovalRequest, end: Resolution): MessageKey {
-  const isGiven = ask === "elicitation" || ask === "sampling";
-  if (end === "denied" && (isGiven || ask === "step_up")) return "ask.end.declined";
+function resolutionLabel({ kind }: ApprovalRequest, end: Resolution): MessageKey {
+  const isGiven = kind === "elicitation" || kind === "sampling";
+  if (end === "denied" && (isGiven || kind === "step_up")) return "ask.end.declined";
   return end === "allowed" && isGiven ? "ask.end.given" : `ask.end.${end}`;
 }

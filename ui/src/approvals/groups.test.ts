@@ -9,7 +9,7 @@ const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: nul
 const slot = (pending: PendingApproval, end: QueueSlot["end"] = null): QueueSlot => ({ pending, end });
 const config: PendingApproval = {
   ...testApproval("file"),
-  ask: { ask: "config_change", file: "servers.json", server: "x", changes: [], kind: "added" },
+  request: { kind: "config_change", file: "servers.json", server: "x", changes: [], action: "added" },
 };
 
 describe("approval groups", () => {

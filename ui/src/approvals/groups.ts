@@ -11,7 +11,7 @@ export type ApprovalGroup = { key: string; client: string | null; server: string
 export function groupApprovals(slots: readonly QueueSlot[]): readonly ApprovalGroup[] {
   const groups = new Map<string, ApprovalGroup & { slots: QueueSlot[] }>();
   for (const slot of slots) {
-    const { client, server } = partiesOf(slot.pending.ask);
+    const { client, server } = partiesOf(slot.pending.request);
     const key = JSON.stringify([client?.id, server?.id]);
     const group = groups.get(key) ?? { key, client: client?.name ?? null, server: server?.name ?? null, slots: [] };
     group.slots.push(slot);
@@ -20,14 +20,14 @@ export function groupApprovals(slots: readonly QueueSlot[]): readonly ApprovalGr
   return [...groups.values()];
 }
 
-function partiesOf(ask: ApprovalRequest) {
-  switch (ask.ask) {
+function partiesOf(request: ApprovalRequest) {
+  switch (request.kind) {
     case "call":
     case "elicitation":
     case "sampling":
-      return { client: ask.client, server: ask.server };
+      return { client: request.client, server: request.server };
     case "step_up":
-      return { client: null, server: ask.server };
+      return { client: null, server: request.server };
     case "client":
     case "config_change":
       return { client: null, server: null };
@@ -46,12 +46,12 @@ export function batchesOf({ slots }: ApprovalGroup): readonly (readonly PendingA
 
 /** The same answer, once, for every call of a batch. */
 export function answersForBatch(set: readonly PendingApproval[], answer: "allow" | "deny"): SubmittedAnswer[] {
-  return set.flatMap(({ id, ask }) => {
-    if (ask.ask !== "call") return [];
+  return set.flatMap(({ id, request }) => {
+    if (request.kind !== "call") return [];
     const given =
       answer === "allow"
         ? ({ answer, choice: allowOnce } as const)
         : ({ answer, choice: allowOnce, reason: null } as const);
-    return [{ id, hash: ask.hash, answer: given }];
+    return [{ id, hash: request.hash, answer: given }];
   });
 }

@@ -5,8 +5,11 @@ import { testApproval } from "./testApprovals";
 import { createPendingApprovalReader } from "./pendingApprovals";
 
 function bare(pending: PendingApproval, isAbridged: boolean): PendingApproval {
-  return pending.ask.ask === "call"
-    ? { ...pending, ask: { ...pending.ask, arguments: null, choices: [], denials: [], conditions: [], isAbridged } }
+  return pending.request.kind === "call"
+    ? {
+        ...pending,
+        request: { ...pending.request, arguments: null, choices: [], denials: [], conditions: [], isAbridged },
+      }
     : pending;
 }
 

@@ -29,30 +29,30 @@ export function createPendingApprovalReader(read: Read): () => Promise<PendingAp
       const ids = new Set(all.map(({ id }) => id));
       for (const id of had.keys()) if (!ids.has(id)) had.delete(id);
       let hasMore = false;
-      for (const { id, ask } of all) {
-        if (ask.ask !== "call" || ask.arguments === null) continue;
-        had.set(id, detailsOf(ask));
+      for (const { id, request } of all) {
+        if (request.kind !== "call" || request.arguments === null) continue;
+        had.set(id, detailsOf(request));
         hasMore = true;
       }
-      isWhole = all.every(({ ask }) => !isAbridged(ask));
+      isWhole = all.every(({ request }) => !isAbridged(request));
       if (!isWhole && !hasMore) throw new Error("The arguments of an approval request are missing.");
     }
-    all = all.filter(({ ask }) => !isAbridged(ask));
+    all = all.filter(({ request }) => !isAbridged(request));
     const now = new Map<ApprovalId, Details>();
     const whole = all.map((pending): PendingApproval => {
-      const { id, ask } = pending;
-      if (ask.ask !== "call") return pending;
+      const { id, request } = pending;
+      if (request.kind !== "call") return pending;
       const details = had.get(id);
       if (details === undefined) throw new Error(`The arguments of ${id} are missing.`);
       now.set(id, details);
-      return { ...pending, ask: { ...ask, ...details } };
+      return { ...pending, request: { ...request, ...details } };
     });
     known = now;
     return whole;
   };
 }
 
-const isAbridged = (ask: PendingApproval["ask"]) => ask.ask === "call" && ask.isAbridged;
+const isAbridged = (request: PendingApproval["request"]) => request.kind === "call" && request.isAbridged;
 
 function detailsOf({ arguments: arguments_, choices, denials, conditions }: CallApprovalRequest): Details {
   return { arguments: arguments_, choices, denials, conditions };

@@ -139,7 +139,7 @@ describe("the approval queue", () => {
     const more = reduceQueue(begun, { is: "read", pending: structuredClone([a, { ...b, waiting: false }, c]) });
     expect(more.slots[0]).toBe(begun.slots[0]);
     expect(more.slots[1]).not.toBe(begun.slots[1]);
-    expect(more.slots[1]?.pending.ask).toBe(begun.slots[1]?.pending.ask);
+    expect(more.slots[1]?.pending.request).toBe(begun.slots[1]?.pending.request);
     const late = reduceQueue(begun, { is: "read", pending: structuredClone([{ ...a, expiresAt: 1 }, b]) });
     expect([late.change, late.anyChange]).toEqual([begun.change, begun.anyChange]);
   });

@@ -79,15 +79,17 @@ function read(queue: ApprovalQueue, pending: readonly PendingApproval[]): Approv
 /** The slot of a pending request. Unchanged parts stay the same objects, so that nothing is rendered again. */
 function refreshSlot(slot: QueueSlot, still: PendingApproval): QueueSlot {
   if (slot.end === null && deepEqual(slot.pending, still)) return slot;
-  const ask = deepEqual(slot.pending.ask, still.ask) ? slot.pending.ask : still.ask;
-  return { pending: { ...still, ask }, end: null };
+  const request = deepEqual(slot.pending.request, still.request) ? slot.pending.request : still.request;
+  return { pending: { ...still, request }, end: null };
 }
 
 /** Whether two slots look the same, apart from times. */
 function isSameView(one: QueueSlot | undefined, other: QueueSlot | undefined): boolean {
   if (!one || !other) return false;
   return (
-    one.end === other.end && one.pending.waiting === other.pending.waiting && one.pending.ask === other.pending.ask
+    one.end === other.end &&
+    one.pending.waiting === other.pending.waiting &&
+    one.pending.request === other.pending.request
   );
 }
 
@@ -134,7 +136,13 @@ export function answeredTogether(all: readonly PendingApproval[], one: PendingAp
 }
 
 /** The key of calls that can be answered together; null for other requests. */
-export function groupKey({ ask }: PendingApproval): string | null {
-  if (ask.ask !== "call") return null;
-  return JSON.stringify([ask.client.id, ask.server.id, ask.server.generation, ask.subject, ask.class.class]);
+export function groupKey({ request }: PendingApproval): string | null {
+  if (request.kind !== "call") return null;
+  return JSON.stringify([
+    request.client.id,
+    request.server.id,
+    request.server.generation,
+    request.subject,
+    request.class.class,
+  ]);
 }

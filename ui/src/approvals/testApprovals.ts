@@ -51,11 +51,11 @@ const denials = (["call", "tool", "server", "client"] as const).flatMap((width) 
 export function testApproval(id: string, differs: Partial<CallApprovalRequest> = {}, waiting = true): PendingApproval {
   return {
     id,
-    askedAt: 0,
+    requestedAt: 0,
     expiresAt: 600_000,
     waiting,
-    ask: {
-      ask: "call",
+    request: {
+      kind: "call",
       client: { id: "cli-1", name: "Claude Code", says: "claude-code 2.1", seenFrom: null, session: null },
       server: { id: "srv-1", generation: 1, name: "files", description: "My notes", icon: "folder" },
       subject: { kind: "tool", name: "write_file" },

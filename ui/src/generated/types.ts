@@ -69,9 +69,9 @@ content: string | null, } | { "answer": "decline" } | { "answer": "cancel" };
 export type ApprovalId = string;
 
 /**
- * A question to a person.
+ * A request to a person.
  */
-export type ApprovalRequest = { "ask": "call" } & CallApprovalRequest | { "ask": "client" } & ClientAccessRequest | { "ask": "config_change" } & ConfigChangeRequest | { "ask": "elicitation" } & ElicitationRequest | { "ask": "sampling" } & SamplingRequest | { "ask": "step_up" } & ScopeUpgradeRequest;
+export type ApprovalRequest = { "kind": "call" } & CallApprovalRequest | { "kind": "client" } & ClientAccessRequest | { "kind": "config_change" } & ConfigChangeRequest | { "kind": "elicitation" } & ElicitationRequest | { "kind": "sampling" } & SamplingRequest | { "kind": "step_up" } & ScopeUpgradeRequest;
 
 /**
  * Answers questions. All answers of one request are for questions that were shown together.
@@ -1009,7 +1009,7 @@ changes: Array<FieldChange>,
 /**
  * Whether the entry is new, changed or gone.
  */
-kind: ConfigChangeKind, };
+action: ConfigChangeKind, };
 
 /**
  * The tools of one server that a setting covers.
@@ -1303,17 +1303,17 @@ outcome: CallOutcome,
  */
 durationMs: number, } | { "event": "approval_requested",
 /**
- * The question.
+ * The request.
  */
 pending: PendingApproval, } | { "event": "approval_changed",
 /**
- * The question as it now stands.
+ * The request as it is now.
  */
 pending: PendingApproval, } | { "event": "approval_resolved",
 /**
  * Which.
  */
-ask: ApprovalId,
+approval: ApprovalId,
 /**
  * Whether it was allowed.
  */
@@ -1321,7 +1321,7 @@ allowed: boolean, } | { "event": "approval_expired",
 /**
  * Which.
  */
-ask: ApprovalId, } | { "event": "sign_in_needed",
+approval: ApprovalId, } | { "event": "sign_in_needed",
 /**
  * Which.
  */
@@ -1749,7 +1749,7 @@ program: Program,
 parents: Array<Program>, };
 
 /**
- * A question that waits for its answer.
+ * An approval request that waits for its answer.
  */
 export type PendingApproval = {
 /**
@@ -1757,17 +1757,17 @@ export type PendingApproval = {
  */
 id: ApprovalId,
 /**
- * When it was put.
+ * When it was made.
  */
-askedAt: Timestamp,
+requestedAt: Timestamp,
 /**
  * When it turns into a deny.
  */
 expiresAt: Timestamp,
 /**
- * The question.
+ * The request.
  */
-ask: ApprovalRequest,
+request: ApprovalRequest,
 /**
  * Whether somebody still waits. When the client gave up or was told to call again, an answer
  * becomes a ticket for the next identical call (PERM-11).

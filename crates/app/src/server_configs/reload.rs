@@ -89,8 +89,9 @@ impl ConfigReloadActor {
                 continue;
             };
             let state = Arc::clone(&self.state);
-            let mut approval =
-                std::pin::pin!(state.tools.approvals().ask(ApprovalRequest::ConfigChange(edit.ask.clone())));
+            let mut approval = std::pin::pin!(
+                state.tools.approvals().ask(ApprovalRequest::ConfigChange(edit.request.clone()))
+            );
             let answer = loop {
                 tokio::select! {
                     answer = &mut approval => break Some(answer),
@@ -108,7 +109,7 @@ impl ConfigReloadActor {
                 Ok(Some(read)) => loaded = read,
                 Ok(None) => self.dismissed.push(edit),
                 Err(error) => {
-                    tracing::error!(%error, server = %edit.ask.server, "a hand edit could not be applied or discarded");
+                    tracing::error!(%error, server = %edit.request.server, "a hand edit could not be applied or discarded");
                     self.dismissed.push(edit);
                 }
             }
@@ -174,7 +175,7 @@ impl ConfigReloadActor {
             // An edit that is confirmed against a list that is not verified would replace that list.
             self.state.with_store(|store| Ok(store.servers().confirmed()?)).await?;
         }
-        let (file, server) = (edit.ask.file.clone(), edit.ask.server.clone());
+        let (file, server) = (edit.request.file.clone(), edit.request.server.clone());
         self.state.audit(AuditEvent::HandEdit { file, server, confirmed: accept }).await?;
         let answered = edit.clone();
         let read = self.state.with_store(move |store| store.servers().confirm(&answered, accept)).await?;
@@ -183,7 +184,7 @@ impl ConfigReloadActor {
     }
 
     fn publish_problems(&self, loaded: &LoadedServers) {
-        let unconfirmed: Vec<_> = loaded.unconfirmed.iter().map(|edit| edit.ask.server.clone()).collect();
+        let unconfirmed: Vec<_> = loaded.unconfirmed.iter().map(|edit| edit.request.server.clone()).collect();
         let new = {
             let mut known_problems = self.state.known_problems.lock();
             let new = known_problems.file != loaded.problems || known_problems.unconfirmed != unconfirmed;

@@ -195,7 +195,7 @@ async fn runs_unasked(core: &Core, token: &str) -> bool {
     let call = Call { token, tool, arguments: r#"{"text":"a note"}"#.into() };
     let asked = wait_until(core, "a question", async || {
         let first = run(core, ApprovalsList { known: Vec::new() }).await.unwrap().into_iter().next()?;
-        let ApprovalRequest::Call(ask) = &first.ask else { return None };
+        let ApprovalRequest::Call(ask) = &first.request else { return None };
         let answer = ApprovalAnswer::Deny { choice: GrantChoice::once(), reason: None };
         let answers = vec![SubmittedAnswer { id: first.id.clone(), hash: Some(ask.hash.clone()), answer }];
         run(core, ApprovalsAnswer { answers }).await.unwrap();
@@ -231,7 +231,7 @@ async fn grants_are_bound_to_owner() {
                 let edit = wait_until(&core, "the question about a server", async || {
                     let mut pending = run(&core, ApprovalsList { known: Vec::new() }).await.unwrap();
                     pending.retain(
-                        |one| matches!(&one.ask, ApprovalRequest::ConfigChange(ask) if ask.server == name),
+                        |one| matches!(&one.request, ApprovalRequest::ConfigChange(ask) if ask.server == name),
                     );
                     pending.pop()
                 })

@@ -295,7 +295,7 @@ async fn confirmed_file_edit_takes_effect() {
     });
     let pending = wait_for_approval(&core).await;
     assert!(
-        matches!(&pending.ask, ApprovalRequest::ConfigChange(ask) if ask.server == "Clock"),
+        matches!(&pending.request, ApprovalRequest::ConfigChange(ask) if ask.server == "Clock"),
         "{pending:?}"
     );
     assert!(server(&core, "Clock").await.is_none(), "it ran before it was confirmed");
@@ -335,7 +335,10 @@ async fn rejected_file_edit_stays_rejected_until_next_change() {
 
     change_file(&home, |file| file["mcpServers"]["evil"] = evil);
     let again = wait_for_approval(&core).await;
-    assert!(matches!(&again.ask, ApprovalRequest::ConfigChange(ask) if ask.server == "evil"), "{again:?}");
+    assert!(
+        matches!(&again.request, ApprovalRequest::ConfigChange(ask) if ask.server == "evil"),
+        "{again:?}"
+    );
     core.shutdown().await;
 }
 
@@ -350,7 +353,7 @@ async fn reverted_file_edit_withdraws_approval() {
     });
     let pending = wait_for_approval(&core).await;
     assert!(
-        matches!(&pending.ask, ApprovalRequest::ConfigChange(ask) if ask.server == "Time"),
+        matches!(&pending.request, ApprovalRequest::ConfigChange(ask) if ask.server == "Time"),
         "{pending:?}"
     );
     assert!(server(&core, "Time").await.is_some());

@@ -95,7 +95,7 @@ impl TestStack {
             eventually("an approval request is pending", || !self.tools.approvals().pending().is_empty())
                 .await;
             let pending = self.tools.approvals().pending().remove(0);
-            let ApprovalRequest::Call(request) = &pending.ask else { panic!("{pending:?}") };
+            let ApprovalRequest::Call(request) = &pending.request else { panic!("{pending:?}") };
             assert_eq!(request.client.name, "Agent");
             let answers = vec![SubmittedAnswer {
                 id: pending.id.clone(),

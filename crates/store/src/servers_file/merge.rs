@@ -159,10 +159,18 @@ fn match_confirmed(slots: &[MergedEntry], confirmed: &[ServerConfig]) -> Vec<Opt
     owners
 }
 
-fn hand_edit(kind: ConfigChangeKind, before: Option<ServerConfig>, after: Option<ServerConfig>) -> HandEdit {
+fn hand_edit(
+    action: ConfigChangeKind,
+    before: Option<ServerConfig>,
+    after: Option<ServerConfig>,
+) -> HandEdit {
     let server = before.as_ref().or(after.as_ref()).map(|server| server.name.clone()).unwrap_or_default();
     let changes = changes::diff_fields(before.as_ref(), after.as_ref());
-    HandEdit { ask: ConfigChangeRequest { file: FILE.to_owned(), server, changes, kind }, before, after }
+    HandEdit {
+        request: ConfigChangeRequest { file: FILE.to_owned(), server, changes, action },
+        before,
+        after,
+    }
 }
 
 fn entry_problem(name: &str, line: usize, fault: EntryError) -> UserError {

@@ -51,7 +51,7 @@ fn names(loaded: &LoadedServers) -> Vec<&str> {
 }
 
 fn edits(loaded: &LoadedServers) -> Vec<(ConfigChangeKind, &str)> {
-    loaded.unconfirmed.iter().map(|edit| (edit.ask.kind, edit.ask.server.as_str())).collect()
+    loaded.unconfirmed.iter().map(|edit| (edit.request.action, edit.request.server.as_str())).collect()
 }
 
 fn with_two() -> StoreFixture {
@@ -324,7 +324,7 @@ fn only_appearance_and_order_apply_without_confirmation() {
         let before = text(&fixture);
         edit(&fixture, from, to);
         let loaded = store.servers().load();
-        let changed = |edit: &HandEdit| edit.ask.kind == ConfigChangeKind::Changed;
+        let changed = |edit: &HandEdit| edit.request.action == ConfigChangeKind::Changed;
         assert_eq!(loaded.unconfirmed.iter().any(changed), waits, "{to}");
         let runs = ServerConfig { look: ServerAppearance::default(), ..loaded.servers[0].clone() };
         assert_eq!(runs, server("srv-a", "a", "one"), "{to}");
@@ -351,13 +351,13 @@ fn edit_applies_after_confirmation() {
     );
     let loaded = store.servers().load();
     assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "new"), (ConfigChangeKind::Changed, "a")]);
-    let change = &loaded.unconfirmed[1].ask.changes[0];
+    let change = &loaded.unconfirmed[1].request.changes[0];
     assert_eq!(
         (change.pointer.as_str(), change.before.as_deref(), change.after.as_deref()),
         ("/command", Some("\"one\""), Some("\"evil\""))
     );
     let shown: Vec<_> = loaded.unconfirmed[0]
-        .ask
+        .request
         .changes
         .iter()
         .map(|c| (c.pointer.as_str(), c.after.as_deref().unwrap()))

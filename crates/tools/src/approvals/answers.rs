@@ -88,7 +88,7 @@ impl ApprovalQueue {
         let allowed = matches!(answer, ApprovalAnswer::Accept { .. });
         to.send(answer).map_err(|_| stale_answer())?;
         tracing::info!(approval = %id, allowed, by, "a request of a server was answered");
-        self.state.events.emit(Event::ApprovalResolved { ask: id.clone(), allowed });
+        self.state.events.emit(Event::ApprovalResolved { approval: id.clone(), allowed });
         Ok(())
     }
 
@@ -281,7 +281,7 @@ impl ApprovalQueue {
             }
             None => self.end_duplicates(&pending_call.key, <[ApprovalWaiter]>::is_empty),
         }
-        self.state.events.emit(Event::ApprovalResolved { ask: id, allowed });
+        self.state.events.emit(Event::ApprovalResolved { approval: id, allowed });
         true
     }
 

@@ -221,7 +221,7 @@ impl Drop for RequestGuard {
     fn drop(&mut self) {
         let withdrawn = self.queue.state.approvals.lock().remove(&self.id);
         if withdrawn.is_some() {
-            self.queue.state.events.emit(Event::ApprovalExpired { ask: self.id.clone() });
+            self.queue.state.events.emit(Event::ApprovalExpired { approval: self.id.clone() });
         }
     }
 }
@@ -326,7 +326,7 @@ impl ApprovalQueue {
         let no = approvals.next();
         let queued = QueuedApproval {
             id: ApprovalId::from_random(self.state.ids.next()),
-            asked_at: now,
+            requested_at: now,
             expires_at: now.plus(self.state.limits.answer_deadline),
             deadline: Instant::now() + self.state.limits.answer_deadline,
             request: ApprovalRequest::Call(call),
@@ -375,7 +375,7 @@ impl ApprovalQueue {
         let (to, answer) = oneshot::channel();
         let queued = QueuedApproval {
             id: ApprovalId::from_random(self.state.ids.next()),
-            asked_at: now,
+            requested_at: now,
             expires_at: now.plus(self.state.limits.answer_deadline),
             deadline: Instant::now() + self.state.limits.answer_deadline,
             request,

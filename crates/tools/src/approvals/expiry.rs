@@ -184,7 +184,7 @@ impl ApprovalQueue {
                     drop(to);
                 }
             }
-            self.state.events.emit(Event::ApprovalExpired { ask: id });
+            self.state.events.emit(Event::ApprovalExpired { approval: id });
         }
         if !lapsed.is_empty() {
             let permissions = self.state.permissions.clone();

@@ -25,7 +25,7 @@ const ANNOUNCE_APART: Duration = Duration::from_secs(3);
 /// One pending request.
 pub(super) struct QueuedApproval {
     pub(super) id: ApprovalId,
-    pub(super) asked_at: Timestamp,
+    pub(super) requested_at: Timestamp,
     pub(super) expires_at: Timestamp,
     pub(super) deadline: Instant,
     /// Without the details.
@@ -106,7 +106,7 @@ impl QueuedApproval {
     /// The request with all details.
     pub(super) fn with_arguments(&self) -> PendingApproval {
         let mut pending = self.without_arguments();
-        if let (ApprovalRequest::Call(call), Some(details)) = (&mut pending.ask, &self.details) {
+        if let (ApprovalRequest::Call(call), Some(details)) = (&mut pending.request, &self.details) {
             call.put_details(details.clone());
         }
         pending
@@ -115,7 +115,7 @@ impl QueuedApproval {
     /// The request without its details because the reply has no room for them.
     fn abridged(&self) -> PendingApproval {
         let mut pending = self.without_arguments();
-        if let ApprovalRequest::Call(call) = &mut pending.ask {
+        if let ApprovalRequest::Call(call) = &mut pending.request {
             call.is_abridged = true;
         }
         pending
@@ -129,9 +129,9 @@ impl QueuedApproval {
         }
         PendingApproval {
             id: self.id.clone(),
-            asked_at: self.asked_at,
+            requested_at: self.requested_at,
             expires_at: self.expires_at,
-            ask: request,
+            request,
             waiting: self.wait_state.waiting,
         }
     }

@@ -313,7 +313,7 @@ fn hand_edit() -> ApprovalRequest {
         file: "servers.json".into(),
         server: "files".into(),
         changes: Vec::new(),
-        kind: ConfigChangeKind::Changed,
+        action: ConfigChangeKind::Changed,
     })
 }
 

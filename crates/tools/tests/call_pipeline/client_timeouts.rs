@@ -145,7 +145,7 @@ async fn client_wait_secs(harness: &ToolsHarness, call: ToolCall) -> i64 {
     let until = call_approval(&approval).client_waits_until.unwrap();
     harness.answer(&approval, deny_once(None)).await.unwrap();
     running.result().await;
-    (until.0 - approval.asked_at.0 + 999) / 1000
+    (until.0 - approval.requested_at.0 + 999) / 1000
 }
 
 /// A call whose client gives up after so long.
@@ -182,7 +182,7 @@ async fn learns_timeout_from_client_giving_up() {
     let other = harness.spawn_call_as(caller("Cursor"), plain());
     let approval = harness.approval().await;
     let until = call_approval(&approval).client_waits_until.unwrap();
-    assert_eq!((until.0 - approval.asked_at.0 + 999) / 1000, 50, "another client");
+    assert_eq!((until.0 - approval.requested_at.0 + 999) / 1000, 50, "another client");
     harness.answer(&approval, deny_once(None)).await.unwrap();
     other.result().await;
 

@@ -420,7 +420,7 @@ pub fn scripted(name: &str, folder: &Path) -> ServerConfig {
 }
 
 pub fn call_approval(approval: &PendingApproval) -> &CallApprovalRequest {
-    match &approval.ask {
+    match &approval.request {
         ApprovalRequest::Call(call) => call,
         other => panic!("{other:?}"),
     }

@@ -17,13 +17,13 @@ function card(
   onAnswer = vi.fn(),
 ) {
   const pending = testApproval("a", differs);
-  if (pending.ask.ask !== "call") throw new Error("not a call");
+  if (pending.request.kind !== "call") throw new Error("not a call");
   return (
     <SpeechContext value={{ language: "en", messages: catalogues.en }}>
       <AnswerGuardContext value={true}>
         <ApprovalCard
           pending={pending}
-          call={pending.ask}
+          call={pending.request}
           keys={false}
           veil={veil}
           onAnswer={onAnswer}

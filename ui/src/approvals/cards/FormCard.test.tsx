@@ -22,7 +22,7 @@ async function show(
   const { container } = render(
     <SpeechContext value={{ language: "en", messages }}>
       <AnswerGuardContext value={awake}>
-        <FormCard ask={{ server, client: null, message: "Who?", want }} schema={schema} keys onAnswer={onAnswer} />
+        <FormCard request={{ server, client: null, message: "Who?", want }} schema={schema} keys onAnswer={onAnswer} />
       </AnswerGuardContext>
     </SpeechContext>,
   );
@@ -221,7 +221,7 @@ describe("the form of a server", () => {
     render(
       <SpeechContext value={{ language: "en", messages: ofPrompt.en }}>
         <FormCard
-          ask={{ server, client: null, message: "", want: { mode: "form", schema } }}
+          request={{ server, client: null, message: "", want: { mode: "form", schema } }}
           schema={schema}
           keys={false}
           onAnswer={vi.fn()}

@@ -10,7 +10,7 @@ import { ServerRequestCard } from "./ServerRequestCard";
 import styles from "./FormCard.module.css";
 
 type Props = {
-  ask: ElicitationRequest;
+  request: ElicitationRequest;
   schema: string;
   keys: boolean;
   place?: ReactNode;
@@ -21,7 +21,7 @@ type Props = {
 const ElicitationForm = lazy(() => import("../../forms/ElicitationForm"));
 
 /** A server asks for something in a form. */
-export function FormCard({ ask: { server, client, message }, schema, keys, place, onAnswer }: Props) {
+export function FormCard({ request: { server, client, message }, schema, keys, place, onAnswer }: Props) {
   const t = useMessages();
   const form = useRef<ElicitationHandle>(null);
   const [elicitation] = useState(() => readElicitation(schema));

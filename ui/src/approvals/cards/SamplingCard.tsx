@@ -11,7 +11,7 @@ import { ServerRequestCard } from "./ServerRequestCard";
 import fieldStyles from "../Field.module.css";
 import styles from "./SamplingCard.module.css";
 
-type Props = { ask: SamplingRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
+type Props = { request: SamplingRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
 
 /** What a person writes in a model's place, as the protocol has it. */
 function samplingContent(text: string): string {
@@ -19,7 +19,7 @@ function samplingContent(text: string): string {
 }
 
 /** A server wants a model's answer. No model is asked here: the user writes one, or declines. */
-export function SamplingCard({ ask: { server, client, system, messages }, keys, place, onAnswer }: Props) {
+export function SamplingCard({ request: { server, client, system, messages }, keys, place, onAnswer }: Props) {
   const t = useMessages();
   const field = useId();
   const [text, setText] = useState("");

@@ -13,7 +13,7 @@ function show(awake: boolean) {
   render(
     <SpeechContext value={{ language: "en", messages: catalogues.en }}>
       <AnswerGuardContext value={awake}>
-        <ScopeUpgradeCard ask={{ server, scopes: ["notes.write", "email", "email"] }} keys onAnswer={onAnswer} />
+        <ScopeUpgradeCard request={{ server, scopes: ["notes.write", "email", "email"] }} keys onAnswer={onAnswer} />
       </AnswerGuardContext>
     </SpeechContext>,
   );

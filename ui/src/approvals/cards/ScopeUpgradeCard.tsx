@@ -10,7 +10,12 @@ import { seen } from "../../components/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
 import styles from "./ScopeUpgradeCard.module.css";
 
-type Props = { ask: ScopeUpgradeRequest; keys: boolean; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };
+type Props = {
+  request: ScopeUpgradeRequest;
+  keys: boolean;
+  place?: ReactNode;
+  onAnswer: (answer: ApprovalAnswer) => void;
+};
 
 /** Descriptions of standard scopes; the meaning of others is up to the server. */
 const scopeLabels: Readonly<Record<string, MessageKey>> = {
@@ -21,7 +26,7 @@ const scopeLabels: Readonly<Record<string, MessageKey>> = {
 };
 
 /** A server asks for more OAuth scopes than were granted. */
-export function ScopeUpgradeCard({ ask: { server, scopes }, keys, place, onAnswer }: Props) {
+export function ScopeUpgradeCard({ request: { server, scopes }, keys, place, onAnswer }: Props) {
   const t = useMessages();
   const allow = () => {
     onAnswer({ answer: "accept", content: null });

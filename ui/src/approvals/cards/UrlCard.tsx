@@ -14,7 +14,7 @@ import cardStyles from "./Card.module.css";
 import styles from "./UrlCard.module.css";
 
 type Props = {
-  ask: ElicitationRequest;
+  request: ElicitationRequest;
   url: string;
   host: string;
   /** Whether the call goes on only when the user is done there. */
@@ -28,7 +28,7 @@ type Props = {
 
 /** A server asks to open a URL. Shows the whole URL with its host emphasised. */
 export function UrlCard({
-  ask: { server, client, message },
+  request: { server, client, message },
   url,
   host,
   untilDone,

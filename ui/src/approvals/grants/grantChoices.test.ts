@@ -25,9 +25,9 @@ const proposed: OfferedCondition = {
 };
 
 function call(differs: Partial<CallApprovalRequest> = {}): CallApprovalRequest {
-  const { ask } = testApproval("a", differs);
-  if (ask.ask !== "call") throw new Error("not a call");
-  return ask;
+  const { request } = testApproval("a", differs);
+  if (request.kind !== "call") throw new Error("not a call");
+  return request;
 }
 
 const toolForGood: GrantSelection = { ...initialDenial, width: "tool", lifetime: "always" };

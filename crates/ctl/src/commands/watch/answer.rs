@@ -61,7 +61,7 @@ fn names() -> String {
 
 /// The words that an approval request offers beside `allow` and `deny`.
 pub(crate) fn wider_words(pending: &PendingApproval) -> Vec<&'static str> {
-    let ApprovalRequest::Call(call) = &pending.ask else { return Vec::new() };
+    let ApprovalRequest::Call(call) = &pending.request else { return Vec::new() };
     let offered =
         |(_, lifetime, width): &&(&str, ChoiceLifetime, ChoiceScope)| find(call, *lifetime, *width).is_some();
     WIDER.iter().filter(offered).map(|(name, ..)| *name).collect()
@@ -69,7 +69,7 @@ pub(crate) fn wider_words(pending: &PendingApproval) -> Vec<&'static str> {
 
 /// The answer that a word means for an approval request.
 pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<SubmittedAnswer, String> {
-    let answer = match (&pending.ask, word) {
+    let answer = match (&pending.request, word) {
         (ApprovalRequest::Call(call), AnswerCommand::Allow | AnswerCommand::Wider(..))
             if call.arguments.is_none() =>
         {

@@ -22,7 +22,7 @@ pub(super) const WAITS_AGAIN: &str = "its client waits again";
 /// The lines of one approval request, with its number and the count of all.
 pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<String> {
     let mut lines = vec![String::new(), format!("── Question {number} of {of} · {} ──", pending.id)];
-    match &pending.ask {
+    match &pending.request {
         ApprovalRequest::Call(ask) => call(&mut lines, ask),
         ApprovalRequest::Client(ask) => {
             field(
@@ -36,7 +36,7 @@ pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<
             }
         }
         ApprovalRequest::ConfigChange(ask) => {
-            let what = match ask.kind {
+            let what = match ask.action {
                 ConfigChangeKind::Added => "a new server",
                 ConfigChangeKind::Changed => "a changed server",
                 ConfigChangeKind::Removed => "a server is gone",

@@ -39,7 +39,7 @@ impl PendingApprovals {
 
     /// The approval requests whose details are complete.
     pub(super) fn known(&self) -> Vec<ApprovalId> {
-        let is_whole = |pending: &&PendingApproval| match &pending.ask {
+        let is_whole = |pending: &&PendingApproval| match &pending.request {
             ApprovalRequest::Call(call) => call.arguments.is_some(),
             ApprovalRequest::Client(_)
             | ApprovalRequest::ConfigChange(_)
@@ -57,10 +57,10 @@ impl PendingApprovals {
     /// Applies an event that ends an approval request.
     pub(super) fn apply_event(&mut self, event: &Event) -> Vec<ApprovalChange> {
         match event {
-            Event::ApprovalResolved { ask, allowed } => {
-                self.remove(ask, ApprovalOutcome::Answered { allowed: *allowed })
+            Event::ApprovalResolved { approval, allowed } => {
+                self.remove(approval, ApprovalOutcome::Answered { allowed: *allowed })
             }
-            Event::ApprovalExpired { ask } => self.remove(ask, ApprovalOutcome::Expired),
+            Event::ApprovalExpired { approval } => self.remove(approval, ApprovalOutcome::Expired),
             _ => Vec::new(),
         }
     }
@@ -90,7 +90,8 @@ impl PendingApprovals {
             return vec![ApprovalChange::Added(Box::new(pending))];
         };
         // Known details are not sent again. They belong to one call and are not used for another.
-        if let (ApprovalRequest::Call(new), ApprovalRequest::Call(old)) = (&mut pending.ask, &mut old.ask)
+        if let (ApprovalRequest::Call(new), ApprovalRequest::Call(old)) =
+            (&mut pending.request, &mut old.request)
             && new.arguments.is_none()
             && new.hash == old.hash
             && let Some(details) = old.take_details()
@@ -120,7 +121,7 @@ impl PendingApprovals {
 
 /// The hash that an answer has to repeat.
 pub(super) fn hash(pending: &PendingApproval) -> Option<&CallHash> {
-    match &pending.ask {
+    match &pending.request {
         ApprovalRequest::Call(call) => Some(&call.hash),
         ApprovalRequest::Client(_)
         | ApprovalRequest::ConfigChange(_)
@@ -139,16 +140,16 @@ mod tests {
     use crate::approval_list::tests::asked;
 
     fn ask(id: &str, waiting: bool) -> PendingApproval {
-        let ask = ApprovalRequest::Client(ClientAccessRequest {
+        let request = ApprovalRequest::Client(ClientAccessRequest {
             says: "x".into(),
             redirect_uri: "http://127.0.0.1/".into(),
             seen_from: None,
         });
         PendingApproval {
             id: ApprovalId::new(id),
-            asked_at: Timestamp(0),
+            requested_at: Timestamp(0),
             expires_at: Timestamp(9),
-            ask,
+            request,
             waiting,
         }
     }
@@ -162,7 +163,7 @@ mod tests {
             pending_approvals.add(vec![ask("ask-1", false)]),
             [ApprovalChange::WaitingChanged("ask-1".into(), false)]
         );
-        let gone = Event::ApprovalResolved { ask: "ask-1".into(), allowed: true };
+        let gone = Event::ApprovalResolved { approval: "ask-1".into(), allowed: true };
         assert_eq!(
             pending_approvals.apply_event(&gone),
             [ApprovalChange::Removed("ask-1".into(), ApprovalOutcome::Answered { allowed: true })]
@@ -178,7 +179,7 @@ mod tests {
         assert!(pending_approvals.add(vec![asked("ask-1", None, false)]).is_empty());
         assert_eq!(pending_approvals.find(&"ask-1".into()), Some(&asked("ask-1", Some("1"), false)));
         let mut other = asked("ask-1", None, false);
-        let ApprovalRequest::Call(call) = &mut other.ask else { panic!("no call") };
+        let ApprovalRequest::Call(call) = &mut other.request else { panic!("no call") };
         call.hash = CallHash::new("another");
         assert_eq!(pending_approvals.add(vec![other.clone()]), [ApprovalChange::Added(Box::new(other))]);
         assert_eq!(pending_approvals.known(), [ApprovalId::new("ask-2")]);
