@@ -210,7 +210,7 @@ test("a sign-in is given up, and one whose browser cannot come back is finished 
   await expect(card.getByText("Running")).toBeVisible();
 });
 
-test("a call that needs more rights waits for the question and the browser, and goes on by itself", async ({
+test("a call that needs more scopes waits for the request and the browser, and goes on by itself", async ({
   gatehouse,
   main,
   prompt,

@@ -31,13 +31,13 @@ fn rejects_permissions_bound_to_another_command() -> Result<()> {
         gatehouse.stop()?;
         {
             let store = gatehouse.open_store()?;
-            let mut rights = store.permissions().load()?.context("no rights")?;
-            let bound = rights.rules.iter_mut().filter_map(|rule| rule.server.as_mut());
-            let others = rights.overrides.iter_mut().map(|user| &mut user.server);
-            for binding in bound.chain(others).chain(&mut rights.trusted_labels) {
+            let mut permissions = store.permissions().load()?.context("no permissions")?;
+            let bound = permissions.rules.iter_mut().filter_map(|rule| rule.server.as_mut());
+            let others = permissions.overrides.iter_mut().map(|user| &mut user.server);
+            for binding in bound.chain(others).chain(&mut permissions.trusted_labels) {
                 binding.identity = IdentityHash::new(identity);
             }
-            store.permissions().save(&rights)?;
+            store.permissions().save(&permissions)?;
             store.close();
         }
         gatehouse.launch()?;

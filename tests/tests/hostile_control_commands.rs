@@ -435,7 +435,7 @@ fn reseals_permissions_only_for_operator() -> Result<()> {
     for (name, args) in &attempts {
         without_key(&gatehouse, name, args)?;
         let shown = gatehouse.ask(&["policy", "show"])?;
-        ensure!(shown["verified"] == false, "{name} made forged rights good: {shown:#}");
+        ensure!(shown["verified"] == false, "{name} made forged permissions good: {shown:#}");
         ensure!(sealed()? == as_forged, "{name} wrote over them");
     }
     // The block is in effect all the same.

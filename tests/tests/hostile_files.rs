@@ -79,7 +79,10 @@ fn rejects_restored_old_database() -> Result<()> {
     gatehouse.launch()?;
     let shown = gatehouse.ask(&["policy", "show"])?;
     ensure!(shown["verified"] == false, "an old copy passes for the present one: {shown:#}");
-    ensure!(gatehouse.ask(&["status"])?["problems"].to_string().contains("rights"), "nobody is told");
+    ensure!(
+        gatehouse.ask(&["status"])?["problems"].to_string().contains("stored permissions"),
+        "nobody is told"
+    );
     let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
     let call = client.begin("add_note", &json!({ "text": "revived" }))?;
     let mut person = gatehouse.person()?;
@@ -131,7 +134,7 @@ fn rejects_forged_grant() -> Result<()> {
         let shown = gatehouse.ask(&["policy", "show"])?;
         ensure!(shown["verified"] == false, "{what}: it is believed: {shown:#}");
         ensure!(
-            gatehouse.ask(&["status"])?["problems"].to_string().contains("rights"),
+            gatehouse.ask(&["status"])?["problems"].to_string().contains("stored permissions"),
             "{what}: nobody is told"
         );
         for tool in ["add_note", "list_notes"] {

@@ -52,7 +52,7 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         | Event::LogLine { .. }
         | Event::PauseChanged { .. }
         | Event::SwitchChanged { .. }
-        | Event::RightsChanged { .. }) => other,
+        | Event::PermissionsChanged { .. }) => other,
     };
     EventEnvelope { version: envelope.version, seq: envelope.seq, at: envelope.at, event }
 }

@@ -83,7 +83,7 @@ impl TokenSource for NoSignIn {
                     issuer: rejection.challenges.iter().find_map(|value| issuer_hint(value)),
                 },
                 _ => AuthRecovery::Refused {
-                    reason: "The server wants more rights than there are.".to_owned(),
+                    reason: "The server wants more scopes than there are.".to_owned(),
                 },
             })
         })

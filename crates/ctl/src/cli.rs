@@ -45,7 +45,7 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: ToolsVerb,
     },
-    /// Call a tool as a client, with that client's rights.
+    /// Call a tool as a client, with that client's permissions.
     Call(CallArgs),
     /// The last calls, newest first.
     Calls(CallsArgs),
@@ -147,14 +147,14 @@ pub(crate) enum ServersVerb {
         /// The new name.
         name: String,
     },
-    /// Copy a server under a new name, without its rights and secrets.
+    /// Copy a server under a new name, without its permissions and secrets.
     Duplicate {
         /// Id or name.
         server: String,
         /// Name of the copy.
         name: String,
     },
-    /// Remove a server with its rights and secrets.
+    /// Remove a server with its permissions and secrets.
     Remove {
         /// Id or name.
         server: String,
@@ -218,7 +218,7 @@ pub(crate) enum ServersVerb {
         #[arg(long, value_name = "ON|OFF")]
         strict: Option<OnOffArg>,
     },
-    /// Go back to the servers of a first start; all others go with their rights and secrets.
+    /// Go back to the servers of a first start; all others go with their permissions and secrets.
     Reset {
         /// Yes, remove them.
         #[arg(long)]

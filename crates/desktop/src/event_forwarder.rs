@@ -132,7 +132,7 @@ fn is_tray_relevant(event: &Event) -> bool {
         | Event::ApprovalExpired { .. }
         | Event::PauseChanged { .. }
         | Event::SwitchChanged { .. }
-        | Event::RightsChanged { .. } => true,
+        | Event::PermissionsChanged { .. } => true,
         Event::ServerStarted { .. }
         | Event::ServerStopped { .. }
         | Event::ToolsChanged { .. }

@@ -220,7 +220,7 @@ commands! {
         #[serde(default)]
         secrets: Vec<FieldSecret>,
     } -> ServerView, Operator: "It changes what runs, and replaces secrets.";
-    /// Copies a server under a new name, with an id of its own and no rights.
+    /// Copies a server under a new name, with an id of its own and no permissions.
     "servers.duplicate" ServersDuplicate {
         /// Id or name.
         server: String,
@@ -375,7 +375,7 @@ commands! {
         Anyone: "It only stops; nothing but the operator's word switches it on again.";
     /// Switches MCP on: the servers that start by themselves start.
     "servers.switchOn" ServersSwitchOn {} -> (), Operator: "It starts servers.";
-    /// Goes back to the servers of a first start; all others go with their rights and secrets.
+    /// Goes back to the servers of a first start; all others go with their permissions and secrets.
     "servers.reset" ServersReset {} -> Vec<ServerView>,
         Operator: "It destroys servers with their secrets, tokens and rules.";
 
@@ -398,7 +398,7 @@ commands! {
         /// The class; absent clears it.
         class: Option<AccessClass>,
     } -> (), Operator: "It can widen what “all reads” covers.";
-    /// Calls a tool as the client that the token belongs to, with that client's rights.
+    /// Calls a tool as the client that the token belongs to, with that client's permissions.
     "call" Call {
         /// The client's token.
         token: RequestSecret,
@@ -407,7 +407,7 @@ commands! {
         /// Arguments as JSON text.
         arguments: String,
     } -> CallReply,
-        Client: "It runs with the rights of the client that the token belongs to, as at the gateway.";
+        Client: "It runs with the permissions of the client that the token belongs to, as at the gateway.";
 
     /// All clients.
     "clients.list" ClientsList {} -> Vec<ClientView>, Anyone: "It only looks; tokens are not in it.";

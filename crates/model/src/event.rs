@@ -203,8 +203,8 @@ pub enum Event {
         /// Whether it is on now.
         on: bool,
     },
-    /// Rights were granted, revoked or could not be verified.
-    RightsChanged {
+    /// Permissions were granted, revoked or could not be verified.
+    PermissionsChanged {
         /// Whether they are verified.
         verified: bool,
     },

@@ -306,7 +306,7 @@ pub enum Rule {
         /// What the user said, if anything.
         reason: Option<String>,
     },
-    /// The stored rights cannot be read or verified: everything asks.
+    /// The stored permissions cannot be read or verified: everything asks.
     RightsUnverified,
     /// A grant would cover it, but the tool's definition is not the one it was given for.
     ChangedDefinition {
@@ -417,7 +417,7 @@ pub struct AccessOverride {
     pub class: AccessClass,
 }
 
-/// Everything that confers rights, sealed as one (PERM-16).
+/// Everything that grants permissions, sealed as one (PERM-16).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StoredPermissions {
@@ -445,11 +445,11 @@ pub struct SuspendedPermissions {
     pub trusted_labels: Vec<ServerBinding>,
 }
 
-/// Rights as they are shown.
+/// Permissions as they are shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyView {
-    /// Whether the stored rights could be verified; if not, everything asks.
+    /// Whether the stored permissions could be verified; if not, everything asks.
     pub verified: bool,
     /// Why not, in plain words.
     pub problem: Option<String>,

@@ -298,7 +298,7 @@ pub enum AuditEvent {
         /// Whether it is paused now.
         paused: bool,
     },
-    /// Stored rights could not be verified.
+    /// Stored permissions could not be verified.
     RightsRejected {
         /// Why.
         reason: String,

@@ -103,7 +103,7 @@ describe("event labels", () => {
       "notes needs more permissions",
     ],
     [
-      { event: "rights_changed", verified: false },
+      { event: "permissions_changed", verified: false },
       "The stored permissions couldn't be verified. Gatehouse will ask for every call.",
     ],
   ])("%#: %s", (event, words) => {

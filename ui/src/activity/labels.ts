@@ -65,7 +65,7 @@ export function eventKindOf({ event }: Event): EventKind {
     case "config_changed":
     case "pause_changed":
     case "switch_changed":
-    case "rights_changed":
+    case "permissions_changed":
       return "gatehouse";
   }
 }
@@ -113,7 +113,7 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
       });
     case "approval_requested": {
       const { request } = event.pending;
-      if (request.kind === "step_up") return t("event.approval_requested.rights", { server: request.server.name });
+      if (request.kind === "step_up") return t("event.approval_requested.step_up", { server: request.server.name });
       if (request.kind !== "call") return t("event.approval_requested.other");
       return t("event.approval_requested", {
         client: request.client.name,
@@ -136,8 +136,8 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
       return t(event.paused ? "event.paused" : "event.resumed");
     case "switch_changed":
       return t(event.on ? "event.switched_on" : "event.switched_off");
-    case "rights_changed":
-      return t(event.verified ? "event.rights" : "event.rights_unverified");
+    case "permissions_changed":
+      return t(event.verified ? "event.permissions" : "event.permissions_unverified");
   }
 }
 

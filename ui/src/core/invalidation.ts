@@ -51,7 +51,7 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
       return ["status", "policy.show", audit];
     case "switch_changed":
       return [...servers, "settings.show", audit];
-    case "rights_changed":
+    case "permissions_changed":
       return [...servers, "policy.show", "tools.list", "clients.list", audit];
   }
 }

@@ -455,7 +455,7 @@ folder: string, } | { "kind": "fetch",
 allowPrivate: boolean, };
 
 /**
- * Calls a tool as the client that the token belongs to, with that client's rights.
+ * Calls a tool as the client that the token belongs to, with that client's permissions.
  */
 export type Call = {
 /**
@@ -1365,7 +1365,7 @@ paused: boolean, } | { "event": "switch_changed",
 /**
  * Whether it is on now.
  */
-on: boolean, } | { "event": "rights_changed",
+on: boolean, } | { "event": "permissions_changed",
 /**
  * Whether they are verified.
  */
@@ -1907,11 +1907,11 @@ export type PolicyUnblock = {
 rule: GrantId, };
 
 /**
- * Rights as they are shown.
+ * Permissions as they are shown.
  */
 export type PolicyView = {
 /**
- * Whether the stored rights could be verified; if not, everything asks.
+ * Whether the stored permissions could be verified; if not, everything asks.
  */
 verified: boolean,
 /**
@@ -2856,7 +2856,7 @@ value: string,
 others: { [key in string]: string }, };
 
 /**
- * Copies a server under a new name, with an id of its own and no rights.
+ * Copies a server under a new name, with an id of its own and no permissions.
  */
 export type ServersDuplicate = {
 /**
@@ -2961,7 +2961,7 @@ export type ServersRemove = {
 server: string, };
 
 /**
- * Goes back to the servers of a first start; all others go with their rights and secrets.
+ * Goes back to the servers of a first start; all others go with their permissions and secrets.
  */
 export type ServersReset = Record<symbol, never>;
 

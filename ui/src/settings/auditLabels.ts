@@ -80,7 +80,7 @@ export function auditLabel(
     case "paused":
       return t(event.paused ? "audit.paused" : "audit.resumed");
     case "rights_rejected":
-      return t("audit.rightsRejected", { reason: event.reason });
+      return t("audit.permissionsRejected", { reason: event.reason });
     case "lifecycle":
       return event.what === "started" || event.what === "stopped" ? t(`audit.lifecycle.${event.what}`) : event.what;
   }

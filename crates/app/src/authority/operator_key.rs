@@ -110,19 +110,19 @@ fn advance_generations(store: &Store, mut servers: Vec<ServerConfig>) -> Result<
 /// permissions are bound to the new generation of their server, so that they can be confirmed; those
 /// that matched no server keep their binding.
 fn suspend_grants(store: &Store, servers: &[ServerConfig]) -> Result<(), StoreError> {
-    let rights = match store.permissions().load() {
-        Ok(rights) => rights.unwrap_or_default(),
+    let permissions = match store.permissions().load() {
+        Ok(permissions) => permissions.unwrap_or_default(),
         Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => return Err(error.into()),
         // Permissions that fail verification allow nothing now, but if their seal were repaired later,
         // they would allow everything again, so they are dropped.
         Err(_) => StoredPermissions::default(),
     };
     let (allows, rules): (Vec<_>, Vec<_>) =
-        rights.rules.into_iter().partition(|rule| rule.effect == RuleEffect::Allow);
-    let mut suspended: SuspendedPermissions = rights.suspended;
+        permissions.rules.into_iter().partition(|rule| rule.effect == RuleEffect::Allow);
+    let mut suspended: SuspendedPermissions = permissions.suspended;
     suspended.rules.extend(allows);
-    suspended.overrides.extend(rights.overrides);
-    suspended.trusted_labels.extend(rights.trusted_labels);
+    suspended.overrides.extend(permissions.overrides);
+    suspended.trusted_labels.extend(permissions.trusted_labels);
     let granted = suspended.rules.iter_mut().filter_map(|rule| rule.server.as_mut());
     let classes = suspended.overrides.iter_mut().map(|class| &mut class.server);
     for bound in granted.chain(classes).chain(&mut suspended.trusted_labels) {
@@ -134,7 +134,7 @@ fn suspend_grants(store: &Store, servers: &[ServerConfig]) -> Result<(), StoreEr
     store.audit().append(AuditEvent::SettingsChanged { what: what.to_owned() })?;
     store.permissions().overwrite(&StoredPermissions {
         rules,
-        paused: rights.paused,
+        paused: permissions.paused,
         suspended,
         ..StoredPermissions::default()
     })

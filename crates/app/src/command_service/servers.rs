@@ -382,11 +382,11 @@ async fn view(state: &AppState, id: &ServerId) -> Result<ServerView, UserError> 
 }
 
 async fn view_of(state: &AppState, snapshot: ServerSnapshot) -> ServerView {
-    let rights = state.tools.permissions();
+    let permissions = state.tools.permissions();
     ServerView {
         sign_in: sign_in::state(state, &snapshot.config).await,
-        auto_approve: rights.auto_approve(&snapshot.config.id),
-        trusted_labels: rights.trusts_labels(&snapshot.config.id),
+        auto_approve: permissions.auto_approve(&snapshot.config.id),
+        trusted_labels: permissions.trusts_labels(&snapshot.config.id),
         icon: snapshot.config.icon().to_owned(),
         config: (*snapshot.config).clone(),
         status: snapshot.status,

@@ -1,4 +1,4 @@
-//! Who may do what: every command that widens rights is refused without the operator's authority,
+//! Who may do what: every command that widens permissions is refused without the operator's authority,
 //! in the process and over the control socket.
 
 use crate::common::{TestHome, run, wait_until, wait_until_state};

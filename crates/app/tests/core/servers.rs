@@ -1,4 +1,4 @@
-//! Servers through commands: adding, changing, copying and removing them, with their rights and
+//! Servers through commands: adding, changing, copying and removing them, with their permissions and
 //! secrets, and edits of the file by hand.
 
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ async fn only_transport_edits_change_generation() {
         (renamed.config.id.clone(), renamed.config.generation),
         (before.config.id.clone(), before.config.generation)
     );
-    assert!(!renamed.auto_approve.is_empty(), "a rename keeps the rights");
+    assert!(!renamed.auto_approve.is_empty(), "a rename keeps the permissions");
     assert_eq!(renamed.status.as_str(), "connected", "a rename does not reconnect");
 
     let mut moved = draft_of(&renamed);
@@ -101,7 +101,7 @@ async fn only_transport_edits_change_generation() {
     let moved = edit(&core, "Files of mine", moved).await.unwrap();
     assert_eq!(moved.config.id, before.config.id);
     assert_eq!(moved.config.generation, Generation(before.config.generation.0 + 1));
-    assert!(moved.auto_approve.is_empty(), "another folder keeps no rights: {moved:?}");
+    assert!(moved.auto_approve.is_empty(), "another folder keeps no permissions: {moved:?}");
     core.shutdown().await;
 
     let core = home.start().await;

@@ -277,7 +277,7 @@ async fn reset_restores_default_servers() {
     }
     assert_eq!(server(&core, "Notes").await.unwrap().config.id, notes.config.id, "it is the same one");
     assert!(home.secrets.get(&key).unwrap().is_none(), "its secrets went too");
-    assert!(run(&core, PolicyShow {}).await.unwrap().rules.is_empty(), "and its rights");
+    assert!(run(&core, PolicyShow {}).await.unwrap().rules.is_empty(), "and its permissions");
     let backup = std::fs::read_to_string(home.data_dir().join("servers.json.bak")).unwrap();
     assert_eq!(backup, file);
     let told = entries(&core).await;

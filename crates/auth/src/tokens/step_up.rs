@@ -94,7 +94,7 @@ impl StepUp {
         let wanted_scopes = &refusal.challenge.scopes;
         let name = &server.name;
         let denied = |why: &str| {
-            Ok(AuthRecovery::Refused { reason: format!("{name} wants more rights for this. {why}") })
+            Ok(AuthRecovery::Refused { reason: format!("{name} wants more scopes for this. {why}") })
         };
         let sessions = &self.login.attempts.sessions;
         let session_state = sessions.session_state(&server.id);

@@ -110,7 +110,7 @@ impl AuditLog for RecordingAudit {
     }
 }
 
-/// Answers questions for more rights.
+/// Answers requests for more scopes.
 pub(crate) struct User {
     pub(crate) asked: Mutex<Vec<Vec<String>>>,
     pub(crate) answers: std::sync::atomic::AtomicBool,
@@ -120,7 +120,7 @@ pub(crate) struct User {
 
 impl AskUser for User {
     fn ask(&self, ask: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
-        let ApprovalRequest::StepUp(wanted) = ask else { panic!("not a question for more rights") };
+        let ApprovalRequest::StepUp(wanted) = ask else { panic!("not a request for more scopes") };
         self.asked.lock().unwrap().push(wanted.scopes);
         Box::pin(async {
             self.gate.acquire().await.unwrap().forget();

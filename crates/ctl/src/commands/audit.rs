@@ -193,7 +193,7 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
                 ServerRequestKind::Form => "form",
                 ServerRequestKind::Url => "page to open",
                 ServerRequestKind::Sampling => "request for a model's answer",
-                ServerRequestKind::StepUp => "request for more rights",
+                ServerRequestKind::StepUp => "request for more scopes",
             };
             let answer = match answer {
                 ServerRequestAnswer::Accepted => "accepted",
@@ -208,7 +208,7 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
         }
         AuditEvent::Paused { paused: true } => "everything paused".to_owned(),
         AuditEvent::Paused { paused: false } => "resumed".to_owned(),
-        AuditEvent::RightsRejected { reason } => format!("the stored rights were rejected: {reason}"),
+        AuditEvent::RightsRejected { reason } => format!("the stored permissions were rejected: {reason}"),
         AuditEvent::Lifecycle { what } => format!("Gatehouse {what}"),
     }
 }

@@ -123,7 +123,7 @@ fn show(policy: &PolicyView) -> Vec<String> {
     if !policy.verified {
         let why = policy.problem.as_deref().unwrap_or("no reason is known");
         lines.push(format!(
-            "The stored rights cannot be trusted, so everything asks: {}",
+            "The stored permissions cannot be trusted, so everything asks: {}",
             terminal_text::line(why)
         ));
     }

@@ -74,7 +74,7 @@ pub(crate) async fn run(
             let out = session.run(&ServersSignOut { server }).await?;
             output.show(&out, |out| {
                 vec![if out.revoked {
-                    "Signed out; the authorization server took the rights back too.".to_owned()
+                    "Signed out; the authorization server revoked its tokens too.".to_owned()
                 } else {
                     "Signed out.".to_owned()
                 }]
@@ -103,7 +103,7 @@ pub(crate) async fn run(
         ServersVerb::Reset { yes } => {
             if !yes {
                 return Err(CliError::Usage(
-                    "This removes every server but Time and Notes, with rights and secrets; --yes says that you mean it."
+                    "This removes every server but Time and Notes, with permissions and secrets; --yes says that you mean it."
                         .into(),
                 ));
             }
@@ -116,7 +116,7 @@ pub(crate) async fn run(
         }
         ServersVerb::Remove { server } => {
             session.run(&ServersRemove { server }).await?;
-            output.done("Removed, with its rights and secrets.")
+            output.done("Removed, with its permissions and secrets.")
         }
         ServersVerb::Start { server } => {
             session.run(&ServersStart { server }).await?;

@@ -78,7 +78,7 @@ pub fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
         let what = format!("The folder {} holds other things and is open to other users.", dir.display());
         return Err(StoreError::Config(
             UserError::new(ErrorCode::Storage, what)
-                .with_cause("Gatehouse keeps secrets and rights in its folder.")
+                .with_cause("Gatehouse keeps secrets and permissions in its folder.")
                 .with_hint("Choose another folder, or close this one to others: chmod 700."),
         ));
     }

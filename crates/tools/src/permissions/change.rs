@@ -143,7 +143,9 @@ impl PermissionStore {
     {
         let store = self.clone();
         let done = self.state.tracker.spawn(async move { store.apply(plan).await }).await;
-        done.unwrap_or_else(|_| Err(UserError::new(ErrorCode::Internal, "The rights could not be changed.")))
+        done.unwrap_or_else(|_| {
+            Err(UserError::new(ErrorCode::Internal, "The permissions could not be changed."))
+        })
     }
 
     async fn apply<F>(self, plan: F) -> Result<(), UserError>
@@ -244,7 +246,7 @@ impl PermissionStore {
         match written {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => {
-                tracing::error!(%error, "a change of rights could not be written");
+                tracing::error!(%error, "a change of permissions could not be written");
                 Err(error.into())
             }
             Err(_) => Err(unreadable("writing them failed")),
@@ -293,7 +295,7 @@ impl PermissionStore {
 
     fn emit_changed(&self) {
         self.state.changes.send_modify(|count| *count = count.wrapping_add(1));
-        self.state.events.emit(Event::RightsChanged { verified: self.now().verified });
+        self.state.events.emit(Event::PermissionsChanged { verified: self.now().verified });
     }
 
     /// Writes audit entries durably.

@@ -135,7 +135,7 @@ impl PermissionStore {
             tracker: deps.tracker,
         };
         if !verified {
-            state.events.emit(Event::RightsChanged { verified });
+            state.events.emit(Event::PermissionsChanged { verified });
         }
         Self { state: Arc::new(state) }
     }
@@ -163,7 +163,7 @@ fn read_permissions(store: &Store) -> Result<StoredPermissions, UserError> {
     match store.permissions().load() {
         Ok(permissions) => Ok(permissions.unwrap_or_default()),
         Err(error) => {
-            tracing::error!(%error, "the stored rights cannot be verified; everything asks");
+            tracing::error!(%error, "the stored permissions cannot be verified; everything asks");
             let reason = error.to_string();
             if let Err(error) = store.audit().append(AuditEvent::RightsRejected { reason }) {
                 tracing::error!(%error, "the audit could not be written");
@@ -174,7 +174,7 @@ fn read_permissions(store: &Store) -> Result<StoredPermissions, UserError> {
 }
 
 pub(super) fn unreadable(why: &str) -> UserError {
-    UserError::new(ErrorCode::Storage, "The stored rights cannot be read.").with_cause(format!("{why}."))
+    UserError::new(ErrorCode::Storage, "The stored permissions cannot be read.").with_cause(format!("{why}."))
 }
 
 impl PermissionStore {

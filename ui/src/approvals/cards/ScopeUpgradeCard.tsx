@@ -19,10 +19,10 @@ type Props = {
 
 /** Descriptions of standard scopes; the meaning of others is up to the server. */
 const scopeLabels: Readonly<Record<string, MessageKey>> = {
-  openid: "ask.rights.openid",
-  profile: "ask.rights.profile",
-  email: "ask.rights.email",
-  offline_access: "ask.rights.offline_access",
+  openid: "ask.scopes.openid",
+  profile: "ask.scopes.profile",
+  email: "ask.scopes.email",
+  offline_access: "ask.scopes.offline_access",
 };
 
 /** A server asks for more OAuth scopes than were granted. */
@@ -33,12 +33,12 @@ export function ScopeUpgradeCard({ request: { server, scopes }, keys, place, onA
   };
   return (
     <ServerRequestCard
-      title={t("ask.rights", { name: server.name })}
+      title={t("ask.scopes", { name: server.name })}
       server={server}
       client={null}
       focus={keys}
       place={place}
-      hint={t("ask.rights.browser")}
+      hint={t("ask.scopes.browser")}
       actions={
         <AnswerButton strong onPress={allow}>
           {t("ask.allow")}
@@ -53,8 +53,8 @@ export function ScopeUpgradeCard({ request: { server, scopes }, keys, place, onA
           onAnswer({ answer: "decline" });
         }}
       />
-      <p>{t("ask.rights.text")}</p>
-      <ul className={clsx(styles.scopes, "selectable")} tabIndex={0} aria-label={t("ask.rights.list")}>
+      <p>{t("ask.scopes.text")}</p>
+      <ul className={clsx(styles.scopes, "selectable")} tabIndex={0} aria-label={t("ask.scopes.list")}>
         {[...new Set(scopes)].map((scope) => {
           const words = scopeLabels[scope];
           return (
