@@ -190,7 +190,7 @@ impl StatelessClient<'static> {
     /// Calls a tool with these params, on another thread.
     #[must_use]
     pub fn begin(self, endpoint: &str, token: &str, params: &str) -> BackgroundCall {
-        self.begin_request(endpoint, token, ("tools/call", params))
+        self.begin_request(endpoint, token, "tools/call", params)
     }
 
     /// Sends a request with this method and these params, on another thread.
@@ -199,7 +199,8 @@ impl StatelessClient<'static> {
         self,
         endpoint: &str,
         token: &str,
-        (method, params): (&'static str, &str),
+        method: &'static str,
+        params: &str,
     ) -> BackgroundCall {
         let (endpoint, token, params) = (endpoint.to_owned(), token.to_owned(), params.to_owned());
         BackgroundCall(std::thread::spawn(move || self.send(&endpoint, &token, method, &params)))

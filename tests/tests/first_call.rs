@@ -102,7 +102,7 @@ fn first_call_flow(sdk: Sdk, revision: &str) -> Result<()> {
     ensure!(fs::read_to_string(&target)? == "written", "the file holds something else");
 
     audit_tells(&gatehouse)?;
-    survives_restart(&mut gatehouse, (sdk, revision), &token, todo)
+    survives_restart(&mut gatehouse, sdk, revision, &token, todo)
 }
 
 fn audit_tells(gatehouse: &Gatehouse) -> Result<()> {
@@ -124,7 +124,8 @@ fn audit_tells(gatehouse: &Gatehouse) -> Result<()> {
 
 fn survives_restart(
     gatehouse: &mut Gatehouse,
-    (sdk, revision): (Sdk, &str),
+    sdk: Sdk,
+    revision: &str,
     token: &str,
     todo: &str,
 ) -> Result<()> {

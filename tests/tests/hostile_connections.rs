@@ -193,7 +193,8 @@ fn big(bytes: usize) -> String {
 fn send(
     gatehouse: &Gatehouse,
     token: &str,
-    (method, body): (&str, &str),
+    method: &str,
+    body: &str,
     more: &[(&str, &str)],
 ) -> Result<http::RawHttpResponse> {
     let authorization = format!("Bearer {token}");
@@ -209,7 +210,7 @@ fn send(
 /// Opens a session.
 fn open(gatehouse: &Gatehouse, token: &str) -> Result<String> {
     let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
-    let answer = send(gatehouse, token, ("POST", body), &[])?;
+    let answer = send(gatehouse, token, "POST", body, &[])?;
     let line = answer.head.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id:"));
     let id = line.and_then(|line| line.split_once(':')).context("no session")?.1;
     Ok(id.trim().to_owned())
@@ -218,7 +219,7 @@ fn open(gatehouse: &Gatehouse, token: &str) -> Result<String> {
 /// Calls in a new session and leaves the stream behind.
 fn leave(gatehouse: &Gatehouse, token: &str, bytes: usize) -> Result<Left> {
     let session = open(gatehouse, token)?;
-    let answer = send(gatehouse, token, ("POST", &big(bytes)), &[("Mcp-Session-Id", &*session)])?;
+    let answer = send(gatehouse, token, "POST", &big(bytes), &[("Mcp-Session-Id", &*session)])?;
     ensure!(answer.status == 200 && answer.body.len() > bytes, "{}", answer.head);
     let first_event =
         answer.body.lines().find_map(|line| line.strip_prefix("id: ")).context("no event id")?;
@@ -228,7 +229,7 @@ fn leave(gatehouse: &Gatehouse, token: &str, bytes: usize) -> Result<Left> {
 /// Resumes a stream: reads everything and returns the status.
 fn resume(gatehouse: &Gatehouse, token: &str, left: &Left) -> Result<u16> {
     let more = [("Mcp-Session-Id", &*left.session), ("Last-Event-ID", &*left.first_event)];
-    let answer = send(gatehouse, token, ("GET", ""), &more)?;
+    let answer = send(gatehouse, token, "GET", "", &more)?;
     let is_gone = answer.status == 400 && answer.body.contains("not kept any more");
     ensure!(answer.status == 200 || is_gone, "{}", answer.head);
     Ok(answer.status)
@@ -278,7 +279,7 @@ fn one_client_leaves_large_results_in_many_sessions() -> Result<()> {
 
     // The end of a session frees its room.
     for left in &left[6..] {
-        let ended = send(&gatehouse, &greedy, ("DELETE", ""), &[("Mcp-Session-Id", &*left.session)])?;
+        let ended = send(&gatehouse, &greedy, "DELETE", "", &[("Mcp-Session-Id", &*left.session)])?;
         ensure!(ended.status == 204, "{ended:?}");
     }
     for _ in 6..10 {

@@ -504,7 +504,8 @@ fn it_reads_addresses_and_conditions_in_the_audit_and_the_rules() -> Result<()> 
     let read = http::StatelessClient { name: "agent", capabilities: "{}" }.begin_request(
         &gatehouse.endpoint,
         &token,
-        ("resources/read", &format!(r#""uri":"{uri}""#)),
+        "resources/read",
+        &format!(r#""uri":"{uri}""#),
     );
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;

@@ -104,14 +104,14 @@ impl<'a> RawClient<'a> {
             let name = params.split('"').nth(3).context("no name")?;
             headers.push(("Mcp-Name".into(), name.into()));
         }
-        SseStream::open(&self.gatehouse.endpoint, ("POST", &headers), &body)
+        SseStream::open(&self.gatehouse.endpoint, "POST", &headers, &body)
     }
 
     /// Resumes after an event.
     fn resume(&self, last: &str) -> Result<SseStream> {
         let mut headers = self.headers();
         headers.push(("Last-Event-ID".into(), last.into()));
-        SseStream::open(&self.gatehouse.endpoint, ("GET", &headers), "")
+        SseStream::open(&self.gatehouse.endpoint, "GET", &headers, "")
     }
 }
 
@@ -119,7 +119,7 @@ impl<'a> RawClient<'a> {
 struct SseStream(BufReader<TcpStream>);
 
 impl SseStream {
-    fn open(endpoint: &str, (method, headers): (&str, &[(String, String)]), body: &str) -> Result<Self> {
+    fn open(endpoint: &str, method: &str, headers: &[(String, String)], body: &str) -> Result<Self> {
         let rest = endpoint.strip_prefix("http://").context("not an http address")?;
         let (authority, path) = rest.split_once('/').context("no path")?;
         let mut stream = TcpStream::connect(authority)?;

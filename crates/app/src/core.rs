@@ -119,7 +119,7 @@ impl Core {
     pub async fn start(mut options: CoreOptions) -> Result<Self, UserError> {
         let bus = Arc::new(EventBus::new(Arc::clone(&options.clock)));
         let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&bus);
-        let OpenedStore { store, loaded, effective, operator } = open_store(&mut options).await?;
+        let OpenedStore { store, stored } = open_store(&mut options).await?;
         let sign_ins = SignIns::new(SignInDeps {
             secrets: store.secrets(),
             clock: Arc::clone(&options.clock),
@@ -128,7 +128,7 @@ impl Core {
             open: Arc::clone(&options.browser),
             data_dir: store.dir().to_path_buf(),
         });
-        sign_ins.set_client_document(effective.settings.client_document.clone());
+        sign_ins.set_client_document(stored.effective.settings.client_document.clone());
         let servers = ServerManager::new(ServerDeps {
             secrets: store.secrets(),
             tokens: Arc::new(sign_ins.clone()),
@@ -139,8 +139,8 @@ impl Core {
             guard_program: options.guard_program.clone(),
         });
         servers.preload_environment();
-        servers.set_packages(&effective.settings.packages);
-        servers.set_call_limits(effective.settings.calls);
+        servers.set_packages(&stored.effective.settings.packages);
+        servers.set_call_limits(stored.effective.settings.calls);
         let tools = ToolManager::start(ToolDeps {
             servers: servers.clone(),
             store: Arc::clone(&store),
@@ -153,21 +153,17 @@ impl Core {
         let tools = match tools {
             Ok(tools) => tools,
             Err(error) => {
-                stop_services(None, (&servers, &sign_ins), &store).await;
+                stop_services(None, &servers, &sign_ins, &store).await;
                 return Err(error);
             }
         };
         sign_ins.set_approver(Arc::new(tools.approvals().clone()));
         let services = CoreServices { store, servers, sign_ins, tools, bus };
-        match Self::open_endpoints(options, operator, &services, (loaded, effective)).await {
+        match Self::open_endpoints(options, &services, stored).await {
             Ok(core) => Ok(core),
             Err(error) => {
-                stop_services(
-                    Some(&services.tools),
-                    (&services.servers, &services.sign_ins),
-                    &services.store,
-                )
-                .await;
+                let CoreServices { store, servers, sign_ins, tools, bus: _ } = &services;
+                stop_services(Some(tools), servers, sign_ins, store).await;
                 Err(error)
             }
         }
@@ -176,10 +172,10 @@ impl Core {
     /// Opens the gateway and the control socket, and then starts the servers.
     async fn open_endpoints(
         options: CoreOptions,
-        (operator, operator_key_state): (OperatorKeys, OperatorKeyState),
         services: &CoreServices,
-        (loaded, effective): (LoadedServers, EffectiveSettings),
+        stored: StoredState,
     ) -> Result<Self, UserError> {
+        let StoredState { loaded, effective, operator, operator_key_state } = stored;
         let (clients, clients_problem) =
             ClientRegistry::open(Arc::clone(&services.store), Arc::clone(&options.clock));
         let clients = Arc::new(clients);
@@ -319,7 +315,7 @@ impl Core {
         if let Err(error) = state.audit(AuditEvent::Lifecycle { what: "stopped".into() }).await {
             tracing::error!(%error, "the stop could not be written down");
         }
-        stop_services(None, (&state.servers, &state.sign_ins), &state.store).await;
+        stop_services(None, &state.servers, &state.sign_ins, &state.store).await;
         tracing::info!("Gatehouse has stopped");
     }
 }
@@ -335,7 +331,8 @@ struct CoreServices {
 
 async fn stop_services(
     tools: Option<&ToolManager>,
-    (servers, sign_ins): (&ServerManager, &SignIns),
+    servers: &ServerManager,
+    sign_ins: &SignIns,
     store: &Arc<Store>,
 ) {
     if let Some(tools) = tools {
@@ -358,12 +355,18 @@ async fn wait_for_stop(part: &str, limit: Duration, stopping: impl Future<Output
     }
 }
 
-/// The stored state as found at the start.
+/// The store and what it held at the start.
 struct OpenedStore {
     store: Arc<Store>,
+    stored: StoredState,
+}
+
+/// The stored state as found at the start.
+struct StoredState {
     loaded: LoadedServers,
     effective: EffectiveSettings,
-    operator: (OperatorKeys, OperatorKeyState),
+    operator: OperatorKeys,
+    operator_key_state: OperatorKeyState,
 }
 
 /// Opens the store and reads the servers (creating the default ones at the first start), the settings
@@ -381,14 +384,15 @@ async fn open_store(options: &mut CoreOptions) -> Result<OpenedStore, UserError>
         let store = Arc::new(Store::open(options)?);
         let mut loaded = first_start::load(&store, new)?;
         let effective = settings::load(&store);
-        let operator = operator_key::load_or_create(&store, operator_key)?;
-        if operator.1 == OperatorKeyState::Replaced {
+        let (operator, operator_key_state) = operator_key::load_or_create(&store, operator_key)?;
+        if operator_key_state == OperatorKeyState::Replaced {
             // Every server has a new generation now, so they are read again.
             loaded = first_start::load_known(&store)?;
         }
         // Before any server connects or any secret is stored.
         secrets::sweep(&store);
-        Ok(OpenedStore { store, loaded, effective, operator })
+        let stored = StoredState { loaded, effective, operator, operator_key_state };
+        Ok(OpenedStore { store, stored })
     });
     match opening.await {
         Ok(opened) => opened,

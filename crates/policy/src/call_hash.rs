@@ -89,34 +89,47 @@ mod tests {
 
     use super::*;
 
-    fn hash(parts: (&str, &str, u32, &str), fingerprint: Option<&str>, arguments: &str) -> CallHash {
-        of_identity("i", parts, fingerprint, arguments)
+    /// A call as text.
+    #[derive(Clone, Copy)]
+    struct CallParts {
+        client: &'static str,
+        server: &'static str,
+        generation: u32,
+        identity: &'static str,
+        subject: &'static str,
+        fingerprint: Option<&'static str>,
+        arguments: &'static str,
     }
 
-    fn of_identity(
-        identity: &str,
-        parts: (&str, &str, u32, &str),
-        fingerprint: Option<&str>,
-        arguments: &str,
-    ) -> CallHash {
-        let fingerprint = fingerprint.map(Fingerprint::from);
+    const CALL: CallParts = CallParts {
+        client: "c",
+        server: "s",
+        generation: 1,
+        identity: "i",
+        subject: "t",
+        fingerprint: Some("f"),
+        arguments: "{}",
+    };
+
+    fn hash(call: CallParts) -> CallHash {
+        let fingerprint = call.fingerprint.map(Fingerprint::from);
         call_hash(&CallHashInput {
-            client: &parts.0.into(),
+            client: &call.client.into(),
             server: &ServerBinding {
-                server: parts.1.into(),
-                generation: Generation(parts.2),
-                identity: identity.into(),
+                server: call.server.into(),
+                generation: Generation(call.generation),
+                identity: call.identity.into(),
             },
-            subject: parts.3,
+            subject: call.subject,
             fingerprint: fingerprint.as_ref(),
-            arguments,
+            arguments: call.arguments,
         })
     }
 
     #[test]
     fn hashes_equal_calls_equally() {
-        let once = hash(("c", "s", 1, "t"), Some("f"), "{}");
-        assert_eq!(once, hash(("c", "s", 1, "t"), Some("f"), "{}"));
+        let once = hash(CALL);
+        assert_eq!(once, hash(CALL));
         assert_eq!(once.as_str().len(), 64);
         assert!(once.as_str().bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)));
     }
@@ -156,19 +169,20 @@ mod tests {
     #[test]
     fn call_hash_changes_with_every_part() {
         let all = [
-            hash(("c", "s", 1, "t"), Some("f"), "{}"),
-            of_identity("j", ("c", "s", 1, "t"), Some("f"), "{}"),
-            hash(("d", "s", 1, "t"), Some("f"), "{}"),
-            hash(("c", "r", 1, "t"), Some("f"), "{}"),
-            hash(("c", "s", 2, "t"), Some("f"), "{}"),
-            hash(("c", "s", 1, "u"), Some("f"), "{}"),
-            hash(("c", "s", 1, "t"), Some("g"), "{}"),
-            hash(("c", "s", 1, "t"), None, "{}"),
-            hash(("c", "s", 1, "t"), Some(""), "{}"),
-            hash(("c", "s", 1, "t"), Some("f"), "{ }"),
-            hash(("cs", "", 1, "t"), Some("f"), "{}"),
-            hash(("", "cs", 1, "t"), Some("f"), "{}"),
-        ];
+            CALL,
+            CallParts { identity: "j", ..CALL },
+            CallParts { client: "d", ..CALL },
+            CallParts { server: "r", ..CALL },
+            CallParts { generation: 2, ..CALL },
+            CallParts { subject: "u", ..CALL },
+            CallParts { fingerprint: Some("g"), ..CALL },
+            CallParts { fingerprint: None, ..CALL },
+            CallParts { fingerprint: Some(""), ..CALL },
+            CallParts { arguments: "{ }", ..CALL },
+            CallParts { client: "cs", server: "", ..CALL },
+            CallParts { client: "", server: "cs", ..CALL },
+        ]
+        .map(hash);
         let distinct: std::collections::HashSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());
     }

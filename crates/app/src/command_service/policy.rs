@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::command::{
     Authority, PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicySimulate,
 };
@@ -37,7 +36,8 @@ pub(super) async fn auto_approve(
     state: &Arc<AppState>,
     wanted: &PolicyAutoApprove,
 ) -> Result<AutoApproveCoverage, UserError> {
-    let order = preset(state, (wanted.server.as_deref(), wanted.client.as_deref()), wanted.to)?;
+    let PolicyAutoApprove { server, client, to } = wanted.clone();
+    let order = auto_approve_spec(state, &DraftAutoApprove { server, client, to })?;
     // So that the rule covers every tool that the server has now.
     state.tools.refresh().await;
     state.tools.permissions().apply_auto_approve(order).await
@@ -48,8 +48,8 @@ pub(super) async fn simulate(
     wanted: PolicySimulate,
 ) -> Result<SimulationReport, UserError> {
     let PolicyDraft { without, auto_approve, rules } = wanted.draft;
-    let preset = |of: &DraftAutoApprove| preset(state, (of.server.as_deref(), of.client.as_deref()), of.to);
-    let auto_approve_settings = auto_approve.iter().map(preset).collect::<Result<_, _>>()?;
+    let spec = |setting: &DraftAutoApprove| auto_approve_spec(state, setting);
+    let auto_approve_settings = auto_approve.iter().map(spec).collect::<Result<_, _>>()?;
     let rule = |rule: DraftRule| {
         let DraftRule { effect, server, tool, client: whose, choice } = rule;
         let (server, client) = (server_id(state, server.as_deref())?, client(state, whose.as_deref())?);
@@ -59,12 +59,10 @@ pub(super) async fn simulate(
     state.tools.simulate(wanted.since, SimulationDraft { without, auto_approve_settings, rules }).await
 }
 
-fn preset(
-    state: &AppState,
-    (server, whose): (Option<&str>, Option<&str>),
-    to: AutoApprove,
-) -> Result<AutoApproveSpec, UserError> {
-    Ok(AutoApproveSpec { server: server_id(state, server)?, client: client(state, whose)?, to })
+fn auto_approve_spec(state: &AppState, setting: &DraftAutoApprove) -> Result<AutoApproveSpec, UserError> {
+    let server = server_id(state, setting.server.as_deref())?;
+    let client = client(state, setting.client.as_deref())?;
+    Ok(AutoApproveSpec { server, client, to: setting.to })
 }
 
 fn server_id(state: &AppState, wanted: Option<&str>) -> Result<Option<ServerId>, UserError> {

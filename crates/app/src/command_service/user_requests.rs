@@ -39,14 +39,14 @@ pub(super) fn catalog(state: &AppState, server: &str) -> Result<ServerCatalog, U
 
 pub(super) async fn read(state: &AppState, wanted: &ServersReadResource) -> Result<ResultView, UserError> {
     let config = lookup::find(state, &wanted.server)?;
-    let call = access_call(&config, AccessKind::ReadResource, (&wanted.uri, Vec::new()));
+    let call = access_call(&config, AccessKind::ReadResource, &wanted.uri, Vec::new());
     show_outcome(state, &config, state.tools.access_for_user(call)).await
 }
 
 pub(super) async fn prompt(state: &AppState, wanted: &ServersGetPrompt) -> Result<ResultView, UserError> {
     let config = lookup::find(state, &wanted.server)?;
     let rest = vec![("arguments", to_raw(&wanted.arguments)?)];
-    let call = access_call(&config, AccessKind::GetPrompt, (&wanted.prompt, rest));
+    let call = access_call(&config, AccessKind::GetPrompt, &wanted.prompt, rest);
     show_outcome(state, &config, state.tools.access_for_user(call)).await
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
     if !wanted.others.is_empty() {
         rest.push(("context", to_raw(&json!({ "arguments": wanted.others }))?));
     }
-    match state.tools.access_for_user(access_call(&config, kind, (target, rest))).await {
+    match state.tools.access_for_user(access_call(&config, kind, target, rest)).await {
         CallResponse::Result(result) => {
             let answer: CompletionResponse = serde_json::from_str(result.get()).map_err(|error| {
                 UserError::new(
@@ -196,7 +196,8 @@ async fn show_outcome(
 fn access_call(
     config: &ServerConfig,
     kind: AccessKind,
-    (target, rest): (&str, Vec<(&str, Box<RawValue>)>),
+    target: &str,
+    rest: Vec<(&str, Box<RawValue>)>,
 ) -> AccessCall {
     AccessCall {
         server: config.id.clone(),

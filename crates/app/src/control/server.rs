@@ -84,10 +84,11 @@ async fn accept(
         };
         match accepted {
             Ok((stream, process)) => {
-                let lifecycle = (cancel.child_token(), tasks.clone());
-                let slot = ConnectionSlot::take(&unauthenticated, lifecycle.0.clone());
+                let closed = cancel.child_token();
+                let slot = ConnectionSlot::take(&unauthenticated, closed.clone());
+                let command_service = Arc::clone(&command_service);
                 let connection =
-                    ControlConnection::new(Arc::clone(&command_service), process, lifecycle, slot);
+                    ControlConnection::new(command_service, process, closed, tasks.clone(), slot);
                 tasks.spawn(connection.serve(stream));
             }
             Err(error) => {
@@ -154,7 +155,8 @@ impl ControlConnection {
     fn new(
         command_service: Arc<CommandService>,
         process: Option<u32>,
-        (closed, tasks): (CancellationToken, TaskTracker),
+        closed: CancellationToken,
+        tasks: TaskTracker,
         slot: ConnectionSlot,
     ) -> Self {
         let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
@@ -314,7 +316,7 @@ impl ControlConnection {
                         closed.cancel();
                         return;
                     };
-                    execute_request(&command_service, &request, (authority, process), &outbox).await;
+                    execute_request(&command_service, &request, authority, process, &outbox).await;
                 }
             };
             tokio::select! {
@@ -331,7 +333,8 @@ impl ControlConnection {
 async fn execute_request(
     command_service: &CommandService,
     request: &RequestLine,
-    (authority, process): (Authority, Option<u32>),
+    authority: Authority,
+    process: Option<u32>,
     outbox: &mpsc::Sender<Vec<u8>>,
 ) {
     let parsed = match &request.args {

@@ -14,7 +14,7 @@ use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Secret, ServerStatus, Transport, UserError};
 
 use crate::cli::{AddServerArgs, BuiltinKind, OnOffArg, ServersVerb};
-use crate::commands::sign_in;
+use crate::commands::sign_in::{self, SignInBrowser};
 use crate::descriptor;
 use crate::error::CliError;
 use crate::output::{Printer, table};
@@ -67,7 +67,12 @@ pub(crate) async fn run(
             })
         }
         ServersVerb::SignIn { server, print, paste } => {
-            let view = sign_in::run(&server, (print || paste, paste), session).await?;
+            let browser = match (print, paste) {
+                (_, true) => SignInBrowser::OtherComputer,
+                (true, false) => SignInBrowser::Printed,
+                (false, false) => SignInBrowser::Opened,
+            };
+            let view = sign_in::run(&server, browser, session).await?;
             output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::SignOut { server } => {

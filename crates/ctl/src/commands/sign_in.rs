@@ -13,11 +13,22 @@ use gatehouse_model::{ErrorCode, Event, Secret, ServerId, UserError};
 use crate::error::CliError;
 use crate::session::ControlSession;
 
-/// Signs in. `print`: the address is printed and not opened. `paste`: the browser is on another
-/// computer, so the callback URL is read from standard input.
+/// Where the user signs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SignInBrowser {
+    /// In the default browser, which is opened.
+    Opened,
+    /// In any browser of this computer; the address is printed.
+    Printed,
+    /// In a browser of another computer, which cannot reach the callback URL here: the address is
+    /// printed, and the callback URL is read from standard input.
+    OtherComputer,
+}
+
+/// Signs in, and returns when the sign-in is completed.
 pub(crate) async fn run(
     server: &str,
-    (print, paste): (bool, bool),
+    browser: SignInBrowser,
     session: &mut ControlSession,
 ) -> Result<ServerView, CliError> {
     // Before the sign-in starts, so that the event of its end cannot be missed.
@@ -25,14 +36,14 @@ pub(crate) async fn run(
     let id = find(server, session).await?.config.id;
     let begun = session.run(&ServersSignIn { server: id.to_string(), open: false }).await?;
     if let Some(address) = begun.address {
-        if print {
+        if browser != SignInBrowser::Opened {
             eprintln!("Open this address in a browser and sign in:\n{address}");
         } else if let Err(error) = open::that_detached(&address) {
             eprintln!("The browser could not be opened ({error}). Open this address and sign in:\n{address}");
         } else {
             eprintln!("The browser was opened; sign in there. Ctrl+C gives up.");
         }
-        if paste {
+        if browser == SignInBrowser::OtherComputer {
             let pasted = read_pasted_address(&id, session).await;
             if pasted.is_err() {
                 session.run(&ServersCancelSignIn { server: id.to_string() }).await?;

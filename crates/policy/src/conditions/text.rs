@@ -9,6 +9,17 @@ use super::name_folding::unescaped;
 /// Characters that end a component of a path or URL.
 const ENDS_STEP: [char; 4] = ['/', '\\', '?', '#'];
 
+/// The result of a textual test.
+#[derive(Clone, Copy)]
+enum TextMatch {
+    /// The text matches as it is written.
+    Exact,
+    /// It matches in another case or without surrounding blanks, which a server may ignore.
+    Possible,
+    /// It doesn't match.
+    None,
+}
+
 /// A glob, compiled case-sensitively and case-insensitively.
 #[derive(Debug)]
 pub(super) struct GlobPattern {
@@ -41,16 +52,22 @@ impl GlobPattern {
         if text.contains(|c: char| c.is_control() || self.ends_address.contains(&c)) {
             return ConditionOutcome::Unknown;
         }
-        let holds = self.exact.is_match(text);
-        text_outcome(text, self.of_steps, holds, !holds && self.any_case.is_match(text.trim()))
+        let found = if self.exact.is_match(text) {
+            TextMatch::Exact
+        } else if self.any_case.is_match(text.trim()) {
+            TextMatch::Possible
+        } else {
+            TextMatch::None
+        };
+        text_outcome(text, self.of_steps, found)
     }
 }
 
 pub(super) fn starts_with(text: &str, start: &str) -> ConditionOutcome {
     let of_steps = start.contains('/');
     let Some(rest) = text.strip_prefix(start) else {
-        let perhaps = text.trim_start().to_lowercase().starts_with(&start.to_lowercase());
-        return text_outcome(text, of_steps, false, perhaps);
+        let is_possible = text.trim_start().to_lowercase().starts_with(&start.to_lowercase());
+        return text_outcome(text, of_steps, if is_possible { TextMatch::Possible } else { TextMatch::None });
     };
     // `https://good.example` isn't a prefix of `https://good.example.evil.example` in the intended sense.
     let ends_in_authority =
@@ -58,19 +75,20 @@ pub(super) fn starts_with(text: &str, start: &str) -> ConditionOutcome {
     if ends_in_authority && !rest.is_empty() && !rest.starts_with(['/', '?', '#']) {
         return ConditionOutcome::Unknown;
     }
-    text_outcome(text, of_steps, true, false)
+    text_outcome(text, of_steps, TextMatch::Exact)
 }
 
 /// Combines the result of a textual test with its reliability: `Unknown` if a component is `..`, which leads
 /// out of the matched path, or if a pattern with `/` meets empty or `.` components, which could be written
 /// differently.
-fn text_outcome(text: &str, of_steps: bool, holds: bool, perhaps: bool) -> ConditionOutcome {
-    if perhaps || leads_back(text) || (of_steps && has_idle_steps(text)) {
-        ConditionOutcome::Unknown
-    } else if holds {
-        ConditionOutcome::Yes
-    } else {
-        ConditionOutcome::No
+fn text_outcome(text: &str, of_steps: bool, found: TextMatch) -> ConditionOutcome {
+    if leads_back(text) || (of_steps && has_idle_steps(text)) {
+        return ConditionOutcome::Unknown;
+    }
+    match found {
+        TextMatch::Exact => ConditionOutcome::Yes,
+        TextMatch::Possible => ConditionOutcome::Unknown,
+        TextMatch::None => ConditionOutcome::No,
     }
 }
 
