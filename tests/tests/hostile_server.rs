@@ -5,10 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::child_process::TEST_TIMEOUT;
+use gatehouse_tests::eventually::{eventually, eventually_holds};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::server::{ServerTransport, add, add_unconnected};
 use gatehouse_tests::{approvals, fixture, http};
@@ -55,15 +54,12 @@ impl BadServerTestbed {
 
     /// Waits until the record of a call of this tool has an outcome.
     fn outcome(&self, tool: &str) -> Result<String> {
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        loop {
+        eventually(format_args!("the record of {tool}"), || {
             let calls = self.gatehouse.ask(&["calls"])?;
             let found = calls.as_array().into_iter().flatten().find(|call| call["exposedName"] == tool);
-            if let Some(call) = found {
-                return Ok(call["outcome"].to_string());
-            }
-            ensure!(Instant::now() < deadline, "{tool} was not recorded: {calls:#}");
-        }
+            let outcome = found.map(|call| call["outcome"].to_string());
+            Ok(outcome.ok_or_else(|| format!("{calls:#}")))
+        })
     }
 }
 
@@ -112,9 +108,7 @@ fn bounds_form_schema_validation() -> Result<()> {
         })
         .collect();
     testbed.assert_works()?;
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while !calls.iter().all(http::BackgroundCall::is_finished) {
-        ensure!(Instant::now() < deadline, "the forms did not end");
+    eventually_holds("the end of the forms", || {
         for question in testbed.gatehouse.ask(&["approvals", "list"])?.as_array().into_iter().flatten() {
             let answer = |answer: Value| {
                 let answers =
@@ -126,7 +120,8 @@ fn bounds_form_schema_validation() -> Result<()> {
             ensure!(entered.is_err(), "what cannot be checked was taken: {question}");
             answer(json!({ "answer": "cancel" }))?;
         }
-    }
+        Ok(calls.iter().all(http::BackgroundCall::is_finished))
+    })?;
     for call in calls {
         call.end()?;
     }
@@ -240,14 +235,9 @@ fn a_client_fills_the_memory_with_one_question() -> Result<()> {
     all.extend((0..FITTING).map(|_| call()));
     // One of them exceeds the limit once the others are pending; which one depends on the order of
     // arrival.
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    let over = loop {
-        if let Some(at) = all.iter().position(http::BackgroundCall::is_finished) {
-            break at;
-        }
-        ensure!(Instant::now() < deadline, "none of them was refused");
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let over = eventually("the refusal of one of them", || {
+        Ok(all.iter().position(http::BackgroundCall::is_finished).ok_or("all of them wait"))
+    })?;
     let answer = all.remove(over).end()?;
     let said = start(&answer);
     ensure!(said.contains("too large together") && said.contains("did not run"), "{said}");

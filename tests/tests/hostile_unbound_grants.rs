@@ -2,12 +2,10 @@
 //! before any program was seen is bound to none. Each test states what was tried and what stopped it.
 
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::{approvals, paths};
 use serde_json::{Value, json};
@@ -144,15 +142,10 @@ fn unbound_grant_binds_to_one_of_two_programs() -> Result<()> {
         let beside = both.iter().find(|one| one["id"] != shown["id"]).context("one question for two")?;
         allow(&gatehouse, &shown)?;
         ensure!(own.finish(&call)?.is_ok(), "{lifetime}: what was allowed did not run");
-        let deadline = Instant::now() + TEST_TIMEOUT;
-        let anew = loop {
+        let anew = eventually(format_args!("{lifetime}: a request without the grant"), || {
             let left = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-            if left["id"] != beside["id"] {
-                break left;
-            }
-            ensure!(Instant::now() < deadline, "{lifetime}: what it shows is not true any more: {left:#}");
-            sleep(Duration::from_millis(20));
-        };
+            Ok(if left["id"] == beside["id"] { Err(format!("{left:#}")) } else { Ok(left) })
+        })?;
         ensure!(allow(&gatehouse, beside).is_err(), "{lifetime}: the old question took an answer");
         ensure!(warning(&anew, "unbound_grant").is_none(), "{lifetime}: {anew:#}");
         deny(&gatehouse, &anew)?;

@@ -7,8 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
 use serde_json::{Value, json};
 
@@ -210,9 +210,7 @@ fn prompt_shows_without_focus_and_delays_input() -> Result<()> {
     let raised = Instant::now();
     let early = prompt.invoke("prompt_answer", &answer).unwrap_err().to_string();
     assert!(early.contains("refused") || early.contains("not_permitted"), "{early}");
-    while prompt.invoke("prompt_answer", &answer).is_err() {
-        assert!(raised.elapsed() < TEST_TIMEOUT, "the answer is never taken");
-    }
+    eventually_holds("the answer to be taken", || Ok(prompt.invoke("prompt_answer", &answer).is_ok()))?;
     assert!(raised.elapsed() > Duration::from_millis(400), "the guard slept for less than it should");
     let end = client.finish(&call)?;
     assert!(!end.is_ok() && end.text().contains("not now"), "{end:?}");
@@ -234,10 +232,7 @@ fn global_shortcut_pauses_everything() -> Result<()> {
     desktop.until_visible("Gatehouse", false)?;
     assert!(!paused()?);
     desktop.xdotool(&["key", "ctrl+alt+shift+p"])?;
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while !paused()? {
-        assert!(Instant::now() < deadline, "the keys are not heard");
-    }
+    eventually_holds("the keys to be heard", paused)?;
     window.quit()
 }
 

@@ -1,11 +1,9 @@
 //! Effects of the user's settings: time limits of calls, naming of tools, strict mode, why a tool is
 //! left out, and auto-approve on a server whose tools are not known.
 
-use std::time::Instant;
-
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
 use gatehouse_tests::server::{ServerTransport, add};
@@ -167,9 +165,7 @@ fn auto_approve_reports_coverage() -> Result<()> {
     // Its tools are known from the last connection, and still covered when it is set again.
     let again = gatehouse.ask(&["policy", "auto-approve", "Notes", "all"])?;
     ensure!(again["servers"][0]["tools"] == set["servers"][0]["tools"], "{again:#}");
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while gatehouse.ask(&["policy", "auto-approve", "Notes", "ask"])?["servers"][0]["tools"] != json!([]) {
-        ensure!(Instant::now() < deadline, "asking covers something");
-    }
-    Ok(())
+    eventually_holds("asking to cover nothing", || {
+        Ok(gatehouse.ask(&["policy", "auto-approve", "Notes", "ask"])?["servers"][0]["tools"] == json!([]))
+    })
 }

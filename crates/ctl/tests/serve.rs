@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_gatehousectl");
 
 struct ServeProcess {
@@ -99,15 +100,20 @@ impl Drop for ServeProcess {
     }
 }
 
-fn wait(child: &mut Child) -> ExitStatus {
+/// Looks again and again until something is there.
+fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + TIMEOUT;
     loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
+        if let Some(found) = look() {
+            return found;
         }
-        assert!(Instant::now() < deadline, "it did not end");
-        std::thread::sleep(Duration::from_millis(20));
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(POLL_INTERVAL);
     }
+}
+
+fn wait(child: &mut Child) -> ExitStatus {
+    eventually("the end of the program", || child.try_wait().unwrap())
 }
 
 /// Processes whose command line holds a text.
@@ -151,11 +157,7 @@ fn signals_stop_server_and_children() {
         let mark = format!("mark-{signal}-{}", serve.home.path().file_name().unwrap().to_str().unwrap());
         let script = format!("sleep 600 # {mark}");
         serve.json(&["servers", "add", "sleeper", "--", "sh", "-c", &format!("{script}\ntrue")]);
-        let deadline = Instant::now() + TIMEOUT;
-        while processes(&mark) == 0 {
-            assert!(Instant::now() < deadline, "the child never ran");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        eventually("the child", || (processes(&mark) > 0).then_some(()));
         assert_eq!(serve.stop(signal).code(), Some(0), "{}", serve.stderr());
         assert_eq!(processes(&mark), 0, "a child was left");
     }
@@ -258,10 +260,8 @@ fn script_answers_tool_call_approval() {
             .spawn()
             .unwrap()
     };
-    let deadline = Instant::now() + TIMEOUT;
-    while serve.json(&["tools", "list", "--server", "Notes"]).as_array().unwrap().is_empty() {
-        assert!(Instant::now() < deadline, "no tools");
-    }
+    let tools = || serve.json(&["tools", "list", "--server", "Notes"]);
+    eventually("tools", || (!tools().as_array().unwrap().is_empty()).then_some(()));
     let mut question = || -> Value {
         loop {
             let line = questions.next().unwrap().unwrap();
@@ -334,12 +334,7 @@ fn prints_server_log_and_test_report() {
     let script = r"echo one >&2; printf 't\033[31mwo\n' >&2; sleep 600";
     serve.json(&["servers", "add", "talking", "--", "sh", "-c", script]);
     let shown = || text(&serve.ctl(false, &["servers", "log", "talking"]).stdout);
-    let deadline = Instant::now() + TIMEOUT;
-    while shown().lines().count() < 2 {
-        assert!(Instant::now() < deadline, "no log");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let words = shown();
+    let words = eventually("two lines of the log", || Some(shown()).filter(|log| log.lines().count() >= 2));
     assert!(words.starts_with("one\n") && !words.contains('\u{1b}'), "{words:?}");
     assert_eq!(serve.json(&["servers", "log", "talking"])[0]["text"], "one");
     assert_eq!(serve.ctl(false, &["servers", "log", "nobody"]).status.code(), Some(1));
@@ -378,10 +373,7 @@ fn sets_autostart_and_confirms_reset() {
         let list = list();
         list.as_array().unwrap().iter().find(|server| server["config"]["name"] == name).cloned().unwrap()
     };
-    let deadline = Instant::now() + TIMEOUT;
-    while one("Notes")["status"]["state"] != "connected" {
-        assert!(Instant::now() < deadline, "Notes never connected");
-    }
+    eventually("the connection of Notes", || (one("Notes")["status"]["state"] == "connected").then_some(()));
     let since = one("Notes")["status"]["since"].clone();
     for (word, wanted) in [("off", false), ("on", true), ("off", false)] {
         assert_eq!(serve.json(&["servers", "autostart", "Notes", word])["config"]["autostart"], wanted);
