@@ -65,7 +65,7 @@ impl Gateway {
     /// When the address isn't loopback, is in use, or the operating system refuses.
     pub async fn bind(listen: SocketAddr, deps: GatewayDeps) -> Result<Self, GatewayError> {
         let GatewayDeps { tools, clients, events, clock } = deps;
-        let retained_bytes = tools.kept_bytes();
+        let retained_bytes = tools.retained_bytes();
         let services =
             GatewayServices { tool_service: Arc::new(tools), retained_bytes, clients, events, clock };
         Self::bind_with(listen, services).await

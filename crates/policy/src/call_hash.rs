@@ -51,7 +51,7 @@ pub struct ApprovalHashInput<'a> {
     /// The process or connection, if program and session don't identify the source of the call.
     pub peer: Option<&'a str>,
     /// How the client identifies itself.
-    pub says: Option<&'a str>,
+    pub client_info: Option<&'a str>,
     /// Set for clients of the stateful protocol revisions.
     pub session: Option<&'a SessionId>,
     /// The `inputResponses` and `requestState` members of a follow-up round (input required), as they will be
@@ -65,7 +65,7 @@ pub fn approval_hash(shown: &ApprovalHashInput<'_>) -> CallHash {
     let mut hash = Sha256::new();
     hash.update(b"gatehouse question 2\n");
     add_part(&mut hash, shown.call.as_str());
-    for text in [shown.program, shown.peer, shown.says, shown.session.map(SessionId::as_str)] {
+    for text in [shown.program, shown.peer, shown.client_info, shown.session.map(SessionId::as_str)] {
         match text {
             None => hash.update([0]),
             Some(text) => {
@@ -137,13 +137,13 @@ mod tests {
     #[test]
     fn approval_hash_changes_with_every_part() {
         let call = CallHash::from("h");
-        let shown = |[program, peer, says, session]: [Option<&str>; 4], round| {
+        let shown = |[program, peer, client_info, session]: [Option<&str>; 4], round| {
             let session = session.map(SessionId::from);
             approval_hash(&ApprovalHashInput {
                 call: &call,
                 program,
                 peer,
-                says,
+                client_info,
                 session: session.as_ref(),
                 round,
             })

@@ -34,9 +34,9 @@ pub struct Caller {
     /// Set for clients of the stateful protocol revisions.
     pub session: Option<SessionId>,
     /// How the client identifies itself (`clientInfo`); unverified.
-    pub says: Option<String>,
+    pub client_info: Option<String>,
     pub peer: Peer,
-    pub era: ProtocolFamily,
+    pub protocol_family: ProtocolFamily,
 }
 
 impl Caller {
@@ -51,9 +51,9 @@ impl Caller {
         Self {
             client: Arc::new(client),
             session: None,
-            says: None,
+            client_info: None,
             peer: Peer::unseen(),
-            era: ProtocolFamily::Stateful,
+            protocol_family: ProtocolFamily::Stateful,
         }
     }
 }
@@ -112,9 +112,9 @@ pub struct ToolCall {
     /// Progress sink; set if the client sent a `progressToken`.
     pub progress: Option<ProgressCallback>,
     /// The client, if it can answer the server's requests.
-    pub asks: Option<Arc<dyn ClientPeer>>,
+    pub client_peer: Option<Arc<dyn ClientPeer>>,
     /// Set if a disconnect doesn't cancel the call.
-    pub listening: Option<ClientPresence>,
+    pub presence: Option<ClientPresence>,
     /// Cancelled when the client cancels the call, or disconnects and can't come back.
     pub cancel: CancellationToken,
 }
@@ -185,9 +185,9 @@ pub struct AccessCall {
     /// Progress sink; set if the client sent a `progressToken`.
     pub progress: Option<ProgressCallback>,
     /// The client, if it can answer the server's requests.
-    pub asks: Option<Arc<dyn ClientPeer>>,
+    pub client_peer: Option<Arc<dyn ClientPeer>>,
     /// Set if a disconnect doesn't cancel the call.
-    pub listening: Option<ClientPresence>,
+    pub presence: Option<ClientPresence>,
     /// Cancelled when the client cancels the request, or disconnects and can't come back.
     pub cancel: CancellationToken,
 }

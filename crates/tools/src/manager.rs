@@ -83,7 +83,7 @@ struct ToolManagerState {
     /// Looks up paths that are only shown or used in simulations; separate from the one for verdicts, so that
     /// these never delay a verdict.
     shown_paths: Arc<PathLookup>,
-    kept_bytes: Arc<ByteBudget>,
+    retained_bytes: Arc<ByteBudget>,
     closing: CancellationToken,
     tracker: TaskTracker,
 }
@@ -110,8 +110,8 @@ impl ToolManager {
             tracker: tracker.clone(),
         })
         .await;
-        let kept_bytes = ByteBudget::new(ByteLimits::default());
-        let runs = SharedRuns::new(approval_limits.late_answer_ttl, kept_bytes.clone());
+        let retained_bytes = ByteBudget::new(ByteLimits::default());
+        let runs = SharedRuns::new(approval_limits.late_answer_ttl, retained_bytes.clone());
         let approvals = ApprovalQueue::start(ApprovalQueueDeps {
             permissions: permissions.clone(),
             events: events.clone(),
@@ -160,7 +160,7 @@ impl ToolManager {
             approvals,
             calls,
             shown_paths,
-            kept_bytes,
+            retained_bytes,
             closing: closing.clone(),
             tracker,
         };
@@ -169,8 +169,8 @@ impl ToolManager {
 
     /// Memory budget for everything that is kept for clients that may come back for it.
     #[must_use]
-    pub fn kept_bytes(&self) -> Arc<ByteBudget> {
-        self.state.kept_bytes.clone()
+    pub fn retained_bytes(&self) -> Arc<ByteBudget> {
+        self.state.retained_bytes.clone()
     }
 
     /// The current catalog.

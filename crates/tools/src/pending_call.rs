@@ -105,7 +105,7 @@ impl PendingCall {
         ClientSummary {
             id: caller.client.id.clone(),
             name: caller.client.name.clone(),
-            says: caller.says.as_deref().map(|says| clean_text(says).into_owned()),
+            says: caller.client_info.as_deref().map(|says| clean_text(says).into_owned()),
             seen_from: caller.peer.seen_from.as_ref().map(|seen| PeerProcess {
                 program: plain(&seen.program),
                 parents: seen.parents.iter().map(plain).collect(),

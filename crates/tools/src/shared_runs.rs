@@ -58,7 +58,7 @@ pub(crate) struct SharedRuns {
     /// How long a result is kept.
     life: Duration,
     /// Memory budget for kept results.
-    kept_bytes: Arc<ByteBudget>,
+    retained_bytes: Arc<ByteBudget>,
 }
 
 #[derive(Debug, Default)]
@@ -135,8 +135,8 @@ pub(crate) struct RunHandle {
 }
 
 impl SharedRuns {
-    pub(crate) fn new(life: Duration, kept_bytes: Arc<ByteBudget>) -> Arc<Self> {
-        Arc::new(Self { entries: Mutex::default(), life, kept_bytes })
+    pub(crate) fn new(life: Duration, retained_bytes: Arc<ByteBudget>) -> Arc<Self> {
+        Arc::new(Self { entries: Mutex::default(), life, retained_bytes })
     }
 
     /// Begins a run that identical calls share from now on.
@@ -260,7 +260,7 @@ impl ActiveRun {
         };
         let place = KeptPlace { runs: Arc::downgrade(&self.runs), key: self.key.clone(), no: self.no };
         let (client, place) = (entry.client.clone(), Arc::new(place));
-        let (reservation, surplus) = self.runs.kept_bytes.reserve(
+        let (reservation, surplus) = self.runs.retained_bytes.reserve(
             &client,
             KeptKind::Finished,
             result.ended.size(),

@@ -40,9 +40,9 @@ pub(super) async fn call(
     let caller = Caller {
         client,
         session: None,
-        says: Some(CLIENT_NAME.into()),
+        client_info: Some(CLIENT_NAME.into()),
         peer,
-        era: ProtocolFamily::Stateless,
+        protocol_family: ProtocolFamily::Stateless,
     };
     // Cancelled when this future is dropped because the caller disconnected.
     let cancel = CancellationToken::new();
@@ -53,8 +53,8 @@ pub(super) async fn call(
         rest: Vec::new(),
         meta: None,
         progress: None,
-        asks: None,
-        listening: None,
+        client_peer: None,
+        presence: None,
         cancel,
     };
     let end = state.tools.call(caller, call).await;

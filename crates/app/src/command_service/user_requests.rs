@@ -135,8 +135,8 @@ pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Res
         rest: Vec::new(),
         meta: None,
         progress: None,
-        asks: None,
-        listening: None,
+        client_peer: None,
+        presence: None,
         cancel: cancel.clone(),
     };
     let started = Instant::now();
@@ -207,8 +207,8 @@ fn access_call(
         rest: rest.into_iter().map(|(name, value)| (name.into(), value)).collect(),
         meta: None,
         progress: None,
-        asks: None,
-        listening: None,
+        client_peer: None,
+        presence: None,
         cancel: CancellationToken::new(),
     }
 }

@@ -112,8 +112,8 @@ pub(crate) fn parse_tool_call(
         rest,
         meta: params.get("_meta").map(ToOwned::to_owned),
         progress: None,
-        asks: None,
-        listening: None,
+        client_peer: None,
+        presence: None,
         cancel,
     })
 }

@@ -53,8 +53,8 @@ impl ServiceRequest {
                         .collect(),
                     meta: params.get("_meta").map(ToOwned::to_owned),
                     progress: None,
-                    asks: None,
-                    listening: None,
+                    client_peer: None,
+                    presence: None,
                     cancel: cancel.clone(),
                 })
             };
@@ -118,16 +118,16 @@ impl ServiceRequest {
     /// Sets the signal for whether the client still waits.
     pub(crate) fn set_client_presence(&mut self, presence: ClientPresence) {
         match self {
-            Self::Tool(call) => call.listening = Some(presence),
-            Self::Access(call) => call.listening = Some(presence),
+            Self::Tool(call) => call.presence = Some(presence),
+            Self::Access(call) => call.presence = Some(presence),
         }
     }
 
     /// Sets the handler for requests that the server sends to the client during this call.
     pub(crate) fn set_client_peer(&mut self, peer: Arc<dyn ClientPeer>) {
         match self {
-            Self::Tool(call) => call.asks = Some(peer),
-            Self::Access(call) => call.asks = Some(peer),
+            Self::Tool(call) => call.client_peer = Some(peer),
+            Self::Access(call) => call.client_peer = Some(peer),
         }
     }
 

@@ -139,9 +139,9 @@ fn call(request: &RpcRequest<'_>, client_info: Option<String>) -> Result<Handler
     let caller = Caller {
         client: Arc::clone(&request.client.entry),
         session: None,
-        says: client_info,
+        client_info,
         peer: request.peer.clone(),
-        era: ProtocolFamily::Stateless,
+        protocol_family: ProtocolFamily::Stateless,
     };
     let has_cache_hints = service_request.has_cache_hints();
     let future = service_request.dispatch(&*request.state.tool_service, caller);
@@ -224,9 +224,9 @@ fn listen(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
             let caller = Caller {
                 client: Arc::clone(&client.entry),
                 session: None,
-                says: client.client_info(),
+                client_info: client.client_info(),
                 peer: peer.clone(),
-                era: ProtocolFamily::Stateless,
+                protocol_family: ProtocolFamily::Stateless,
             };
             let call = AccessCall {
                 server: target.server,
@@ -236,8 +236,8 @@ fn listen(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
                 rest: Vec::new(),
                 meta: None,
                 progress: None,
-                asks: None,
-                listening: None,
+                client_peer: None,
+                presence: None,
                 cancel: cancel.clone(),
             };
             if matches!(state.tool_service.access(caller, call).await, CallResponse::Result(_)) {

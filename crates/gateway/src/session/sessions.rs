@@ -127,9 +127,9 @@ impl Session {
         Caller {
             client: Arc::clone(&self.client.entry),
             session: Some(self.id.clone()),
-            says: self.client_info.clone(),
+            client_info: self.client_info.clone(),
             peer,
-            era: ProtocolFamily::Stateful,
+            protocol_family: ProtocolFamily::Stateful,
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct RecordedCall {
     pub(crate) client: String,
     pub(crate) session: Option<String>,
     pub(crate) client_info: Option<String>,
-    pub(crate) era: ProtocolFamily,
+    pub(crate) protocol_family: ProtocolFamily,
     pub(crate) arguments: Option<String>,
     pub(crate) rest: Vec<(String, String)>,
     pub(crate) meta: Option<String>,
@@ -213,13 +213,13 @@ impl ToolService for ScriptedToolService {
         self.recorded_calls.lock().push(RecordedCall {
             client: caller.client.name.clone(),
             session: caller.session.map(|session| session.to_string()),
-            client_info: caller.says,
-            era: caller.era,
+            client_info: caller.client_info,
+            protocol_family: caller.protocol_family,
             arguments: call.arguments.as_deref().map(|raw| raw.get().to_owned()),
             rest: call.rest.iter().map(|(name, value)| (name.to_string(), value.get().to_owned())).collect(),
             meta: call.meta.as_deref().map(|raw| raw.get().to_owned()),
             has_progress_callback: call.progress.is_some(),
-            presence: call.listening.clone(),
+            presence: call.presence.clone(),
         });
         let this = self.weak_self.upgrade().unwrap();
         Box::pin(async move { this.run(call).await })

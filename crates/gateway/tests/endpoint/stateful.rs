@@ -100,7 +100,7 @@ async fn calls_preserve_bytes_except_result_type() {
     let recorded = fixture.script.recorded_calls.lock()[0].clone();
     assert_eq!(recorded.arguments.as_deref(), Some(odd));
     assert_eq!(
-        (recorded.era, recorded.session.as_deref()),
+        (recorded.protocol_family, recorded.session.as_deref()),
         (ProtocolFamily::Stateful, Some(session.as_str()))
     );
     assert_eq!(recorded.client_info.as_deref(), Some("old 1"));

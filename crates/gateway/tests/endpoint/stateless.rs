@@ -61,7 +61,7 @@ async fn preserves_argument_and_result_bytes() {
     let recorded = fixture.script.recorded_calls.lock()[0].clone();
     assert_eq!(recorded.arguments.as_deref(), Some(odd));
     assert_eq!(
-        (recorded.client.as_str(), recorded.era, recorded.session),
+        (recorded.client.as_str(), recorded.protocol_family, recorded.session),
         ("Agent", ProtocolFamily::Stateless, None)
     );
     assert_eq!(recorded.client_info.as_deref(), Some("probe 9"));

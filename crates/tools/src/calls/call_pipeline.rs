@@ -229,7 +229,7 @@ impl CallPipeline {
 
     /// Whether the client of a call that has just ended receives the result.
     fn receipt(request: &ClientRequest, call_state: &CallState) -> Receipt {
-        match request.listening.as_ref().and_then(ClientPresence::if_absent) {
+        match request.presence.as_ref().and_then(ClientPresence::if_absent) {
             Some(client) => Receipt::Missed(client),
             None if call_state.started.elapsed() >= MIN_CLIENT_TIMEOUT => Receipt::Unsure,
             None => Receipt::Likely,

@@ -83,8 +83,8 @@ pub(crate) struct ClientRequest {
     meta: Option<Box<RawValue>>,
     pub(crate) progress: Option<Arc<ProgressReporter>>,
     /// The client, if it can answer the server's requests.
-    pub(crate) asks: Option<Arc<dyn ClientPeer>>,
-    pub(crate) listening: Option<ClientPresence>,
+    pub(crate) client_peer: Option<Arc<dyn ClientPeer>>,
+    pub(crate) presence: Option<ClientPresence>,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -103,7 +103,7 @@ impl ClientRequest {
     /// # Errors
     /// The response to a malformed call.
     pub(crate) fn tool(caller: Caller, call: ToolCall) -> Result<Self, CallResponse> {
-        let ToolCall { exposed_name, arguments, rest, meta, progress, asks, listening, cancel } = call;
+        let ToolCall { exposed_name, arguments, rest, meta, progress, client_peer, presence, cancel } = call;
         let text = arguments.unwrap_or_else(|| raw("{}".to_owned()));
         let arguments = parse_strict("arguments", text.get())?;
         if !matches!(arguments, Json::Object(_)) {
@@ -132,8 +132,8 @@ impl ClientRequest {
             members,
             meta,
             progress: progress.map(|out| Arc::new(ProgressReporter::new(out))),
-            asks,
-            listening,
+            client_peer,
+            presence,
             cancel,
         })
     }
@@ -143,8 +143,18 @@ impl ClientRequest {
     /// # Errors
     /// The response to a malformed request.
     pub(crate) fn access(caller: Caller, call: AccessCall) -> Result<Self, CallResponse> {
-        let AccessCall { server, kind, target, exposed_name, rest, meta, progress, asks, listening, cancel } =
-            call;
+        let AccessCall {
+            server,
+            kind,
+            target,
+            exposed_name,
+            rest,
+            meta,
+            progress,
+            client_peer,
+            presence,
+            cancel,
+        } = call;
         if target.len() > LONGEST_TARGET {
             return Err(invalid_params(&format!("A URI or name may have {} KiB.", LONGEST_TARGET / 1024)));
         }
@@ -186,8 +196,8 @@ impl ClientRequest {
             members,
             meta,
             progress: progress.map(|out| Arc::new(ProgressReporter::new(out))),
-            asks,
-            listening,
+            client_peer,
+            presence,
             cancel,
         })
     }
@@ -204,12 +214,12 @@ impl ClientRequest {
 
     /// Whether the client isn't there to receive the response.
     pub(crate) fn is_client_gone(&self) -> bool {
-        self.cancel.is_cancelled() || self.listening.as_ref().is_some_and(|client| !client.is_present())
+        self.cancel.is_cancelled() || self.presence.as_ref().is_some_and(|client| !client.is_present())
     }
 
     /// Waits until the client is connected (`there`) or disconnected.
     pub(crate) async fn wait_for_client(&self, there: bool) {
-        match &self.listening {
+        match &self.presence {
             Some(client) => client.wait_for_presence(there).await,
             None if there => {}
             None => pending().await,
@@ -374,9 +384,9 @@ mod tests {
         Caller {
             client: Arc::new(client),
             session: None,
-            says: None,
+            client_info: None,
             peer: Peer::unseen(),
-            era: ProtocolFamily::Stateless,
+            protocol_family: ProtocolFamily::Stateless,
         }
     }
 
@@ -393,8 +403,8 @@ mod tests {
                 rest: rest.iter().map(|(name, value)| ((*name).into(), json(value))).collect(),
                 meta: None,
                 progress: None,
-                asks: None,
-                listening: None,
+                client_peer: None,
+                presence: None,
                 cancel: CancellationToken::new(),
             },
         )
@@ -451,8 +461,8 @@ mod tests {
             rest: Vec::new(),
             meta: Some(json(meta)),
             progress: None,
-            asks: None,
-            listening: None,
+            client_peer: None,
+            presence: None,
             cancel: CancellationToken::new(),
         };
         ClientRequest::tool(caller(), call).unwrap()
@@ -537,8 +547,8 @@ mod tests {
             rest: rest.iter().map(|(name, value)| (name.as_str().into(), json(value))).collect(),
             meta: Some(json(&object_of(meta))),
             progress: None,
-            asks: None,
-            listening: None,
+            client_peer: None,
+            presence: None,
             cancel: CancellationToken::new(),
         };
         ClientRequest::tool(caller(), call).unwrap()
@@ -622,8 +632,8 @@ mod tests {
                     rest: rest.iter().map(|(name, value)| ((*name).into(), json(value))).collect(),
                     meta: None,
                     progress: None,
-                    asks: None,
-                    listening: None,
+                    client_peer: None,
+                    presence: None,
                     cancel: CancellationToken::new(),
                 },
             )
@@ -647,8 +657,8 @@ mod tests {
                 rest: Vec::new(),
                 meta: None,
                 progress: None,
-                asks: None,
-                listening: None,
+                client_peer: None,
+                presence: None,
                 cancel: CancellationToken::new(),
             };
             assert_eq!(ClientRequest::access(caller(), call).is_ok(), is_taken, "{length}");

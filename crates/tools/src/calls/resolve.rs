@@ -102,7 +102,7 @@ impl CallPipeline {
             call: &hash,
             program: caller.peer.program().map(|program| program.path.as_str()),
             peer: caller.peer.hashed_id(source.as_ref()).as_deref(),
-            says: caller.says.as_deref(),
+            client_info: caller.client_info.as_deref(),
             session: caller.session.as_ref(),
             round: &request.round,
         });

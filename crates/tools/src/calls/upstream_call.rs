@@ -40,7 +40,7 @@ const PERMISSION_REVOKED: &str =
 /// One round of a call.
 struct Round<'a> {
     /// Answers requests of the server.
-    asks: &'a CallResponder,
+    call_responder: &'a CallResponder,
     params: RequestParams,
 }
 
@@ -79,13 +79,18 @@ impl CallPipeline {
         run: Option<RunHandle>,
     ) -> SendOutcome {
         let pending_call = &call_state.resolved.pending_call;
-        let asks = CallResponder::new(self, pending_call, request.asks.clone(), run);
+        let call_responder = CallResponder::new(self, pending_call, request.client_peer.clone(), run);
         let mut params = request.params(pending_call.origin.tool().map(|tool| &*tool.name_json));
         let (mut rounds, mut pages) = (0, 0);
         loop {
             let is_first = rounds == 0 && pages == 0;
             let answer = match self
-                .send_once(request, id, call_state, Round { asks: &asks, params: params.clone() })
+                .send_once(
+                    request,
+                    id,
+                    call_state,
+                    Round { call_responder: &call_responder, params: params.clone() },
+                )
                 .await
             {
                 None if is_first => return SendOutcome::Nothing,
@@ -98,11 +103,11 @@ impl CallPipeline {
             let next = match answer {
                 Ok(RpcOutcome::Result(result)) if is_input_required(&result) && rounds < MAX_ROUNDS => {
                     rounds += 1;
-                    self.answer_input_required(call_state, &asks, result).await
+                    self.answer_input_required(call_state, &call_responder, result).await
                 }
                 Ok(RpcOutcome::Error(error)) if is_url_elicitation(&error) && pages < RETRIES => {
                     pages += 1;
-                    self.open_pages(call_state, &asks, error).await
+                    self.open_pages(call_state, &call_responder, error).await
                 }
                 answer => RoundOutcome::Done(answer),
             };
@@ -148,7 +153,7 @@ impl CallPipeline {
             method: request.method(),
             params: round.params,
             progress: Some(self.progress(request, id)),
-            responder: Some(round.asks.responder()),
+            responder: Some(round.call_responder.responder()),
             cancel: request.cancel.clone(),
         };
         match &call_state.resolved.lists {
@@ -161,7 +166,7 @@ impl CallPipeline {
     async fn answer_input_required(
         &self,
         call_state: &CallState,
-        asks: &CallResponder,
+        call_responder: &CallResponder,
         result: Box<RawValue>,
     ) -> RoundOutcome {
         let Ok(wanted) = serde_json::from_str::<InputRequired<'_>>(result.get()) else {
@@ -173,9 +178,9 @@ impl CallPipeline {
             .flat_map(Members::iter)
             .map(|(name, raw)| (name.to_owned(), self.parse_server_request(call_state, raw)))
             .collect();
-        let native = call_state.resolved.pending_call.caller.era == ProtocolFamily::Stateless
+        let native = call_state.resolved.pending_call.caller.protocol_family == ProtocolFamily::Stateless
             && requests.iter().all(|(_, request)| {
-                request.as_ref().and_then(ClientFeature::of).is_some_and(|what| asks.can(what))
+                request.as_ref().and_then(ClientFeature::of).is_some_and(|what| call_responder.can(what))
             });
         if native {
             return RoundOutcome::Done(Ok(RpcOutcome::Result(result)));
@@ -187,7 +192,7 @@ impl CallPipeline {
         }
         let answers = join_all(requests.into_iter().map(async |(name, request)| {
             let answer: ServerRequestResult = match request {
-                Some(request) => handle_server_request(asks, request, self.servers.schemas()).await,
+                Some(request) => handle_server_request(call_responder, request, self.servers.schemas()).await,
                 None => Err(error("The server asks for something that nobody can answer.")),
             };
             (name, answer)
@@ -215,7 +220,7 @@ impl CallPipeline {
     async fn open_pages(
         &self,
         call_state: &CallState,
-        asks: &CallResponder,
+        call_responder: &CallResponder,
         refusal: Box<RawValue>,
     ) -> RoundOutcome {
         #[derive(Deserialize)]
@@ -228,8 +233,8 @@ impl CallPipeline {
             #[serde(borrow, default)]
             elicitations: Vec<&'a RawValue>,
         }
-        let native = call_state.resolved.pending_call.caller.era == ProtocolFamily::Stateful
-            && asks.can(ClientFeature::Url);
+        let native = call_state.resolved.pending_call.caller.protocol_family == ProtocolFamily::Stateful
+            && call_responder.can(ClientFeature::Url);
         let pages: Vec<Box<RawValue>> = match serde_json::from_str::<UrlElicitationError<'_>>(refusal.get()) {
             Ok(UrlElicitationError { data: Some(UrlElicitationData { elicitations }) }) if !native => {
                 elicitations.into_iter().map(ToOwned::to_owned).collect()
@@ -239,11 +244,12 @@ impl CallPipeline {
         if pages.is_empty() {
             return RoundOutcome::Done(Ok(RpcOutcome::Error(refusal)));
         }
-        let asks = asks.until_done();
+        let call_responder = call_responder.until_done();
         for params in pages {
             let server = Arc::clone(&call_state.resolved.pending_call.config);
             let request = ServerRequest { server, method: ELICITATION_CREATE.into(), params };
-            let accepted = match handle_server_request(&asks, request, self.servers.schemas()).await {
+            let accepted = match handle_server_request(&call_responder, request, self.servers.schemas()).await
+            {
                 Ok(answer) => Members::of(&answer)
                     .is_ok_and(|answer| answer.text("action").as_deref() == Some("accept")),
                 Err(_) => false,

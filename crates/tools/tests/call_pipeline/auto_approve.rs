@@ -236,8 +236,8 @@ async fn refusal_names_the_subject() {
             rest: Vec::new(),
             meta: None,
             progress: None,
-            asks: None,
-            listening: None,
+            client_peer: None,
+            presence: None,
             cancel: CancellationToken::new(),
         };
         let end = value(harness.tools.access(caller("Claude"), access).await);

@@ -334,9 +334,9 @@ pub fn caller(name: &str) -> Caller {
             created: Timestamp(0),
         }),
         session: None,
-        says: Some("test 1.0".to_owned()),
+        client_info: Some("test 1.0".to_owned()),
         peer: peer("/usr/bin/test"),
-        era: ProtocolFamily::Stateless,
+        protocol_family: ProtocolFamily::Stateless,
     }
 }
 
@@ -360,7 +360,7 @@ fn process(path: &str, is_known: bool, pid: u32) -> Peer {
 }
 
 pub fn session_caller(name: &str, session: &str) -> Caller {
-    Caller { session: Some(session.into()), era: ProtocolFamily::Stateful, ..caller(name) }
+    Caller { session: Some(session.into()), protocol_family: ProtocolFamily::Stateful, ..caller(name) }
 }
 
 pub fn raw(text: &str) -> Box<RawValue> {
@@ -374,8 +374,8 @@ pub fn call(tool: &str, arguments: &str) -> ToolCall {
         rest: Vec::new(),
         meta: None,
         progress: None,
-        asks: None,
-        listening: None,
+        client_peer: None,
+        presence: None,
         cancel: CancellationToken::new(),
     }
 }

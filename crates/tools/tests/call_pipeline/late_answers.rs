@@ -19,7 +19,7 @@ const MILK: &str = r#"{"text":"milk"}"#;
 const MARK: &str = "gatehouse/earlierResult";
 
 fn presence_call(is_there: &watch::Sender<bool>, arguments: &str) -> ToolCall {
-    ToolCall { listening: Some(ClientPresence::new(is_there.subscribe())), ..call("add_note", arguments) }
+    ToolCall { presence: Some(ClientPresence::new(is_there.subscribe())), ..call("add_note", arguments) }
 }
 
 fn from_program(path: &str) -> Caller {
@@ -176,7 +176,7 @@ impl Evict for Other {
 /// Keeps as much for a client as it may have.
 fn fill(harness: &ToolsHarness, client: &str) -> Reservation {
     let bytes = ByteLimits::default().client;
-    let budget = harness.tools.kept_bytes();
+    let budget = harness.tools.retained_bytes();
     let (reservation, surplus) =
         budget.reserve(&client.into(), KeptKind::Finished, bytes, Weak::<Other>::new());
     surplus.evict();
@@ -197,7 +197,7 @@ async fn oldest_result_is_evicted_over_the_byte_limit_of_its_client() {
             assert!(!harness.is_allowed("add_note", MILK).await, "{client}");
         }
         drop(full);
-        assert_eq!(harness.tools.kept_bytes().bytes(), 0, "{client}");
+        assert_eq!(harness.tools.retained_bytes().bytes(), 0, "{client}");
     }
     // What only a session could come for goes with it.
     let running = harness.spawn_call_as(from_peer(Peer::unseen(), Some("s")), call("add_note", MILK));
@@ -205,14 +205,14 @@ async fn oldest_result_is_evicted_over_the_byte_limit_of_its_client() {
     seconds(5).await;
     harness.allow(&approval).await;
     assert!(!is_error(&running.result().await));
-    assert!(harness.tools.kept_bytes().bytes() > 0);
+    assert!(harness.tools.retained_bytes().bytes() > 0);
     harness.tools.session_ended(&"s".into());
-    assert_eq!(harness.tools.kept_bytes().bytes(), 0);
+    assert_eq!(harness.tools.retained_bytes().bytes(), 0);
     // A pause drops what is kept, and gives its bytes back.
     allowed_after(&harness, 5).await;
-    assert!(harness.tools.kept_bytes().bytes() > 0);
+    assert!(harness.tools.retained_bytes().bytes() > 0);
     harness.tools.pause().await.unwrap();
-    assert_eq!(harness.tools.kept_bytes().bytes(), 0);
+    assert_eq!(harness.tools.retained_bytes().bytes(), 0);
 }
 
 #[tokio::test(start_paused = true)]

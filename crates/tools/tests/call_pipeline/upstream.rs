@@ -274,8 +274,8 @@ async fn non_tool_requests_are_judged_as_reads() {
         rest: Vec::new(),
         meta: None,
         progress: None,
-        asks: None,
-        listening: None,
+        client_peer: None,
+        presence: None,
         cancel: CancellationToken::new(),
     };
     let asked = |harness: &ToolsHarness| {
@@ -313,8 +313,8 @@ async fn reports_server_that_does_not_run() {
         rest: Vec::new(),
         meta: None,
         progress: None,
-        asks: None,
-        listening: None,
+        client_peer: None,
+        presence: None,
         cancel: CancellationToken::new(),
     };
     let tools = harness.tools.clone();
@@ -366,8 +366,8 @@ async fn sign_in_required_is_reported_without_asking() {
         rest: Vec::new(),
         meta: None,
         progress: None,
-        asks: None,
-        listening: None,
+        client_peer: None,
+        presence: None,
         cancel: CancellationToken::new(),
     };
     let end = value(harness.tools.access(caller("Claude"), call).await);
