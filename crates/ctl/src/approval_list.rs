@@ -57,7 +57,10 @@ impl Gathered {
             }
         }
         if !is_whole && !has_more {
-            return Err(UserError::new(ErrorCode::Internal, "The arguments of a question did not come."));
+            return Err(UserError::new(
+                ErrorCode::Internal,
+                "The arguments of an approval request did not come.",
+            ));
         }
         if !is_whole && !is_last {
             return Ok(None);
@@ -168,7 +171,7 @@ pub(crate) mod tests {
     fn the_last_reply_leaves_out_what_is_not_whole() {
         let mut gathered = Gathered::default();
         gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)], false).unwrap();
-        // Another large question took the place of the one that was being read, and a third ended.
+        // Another large approval request took the place of the one that was being read, and a third ended.
         let next = vec![asked("d", Some("4"), false), asked("c", None, true)];
         assert_eq!(gathered.add(next, true).unwrap(), Some(vec![asked("d", Some("4"), false)]));
     }

@@ -54,7 +54,7 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: ClientsVerb,
     },
-    /// Questions that wait for an answer.
+    /// Approval requests that wait for an answer.
     Approvals {
         #[command(subcommand)]
         verb: ApprovalsVerb,
@@ -395,13 +395,13 @@ pub(crate) enum ClientsVerb {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsVerb {
-    /// The questions that wait.
+    /// The approval requests that wait.
     List,
-    /// Show questions as they come, and take the answers.
+    /// Show approval requests as they come, and take the answers.
     Watch,
-    /// Answer one question.
+    /// Answer one approval request.
     Answer {
-        /// Id of the question.
+        /// Id of the approval request.
         ask: String,
         /// `allow`, `deny`, `always-reads`, `always-tool`, `always-server`, `tool-until-quit` or `tool-15m`.
         answer: String,
@@ -432,7 +432,7 @@ pub(crate) enum PolicyVerb {
     /// Show what other rules would have done with the calls of the last days. Nothing changes.
     #[command(alias = "rehearse")]
     Simulate(SimulateArgs),
-    /// Allow a tool or more, without a question before it.
+    /// Allow a tool or more, without approval.
     #[command(after_help = condition::HELP)]
     Grant {
         /// Id or name of the server.

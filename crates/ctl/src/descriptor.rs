@@ -65,7 +65,7 @@ impl KeySink {
     /// Writes a key; at a terminal with an explanation.
     pub(crate) fn write_key(&self, key: &Secret) -> io::Result<()> {
         self.print_note(
-            "Operator key (needed to answer questions and to allow things; it is shown this once):",
+            "Operator key (needed to answer approval requests and to allow things; it is shown this once):",
         )?;
         let mut to = &*self.to;
         writeln!(to, "{}", key.reveal())?;

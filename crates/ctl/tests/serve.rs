@@ -243,7 +243,7 @@ fn script_answers_tool_call_approval() {
         .spawn()
         .unwrap();
     let mut answers = watch.stdin.take().unwrap();
-    let mut questions = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let call = |text: &str| {
         Command::new("sh")
             .args([
@@ -262,9 +262,9 @@ fn script_answers_tool_call_approval() {
     };
     let tools = || serve.json(&["tools", "list", "--server", "Notes"]);
     eventually("tools", || (!tools().as_array().unwrap().is_empty()).then_some(()));
-    let mut question = || -> Value {
+    let mut next_request = || -> Value {
         loop {
-            let line = questions.next().unwrap().unwrap();
+            let line = lines.next().unwrap().unwrap();
             if line.contains(r#""request":"#) {
                 return serde_json::from_str(&line).unwrap();
             }
@@ -272,7 +272,7 @@ fn script_answers_tool_call_approval() {
     };
 
     let calling = call("text=buy milk");
-    let asked = question();
+    let asked = next_request();
     assert_eq!(asked["request"]["client"]["name"], "Script");
     assert_eq!(asked["request"]["arguments"][0]["text"], r#""buy milk""#);
     writeln!(answers, "{} allow", asked["id"].as_str().unwrap()).unwrap();
@@ -280,7 +280,7 @@ fn script_answers_tool_call_approval() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 
     let calling = call(r#"{"text":"secret plans"}"#);
-    let asked = question();
+    let asked = next_request();
     writeln!(answers, "{} deny not on this machine", asked["id"].as_str().unwrap()).unwrap();
     let output = calling.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{output:?}");

@@ -103,7 +103,7 @@ impl CallApprovalRequest {
     }
 }
 
-/// The client of a question.
+/// The client of an approval request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientSummary {
@@ -143,7 +143,7 @@ pub struct Program {
     pub is_known: bool,
 }
 
-/// The server of a question.
+/// The server of an approval request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerSummary {
@@ -249,7 +249,7 @@ impl GrantChoice {
     }
 }
 
-/// A choice that a question offers. One of the width `tool` can be narrowed by conditions.
+/// A choice that an approval request offers. One of the width `tool` can be narrowed by conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct OfferedChoice {
@@ -279,7 +279,7 @@ impl OfferedChoice {
     }
 }
 
-/// A condition that a question proposes.
+/// A condition that an approval request proposes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct OfferedCondition {
@@ -461,15 +461,15 @@ pub enum ApprovalAnswer {
     },
     /// No to something that is not a call.
     Decline,
-    /// Neither: the question is put away.
+    /// Neither: the approval request is put away.
     Cancel,
 }
 
-/// An answer to one question; refused when the hash is not that of the question as it stands.
+/// An answer to one approval request; refused when the hash is not that of the approval request as it stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SubmittedAnswer {
-    /// Which question.
+    /// Which approval request.
     pub id: ApprovalId,
     /// For calls: the hash that was shown.
     pub hash: Option<CallHash>,

@@ -318,7 +318,7 @@ commands! {
         /// What `servers.stopTool` is to call this run; it is not stopped by itself where absent.
         #[serde(default)]
         run: Option<String>,
-    } -> ResultView, Operator: "It calls a tool without a question.";
+    } -> ResultView, Operator: "It calls a tool without approval.";
     /// Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended.
     "servers.stopTool" ServersStopTool {
         /// The name that the run was given.
@@ -368,7 +368,7 @@ commands! {
         server: String,
         /// Whether they are trusted.
         trusted: bool,
-    } -> (), Operator: "It widens what may run without a question.";
+    } -> (), Operator: "It widens what may run without approval.";
     /// Switches MCP off: every server stops, none starts, and every call is refused. Lasts until it
     /// is switched on.
     "servers.switchOff" ServersSwitchOff {} -> (),
@@ -427,24 +427,24 @@ commands! {
         client: String,
     } -> (), Operator: "It destroys a token and the client's rules.";
 
-    /// The questions that wait, with the whole arguments (secrets masked) and what is offered of as many as one
+    /// The approval requests that wait, with the whole arguments (secrets masked) and what is offered of as many as one
     /// reply has room for, which is one at least. The others say that they are abridged; they come when the list
     /// is asked for again.
     "approvals.list" ApprovalsList {
-        /// Questions that the reader has already; their arguments and what they offer are left out.
+        /// Approval requests that the reader has already; their arguments and what they offer are left out.
         #[serde(default)]
         known: Vec<ApprovalId>,
     } -> Vec<PendingApproval>, Operator: "It shows the arguments of calls that wait.";
     /// One argument of a waiting call without its mask, because the user asked to see it.
     "approvals.reveal" ApprovalsReveal {
-        /// The question.
+        /// The approval request.
         id: ApprovalId,
         /// The hash that was shown.
         hash: CallHash,
         /// Which argument, from 0, in the order in which they were shown.
         argument: u32,
     } -> RevealedArgument, Operator: "It shows what is masked.";
-    /// Answers questions. All answers of one request are for questions that were shown together.
+    /// Answers approval requests. All answers of one request are for approval requests that were shown together.
     "approvals.answer" ApprovalsAnswer {
         /// The answers.
         answers: Vec<SubmittedAnswer>,
@@ -464,7 +464,7 @@ commands! {
         client: Option<String>,
         /// To what.
         to: AutoApprove,
-    } -> AutoApproveCoverage, Operator: "It widens what may run without a question.";
+    } -> AutoApproveCoverage, Operator: "It widens what may run without approval.";
     /// Judges calls that were made by the present rules and by a draft of others, and says where they
     /// differ. Nothing changes (PERM-15).
     "policy.simulate" PolicySimulate {
@@ -473,7 +473,7 @@ commands! {
         /// The other rules.
         draft: PolicyDraft,
     } -> SimulationReport, Operator: "With conditions in the draft it tells what was in the arguments of calls.";
-    /// Allows a tool or more, without a question before it.
+    /// Allows a tool or more, without approval.
     "policy.grant" PolicyGrant {
         /// Id or name of the server.
         server: String,
@@ -483,7 +483,7 @@ commands! {
         client: Option<String>,
         /// How long and how wide.
         choice: GrantChoice,
-    } -> (), Operator: "It widens what may run without a question.";
+    } -> (), Operator: "It widens what may run without approval.";
     /// Blocks a tool or more.
     "policy.deny" PolicyDeny {
         /// Id or name of the server; every server where absent.
@@ -505,7 +505,7 @@ commands! {
         /// Which; where absent all of them, with the classes and labels that were set.
         #[serde(default)]
         rules: Option<Vec<GrantId>>,
-    } -> (), Operator: "It widens what may run without a question.";
+    } -> (), Operator: "It widens what may run without approval.";
     /// Takes back an allow.
     "policy.revoke" PolicyRevoke {
         /// Which rule.
@@ -518,8 +518,8 @@ commands! {
     } -> (), Operator: "It widens what may run.";
 
     /// What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
-    /// progress left out. Questions are in it with their whole arguments.
-    "events.list" EventsList {} -> Vec<EventEnvelope>, Operator: "Questions are in it with their whole arguments.";
+    /// progress left out. Approval requests are in it with their whole arguments.
+    "events.list" EventsList {} -> Vec<EventEnvelope>, Operator: "Approval requests are in it with their whole arguments.";
 
     /// The last calls, newest first.
     "calls.list" CallsList {
@@ -702,7 +702,7 @@ pub struct StatusReport {
     pub data_dir: String,
     /// Process id.
     pub pid: u32,
-    /// Who answers questions: `window` or `operator`.
+    /// Who answers approval requests: `window` or `operator`.
     pub answered_by: String,
     /// Where secrets are kept: `keychain`, `vault` or `memory`.
     pub secrets: String,
@@ -718,7 +718,7 @@ pub struct StatusReport {
     pub tools: u32,
     /// Clients that have a token.
     pub clients: u32,
-    /// Questions that wait.
+    /// Approval requests that wait.
     pub waiting: u32,
     /// Sequence number of the last event.
     #[ts(type = "number")]

@@ -17,7 +17,7 @@ pub enum ErrorCode {
     NameTaken,
     /// The caller may not do this here; the operator key or a window is needed.
     NotPermitted,
-    /// The question is gone, was answered, or shows another call by now.
+    /// The approval request is gone, was answered, or shows another call by now.
     StaleAnswer,
     /// Everything is paused.
     Paused,

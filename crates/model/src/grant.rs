@@ -320,7 +320,7 @@ pub enum Rule {
     },
     /// The user allowed this very call after the client had given up.
     LateTicket {
-        /// The question that was answered.
+        /// The approval request that was answered.
         ask: ApprovalId,
     },
     /// A grant with conditions on the arguments.
@@ -340,12 +340,12 @@ pub enum Rule {
     },
     /// The user was asked and answered.
     Answered {
-        /// The question.
+        /// The approval request.
         ask: ApprovalId,
     },
-    /// The question ended without an answer: time-out, lost window, shutdown.
+    /// The approval request ended without an answer: time-out, lost window, shutdown.
     Unanswered {
-        /// The question.
+        /// The approval request.
         ask: ApprovalId,
     },
     /// The user made the call in Gatehouse's own window.

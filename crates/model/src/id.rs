@@ -66,7 +66,7 @@ text_id!(
     /// One grant or deny rule.
     GrantId, "grt-");
 text_id!(
-    /// One question put to a person.
+    /// One approval request put to a person.
     ApprovalId, "ask-");
 text_id!(
     /// One call, from the moment it enters `tools` to its record.

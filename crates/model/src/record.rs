@@ -159,9 +159,9 @@ impl CallRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "audit", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AuditEvent {
-    /// A person answered a question about a call.
+    /// A person answered an approval request about a call.
     Decided {
-        /// The question.
+        /// The approval request.
         ask: ApprovalId,
         /// Exactly which call.
         hash: CallHash,
@@ -179,9 +179,9 @@ pub enum AuditEvent {
         #[serde(default)]
         by: Option<String>,
     },
-    /// A question about a call ended without an answer.
+    /// An approval request about a call ended without an answer.
     Lapsed {
-        /// The question.
+        /// The approval request.
         ask: ApprovalId,
         /// Exactly which call.
         hash: CallHash,

@@ -37,7 +37,7 @@ type Props = ApprovalActions & {
 };
 
 /** One slot of the queue. Memoised: renders again only when the slot changes. */
-export const ApprovalItem = memo(function Question({
+export const ApprovalItem = memo(function ApprovalItem({
   slot: { pending, end },
   group = [],
   place,

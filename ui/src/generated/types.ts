@@ -64,7 +64,7 @@ reason: string | null, } | { "answer": "accept",
 content: string | null, } | { "answer": "decline" } | { "answer": "cancel" };
 
 /**
- * One question put to a person.
+ * One approval request put to a person.
  */
 export type ApprovalId = string;
 
@@ -74,7 +74,7 @@ export type ApprovalId = string;
 export type ApprovalRequest = { "kind": "call" } & CallApprovalRequest | { "kind": "client" } & ClientAccessRequest | { "kind": "config_change" } & ConfigChangeRequest | { "kind": "elicitation" } & ElicitationRequest | { "kind": "sampling" } & SamplingRequest | { "kind": "step_up" } & ScopeUpgradeRequest;
 
 /**
- * Answers questions. All answers of one request are for questions that were shown together.
+ * Answers approval requests. All answers of one request are for approval requests that were shown together.
  */
 export type ApprovalsAnswer = {
 /**
@@ -83,13 +83,13 @@ export type ApprovalsAnswer = {
 answers: Array<SubmittedAnswer>, };
 
 /**
- * The questions that wait, with the whole arguments (secrets masked) and what is offered of as many as one
+ * The approval requests that wait, with the whole arguments (secrets masked) and what is offered of as many as one
  * reply has room for, which is one at least. The others say that they are abridged; they come when the list
  * is asked for again.
  */
 export type ApprovalsList = {
 /**
- * Questions that the reader has already; their arguments and what they offer are left out.
+ * Approval requests that the reader has already; their arguments and what they offer are left out.
  */
 known: Array<ApprovalId>, };
 
@@ -98,7 +98,7 @@ known: Array<ApprovalId>, };
  */
 export type ApprovalsReveal = {
 /**
- * The question.
+ * The approval request.
  */
 id: ApprovalId,
 /**
@@ -150,7 +150,7 @@ note: Message | null, };
  */
 export type AuditEvent = { "audit": "decided",
 /**
- * The question.
+ * The approval request.
  */
 ask: ApprovalId,
 /**
@@ -182,7 +182,7 @@ reason: string | null,
  */
 by: string | null, } | { "audit": "lapsed",
 /**
- * The question.
+ * The approval request.
  */
 ask: ApprovalId,
 /**
@@ -819,7 +819,7 @@ export type ClientScope = { "clients": "one",
 client: ClientId, } | { "clients": "every" };
 
 /**
- * The client of a question.
+ * The client of an approval request.
  */
 export type ClientSummary = {
 /**
@@ -1395,7 +1395,7 @@ event: Event, };
 
 /**
  * What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
- * progress left out. Questions are in it with their whole arguments.
+ * progress left out. Approval requests are in it with their whole arguments.
  */
 export type EventsList = Record<symbol, never>;
 
@@ -1648,7 +1648,7 @@ token: RequestSecret,
 endpoint: string, };
 
 /**
- * A choice that a question offers. One of the width `tool` can be narrowed by conditions.
+ * A choice that an approval request offers. One of the width `tool` can be narrowed by conditions.
  */
 export type OfferedChoice = {
 /**
@@ -1669,7 +1669,7 @@ everyClient: boolean,
 sentence: Message, };
 
 /**
- * A condition that a question proposes.
+ * A condition that an approval request proposes.
  */
 export type OfferedCondition = {
 /**
@@ -1844,7 +1844,7 @@ autoApprove: Array<DraftAutoApprove>,
 rules: Array<DraftRule>, };
 
 /**
- * Allows a tool or more, without a question before it.
+ * Allows a tool or more, without approval.
  */
 export type PolicyGrant = {
 /**
@@ -2242,7 +2242,7 @@ grant: GrantId, } | { "rule": "unbound_grant",
  */
 grant: GrantId, } | { "rule": "late_ticket",
 /**
- * The question that was answered.
+ * The approval request that was answered.
  */
 ask: ApprovalId, } | { "rule": "conditioned_grant",
 /**
@@ -2258,11 +2258,11 @@ grant: GrantId, } | { "rule": "always_grant",
  */
 grant: GrantId, } | { "rule": "answered",
 /**
- * The question.
+ * The approval request.
  */
 ask: ApprovalId, } | { "rule": "unanswered",
 /**
- * The question.
+ * The approval request.
  */
 ask: ApprovalId, } | { "rule": "by_user" } | { "rule": "default_ask" };
 
@@ -2705,7 +2705,7 @@ attempts: number,
 nextRetry: Timestamp | null, };
 
 /**
- * The server of a question.
+ * The server of an approval request.
  */
 export type ServerSummary = {
 /**
@@ -3429,7 +3429,7 @@ dataDir: string,
  */
 pid: number,
 /**
- * Who answers questions: `window` or `operator`.
+ * Who answers approval requests: `window` or `operator`.
  */
 answeredBy: string,
 /**
@@ -3461,7 +3461,7 @@ tools: number,
  */
 clients: number,
 /**
- * Questions that wait.
+ * Approval requests that wait.
  */
 waiting: number,
 /**
@@ -3500,11 +3500,11 @@ name: string, } | { "kind": "completion",
 reference: string, };
 
 /**
- * An answer to one question; refused when the hash is not that of the question as it stands.
+ * An answer to one approval request; refused when the hash is not that of the approval request as it stands.
  */
 export type SubmittedAnswer = {
 /**
- * Which question.
+ * Which approval request.
  */
 id: ApprovalId,
 /**

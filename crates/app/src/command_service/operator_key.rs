@@ -15,7 +15,7 @@ use crate::authority::operator_key::new_operator_key;
 pub(super) async fn rotate(state: &Arc<AppState>) -> Result<RotatedKey, UserError> {
     let Some((credential, _)) = state.operator.key() else {
         return Err(UserError::new(ErrorCode::BadRequest, "This Gatehouse has no operator key.").with_cause(
-            "Its own windows answer questions, or it was started where no key could be handed over.",
+            "Its own windows answer approval requests, or it was started where no key could be handed over.",
         ));
     };
     // Held until the end, so that the key stored last is the one in force.

@@ -40,7 +40,7 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
             let what = format!("Changes to servers.json made by hand are not in effect: {names}.");
             problems.push(
                 UserError::new(ErrorCode::BadConfig, what)
-                    .with_hint("Confirm them where questions are answered, or take them back."),
+                    .with_hint("Confirm them where approval requests are answered, or take them back."),
             );
         }
     }

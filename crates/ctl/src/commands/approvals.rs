@@ -38,7 +38,10 @@ pub(crate) async fn run(
             let id = ApprovalId::new(ask);
             let pending = approval_list::read(session, &[]).await?;
             let pending = pending.iter().find(|pending| pending.id == id).ok_or_else(|| {
-                UserError::new(ErrorCode::StaleAnswer, format!("There is no question {id} that waits."))
+                UserError::new(
+                    ErrorCode::StaleAnswer,
+                    format!("There is no approval request {id} that waits."),
+                )
             })?;
             let answer = answer(pending, &word).map_err(CliError::Usage)?;
             session.run(&ApprovalsAnswer { answers: vec![answer] }).await?;

@@ -130,7 +130,7 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
             let by = by.as_ref().map(|by| format!(" by the {by}")).unwrap_or_default();
             format!("{word}{by} {} of {server} for {client}{reason}", subject(about))
         }
-        AuditEvent::Lapsed { ask, .. } => format!("question {ask} ended without an answer"),
+        AuditEvent::Lapsed { ask, .. } => format!("approval request {ask} ended without an answer"),
         AuditEvent::Granted { rule } => {
             let said = entry.rule.as_ref().map(terminal_text::message).unwrap_or_default();
             let note = entry.note.as_ref().map(|note| format!(" ({})", terminal_text::message(note)));

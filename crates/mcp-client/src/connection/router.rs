@@ -92,8 +92,7 @@ impl MessageRouter {
         {
             let mut open = self.open_requests.lock();
             if open.len() >= bounds::SERVER_REQUESTS || open.contains_key(&id) {
-                let refused =
-                    server_requests::error(-32603, "This id is in use, or too many questions wait.");
+                let refused = server_requests::error(-32603, "This id is in use, or too many requests wait.");
                 self.parts.deps.tasks.spawn((self.parts.send_response)(envelope::answer(&id, &Err(refused))));
                 return;
             }

@@ -118,7 +118,7 @@ impl ApprovalQueue {
             ApprovalAnswer::Decline => ServerRequestAnswer::Declined,
             ApprovalAnswer::Cancel => ServerRequestAnswer::Cancelled,
             ApprovalAnswer::Allow { .. } | ApprovalAnswer::Deny { .. } => {
-                return Err(bad_request("This question is answered with accept, decline or cancel."));
+                return Err(bad_request("This request is answered with accept, decline or cancel."));
             }
         };
         let mut approvals = self.state.approvals.lock();
@@ -131,7 +131,7 @@ impl ApprovalQueue {
     fn take(&self, answers: Vec<SubmittedAnswer>) -> Result<Vec<CheckedAnswer>, UserError> {
         let distinct: HashSet<&ApprovalId> = answers.iter().map(|answer| &answer.id).collect();
         if answers.is_empty() || distinct.len() != answers.len() {
-            return Err(bad_request("Each question is answered once."));
+            return Err(bad_request("Each approval request is answered once."));
         }
         let mut approvals = self.state.approvals.lock();
         let mut decisions: Vec<CheckedAnswer> = Vec::with_capacity(answers.len());
@@ -140,7 +140,7 @@ impl ApprovalQueue {
             let pending_call = queued
                 .pending_call()
                 .cloned()
-                .ok_or_else(|| bad_request("Only questions about calls are answered together."))?;
+                .ok_or_else(|| bad_request("Only approval requests about calls are answered together."))?;
             let ApprovalRequest::Call(call) = &queued.request else { return Err(stale_answer()) };
             let fits =
                 hash.as_ref() == Some(&pending_call.approval_hash) && call.hash == pending_call.approval_hash;
@@ -158,7 +158,9 @@ impl ApprovalQueue {
                 }
                 ApprovalAnswer::Deny { choice, reason } => (false, choice, reason),
                 ApprovalAnswer::Accept { .. } | ApprovalAnswer::Decline | ApprovalAnswer::Cancel => {
-                    return Err(bad_request("A question about a call is answered with allow or deny."));
+                    return Err(bad_request(
+                        "An approval request about a call is answered with allow or deny.",
+                    ));
                 }
             };
             if let Some(first) = decisions.first() {

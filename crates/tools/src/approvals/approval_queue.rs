@@ -138,7 +138,7 @@ impl ApprovalQueue {
             let mut approvals = self.state.approvals.lock();
             let queued = approvals.get(id).ok_or_else(stale_answer)?;
             let source = queued.pending_call();
-            source.cloned().ok_or_else(|| bad_request("This question is about no call."))?
+            source.cloned().ok_or_else(|| bad_request("This request is about no call."))?
         };
         if pending_call.approval_hash != *hash {
             return Err(stale_answer());

@@ -3,8 +3,8 @@
 use gatehouse_model::{ErrorCode, UserError};
 
 pub(super) fn stale_answer() -> UserError {
-    UserError::new(ErrorCode::StaleAnswer, "The question is gone, or shows another call by now.")
-        .with_hint("Look at the questions that wait and answer again.")
+    UserError::new(ErrorCode::StaleAnswer, "The approval request is gone, or shows another call by now.")
+        .with_hint("Look at the approval requests that wait and answer again.")
 }
 
 pub(super) fn bad_request(what: &str) -> UserError {

@@ -114,7 +114,7 @@ pub(crate) fn refused(rule: &Rule, reason: Option<&str>, words: SubjectWording) 
 /// The message if the user hasn't answered yet (PERM-11).
 pub(crate) fn still_waiting(words: SubjectWording) -> String {
     format!(
-        "Gatehouse is still waiting for the user to allow or deny this call; it has not run yet. Nothing is wrong. {}: the question stays open, and the answer will count for that call.",
+        "Gatehouse is still waiting for the user to allow or deny this call; it has not run yet. Nothing is wrong. {}: the approval request stays open, and the answer will count for that call.",
         words.same
     )
 }

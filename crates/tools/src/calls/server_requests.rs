@@ -200,7 +200,7 @@ impl ServerRequestAnswerer {
             return Ok(roots_result(now.as_deref().unwrap_or(&request.server)));
         }
         let Some(reserved) = self.pending.reserve(&request.server.id) else {
-            return refused("Too many questions of this server wait for the user already.");
+            return refused("Too many requests of this server wait for the user already.");
         };
         let Some(ask) = build_approval_request(&request, context) else {
             return refused("This cannot be asked.");

@@ -343,7 +343,9 @@ impl PermissionStore {
         let RuleSpec { server, tool, client, choice } = order;
         let wrong = |what: &str| UserError::new(ErrorCode::BadRequest, what);
         if choice.lifetime == ChoiceLifetime::Once || choice.width == ChoiceScope::Call {
-            return Err(wrong("A rule for one call can only be given as the answer to its question."));
+            return Err(wrong(
+                "A rule for one call can only be given as the answer to its approval request.",
+            ));
         }
         if author == RuleAuthor::Unprivileged && choice.conditions.len() > CONDITIONS_WITHOUT_KEY {
             let what =

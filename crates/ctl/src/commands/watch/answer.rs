@@ -82,7 +82,7 @@ pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<
             ApprovalAnswer::Deny { choice: GrantChoice::once(), reason: reason.clone() }
         }
         (ApprovalRequest::Call(call), AnswerCommand::Wider(lifetime, width)) => {
-            let choice = find(call, *lifetime, *width).ok_or("This question does not offer that.")?;
+            let choice = find(call, *lifetime, *width).ok_or("This request does not offer that.")?;
             ApprovalAnswer::Allow { choice: choice.choice() }
         }
         // A form is sent with the default values of its fields; the core reports an error if they are
@@ -96,7 +96,7 @@ pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<
         (_, AnswerCommand::Allow) => ApprovalAnswer::Accept { content: None },
         (_, AnswerCommand::Deny(_)) => ApprovalAnswer::Decline,
         (_, AnswerCommand::Wider(..)) => {
-            return Err("This question can only be answered with allow or deny.".to_owned());
+            return Err("This request can only be answered with allow or deny.".to_owned());
         }
     };
     Ok(SubmittedAnswer { id: pending.id.clone(), hash: pending_approvals::hash(pending).cloned(), answer })

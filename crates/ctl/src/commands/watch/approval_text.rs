@@ -21,7 +21,7 @@ pub(super) const WAITS_AGAIN: &str = "its client waits again";
 
 /// The lines of one approval request, with its number and the count of all.
 pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<String> {
-    let mut lines = vec![String::new(), format!("── Question {number} of {of} · {} ──", pending.id)];
+    let mut lines = vec![String::new(), format!("── Approval request {number} of {of} · {} ──", pending.id)];
     match &pending.request {
         ApprovalRequest::Call(ask) => call(&mut lines, ask),
         ApprovalRequest::Client(ask) => {

@@ -40,7 +40,7 @@ async fn handle_line(watch: &mut ApprovalWatch<'_>, line: &str, output: &Printer
     let parsed = AnswerCommand::read(word, rest).and_then(|word| match watch.pending_approvals.find(&id) {
         Some(pending) => answer(pending, &word),
         None => Err(format!(
-            "There is no question {} that waits.",
+            "There is no approval request {} that waits.",
             crate::terminal_text::truncate(id.as_str(), 40)
         )),
     });

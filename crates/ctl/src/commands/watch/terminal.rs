@@ -51,7 +51,8 @@ pub(super) async fn run(
     let mut terminal = TerminalWatch { watch, output, state: PromptState::Idle, skipped: Vec::new() };
     terminal.show_next()?;
     if matches!(terminal.state, PromptState::Idle) {
-        output.line("Nothing waits. Questions are shown here as they come; Ctrl+C ends the watch.")?;
+        output
+            .line("Nothing waits. Approval requests are shown here as they come; Ctrl+C ends the watch.")?;
     }
     loop {
         let unlock_at = match &terminal.state {
@@ -89,12 +90,12 @@ impl TerminalWatch<'_, '_> {
         for change in changes {
             match change {
                 ApprovalChange::Added(pending) if self.current() == Some(&pending.id) => {
-                    self.output.line("The question is another one now:")?;
+                    self.output.line("The approval request is another one now:")?;
                     self.show(pending)?;
                 }
                 ApprovalChange::Added(_) if self.current().is_some() => {
                     self.output.line(&format!(
-                        "({} questions wait.)",
+                        "({} approval requests wait.)",
                         self.watch.pending_approvals.pending().len()
                     ))?;
                 }
