@@ -87,7 +87,7 @@ pub(crate) fn audit(event: &mut AuditEvent) {
         | AuditEvent::SignIn { .. }
         | AuditEvent::ServerRequestAnswered { .. }
         | AuditEvent::Paused { .. }
-        | AuditEvent::RightsRejected { .. }
+        | AuditEvent::PermissionsRejected { .. }
         | AuditEvent::Lifecycle { .. } => {}
     }
 }

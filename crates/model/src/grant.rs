@@ -307,7 +307,9 @@ pub enum Rule {
         reason: Option<String>,
     },
     /// The stored permissions cannot be read or verified: everything asks.
-    RightsUnverified,
+    // The name that records are stored with.
+    #[serde(rename = "rights_unverified")]
+    PermissionsUnverified,
     /// A grant would cover it, but the tool's definition is not the one it was given for.
     ChangedDefinition {
         /// Which grant.
@@ -369,7 +371,7 @@ impl Rule {
             | Self::PolicyFile { .. }
             | Self::Paused
             | Self::SwitchedOff
-            | Self::RightsUnverified
+            | Self::PermissionsUnverified
             | Self::LateTicket { .. }
             | Self::Answered { .. }
             | Self::Unanswered { .. }

@@ -299,7 +299,9 @@ pub enum AuditEvent {
         paused: bool,
     },
     /// Stored permissions could not be verified.
-    RightsRejected {
+    // The name that entries are stored with.
+    #[serde(rename = "rights_rejected")]
+    PermissionsRejected {
         /// Why.
         reason: String,
     },

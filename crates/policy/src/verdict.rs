@@ -251,7 +251,7 @@ impl RuleSet {
             return verdict(Decision::Allow, Rule::LateTicket { ask: ask.clone() });
         }
         if !context.verified {
-            return verdict(Decision::Ask, Rule::RightsUnverified);
+            return verdict(Decision::Ask, Rule::PermissionsUnverified);
         }
         server_rules.map_or_else(
             || verdict(Decision::Ask, Rule::DefaultAsk),

@@ -208,7 +208,9 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
         }
         AuditEvent::Paused { paused: true } => "everything paused".to_owned(),
         AuditEvent::Paused { paused: false } => "resumed".to_owned(),
-        AuditEvent::RightsRejected { reason } => format!("the stored permissions were rejected: {reason}"),
+        AuditEvent::PermissionsRejected { reason } => {
+            format!("the stored permissions were rejected: {reason}")
+        }
         AuditEvent::Lifecycle { what } => format!("Gatehouse {what}"),
     }
 }

@@ -166,7 +166,7 @@ fn rule_text(rule: &Rule) -> String {
         Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
         Rule::UnboundGrant { grant } => format!("{grant} waits for its first use"),
         Rule::PolicyFile { .. } => "the policy file".to_owned(),
-        Rule::RightsUnverified => "permissions that cannot be verified".to_owned(),
+        Rule::PermissionsUnverified => "permissions that cannot be verified".to_owned(),
         other => other.deciding_grant().map_or_else(|| "no rule".to_owned(), ToString::to_string),
     }
 }

@@ -72,7 +72,7 @@ fn in_words(verdict: &Verdict) -> String {
         Rule::Paused => "paused".to_owned(),
         Rule::SwitchedOff => "switched off".to_owned(),
         Rule::ExplicitDeny { grant, .. } => format!("rule {grant}"),
-        Rule::RightsUnverified => "unverified".to_owned(),
+        Rule::PermissionsUnverified => "unverified".to_owned(),
         Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
         Rule::UnboundGrant { grant } => format!("first use of {grant}"),
         Rule::LateTicket { .. } => "ticket".to_owned(),

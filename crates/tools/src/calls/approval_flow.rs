@@ -65,7 +65,7 @@ impl CallPipeline {
                 CallOutcome::Failed { message: status.as_str().to_owned() },
             ));
         }
-        if call_state.verdict.rule == Rule::RightsUnverified && self.permissions.recheck().await {
+        if call_state.verdict.rule == Rule::PermissionsUnverified && self.permissions.recheck().await {
             return ApprovalStep::Reevaluate;
         }
         if request.is_client_gone() {

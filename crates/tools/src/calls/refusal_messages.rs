@@ -91,7 +91,7 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: SubjectWording) 
             )
         }
         Rule::Answered { .. }
-        | Rule::RightsUnverified
+        | Rule::PermissionsUnverified
         | Rule::ChangedDefinition { .. }
         | Rule::UnboundGrant { .. }
         | Rule::LateTicket { .. }

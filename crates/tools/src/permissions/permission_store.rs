@@ -165,7 +165,7 @@ fn read_permissions(store: &Store) -> Result<StoredPermissions, UserError> {
         Err(error) => {
             tracing::error!(%error, "the stored permissions cannot be verified; everything asks");
             let reason = error.to_string();
-            if let Err(error) = store.audit().append(AuditEvent::RightsRejected { reason }) {
+            if let Err(error) = store.audit().append(AuditEvent::PermissionsRejected { reason }) {
                 tracing::error!(%error, "the audit could not be written");
             }
             Err(error.into())

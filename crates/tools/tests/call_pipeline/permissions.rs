@@ -272,7 +272,7 @@ async fn unverified_permissions_ask_for_everything() {
     harness.start_notes_server().await;
     let view = harness.tools.permissions().view();
     assert!(!view.verified && view.problem.is_some() && view.rules.is_empty());
-    assert!(harness.audit(|event| matches!(event, AuditEvent::RightsRejected { .. })) >= 1);
+    assert!(harness.audit(|event| matches!(event, AuditEvent::PermissionsRejected { .. })) >= 1);
     let call = harness.spawn_call("add_note", MILK);
     let approval = harness.approval().await;
     assert_eq!(
