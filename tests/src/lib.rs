@@ -11,11 +11,11 @@ pub mod client;
 pub mod conformance;
 pub mod eventually;
 pub mod fixture;
+pub mod fixture_server;
 pub mod gatehouse;
 pub mod http;
 pub mod oidc;
 pub mod paths;
-pub mod server;
 pub mod sign_in;
 #[cfg(target_os = "linux")]
 pub mod walkthrough;

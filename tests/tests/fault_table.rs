@@ -9,9 +9,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually;
+use gatehouse_tests::fixture_server::ServerTransport;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::server::ServerTransport;
-use gatehouse_tests::{paths, server};
+use gatehouse_tests::{fixture_server, paths};
 use serde_json::{Value, json};
 
 /// One fault.
@@ -121,14 +121,14 @@ fn reports_every_fault() -> Result<()> {
     Ok(())
 }
 
-fn add(gatehouse: &Gatehouse, name: &str, case: &FaultCase) -> Result<Option<server::FixtureServer>> {
+fn add(gatehouse: &Gatehouse, name: &str, case: &FaultCase) -> Result<Option<fixture_server::FixtureServer>> {
     let words = ["--lifecycle", case.lifecycle, "--fault", case.fault];
     let checks = case.fault.starts_with("half-open") || case.fault.starts_with("silent");
     let (transport, upstream) = if case.over == ServerTransport::Stdio {
         let program = paths::program("fixture-server")?;
         (json!({ "type": "stdio", "command": program, "args": words }), None)
     } else {
-        let upstream = server::FixtureServer::start(case.over, &words)?;
+        let upstream = fixture_server::FixtureServer::start(case.over, &words)?;
         (json!({ "type": "auto", "url": upstream.url }), Some(upstream))
     };
     let limits = if checks {

@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::approvals;
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::BackgroundCall;
-use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::json;
 
 fn assert_runs(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
-use gatehouse_tests::server::{FixtureServer, ServerTransport};
 use serde_json::json;
 
 const REFUSAL: &str = "This computer's administrator does not allow this server.";

@@ -10,9 +10,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::{ChildProcess, TEST_TIMEOUT};
 use gatehouse_tests::client::{CallOutcome, Client, Sdk};
+use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::{BackgroundCall, StatelessClient};
-use gatehouse_tests::server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::{approvals, fixture, http};
 use serde_json::{Value, json};
 

@@ -7,9 +7,9 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::approvals;
 use gatehouse_tests::fixture::LENIENT_TOOL;
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::{BackgroundCall, RawHttpResponse};
-use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::json;
 
 /// Spellings of the name `path` that some parser treats as equal.

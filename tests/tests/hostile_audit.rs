@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::oidc::Browser;
-use gatehouse_tests::server::{ServerTransport, add};
 use gatehouse_tests::sign_in::{SignInCommand, SignInTestbed};
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
-use gatehouse_tests::server::{ServerTransport, add};
 
 /// More connections than the gateway accepts.
 const FLOOD: usize = 400;

@@ -11,9 +11,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::npm_server;
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::{BackgroundCall, RawHttpResponse};
-use gatehouse_tests::server::{ServerTransport, add};
 use gatehouse_tests::{approvals, fixture};
 use serde_json::{Value, json};
 

@@ -11,9 +11,9 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually_holds;
+use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::BackgroundCall;
-use gatehouse_tests::server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::{approvals, http};
 use serde_json::{Value, json};
 

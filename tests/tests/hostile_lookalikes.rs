@@ -5,9 +5,9 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::{BackgroundCall, StatelessClient};
-use gatehouse_tests::server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::{approvals, fixture};
 use serde_json::{Value, json};
 

@@ -11,9 +11,9 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_tests::approvals;
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::fixture::{LATE_PROMPT, LATE_RESOURCE};
+use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::{RawHttpResponse, post, stateless_request};
-use gatehouse_tests::server::{FixtureServer, ServerTransport, add};
 use serde_json::{Value, json};
 
 struct HostileAgent {

@@ -11,8 +11,8 @@ use anyhow::{Result, ensure};
 use gatehouse_app::control::ControlClient;
 use gatehouse_model::Secret;
 use gatehouse_tests::child_process::TEST_TIMEOUT;
+use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::server::{FixtureServer, ServerTransport};
 use gatehouse_tests::{http, paths};
 use serde_json::json;
 

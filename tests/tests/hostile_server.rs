@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::eventually::{eventually, eventually_holds};
+use gatehouse_tests::fixture_server::{ServerTransport, add, add_unconnected};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::server::{ServerTransport, add, add_unconnected};
 use gatehouse_tests::{approvals, fixture, http};
 use serde_json::{Value, json};
 

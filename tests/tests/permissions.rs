@@ -4,8 +4,8 @@
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{CallOutcome, Client, Sdk};
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::{Gatehouse, Person};
-use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::{Value, json};
 
 const REVISION: &str = "2025-11-25";

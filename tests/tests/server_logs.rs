@@ -6,8 +6,8 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{CallOutcome, Client};
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::json;
 
 const OLD: &str = "2025-11-25";

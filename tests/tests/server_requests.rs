@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{CallOutcome, Client, Sdk};
 use gatehouse_tests::eventually::eventually;
+use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::server::{FixtureServer, ServerTransport, add};
 use serde_json::{Value, json};
 
 const OLD: &str = "2025-11-25";

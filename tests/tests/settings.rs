@@ -4,9 +4,9 @@
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually_holds;
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http;
-use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::{Value, json};
 
 fn slow(gatehouse: &Gatehouse, token: &str, ms: u32) -> Result<String> {

@@ -7,8 +7,8 @@ use std::{fs, thread};
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::eventually::eventually_holds;
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::{Value, json};
 
 fn shown<'a>(shown: &'a Value, kind: &str) -> Result<&'a Value> {

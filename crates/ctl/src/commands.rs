@@ -5,7 +5,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod audit;
-pub(crate) mod call;
+pub(crate) mod calls;
 pub(crate) mod clients;
 pub(crate) mod operator_key;
 pub(crate) mod policy;

@@ -9,9 +9,9 @@ mod cli;
 mod commands;
 mod condition;
 mod describe;
-mod descriptor;
 mod error;
 mod output;
+mod secret_input;
 mod session;
 mod terminal_text;
 
@@ -22,7 +22,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Verb};
 use commands::{
-    approvals, audit, call, clients, operator_key, policy, serve, servers, settings, status, tools,
+    approvals, audit, calls, clients, operator_key, policy, serve, servers, settings, status, tools,
 };
 use error::CliError;
 use output::Printer;
@@ -70,8 +70,8 @@ async fn drive(verb: Verb, session: &mut ControlSession, output: &Printer) -> Re
         Verb::Resume => status::resume(session, output).await,
         Verb::Servers { verb } => servers::run(verb, session, output).await,
         Verb::Tools { verb } => tools::run(verb, session, output).await,
-        Verb::Call(wanted) => call::run(wanted, session, output).await,
-        Verb::Calls(wanted) => call::list(wanted, session, output).await,
+        Verb::Call(wanted) => calls::run(wanted, session, output).await,
+        Verb::Calls(wanted) => calls::list(wanted, session, output).await,
         Verb::Clients { verb } => clients::run(verb, session, output).await,
         Verb::Approvals { verb } => approvals::run(verb, session, output).await,
         Verb::Policy { verb } => policy::run(verb, session, output).await,

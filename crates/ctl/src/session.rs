@@ -7,8 +7,8 @@ use gatehouse_app::control::{ControlClient, ControlEvents};
 use gatehouse_model::Secret;
 use gatehouse_model::command::{Authority, TypedCommand};
 
-use crate::descriptor;
 use crate::error::CliError;
+use crate::secret_input;
 
 /// One run of `gatehousectl` against one Gatehouse.
 pub(crate) struct ControlSession {
@@ -86,8 +86,8 @@ impl ControlSession {
     fn key(&mut self, operator: bool) -> Result<Option<Secret>, CliError> {
         if operator && !self.is_key_read {
             self.key = match self.key_descriptor {
-                Some(descriptor) => Some(descriptor::read_secret(descriptor, "operator key")?),
-                None => descriptor::prompt_for_secret("Operator key"),
+                Some(descriptor) => Some(secret_input::read_secret(descriptor, "operator key")?),
+                None => secret_input::prompt_for_secret("Operator key"),
             };
             self.is_key_read = true;
         }

@@ -10,7 +10,7 @@ mod approval_queue;
 mod errors;
 mod expiry;
 mod limits;
-mod options;
+mod offered_choices;
 mod outcome;
 mod pending;
 mod proposals;

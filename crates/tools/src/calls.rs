@@ -6,7 +6,7 @@
 
 mod approval_flow;
 mod call_pipeline;
-pub(crate) mod call_record;
+pub(crate) mod call_recorder;
 mod call_state;
 pub(crate) mod client_request;
 pub(crate) mod client_timeout;

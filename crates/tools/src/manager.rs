@@ -25,7 +25,7 @@ use crate::approvals::{
 use crate::byte_budget::{ByteBudget, ByteLimits};
 use crate::call_types::response::CallResponse;
 use crate::call_types::{AccessCall, Caller, ToolCall};
-use crate::calls::call_record::Recorder;
+use crate::calls::call_recorder::Recorder;
 use crate::calls::client_request::ClientRequest;
 use crate::calls::client_timeout::ClientTimeouts;
 use crate::calls::pipeline_state::{CallPipeline, CallPipelineDeps};

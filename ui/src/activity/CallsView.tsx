@@ -91,7 +91,7 @@ export function CallsView({ of = null }: { of?: string | null }) {
         position="right"
         size="lg"
         lockScroll={false}
-        closeButtonProps={{ "aria-label": t("frame.close") }}
+        closeButtonProps={{ "aria-label": t("appShell.close") }}
         title={opened ? subjectName(opened.subject) : ""}
       >
         {opened && <CallDetails record={opened} />}

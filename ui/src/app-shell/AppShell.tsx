@@ -90,7 +90,7 @@ export function AppShell(look: PreferencesProps) {
           <div className={pageStyles.body}>
             <ErrorAlert error={error}>
               <Button variant="default" size="xs" onClick={startAgain}>
-                {t("frame.again")}
+                {t("appShell.again")}
               </Button>
             </ErrorAlert>
           </div>
@@ -138,16 +138,16 @@ function Notices({ report }: { report: StatusReport }) {
   return (
     <>
       {report.paused && (
-        <Notice icon={<IconPlayerPause size={18} aria-hidden />} text={t("frame.paused")}>
+        <Notice icon={<IconPlayerPause size={18} aria-hidden />} text={t("appShell.paused")}>
           <Button size="xs" loading={resume.busy} onClick={() => void resume.run({})}>
-            {t("frame.resume")}
+            {t("appShell.resume")}
           </Button>
         </Notice>
       )}
       {!report.switchedOn && (
-        <Notice icon={<IconPlayerPause size={18} aria-hidden />} text={t("frame.switchedOff")}>
+        <Notice icon={<IconPlayerPause size={18} aria-hidden />} text={t("appShell.switchedOff")}>
           <Button size="xs" loading={switchOn.busy} onClick={() => void switchOn.run({})}>
-            {t("frame.switchOn")}
+            {t("appShell.switchOn")}
           </Button>
         </Notice>
       )}
@@ -189,16 +189,16 @@ function CloseNotice({ preferences, onPreferences }: PreferencesProps) {
       onClose={() => {
         setAsked(false);
       }}
-      title={t("frame.stillRuns")}
+      title={t("appShell.stillRuns")}
       centered
     >
-      <Text mb="lg">{t("frame.stillRunsText")}</Text>
+      <Text mb="lg">{t("appShell.stillRunsText")}</Text>
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={() => void platform.quit().catch(ignored)}>
-          {t("frame.quitInstead")}
+          {t("appShell.quitInstead")}
         </Button>
         <Button onClick={close} data-autofocus>
-          {t("frame.stillRunsOk")}
+          {t("appShell.stillRunsOk")}
         </Button>
       </Group>
     </Modal>

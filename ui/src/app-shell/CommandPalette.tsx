@@ -26,7 +26,7 @@ export function CommandPalette({ paused }: { paused: boolean }) {
   const actions: SpotlightActionData[] = [
     ...pages.map(({ name, icon: Icon, route }) => ({
       id: name,
-      label: t("frame.goTo", { page: t(name) }),
+      label: t("appShell.goTo", { page: t(name) }),
       leftSection: <Icon size={18} aria-hidden />,
       onClick: () => {
         navigate(route);
@@ -34,7 +34,7 @@ export function CommandPalette({ paused }: { paused: boolean }) {
     })),
     {
       id: "prompt",
-      label: t("frame.showPrompt"),
+      label: t("appShell.showPrompt"),
       onClick: () => {
         platform.showPrompt().catch((thrown: unknown) => {
           showError(toUserError(thrown));
@@ -44,19 +44,19 @@ export function CommandPalette({ paused }: { paused: boolean }) {
     paused
       ? {
           id: "resume",
-          label: t("frame.resume"),
+          label: t("appShell.resume"),
           leftSection: <IconPlayerPlay size={18} aria-hidden />,
           onClick: () => void resume.run({}),
         }
       : {
           id: "pause",
-          label: t("frame.pause"),
+          label: t("appShell.pause"),
           leftSection: <IconPlayerPause size={18} aria-hidden />,
           onClick: () => void pause.run({}),
         },
     ...servers.filter(wantsSignIn).map(({ config }) => ({
       id: `${config.id} sign-in`,
-      label: t("frame.signIn", { name: config.name }),
+      label: t("appShell.signIn", { name: config.name }),
       leftSection: <IconLogin2 size={18} aria-hidden />,
       onClick: () => {
         // What comes of it stands there.
@@ -66,7 +66,7 @@ export function CommandPalette({ paused }: { paused: boolean }) {
     })),
     ...servers.map(({ config }) => ({
       id: config.id,
-      label: t("frame.openServer", { name: config.name }),
+      label: t("appShell.openServer", { name: config.name }),
       leftSection: <IconServer2 size={18} aria-hidden />,
       onClick: () => {
         navigate({ page: "server", id: config.id, tab: "tools" });
@@ -78,13 +78,13 @@ export function CommandPalette({ paused }: { paused: boolean }) {
       store={commandPaletteStore}
       actions={actions}
       shortcut="mod + K"
-      nothingFound={t("frame.nothingFound")}
+      nothingFound={t("appShell.nothingFound")}
       limit={12}
       lockScroll={false}
       searchProps={{
         leftSection: <IconSearch size={18} aria-hidden />,
-        placeholder: t("frame.search"),
-        "aria-label": t("frame.search"),
+        placeholder: t("appShell.search"),
+        "aria-label": t("appShell.search"),
       }}
     />
   );

@@ -13,7 +13,7 @@ export function Sidebar({ route, waiting }: { route: Route; waiting: number }) {
   const t = useMessages();
   const narrow = useMediaQuery("(max-width: 900px)");
   return (
-    <nav className={styles.sidebar} aria-label={t("frame.pages")}>
+    <nav className={styles.sidebar} aria-label={t("appShell.pages")}>
       <div className={styles.brand}>
         <Logo />
         <span>{t("app.name")}</span>
@@ -30,7 +30,7 @@ export function Sidebar({ route, waiting }: { route: Route; waiting: number }) {
               <Icon size={18} stroke={1.75} aria-hidden />
               <span className={styles.name}>{t(name)}</span>
               {badge !== null && (
-                <span className={styles.badge} aria-label={t("frame.waiting", { count: badge })}>
+                <span className={styles.badge} aria-label={t("appShell.waiting", { count: badge })}>
                   {badge}
                 </span>
               )}

@@ -15,16 +15,16 @@ export function TopBar({ report }: { report: StatusReport | undefined }) {
     <header className={styles.bar}>
       <button type="button" className={styles.search} onClick={commandPalette.open}>
         <IconSearch size={15} aria-hidden />
-        <span>{t("frame.search")}</span>
-        <kbd className="mono">{t("frame.searchHint")}</kbd>
+        <span>{t("appShell.search")}</span>
+        <kbd className="mono">{t("appShell.searchHint")}</kbd>
       </button>
       {report && (
         <>
           <div className={styles.address}>
-            <code className="selectable" title={t("frame.gateway")}>
+            <code className="selectable" title={t("appShell.gateway")}>
               {report.endpoint}
             </code>
-            <CopyButton text={report.endpoint} label={t("frame.copyGateway")} />
+            <CopyButton text={report.endpoint} label={t("appShell.copyGateway")} />
           </div>
           <PauseSwitch paused={report.paused} />
         </>
@@ -44,7 +44,7 @@ function PauseSwitch({ paused }: { paused: boolean }) {
       loading={resume.busy}
       onClick={() => void resume.run({})}
     >
-      {t("frame.resume")}
+      {t("appShell.resume")}
     </Button>
   ) : (
     <Button
@@ -54,7 +54,7 @@ function PauseSwitch({ paused }: { paused: boolean }) {
       loading={pause.busy}
       onClick={() => void pause.run({})}
     >
-      {t("frame.pause")}
+      {t("appShell.pause")}
     </Button>
   );
 }

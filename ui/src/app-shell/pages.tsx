@@ -15,10 +15,10 @@ export type PageEntry = { name: MessageKey; icon: TablerIcon; route: Route; cove
 
 /** The pages of the sidebar, in order. */
 export const pages: readonly PageEntry[] = [
-  { name: "frame.servers", icon: IconServer2, route: { page: "servers" }, covers: ["servers", "server"] },
-  { name: "frame.approvals", icon: IconShieldQuestion, route: { page: "approvals" }, covers: ["approvals"] },
-  { name: "frame.permissions", icon: IconShieldCheck, route: { page: "permissions" }, covers: ["permissions"] },
-  { name: "frame.activity", icon: IconActivity, route: { page: "activity", view: "calls" }, covers: ["activity"] },
-  { name: "frame.clients", icon: IconPlugConnected, route: { page: "clients" }, covers: ["clients"] },
-  { name: "frame.settings", icon: IconSettings, route: { page: "settings" }, covers: ["settings"] },
+  { name: "appShell.servers", icon: IconServer2, route: { page: "servers" }, covers: ["servers", "server"] },
+  { name: "appShell.approvals", icon: IconShieldQuestion, route: { page: "approvals" }, covers: ["approvals"] },
+  { name: "appShell.permissions", icon: IconShieldCheck, route: { page: "permissions" }, covers: ["permissions"] },
+  { name: "appShell.activity", icon: IconActivity, route: { page: "activity", view: "calls" }, covers: ["activity"] },
+  { name: "appShell.clients", icon: IconPlugConnected, route: { page: "clients" }, covers: ["clients"] },
+  { name: "appShell.settings", icon: IconSettings, route: { page: "settings" }, covers: ["settings"] },
 ];

@@ -31,8 +31,8 @@ export function PromptsTab({ server }: { server: string }) {
     return (
       <EmptyState
         icon={<IconMessage2 size={26} />}
-        title={t("offer.noPrompts")}
-        text={t(declared.prompts ? "offer.noPromptsNow" : "offer.noPromptsText")}
+        title={t("catalog.noPrompts")}
+        text={t(declared.prompts ? "catalog.noPromptsNow" : "catalog.noPromptsText")}
       />
     );
   }
@@ -44,17 +44,17 @@ export function PromptsTab({ server }: { server: string }) {
   return (
     <div className={catalogStyles.catalog}>
       <div className={catalogStyles.list}>
-        <FilterInput label={t("offer.filterPrompts")} text={filter} onChange={setFilter} />
-        {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
+        <FilterInput label={t("catalog.filterPrompts")} text={filter} onChange={setFilter} />
+        {picks.length === 0 && <p className="dim">{t("catalog.noMatch", { text: filter })}</p>}
         {picks.length > 0 && (
           <PickList label={t("servers.tab.prompts")} picks={picks} picked={picked} onPick={setPicked} />
         )}
       </div>
-      <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("offer.one")}>
+      <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("catalog.one")}>
         {prompt ? (
           <Prompt key={prompt.name} prompt={prompt} server={server} completes={declared.completions} />
         ) : (
-          <p className={clsx("dim", catalogStyles.hint)}>{t("offer.pickPrompt")}</p>
+          <p className={clsx("dim", catalogStyles.hint)}>{t("catalog.pickPrompt")}</p>
         )}
       </div>
     </div>
@@ -107,7 +107,7 @@ function Prompt({ prompt: { name, title, description, arguments: wanted }, serve
               required={one.required}
               completes={completes}
               values={values}
-              error={tried && one.required && missing(one.name) ? t("offer.needed") : null}
+              error={tried && one.required && missing(one.name) ? t("catalog.needed") : null}
               onChange={(value) => {
                 setValues((before) => ({ ...before, [one.name]: value }));
               }}
@@ -116,11 +116,11 @@ function Prompt({ prompt: { name, title, description, arguments: wanted }, serve
         </div>
         <div className={catalogStyles.actions}>
           <Button size="xs" type="submit" loading={busy} leftSection={<IconSend2 size={14} aria-hidden />}>
-            {t("offer.get")}
+            {t("catalog.get")}
           </Button>
           {busy && (
             <Button size="xs" variant="default" onClick={stop}>
-              {t("offer.stop")}
+              {t("catalog.stop")}
             </Button>
           )}
         </div>

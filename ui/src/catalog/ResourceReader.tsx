@@ -55,17 +55,17 @@ export function ResourceReader({ server, uri, catalog, disabled = false }: Props
           leftSection={<IconEye size={14} aria-hidden />}
           onClick={read}
         >
-          {t("offer.read")}
+          {t("catalog.read")}
         </Button>
         {busy && (
           <Button size="xs" variant="default" onClick={stop}>
-            {t("offer.stop")}
+            {t("catalog.stop")}
           </Button>
         )}
         {catalog.declared.subscribe && (
           <Switch
             size="sm"
-            label={t("offer.watch")}
+            label={t("catalog.watch")}
             disabled={watch.busy || (disabled && !isWatched)}
             checked={isWatched}
             onChange={(event) => {
@@ -74,7 +74,7 @@ export function ResourceReader({ server, uri, catalog, disabled = false }: Props
           />
         )}
         <span role="status" className={catalogStyles.updated}>
-          {updated !== null && t("offer.updated", { time: time(updated) })}
+          {updated !== null && t("catalog.updated", { time: time(updated) })}
         </span>
       </div>
       {busy && shown === null && <LoadingIndicator />}

@@ -30,8 +30,8 @@ export function ResourcesTab({ server }: { server: string }) {
     return (
       <EmptyState
         icon={<IconFiles size={26} />}
-        title={t("offer.noResources")}
-        text={t(declared.resources ? "offer.noResourcesNow" : "offer.noResourcesText")}
+        title={t("catalog.noResources")}
+        text={t(declared.resources ? "catalog.noResourcesNow" : "catalog.noResourcesText")}
       />
     );
   }
@@ -43,7 +43,7 @@ export function ResourcesTab({ server }: { server: string }) {
       title,
       line: uriTemplate,
       isAddress: true,
-      tag: t("offer.template"),
+      tag: t("catalog.template"),
     })),
   ].filter(({ title, line }) => `${title} ${line}`.toLowerCase().includes(words));
   const resource = resources.find(({ uri }) => `resource ${uri}` === picked);
@@ -51,16 +51,16 @@ export function ResourcesTab({ server }: { server: string }) {
   return (
     <div className={catalogStyles.catalog}>
       <div className={catalogStyles.list}>
-        <FilterInput label={t("offer.filterResources")} text={filter} onChange={setFilter} />
-        {picks.length === 0 && <p className="dim">{t("offer.noMatch", { text: filter })}</p>}
+        <FilterInput label={t("catalog.filterResources")} text={filter} onChange={setFilter} />
+        {picks.length === 0 && <p className="dim">{t("catalog.noMatch", { text: filter })}</p>}
         {picks.length > 0 && (
           <PickList label={t("servers.tab.resources")} picks={picks} picked={picked} onPick={setPicked} />
         )}
       </div>
-      <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("offer.one")}>
+      <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("catalog.one")}>
         {resource && <Resource key={picked} resource={resource} server={server} catalog={catalog} />}
         {template && <Template key={picked} template={template} server={server} catalog={catalog} />}
-        {!resource && !template && <p className={clsx("dim", catalogStyles.hint)}>{t("offer.pickResource")}</p>}
+        {!resource && !template && <p className={clsx("dim", catalogStyles.hint)}>{t("catalog.pickResource")}</p>}
       </div>
     </div>
   );
@@ -80,7 +80,7 @@ function Resource({
       <header className={catalogStyles.head}>
         <h2>{title}</h2>
         <p className={catalogStyles.uri}>
-          <code className="selectable">{uri}</code> <CopyButton text={uri} label={t("offer.copyUri")} />
+          <code className="selectable">{uri}</code> <CopyButton text={uri} label={t("catalog.copyUri")} />
         </p>
         {facts.length > 0 && <p className="dim">{facts.join(" · ")}</p>}
         {description !== null && <p className={clsx(catalogStyles.text, "selectable")}>{description}</p>}
@@ -125,7 +125,7 @@ function Template({
         ))}
       </div>
       <p className={catalogStyles.uri}>
-        <span className="dim">{t("offer.reads")}</span> <code className="selectable">{uri}</code>
+        <span className="dim">{t("catalog.reads")}</span> <code className="selectable">{uri}</code>
       </p>
       <ResourceReader uri={uri} disabled={variables.every((name) => (values[name] ?? "") === "")} {...one} />
     </>

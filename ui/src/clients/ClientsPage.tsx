@@ -98,7 +98,7 @@ function AddClientForm({ onMinted, onCancel }: { onMinted: (minted: MintedClient
         {error && <ErrorAlert error={error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onCancel}>
-            {t("frame.cancel")}
+            {t("appShell.cancel")}
           </Button>
           <Button type="submit" loading={add.busy} disabled={name.trim() === ""}>
             {t("clients.create")}

@@ -9,7 +9,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   return (
     <MantineCopyButton value={text} timeout={1500}>
       {({ copied, copy }) => (
-        <Tooltip label={copied ? t("frame.copied") : label}>
+        <Tooltip label={copied ? t("appShell.copied") : label}>
           <ActionIcon variant="subtle" color={copied ? "green" : "gray"} onClick={copy} aria-label={label}>
             {copied ? <IconCheck size={16} aria-hidden /> : <IconCopy size={16} aria-hidden />}
           </ActionIcon>

@@ -9,7 +9,7 @@ export function LoadingIndicator() {
   return (
     <Group role="status" className={styles.loading} gap="sm">
       <Loader size="sm" />
-      <Text c="dimmed">{t("frame.loading")}</Text>
+      <Text c="dimmed">{t("appShell.loading")}</Text>
     </Group>
   );
 }

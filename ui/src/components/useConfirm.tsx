@@ -24,7 +24,7 @@ export function useConfirm(): [(question: Question) => void, ReactNode] {
       <Text mb="lg">{question?.text}</Text>
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={close} data-autofocus>
-          {t("frame.cancel")}
+          {t("appShell.cancel")}
         </Button>
         <Button
           {...(question?.harmless ? {} : { color: "red" })}

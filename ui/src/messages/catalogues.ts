@@ -1,12 +1,12 @@
 import activityEn from "../../../locales/en/activity.json";
 import appEn from "../../../locales/en/app.json";
+import appShellEn from "../../../locales/en/appShell.json";
 import askEn from "../../../locales/en/ask.json";
 import auditEn from "../../../locales/en/audit.json";
+import catalogEn from "../../../locales/en/catalog.json";
 import clientsEn from "../../../locales/en/clients.json";
 import errorsEn from "../../../locales/en/errors.json";
 import formsEn from "../../../locales/en/forms.json";
-import frameEn from "../../../locales/en/frame.json";
-import offerEn from "../../../locales/en/offer.json";
 import permissionsEn from "../../../locales/en/permissions.json";
 import rulesEn from "../../../locales/en/rules.json";
 import serversEn from "../../../locales/en/servers.json";
@@ -15,13 +15,13 @@ import toolRunnerEn from "../../../locales/en/toolRunner.json";
 import vaultEn from "../../../locales/en/vault.json";
 import activityZh from "../../../locales/zh-CN/activity.json";
 import appZh from "../../../locales/zh-CN/app.json";
+import appShellZh from "../../../locales/zh-CN/appShell.json";
 import askZh from "../../../locales/zh-CN/ask.json";
 import auditZh from "../../../locales/zh-CN/audit.json";
+import catalogZh from "../../../locales/zh-CN/catalog.json";
 import clientsZh from "../../../locales/zh-CN/clients.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
 import formsZh from "../../../locales/zh-CN/forms.json";
-import frameZh from "../../../locales/zh-CN/frame.json";
-import offerZh from "../../../locales/zh-CN/offer.json";
 import permissionsZh from "../../../locales/zh-CN/permissions.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import serversZh from "../../../locales/zh-CN/servers.json";
@@ -34,13 +34,13 @@ import type { Language, Messages } from ".";
 export const en = {
   ...activityEn,
   ...appEn,
+  ...appShellEn,
   ...askEn,
   ...auditEn,
+  ...catalogEn,
   ...clientsEn,
   ...errorsEn,
   ...formsEn,
-  ...frameEn,
-  ...offerEn,
   ...permissionsEn,
   ...rulesEn,
   ...serversEn,
@@ -55,13 +55,13 @@ export const catalogues: Record<Language, Messages> = {
   "zh-CN": {
     ...activityZh,
     ...appZh,
+    ...appShellZh,
     ...askZh,
     ...auditZh,
+    ...catalogZh,
     ...clientsZh,
     ...errorsZh,
     ...formsZh,
-    ...frameZh,
-    ...offerZh,
     ...permissionsZh,
     ...rulesZh,
     ...serversZh,

@@ -24,7 +24,7 @@ export function Simulation({ about, onClose }: { about: SimulationSubject | null
       position="right"
       size="lg"
       lockScroll={false}
-      closeButtonProps={{ "aria-label": t("frame.close") }}
+      closeButtonProps={{ "aria-label": t("appShell.close") }}
       title={about?.is === "rule" ? t("perm.whatIfBack") : t("perm.whatIf")}
     >
       {about?.is === "preset" && <AutoApproveSimulation />}

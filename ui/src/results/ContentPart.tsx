@@ -121,7 +121,7 @@ function ResourceLink({ content: { uri, title, mimeType }, server }: { content: 
             loading={busy}
             onClick={() => void run(platform.command("servers.readResource", { server, uri }))}
           >
-            {t("offer.read")}
+            {t("catalog.read")}
           </Button>
         )}
       </div>

@@ -101,7 +101,7 @@ export function AddServerForm({ taken, onClose }: Props) {
           )}
           <Group gap="xs">
             <Button variant="default" onClick={onClose}>
-              {t("frame.cancel")}
+              {t("appShell.cancel")}
             </Button>
             <Button type="submit" loading={add.busy}>
               {t("servers.add")}

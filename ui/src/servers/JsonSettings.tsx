@@ -73,7 +73,7 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
       <Group justify="flex-end" gap="xs">
         {edited !== null && (
           <Button variant="default" onClick={putBack}>
-            {t("frame.cancel")}
+            {t("appShell.cancel")}
           </Button>
         )}
         <Button

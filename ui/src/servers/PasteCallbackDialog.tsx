@@ -69,7 +69,7 @@ function Field({ server, address, onClose }: Omit<Props, "opened">) {
         {error && <ErrorAlert error={error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            {t("frame.cancel")}
+            {t("appShell.cancel")}
           </Button>
           <Button type="submit" disabled={wanted === ""} loading={paste.busy}>
             {t("servers.signIn.pasteOk")}

@@ -124,7 +124,7 @@ function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormPr
                   setError(null);
                 }}
               >
-                {t("frame.cancel")}
+                {t("appShell.cancel")}
               </Button>
             )}
             <Button type="submit" disabled={!edited} loading={edit.busy}>

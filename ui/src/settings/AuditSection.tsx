@@ -105,7 +105,7 @@ export function AuditSection() {
         position="right"
         size="lg"
         lockScroll={false}
-        closeButtonProps={{ "aria-label": t("frame.close") }}
+        closeButtonProps={{ "aria-label": t("appShell.close") }}
         title={t("audit.entries")}
       >
         {shown && <AuditEntries />}

@@ -86,7 +86,7 @@ function Gateway({ report }: { report: StatusReport }) {
         <span>{t("settings.address")}</span>
         <span className={styles.value}>
           <code className="mono selectable">{report.endpoint}</code>
-          <CopyButton text={report.endpoint} label={t("frame.copyGateway")} />
+          <CopyButton text={report.endpoint} label={t("appShell.copyGateway")} />
         </span>
       </div>
       <Switch

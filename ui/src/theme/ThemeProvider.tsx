@@ -11,7 +11,7 @@ import { useAppearance } from "./useAppearance";
 export function ThemeProvider({ preferences, children }: { preferences: Preferences; children: ReactNode }) {
   const { scheme, language } = useAppearance(preferences);
   const speech = useMemo(() => ({ language, messages: catalogues[language] }), [language]);
-  const theme = useMemo(() => themeWith(catalogues[language]["frame.close"]), [language]);
+  const theme = useMemo(() => themeWith(catalogues[language]["appShell.close"]), [language]);
   return (
     <MantineProvider theme={theme} forceColorScheme={scheme} withCssVariables={false} withGlobalClasses={false}>
       <SpeechContext value={speech}>{children}</SpeechContext>

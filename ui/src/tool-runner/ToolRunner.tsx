@@ -142,7 +142,7 @@ export default function ToolRunner({ tool, runs, onRun, onStop }: Props) {
               onStop(running.id);
             }}
           >
-            {t("offer.stop")}
+            {t("catalog.stop")}
           </Button>
         )}
         <span className="dim">{t("toolRunner.noApproval")}</span>

@@ -38,7 +38,7 @@ export function ToolRunnerDrawer({ tool, onClose }: { tool: ToolView | null; onC
       position="right"
       size="lg"
       lockScroll={false}
-      closeButtonProps={{ "aria-label": t("frame.close") }}
+      closeButtonProps={{ "aria-label": t("appShell.close") }}
       title={tool ? t("toolRunner.title", { tool: tool.title ?? tool.name }) : ""}
     >
       {tool && (

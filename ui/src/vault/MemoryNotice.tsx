@@ -18,7 +18,7 @@ export function MemoryNotice() {
   });
   if (hidden) return null;
   return (
-    <Notice icon={<IconAlertTriangle size={18} aria-hidden />} text={t("frame.memory")}>
+    <Notice icon={<IconAlertTriangle size={18} aria-hidden />} text={t("appShell.memory")}>
       {vault && <VaultButton vault={vault} />}
       <ActionIcon
         variant="subtle"

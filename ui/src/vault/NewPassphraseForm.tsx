@@ -70,7 +70,7 @@ export function NewPassphraseForm({ children, ok, onOk, onClose }: Props) {
         />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" disabled={busy} onClick={onClose}>
-            {t("frame.cancel")}
+            {t("appShell.cancel")}
           </Button>
           <Button type="submit" loading={busy}>
             {ok}

@@ -64,7 +64,7 @@ export function UnlockScreen({ vault, onChange }: Props) {
             <Group justify="flex-end" gap="xs">
               {memory(false)}
               <Button loading={leaving} onClick={() => void lookAgain()}>
-                {t("frame.again")}
+                {t("appShell.again")}
               </Button>
             </Group>
           </>

@@ -71,7 +71,7 @@ function UnlockVaultForm({ onClose }: Part) {
       <UnlockForm onOpened={() => void opened()} onFault={setFault}>
         {(busy) => (
           <Button variant="default" disabled={busy} onClick={onClose}>
-            {t("frame.cancel")}
+            {t("appShell.cancel")}
           </Button>
         )}
       </UnlockForm>

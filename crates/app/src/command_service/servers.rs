@@ -20,7 +20,7 @@ use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
 
 use super::lookup::{find, find_config, server_not_found};
-use super::{AppState, draft, sign_in};
+use super::{AppState, server_draft, sign_in};
 use crate::redact;
 use crate::server_configs::apply::{apply_configs, remove_with_permissions};
 use crate::server_configs::{first_start, secrets};
@@ -43,7 +43,7 @@ pub(super) async fn list(state: &Arc<AppState>, by: Authority) -> Result<Vec<Ser
 pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<ServerView, UserError> {
     let config = {
         let mut configs = state.configs.lock().await;
-        draft::check(&wanted.draft, None, &configs)?;
+        server_draft::check(&wanted.draft, None, &configs)?;
         let config = with_id(new_id()?, wanted.draft);
         check_admin_policy(state, &config).await?;
         let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
@@ -64,7 +64,7 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Ser
 pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<ServerView, UserError> {
     let mut configs = state.configs.lock().await;
     let before = find_config(&configs, &wanted.server)?.clone();
-    draft::check(&wanted.draft, Some(&before.id), &configs)?;
+    server_draft::check(&wanted.draft, Some(&before.id), &configs)?;
     let mut after = with_id(before.id.clone(), wanted.draft);
     let is_new_generation = after.transport != before.transport;
     after.generation = if is_new_generation { before.generation.next() } else { before.generation };
@@ -92,7 +92,7 @@ pub(super) async fn duplicate(
 ) -> Result<ServerView, UserError> {
     let mut configs = state.configs.lock().await;
     let original = find_config(&configs, &wanted.server)?.clone();
-    draft::check_name(&wanted.name, None, &configs)?;
+    server_draft::check_name(&wanted.name, None, &configs)?;
     // Secrets are not copied, so a copy that refers to secrets stays off until they are given.
     let enabled = original.enabled && !secrets::needs_any(&original.transport);
     let copy = ServerConfig {
@@ -108,7 +108,7 @@ pub(super) async fn duplicate(
 }
 
 pub(super) async fn test(state: &Arc<AppState>, wanted: ServersTest) -> Result<TestReport, UserError> {
-    draft::check(&wanted.draft, None, &[])?;
+    server_draft::check(&wanted.draft, None, &[])?;
     let config = with_id(new_id()?, wanted.draft);
     let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
     let kept = secret_changes.store(state).await;

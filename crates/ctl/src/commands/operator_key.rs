@@ -4,9 +4,9 @@ use gatehouse_model::Secret;
 use gatehouse_model::command::OperatorKeyRotate;
 
 use crate::cli::OperatorKeyVerb;
-use crate::descriptor::KeySink;
 use crate::error::CliError;
 use crate::output::Printer;
+use crate::secret_input::KeySink;
 use crate::session::ControlSession;
 
 pub(crate) async fn run(

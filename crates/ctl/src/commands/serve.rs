@@ -15,8 +15,8 @@ use gatehouse_model::{ErrorCode, Secret, UserError};
 use serde::Serialize;
 
 use crate::cli::{SecretStoreArg, ServeArgs};
-use crate::descriptor::{self, KeySink};
 use crate::error::CliError;
+use crate::secret_input::{self, KeySink};
 
 /// File with the last port, so that clients need not be reconfigured.
 const PORT_FILE: &str = "port";
@@ -42,7 +42,7 @@ pub(crate) fn run(
         data_dir.ok_or_else(|| CliError::Usage("Say with --data-dir which folder to use.".to_owned()))?;
     // Before anything else opens a file, since the caller chose these descriptor numbers.
     let passphrase = match wanted.vault_passphrase_fd {
-        Some(descriptor) => Some(descriptor::read_secret(descriptor, "passphrase of the vault")?),
+        Some(descriptor) => Some(secret_input::read_secret(descriptor, "passphrase of the vault")?),
         None => None,
     };
     let sink = KeySink::open(key_descriptor)?;
@@ -132,7 +132,8 @@ fn open_secrets(
     match (wanted, passphrase) {
         (Some(SecretStoreArg::Keychain), _) => Ok(open_keychain().map_err(UserError::from)?),
         (Some(SecretStoreArg::Vault), passphrase) => {
-            let passphrase = passphrase.or_else(|| descriptor::prompt_for_secret("Passphrase of the vault"));
+            let passphrase =
+                passphrase.or_else(|| secret_input::prompt_for_secret("Passphrase of the vault"));
             let passphrase = passphrase.ok_or_else(|| {
                 UserError::new(ErrorCode::SecretsUnavailable, "The vault needs its passphrase.")
                     .with_hint("Give it with --vault-passphrase-fd, or start at a terminal.")

@@ -15,9 +15,9 @@ use gatehouse_model::{ErrorCode, Secret, ServerStatus, Transport, UserError};
 
 use crate::cli::{AddServerArgs, BuiltinKind, OnOffArg, ServersVerb};
 use crate::commands::sign_in::{self, SignInBrowser};
-use crate::descriptor;
 use crate::error::CliError;
 use crate::output::{Printer, table};
+use crate::secret_input;
 use crate::session::ControlSession;
 use crate::terminal_text;
 
@@ -330,7 +330,7 @@ fn parse_pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>,
 
 fn secrets(wanted: &AddServerArgs, place: &str) -> Result<Vec<FieldSecret>, CliError> {
     let mut lines = match wanted.secret_fd {
-        Some(descriptor) => Some(descriptor::read_lines(descriptor, "secrets")?.into_iter()),
+        Some(descriptor) => Some(secret_input::read_lines(descriptor, "secrets")?.into_iter()),
         None => None,
     };
     wanted
@@ -339,7 +339,7 @@ fn secrets(wanted: &AddServerArgs, place: &str) -> Result<Vec<FieldSecret>, CliE
         .map(|name| {
             let value = match &mut lines {
                 Some(lines) => lines.next().filter(|line| !line.is_empty()).map(Secret::new),
-                None => descriptor::prompt_for_secret(&format!("Secret for {name}")),
+                None => secret_input::prompt_for_secret(&format!("Secret for {name}")),
             };
             let value = value.ok_or_else(|| CliError::Usage(format!("There is no secret for {name}.")))?;
             Ok(FieldSecret { field: format!("{place}/{name}"), value: RequestSecret::new(&value) })

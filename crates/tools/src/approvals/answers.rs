@@ -15,7 +15,7 @@ use gatehouse_servers::{SchemaCheck, form_schema_check};
 
 use super::approval_queue::ApprovalQueue;
 use super::errors::{bad_request, stale_answer};
-use super::options::is_offered;
+use super::offered_choices::is_offered;
 use super::outcome::{CallApprovalOutcome, OneTimeApproval};
 use super::pending::{
     ApprovalSource, ApprovalWaiter, LateAnswer, LateDecision, QueuedApproval, server_request_answered,

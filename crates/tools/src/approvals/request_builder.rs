@@ -13,7 +13,7 @@ use gatehouse_policy::show::reveal;
 use gatehouse_store::Store;
 
 use super::limits::shown_bytes;
-use super::options::{CallHistory, Offer, offer, warnings};
+use super::offered_choices::{CallHistory, Offer, offer, warnings};
 use super::proposals;
 use super::usage_history::UsageHistory;
 use crate::catalog::definition_source::DefinitionSource;

@@ -11,7 +11,7 @@ use gatehouse_servers::{RpcOutcome, UpstreamError, UpstreamErrorKind};
 use tokio::time::Instant;
 
 use super::approval_flow::ApprovalStep;
-use super::call_record::{RecordContext, outcome_of_error, outcome_of_result};
+use super::call_recorder::{RecordContext, outcome_of_error, outcome_of_result};
 use super::call_state::{CallApproval, CallState};
 use super::client_request::ClientRequest;
 use super::input_required::{RoundStep, URL_ELICITATION};

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::call_record::Recorder;
+use super::call_recorder::Recorder;
 use super::client_request::ClientRequest;
 use super::client_timeout::ClientTimeouts;
 use super::input_required::OpenRounds;

@@ -6,9 +6,9 @@ use gatehouse_model::{CallRecord, ClientId, ServerId};
 use serde_json::{Map, Value};
 
 use crate::cli;
-use crate::descriptor;
 use crate::error::CliError;
 use crate::output::{Printer, table};
+use crate::secret_input;
 use crate::session::ControlSession;
 use crate::terminal_text;
 
@@ -18,8 +18,8 @@ pub(crate) async fn run(
     output: &Printer,
 ) -> Result<(), CliError> {
     let token = match wanted.token_fd {
-        Some(descriptor) => descriptor::read_secret(descriptor, "client's token")?,
-        None => descriptor::prompt_for_secret("Token of the client")
+        Some(descriptor) => secret_input::read_secret(descriptor, "client's token")?,
+        None => secret_input::prompt_for_secret("Token of the client")
             .ok_or_else(|| CliError::Usage("Give the client's token with --token-fd.".into()))?,
     };
     // The process that holds the socket may not be Gatehouse: it sees nothing of the token before it
