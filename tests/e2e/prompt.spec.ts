@@ -4,7 +4,10 @@ import { expect, noViolations, pictures, test } from "./base.ts";
 
 const text = (answer: { content: { text?: string }[] }) => answer.content.map((block) => block.text).join("\n");
 
-test("a question shows the whole arguments, and allow once lets the call through", async ({ gatehouse, prompt }) => {
+test("an approval request shows the whole arguments, and allow once lets the call through", async ({
+  gatehouse,
+  prompt,
+}) => {
   await gatehouse.addFiles("files");
   const client = await gatehouse.connect("Claude Code");
   const path = `${gatehouse.folder}/todo.md`;
@@ -36,7 +39,10 @@ test("a denial carries its reason to the model", async ({ gatehouse, prompt }) =
   await expect(prompt.getByText("Denied")).toBeVisible();
 });
 
-test("buttons sleep when a question comes; Enter decides nothing; keys answer", async ({ gatehouse, prompt }) => {
+test("buttons sleep when an approval request comes; Enter decides nothing; keys answer", async ({
+  gatehouse,
+  prompt,
+}) => {
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("current_time", {});
   const once = prompt.getByRole("button", { name: "Allow once" });
@@ -191,7 +197,7 @@ test("a secret is shown to whoever asks, and hidden again when the window is put
   expect((await call).isError).toBe(true);
 });
 
-test("a question tells what the server is for, and which program it is seen from", async ({
+test("an approval request tells what the server is for, and which program it is seen from", async ({
   gatehouse,
   main,
   prompt,
@@ -294,7 +300,7 @@ test("five megabytes of arguments are all there, and only what is in sight is dr
   expect((await call)?.isError).toBe(true);
 });
 
-test("64 questions, one of them huge: nothing that stands is drawn anew when others come and go", async ({
+test("64 approval requests, one of them huge: nothing that stands is drawn anew when others come and go", async ({
   gatehouse,
   main,
   prompt,
@@ -376,7 +382,7 @@ test("64 questions, one of them huge: nothing that stands is drawn anew when oth
   await expect(main.getByRole("article")).toHaveCount(1);
 });
 
-test("at twice the size of text nothing is cut, and the question scrolls", async ({ gatehouse, prompt }) => {
+test("at twice the size of text nothing is cut, and the request scrolls", async ({ gatehouse, prompt }) => {
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("add_note", { text: "- buy milk\n- call Bo", api_key: "sk-live-0123456789abcdefghij" });
   await expect(prompt.getByRole("article")).toBeVisible();

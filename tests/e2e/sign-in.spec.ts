@@ -228,7 +228,7 @@ test("a call that needs more scopes waits for the request and the browser, and g
   const question = prompt.getByRole("article").filter({ hasText: "notes.write" });
   await expect(question).toContainText("notes server");
   await noViolations(prompt);
-  await pictures(gatehouse, prompt, "ask-more-rights", [{ width: 440, height: 420 }]);
+  await pictures(gatehouse, prompt, "ask-more-scopes", [{ width: 440, height: 420 }]);
   const allow = question.getByRole("button", { name: "Allow" });
   await expect(allow).toHaveAttribute("aria-disabled", "false");
   const second = await opens(gatehouse, () => allow.click());

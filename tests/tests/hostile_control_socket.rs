@@ -157,7 +157,7 @@ fn output_text(output: &Output) -> String {
 }
 
 /// A Gatehouse with a pending call, and its client's token.
-fn with_a_question() -> Result<(Gatehouse, String, http::BackgroundCall)> {
+fn with_pending_approval() -> Result<(Gatehouse, String, http::BackgroundCall)> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     let token = gatehouse.add_client("agent")?;
@@ -173,7 +173,7 @@ fn with_a_question() -> Result<(Gatehouse, String, http::BackgroundCall)> {
 /// another connection.
 #[test]
 fn resists_eavesdropping_and_replay() -> Result<()> {
-    let (gatehouse, _, _call) = with_a_question()?;
+    let (gatehouse, _, _call) = with_pending_approval()?;
     let key = gatehouse.operator_key()?;
     let impostor = Impostor::relay(&gatehouse, Trick::Pass)?;
     let token = gatehouse.add_client("second")?;
@@ -216,7 +216,7 @@ fn resists_eavesdropping_and_replay() -> Result<()> {
 /// Gatehouse does not decrypt; the connection is closed and nothing of it is shown.
 #[test]
 fn rejects_altered_messages() -> Result<()> {
-    let (gatehouse, _, call) = with_a_question()?;
+    let (gatehouse, _, call) = with_pending_approval()?;
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let id = question["id"].as_str().context("id")?;
     for trick in [Trick::Change, Trick::SendBack, Trick::Reword, Trick::Repeat] {
@@ -245,7 +245,7 @@ fn rejects_altered_messages() -> Result<()> {
 /// beyond the opening line it gets nothing, neither the command nor a secret in it nor a client's token.
 #[test]
 fn rejects_impostor_without_key() -> Result<()> {
-    let (gatehouse, token, _call) = with_a_question()?;
+    let (gatehouse, token, _call) = with_pending_approval()?;
     let key = gatehouse.operator_key()?;
     let false_words = "type your key again at once";
     let question = json!({ "id": 1, "reply": [{ "id": "ask-1", "words": false_words }] });

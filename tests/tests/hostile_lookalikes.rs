@@ -61,7 +61,7 @@ fn printed_output(gatehouse: &Gatehouse, server: &str) -> Result<String> {
 }
 
 /// The one pending approval, which is then denied: as JSON, and as the terminal shows it.
-fn one_question(gatehouse: &Gatehouse, server: &str, call: BackgroundCall) -> Result<(Value, String)> {
+fn one_approval(gatehouse: &Gatehouse, server: &str, call: BackgroundCall) -> Result<(Value, String)> {
     let question = approvals::wait_for_pending(gatehouse, 1)?.remove(0);
     let (id, lines) = gatehouse.terminal()?.next_approval()?;
     let shown = format!("{}\n{}", lines.join("\n"), printed_output(gatehouse, server)?);
@@ -96,7 +96,7 @@ fn asks_for_lookalike_of_allowed_tool() -> Result<()> {
         ensure!(exposed.is_ascii() && exposed != "echo", "{name:?} is called {exposed:?}");
         ensure!(names.iter().filter(|(_, other)| other == exposed).count() == 1, "{exposed} is given twice");
         let call = BackgroundCall::call(&gatehouse.endpoint, &token, exposed, "{}");
-        let (question, lines) = one_question(&gatehouse, "raw", call)?;
+        let (question, lines) = one_approval(&gatehouse, "raw", call)?;
         ensure!(question["request"]["subject"]["name"] == name.as_str(), "{question:#}");
         ensure!(question["request"]["exposedName"] == exposed.as_str(), "{question:#}");
         let hides = question["request"]["warnings"].to_string().contains("hidden_characters");
@@ -127,7 +127,7 @@ fn shows_hidden_characters_in_arguments() -> Result<()> {
         (r#"{"text":"tag\udb40\udc68\udb40\udc69"}"#, "⟦U+E0068⟧⟦U+E0069⟧", "argument text"),
     ] {
         let call = BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", arguments);
-        let (question, lines) = one_question(&gatehouse, "Notes", call)?;
+        let (question, lines) = one_approval(&gatehouse, "Notes", call)?;
         ensure!(lines.contains(shown), "{arguments}: {shown} is not in {lines}");
         ensure!(lines.contains(&format!("hidden characters in {place}")), "{arguments}: {lines}");
         ensure!(!approvals::offers_always(&question)?, "{arguments}: {question:#}");
@@ -147,7 +147,7 @@ fn sanitizes_self_reported_client_name() -> Result<()> {
         let says: &'static str = says;
         let client = StatelessClient { name: says, capabilities: "{}" };
         let call = client.begin(&gatehouse.endpoint, &token, r#""name":"add_note","arguments":{"text":"x"}"#);
-        let (question, _) = one_question(&gatehouse, "Notes", call)?;
+        let (question, _) = one_approval(&gatehouse, "Notes", call)?;
         ensure!(question["request"]["client"]["name"] == "agent", "{question:#}");
         let told = question["request"]["client"]["says"].as_str().context("it says nothing")?;
         ensure!(approvals::find_deceptive_char(told).is_none(), "{told:?}");

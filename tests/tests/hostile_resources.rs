@@ -233,7 +233,7 @@ fn it_gets_round_a_deny_of_a_resource_by_another_spelling() -> Result<()> {
 /// Tried: the same after the person answered the request for one spelling, chosen by the agent, with a
 /// permanent deny. Stopped by: the same, whichever spelling was denied first.
 #[test]
-fn it_gets_round_a_denied_question_by_another_spelling() -> Result<()> {
+fn it_gets_round_a_denial_by_another_spelling() -> Result<()> {
     let secret = Secret::new()?;
     let gatehouse = &secret.agent.gatehouse;
     let first = format!("{}#first", secret.uri("%2e/secret.txt")?);

@@ -223,7 +223,7 @@ fn start(answer: &http::RawHttpResponse) -> String {
 /// approval request. Stopped by: the same limit, in which each pending call counts; further calls are
 /// refused at once and do not run. Those that fit share one approval and one run.
 #[test]
-fn a_client_fills_the_memory_with_one_question() -> Result<()> {
+fn a_client_fills_the_memory_with_one_approval_request() -> Result<()> {
     const FITTING: usize = 3;
     let testbed = BadServerTestbed::start()?;
     let log = noted(&testbed)?;

@@ -59,7 +59,7 @@ fn widths(offered: &Value) -> Result<Vec<&str>> {
 }
 
 #[test]
-fn a_question_offers_denials_that_can_be_given_as_they_are() -> Result<()> {
+fn offered_denials_can_be_given_as_they_are() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
     let token = gatehouse.add_client("agent")?;

@@ -154,7 +154,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn questions_are_whole_once_none_is_abridged() {
+    fn requests_are_whole_once_none_is_abridged() {
         let mut gathered = Gathered::default();
         assert_eq!(
             gathered.add(vec![asked("a", Some("1"), false), asked("b", None, true)], false).unwrap(),

@@ -28,7 +28,7 @@ mod linux {
     use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
     use serde_json::{Value, json};
 
-    const QUESTIONS: usize = 64;
+    const REQUESTS: usize = 64;
     const HUGE: usize = 5 * 1024 * 1024;
     /// Longest frame time in milliseconds that is not perceived as late.
     const LATE: f64 = 50.0;
@@ -54,8 +54,8 @@ mod linux {
         prompt.wait_for_text("line 0")?;
         settle();
         record(prompt)?;
-        calls.extend((1..QUESTIONS).map(|number| call(number, 2048)));
-        prompt.wait_until(&format!("return document.body.innerText.includes('of {QUESTIONS}')"))?;
+        calls.extend((1..REQUESTS).map(|number| call(number, 2048)));
+        prompt.wait_until(&format!("return document.body.innerText.includes('of {REQUESTS}')"))?;
         settle();
         report("prompt, 63 more come", prompt)?;
 
@@ -76,7 +76,7 @@ mod linux {
         record(main)?;
         main.click("a[href*=approvals]")?;
         main.wait_until(&format!(
-            "return document.querySelectorAll('article[aria-labelledby]').length === {QUESTIONS}"
+            "return document.querySelectorAll('article[aria-labelledby]').length === {REQUESTS}"
         ))?;
         settle();
         report("main window, the page with all of them opens", main)?;
@@ -92,12 +92,12 @@ mod linux {
         report("main window, all of them end at once", main)?;
         main.invoke("command", &json!({"name": "resume", "args": {}}))?;
 
-        calls.push(call(QUESTIONS, 2048));
+        calls.push(call(REQUESTS, 2048));
         desktop.until_visible("Gatehouse asks", true)?;
         settle();
         record(main)?;
         record(prompt)?;
-        calls.push(call(QUESTIONS + 1, HUGE));
+        calls.push(call(REQUESTS + 1, HUGE));
         prompt.wait_for_text("of 2")?;
         prompt.run("window.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true })); return null")?;
         prompt.wait_for_text("line 65")?;

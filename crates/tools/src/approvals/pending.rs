@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_has_room_for_one_question_at_least_and_for_no_more_than_its_bytes() {
+    fn a_reply_has_room_for_one_request_at_least_and_for_no_more_than_its_bytes() {
         const HALF: usize = REPLY_BYTES / 2;
         for (sizes, taken) in [
             (&[HALF, HALF, 1][..], &[true, true, false][..]),

@@ -1,6 +1,6 @@
 import { expect, noViolations, pictures, test, type AiClient, type Gatehouse } from "./base.ts";
 
-/** A client whose calls of the fixture run unasked, so that only the server's own questions come. */
+/** A client whose calls of the fixture run unasked, so that only the server's own requests come. */
 async function caller(gatehouse: Gatehouse): Promise<AiClient> {
   await gatehouse.addFixture("fixture");
   await gatehouse.command("policy.autoApprove", { server: "fixture", client: null, to: "all" });
