@@ -402,7 +402,7 @@ pub(crate) enum ApprovalsVerb {
     /// Answer one approval request.
     Answer {
         /// Id of the approval request.
-        ask: String,
+        id: String,
         /// `allow`, `deny`, `always-reads`, `always-tool`, `always-server`, `tool-until-quit` or `tool-15m`.
         answer: String,
         /// What the model gets to read, for a deny.
@@ -703,6 +703,16 @@ mod tests {
     fn command_line_definition_is_valid() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn accepts_former_words_without_showing_them() {
+        for (verb, word, former) in [("policy", "simulate", "rehearse"), ("tools", "omitted", "left-out")] {
+            assert!(Cli::try_parse_from(["gatehousectl", verb, word]).is_ok(), "{verb} {word}");
+            assert!(Cli::try_parse_from(["gatehousectl", verb, former]).is_ok(), "{verb} {former}");
+            let help = Cli::try_parse_from(["gatehousectl", verb, "--help"]).unwrap_err().to_string();
+            assert!(help.contains(word) && !help.contains(former), "{help}");
+        }
     }
 
     #[test]

@@ -28,14 +28,14 @@ pub(crate) async fn run(
                 pending
                     .iter()
                     .enumerate()
-                    .flat_map(|(at, ask)| approval_text::lines(ask, at + 1, all))
+                    .flat_map(|(at, pending)| approval_text::lines(pending, at + 1, all))
                     .collect()
             })
         }
         ApprovalsVerb::Watch => watch::run(session, output).await,
-        ApprovalsVerb::Answer { ask, answer: word, reason } => {
+        ApprovalsVerb::Answer { id, answer: word, reason } => {
             let word = AnswerCommand::read(&word, &reason.join(" ")).map_err(CliError::Usage)?;
-            let id = ApprovalId::new(ask);
+            let id = ApprovalId::new(id);
             let pending = approval_list::read(session, &[]).await?;
             let pending = pending.iter().find(|pending| pending.id == id).ok_or_else(|| {
                 UserError::new(
