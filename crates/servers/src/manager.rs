@@ -551,7 +551,7 @@ impl ServerManager {
                 server: opened.connection.handshake().info.clone(),
                 lists: opened.first.lists,
             }),
-            Err(failure) => Err(connect_problem(&name, &failure)),
+            Err(failure) => Err(connect_error(&name, &failure)),
         }
     }
 
@@ -658,7 +658,7 @@ fn being_removed(name: &str) -> UserError {
     UserError::new(ErrorCode::ServerUnavailable, format!("The server {name} is being removed."))
 }
 
-fn connect_problem(name: &str, failure: &ConnectFailure) -> UserError {
+fn connect_error(name: &str, failure: &ConnectFailure) -> UserError {
     let what = format!("The server {name} could not be connected to.");
     match failure {
         ConnectFailure::NeedsAuth { issuer: _ } => UserError::new(ErrorCode::ServerUnavailable, what)

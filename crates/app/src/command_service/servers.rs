@@ -333,7 +333,7 @@ async fn check_admin_policy(state: &AppState, config: &ServerConfig) -> Result<(
 
 /// Why a list of a connected server is an error: its strict mode is on, and it did not declare the
 /// capability (SRV-13).
-pub(super) fn undeclared_list_problem(
+pub(super) fn undeclared_list_error(
     state: &AppState,
     config: &ServerConfig,
     list: &str,

@@ -13,13 +13,13 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
     let running = servers.iter().filter(|s| matches!(s.status, ServerStatus::Connected { .. })).count();
     let mut problems = Vec::new();
     if !policy.verified {
-        let problem = UserError::new(
+        let error = UserError::new(
             ErrorCode::Storage,
             "The stored permissions cannot be trusted, so everything asks.",
         );
         problems.push(match policy.problem {
-            Some(why) => problem.with_cause(why),
-            None => problem,
+            Some(cause) => error.with_cause(cause),
+            None => error,
         });
     }
     if state.tools.permissions().has_suspended() {

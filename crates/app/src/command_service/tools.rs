@@ -13,7 +13,7 @@ pub(super) async fn list(state: &Arc<AppState>, server: Option<&str>) -> Result<
     if let Some(server) = server {
         let config = lookup::find(state, server)?;
         if let Some(error) =
-            servers::undeclared_list_problem(state, &config, "tools", |declared| declared.tools)
+            servers::undeclared_list_error(state, &config, "tools", |declared| declared.tools)
         {
             return Err(error);
         }

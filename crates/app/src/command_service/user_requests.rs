@@ -29,9 +29,9 @@ pub(super) fn catalog(state: &AppState, server: &str) -> Result<ServerCatalog, U
     let lists = state.servers.get(&config.id).map(|handle| handle.lists());
     let mut catalog = lists.as_deref().map(server_catalog).unwrap_or_default();
     catalog.resources_problem =
-        servers::undeclared_list_problem(state, &config, "resources", |declared| declared.resources);
+        servers::undeclared_list_error(state, &config, "resources", |declared| declared.resources);
     catalog.prompts_problem =
-        servers::undeclared_list_problem(state, &config, "prompts", |declared| declared.prompts);
+        servers::undeclared_list_error(state, &config, "prompts", |declared| declared.prompts);
     let watched = state.watched.lock();
     catalog.watched = watched.iter().filter(|(id, _)| *id == config.id).map(|(_, uri)| uri.clone()).collect();
     Ok(catalog)
@@ -69,7 +69,7 @@ pub(super) async fn watch(state: &AppState, wanted: &ServersWatchResource) -> Re
                     Ok(())
                 }
                 CallResponse::Error(error) => {
-                    Err(refused_problem(&config, "The resource cannot be watched.", &error))
+                    Err(refusal_error(&config, "The resource cannot be watched.", &error))
                 }
             }
         }
@@ -112,7 +112,7 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
             Ok(Completion { values, total, has_more: has_more || cut })
         }
         CallResponse::Error(error) => {
-            Err(refused_problem(&config, "The argument cannot be completed.", &error))
+            Err(refusal_error(&config, "The argument cannot be completed.", &error))
         }
     }
 }
@@ -220,7 +220,7 @@ fn to_raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, UserError> {
     })
 }
 
-fn refused_problem(config: &ServerConfig, what: &str, error: &RawValue) -> UserError {
+fn refusal_error(config: &ServerConfig, what: &str, error: &RawValue) -> UserError {
     let members: BTreeMap<String, serde_json::Value> = serde_json::from_str(error.get()).unwrap_or_default();
     let words = members.get("message").and_then(serde_json::Value::as_str).unwrap_or("(no message)");
     UserError::new(ErrorCode::Refused, what).with_cause(format!("{} says: {words}", config.name))

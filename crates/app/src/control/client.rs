@@ -218,7 +218,7 @@ impl ControlLineReader {
 }
 
 fn not_running(data_dir: &Path, error: &io::Error) -> UserError {
-    let problem = match error.kind() {
+    let not_running = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             UserError::new(ErrorCode::NotRunning, "Gatehouse cannot be reached.")
                 .with_cause(format!("{error}."))
@@ -229,7 +229,7 @@ fn not_running(data_dir: &Path, error: &io::Error) -> UserError {
         _ => UserError::new(ErrorCode::NotRunning, "Gatehouse cannot be reached.")
             .with_cause(format!("{error}.")),
     };
-    problem
+    not_running
         .with_hint("Start it with `gatehousectl serve --data-dir DIR`, or name its folder with --data-dir.")
 }
 

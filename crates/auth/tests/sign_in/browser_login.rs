@@ -211,7 +211,7 @@ async fn sends_configured_redirect_uri_verbatim() {
     test_env.sign_ins.cancel(&test_env.server.id);
     test_env.wait_until_settled().await;
     let _taken = std::net::TcpListener::bind(("127.0.0.1", free)).unwrap();
-    assert_eq!(test_env.begin_problem().await.code, ErrorCode::PortInUse);
+    assert_eq!(test_env.begin_error().await.code, ErrorCode::PortInUse);
 }
 
 #[tokio::test]

@@ -81,7 +81,7 @@ async fn reports_wrong_client_secret() {
     for _ in 0..2 {
         test_env.issuer.behavior().token.push_back((401, json!({ "error": "invalid_client" })));
     }
-    assert!(test_env.begin_problem().await.to_string().contains("secret is wrong"));
+    assert!(test_env.begin_error().await.to_string().contains("secret is wrong"));
     assert!(matches!(test_env.recover(None).await, AuthRecovery::Refused { .. }));
     assert!(problem(test_env.state().await).contains("secret is wrong"));
 }
@@ -125,6 +125,6 @@ async fn authenticates_with_private_key_jwt() {
     let wrong = SignInMethod::ClientKey { key: "${secret:KEY}".into(), algorithm: "RS256".into() };
     let test_env = TestEnv::with(settings(wrong)).await;
     test_env.store_secret("signIn/key", &pem);
-    let problem = test_env.begin_problem().await.to_string();
+    let problem = test_env.begin_error().await.to_string();
     assert!(problem.contains("RS256") && !problem.contains("PRIVATE"), "{problem}");
 }

@@ -49,7 +49,7 @@ async fn prefers_configured_client_and_its_auth_method() {
 #[tokio::test]
 async fn reports_missing_client_secret() {
     let test_env = TestEnv::with(entered(Some("${secret:MINE}"), None)).await;
-    let problem = test_env.begin_problem().await;
+    let problem = test_env.begin_error().await;
     assert_eq!(problem.code, ErrorCode::BadConfig);
     assert!(problem.to_string().contains("MINE"), "{problem}");
 }
@@ -132,16 +132,16 @@ async fn tries_next_auth_method_on_invalid_metadata() {
 async fn reports_when_registration_is_impossible() {
     let test_env = TestEnv::new().await;
     test_env.issuer.behavior().server = json!({ "registration_endpoint": null });
-    let problem = test_env.begin_problem().await;
+    let problem = test_env.begin_error().await;
     assert_eq!(problem.code, ErrorCode::NeedsClientRegistration);
     let reason = problem.cause.unwrap();
     assert_eq!(test_env.recover(None).await, AuthRecovery::Register { reason });
     test_env.issuer.behavior().server = json!({});
     test_env.issuer.behavior().register.push_back((403, json!({ "error": "access_denied" })));
-    assert_eq!(test_env.begin_problem().await.code, ErrorCode::NeedsClientRegistration);
+    assert_eq!(test_env.begin_error().await.code, ErrorCode::NeedsClientRegistration);
     test_env.issuer.behavior().server =
         json!({ "token_endpoint_auth_methods_supported": ["private_key_jwt"] });
-    assert_eq!(test_env.begin_problem().await.code, ErrorCode::NeedsClientRegistration);
+    assert_eq!(test_env.begin_error().await.code, ErrorCode::NeedsClientRegistration);
 }
 
 #[tokio::test]

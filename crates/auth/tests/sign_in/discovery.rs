@@ -126,7 +126,7 @@ async fn rejects_mismatched_metadata_before_sending_anything() {
             behavior.server = serde_json::from_str(&text).unwrap();
             behavior.resource = resource;
         }
-        let problem = test_env.begin_problem().await.to_string();
+        let problem = test_env.begin_error().await.to_string();
         assert!(problem.contains(words), "{problem}");
         for path in ["/register", "/authorize", "/token"] {
             assert!(test_env.issuer.recorded(path).is_empty(), "{words}: {path}");
@@ -154,7 +154,7 @@ async fn falls_back_to_server_origin_without_metadata() {
     let test_env = TestEnv::new().await;
     test_env.issuer.behavior().resource_at.clear();
     test_env.issuer.behavior().server_at.clear();
-    let problem = test_env.begin_problem().await;
+    let problem = test_env.begin_error().await;
     assert!(problem.to_string().contains("no metadata"), "{problem}");
 }
 
@@ -174,7 +174,7 @@ async fn recovers_after_authorization_server_outage() {
     for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
         test_env.issuer.behavior().answers.insert(path.to_owned(), (503, String::new()));
     }
-    let problem = test_env.begin_problem().await;
+    let problem = test_env.begin_error().await;
     assert!(problem.to_string().contains("cannot be reached"), "{problem}");
     test_env.issuer.behavior().answers.clear();
     test_env.begin().await;

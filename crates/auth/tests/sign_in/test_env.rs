@@ -244,7 +244,7 @@ impl TestEnv {
         self.sign_ins.begin(Arc::clone(&self.server), false).await.unwrap().address.unwrap()
     }
 
-    pub(crate) async fn begin_problem(&self) -> UserError {
+    pub(crate) async fn begin_error(&self) -> UserError {
         self.sign_ins.begin(Arc::clone(&self.server), false).await.unwrap_err()
     }
 

@@ -85,8 +85,8 @@ impl ApprovalWatch<'_> {
     async fn answer(&mut self, answer: SubmittedAnswer) -> Result<Result<(), UserError>, CliError> {
         match self.session.run(&ApprovalsAnswer { answers: vec![answer] }).await {
             Ok(()) => Ok(Ok(())),
-            Err(CliError::UserError(problem)) if problem.code != gatehouse_model::ErrorCode::NotRunning => {
-                Ok(Err(problem))
+            Err(CliError::UserError(error)) if error.code != gatehouse_model::ErrorCode::NotRunning => {
+                Ok(Err(error))
             }
             Err(error) => Err(error),
         }

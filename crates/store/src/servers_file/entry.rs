@@ -42,8 +42,8 @@ pub(super) struct GatehouseMember {
 /// What is wrong with an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EntryError {
-    pub(super) why: String,
-    pub(super) todo: Option<String>,
+    pub(super) cause: String,
+    pub(super) hint: Option<String>,
 }
 
 const COMMON: [&str; 8] =
@@ -193,8 +193,8 @@ fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, EntryError> {
             return Ok(kind);
         }
         return Err(EntryError {
-            why: format!("The type “{kind}” is not known."),
-            todo: Some(suggest(&kind, TYPES).map_or_else(
+            cause: format!("The type “{kind}” is not known."),
+            hint: Some(suggest(&kind, TYPES).map_or_else(
                 || format!("Use one of {}.", TYPES.join(", ")),
                 |right| format!("Did you mean “{right}”?"),
             )),
@@ -210,8 +210,8 @@ fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, EntryError> {
             let misspelt = fields.keys().find(|name| !COMMON.contains(name) && !is_field_of_any(name));
             Err(misspelt.map_or_else(
                 || EntryError {
-                    why: "It says neither “command” nor “url”.".to_owned(),
-                    todo: Some("Add the command that starts the server, or its address.".to_owned()),
+                    cause: "It says neither “command” nor “url”.".to_owned(),
+                    hint: Some("Add the command that starts the server, or its address.".to_owned()),
                 },
                 |name| unknown_field(name, "stdio"),
             ))
@@ -289,8 +289,8 @@ fn limits(take: &mut EntryFields<'_>) -> Result<ServerLimits, EntryError> {
     for (name, value) in members.iter() {
         if !LIMITS.contains(&name) {
             return Err(EntryError {
-                why: format!("The field “limits.{name}” is not known."),
-                todo: suggest(name, LIMITS).map(|right| format!("Did you mean “limits.{right}”?")),
+                cause: format!("The field “limits.{name}” is not known."),
+                hint: suggest(name, LIMITS).map(|right| format!("Did you mean “limits.{right}”?")),
             });
         }
         let (legal, wanted) = match name {
@@ -318,7 +318,7 @@ fn unknown_field(name: &str, kind: &str) -> EntryError {
     if is_field_of_any(name) {
         return fault(format!("The field “{name}” does not belong to a server of type “{kind}”."));
     }
-    let todo = match name {
+    let hint = match name {
         "name" => Some("The name is the entry's key; remove the field.".to_owned()),
         "disabled" => Some("Use “enabled” with the opposite value.".to_owned()),
         "autoApprove" | "alwaysAllow" | "alwaysLoad" | "trust" => {
@@ -327,9 +327,9 @@ fn unknown_field(name: &str, kind: &str) -> EntryError {
         other => suggest(other, COMMON.into_iter().chain(transport_fields(kind).iter().copied()))
             .map(|right| format!("Did you mean “{right}”?")),
     };
-    EntryError { why: format!("The field “{name}” is not known."), todo }
+    EntryError { cause: format!("The field “{name}” is not known."), hint }
 }
 
-fn fault(why: String) -> EntryError {
-    EntryError { why, todo: None }
+fn fault(cause: String) -> EntryError {
+    EntryError { cause, hint: None }
 }

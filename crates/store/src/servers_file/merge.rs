@@ -42,15 +42,15 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
     for RawEntry { name, raw, line } in entries {
         let read = if used.insert(fold_case(&name)) {
             check_server_name(&name)
-                .map_err(|error| EntryError { why: error.cause.unwrap_or(error.message), todo: error.hint })
+                .map_err(|error| EntryError { cause: error.cause.unwrap_or(error.message), hint: error.hint })
                 .and_then(|()| entry::read(&raw))
         } else {
-            Err(EntryError { why: "The name is used twice (case does not count).".to_owned(), todo: None })
+            Err(EntryError { cause: "The name is used twice (case does not count).".to_owned(), hint: None })
         };
         let entry = match read {
             Ok(entry) => Some(entry),
             Err(fault) => {
-                merged.problems.push(entry_problem(&name, line, fault));
+                merged.problems.push(entry_error(&name, line, fault));
                 None
             }
         };
@@ -173,14 +173,14 @@ fn hand_edit(
     }
 }
 
-fn entry_problem(name: &str, line: usize, fault: EntryError) -> UserError {
-    let problem = UserError::new(
+fn entry_error(name: &str, line: usize, fault: EntryError) -> UserError {
+    let error = UserError::new(
         ErrorCode::BadConfig,
         format!("The server “{name}” in {FILE} (line {line}) cannot be used as it is written."),
     )
-    .with_cause(fault.why);
-    match fault.todo {
-        Some(todo) => problem.with_hint(todo),
-        None => problem,
+    .with_cause(fault.cause);
+    match fault.hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
     }
 }
