@@ -35,13 +35,9 @@ pub(crate) fn message(message: &Message) -> String {
     line(&render(message, language(), &time))
 }
 
-/// An error in the terminal's language. The core writes its sentences in English; in other languages the
-/// text of the error's code comes first.
+/// An error in the terminal's language.
 pub(crate) fn error(error: &UserError) -> String {
-    match language() {
-        Language::English => lines(&error.to_string()),
-        Language::SimplifiedChinese => lines(&format!("{} {error}", message(&error.code.message()))),
-    }
+    lines(&error.render(language(), &time))
 }
 
 fn language() -> Language {

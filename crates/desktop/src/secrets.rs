@@ -180,6 +180,12 @@ mod tests {
         let damaged = SecretError::Damaged { reason: "cut".to_owned() };
         assert_eq!(PassphraseResult::from_error(damaged), Ok(PassphraseResult::Damaged));
         let refused = SecretError::Refused { reason: "the disk is full".to_owned() };
-        assert!(PassphraseResult::from_error(refused).unwrap_err().message.contains("the disk is full"));
+        assert!(
+            PassphraseResult::from_error(refused)
+                .unwrap_err()
+                .message
+                .to_string()
+                .contains("the disk is full")
+        );
     }
 }

@@ -112,12 +112,15 @@ macro_rules! commands {
             /// [`ErrorCode::BadRequest`] for an unknown name or invalid arguments.
             pub fn parse(name: &str, args: &RawValue) -> Result<Self, UserError> {
                 let bad = |e: serde_json::Error| {
-                    UserError::new(ErrorCode::BadRequest, format!("The arguments of {name} are not right."))
+                    UserError::new(ErrorCode::BadRequest, crate::message!("error.app.badArguments", name = name))
                         .with_cause(format!("{e}."))
                 };
                 match name {
                     $($wire => serde_json::from_str(args.get()).map(Self::$name).map_err(bad),)*
-                    other => Err(UserError::new(ErrorCode::BadRequest, format!("There is no command {other}."))),
+                    other => Err(UserError::new(
+                        ErrorCode::BadRequest,
+                        crate::message!("error.app.unknownCommand", name = other),
+                    )),
                 }
             }
 

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::message::Message;
+use crate::messages::Language;
+use crate::text::UserText;
+use crate::time::Timestamp;
 
 /// What the UI and the command line switch on. A variant is added when somebody uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
@@ -80,40 +83,57 @@ impl ErrorCode {
     }
 }
 
-/// One error in words.
+/// One error in words. `Display` is English.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
-#[error("{message}{}{}", .cause.as_ref().map(|w| format!(" {w}")).unwrap_or_default(), .hint.as_ref().map(|t| format!(" {t}")).unwrap_or_default())]
+#[error("{message}{}{}", next_sentence(.cause.as_ref()), next_sentence(.hint.as_ref()))]
 pub struct UserError {
     /// What to switch on.
     pub code: ErrorCode,
     /// What happened: one sentence.
-    pub message: String,
+    pub message: UserText,
     /// Why: one sentence.
-    pub cause: Option<String>,
+    pub cause: Option<UserText>,
     /// What to do: one sentence.
-    pub hint: Option<String>,
+    pub hint: Option<UserText>,
+}
+
+/// For `Display`: a sentence in English after another one.
+fn next_sentence(text: Option<&UserText>) -> String {
+    text.map(|text| format!(" {text}")).unwrap_or_default()
 }
 
 impl UserError {
     /// An error with its first sentence.
     #[must_use]
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub fn new(code: ErrorCode, message: impl Into<UserText>) -> Self {
         Self { code, message: message.into(), cause: None, hint: None }
     }
 
     /// Adds the cause.
     #[must_use]
-    pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
+    pub fn with_cause(mut self, cause: impl Into<UserText>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
     /// Adds what to do next.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<UserText>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// All sentences in a language. A plain message is a text of a program or an English one, so readers of other
+    /// languages get the text of the code before it.
+    #[must_use]
+    pub fn render(&self, language: Language, time: &dyn Fn(Timestamp) -> String) -> String {
+        let title = match (&self.message, language) {
+            (UserText::Message(_), _) | (UserText::Plain(_), Language::English) => None,
+            (UserText::Plain(_), _) => Some(UserText::from(self.code.message())),
+        };
+        let texts = title.iter().chain([&self.message]).chain(&self.cause).chain(&self.hint);
+        texts.map(|text| text.render(language, time)).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -139,6 +159,26 @@ mod tests {
             let texts: BTreeMap<String, String> = serde_json::from_str(catalog).unwrap();
             assert_eq!(texts.into_keys().collect::<BTreeSet<_>>(), keys);
         }
+    }
+
+    #[test]
+    fn an_error_is_rendered_in_a_language() {
+        let plain = UserError::new(ErrorCode::TimedOut, "No answer.").with_hint("Wait.");
+        let said =
+            UserError::new(ErrorCode::TimedOut, ErrorCode::NotRunning.message()).with_cause("ECONNREFUSED.");
+        for (error, language, text) in [
+            (&plain, Language::English, "No answer. Wait."),
+            (&plain, Language::SimplifiedChinese, "用时过长。请重试。 No answer. Wait."),
+            (
+                &said,
+                Language::English,
+                "Gatehouse isn't running. Start Gatehouse and try again. ECONNREFUSED.",
+            ),
+            (&said, Language::SimplifiedChinese, "Gatehouse 未运行。请启动 Gatehouse 后重试。 ECONNREFUSED."),
+        ] {
+            assert_eq!(error.render(language, &|_| String::new()), text);
+        }
+        assert_eq!(said.to_string(), said.render(Language::English, &|_| String::new()));
     }
 
     #[test]

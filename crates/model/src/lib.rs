@@ -1,5 +1,5 @@
 //! The types that all parts of Gatehouse share: ids, server configuration and status, rules and
-//! verdicts, approval requests, events, commands, error codes.
+//! verdicts, approval requests, events, commands, errors, and the texts of the core with their catalogs.
 //!
 //! No I/O, no tasks, no windows, and no clock that is read without being asked. These types are sent
 //! over the control socket and into the web view, so a secret never has a plain field in any of them
@@ -13,7 +13,10 @@ pub mod error;
 pub mod event;
 pub mod grant;
 pub mod id;
+mod language;
 pub mod message;
+mod message_format;
+pub mod messages;
 pub mod ports;
 pub mod record;
 pub mod secret;
@@ -24,6 +27,7 @@ pub mod sign_in;
 pub mod simulation;
 pub mod status;
 pub mod subject;
+pub mod text;
 pub mod time;
 pub mod tool;
 
@@ -50,5 +54,6 @@ pub use secret::Secret;
 pub use server::{ServerConfig, Transport};
 pub use settings::{CallLimits, Settings, ToolNaming};
 pub use status::{ServerStatus, StatusCause};
+pub use text::UserText;
 pub use time::{Clock, SystemClock, Timestamp};
 pub use tool::{OmittedTool, ToolView};

@@ -50,6 +50,33 @@ impl Message {
     }
 }
 
+/// Makes a [`Message`] from a literal key and its parameters: the key, then `place = param` for each place of the
+/// template. Tests read the sources for it and find each key, with these places, in every catalog.
+#[macro_export]
+macro_rules! message {
+    ($key:literal $(, $place:ident = $param:expr)* $(,)?) => {
+        $crate::message::Message::new($key)$(.with(stringify!($place), $param))*
+    };
+}
+
+impl From<&str> for MessageParam {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<&String> for MessageParam {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
+impl From<String> for MessageParam {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
 impl From<u32> for MessageParam {
     fn from(number: u32) -> Self {
         Self::Number(number)

@@ -318,7 +318,7 @@ fn merge_missing_file(confirmed: Vec<ServerConfig>) -> MergedServers {
 
 fn broken_seal_error(error: SealError) -> UserError {
     let mut error = UserError::from(error);
-    error.hint = Some(format!("No server of {FILE} runs until you confirm it."));
+    error.hint = Some(format!("No server of {FILE} runs until you confirm it.").into());
     error
 }
 

@@ -10,7 +10,7 @@ import type { StatusReport } from "../generated/types";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { userErrorLine } from "../messages/userError";
+import { userErrorId, userErrorLine } from "../messages/userError";
 import type { Preferences } from "../platform";
 import { ServersPage } from "../servers/ServersPage";
 import { MemoryNotice } from "../vault/MemoryNotice";
@@ -154,7 +154,7 @@ function Notices({ report }: { report: StatusReport }) {
       {report.secrets === "memory" && <MemoryNotice />}
       {report.problems.map((error) => (
         <Notice
-          key={`${error.code} ${error.message}`}
+          key={userErrorId(error)}
           icon={<IconAlertTriangle size={18} aria-hidden />}
           text={userErrorLine(t, error)}
         />

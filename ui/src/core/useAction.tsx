@@ -4,6 +4,7 @@ import { useMutation } from "@tanstack/react-query";
 import type { Commands } from "../generated/commands";
 import type { UserError } from "../generated/types";
 import { ErrorDetails, ErrorTitle } from "../components/ErrorDetails";
+import { userErrorId } from "../messages/userError";
 import { toUserError } from "../platform";
 import { useCore } from "./CoreProvider";
 
@@ -38,7 +39,7 @@ export function useAction<Name extends keyof Commands>(name: Name): Action<Name>
 
 /** Shows an error as a notification; the same error is shown once. */
 export function showError(error: UserError) {
-  const id = `${error.code} ${error.message}`;
+  const id = userErrorId(error);
   notifications.hide(id);
   notifications.show({
     id,

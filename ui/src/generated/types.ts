@@ -3771,7 +3771,7 @@ writes: number,
 all: number, };
 
 /**
- * One error in words.
+ * One error in words. `Display` is English.
  */
 export type UserError = {
 /**
@@ -3781,15 +3781,22 @@ code: ErrorCode,
 /**
  * What happened: one sentence.
  */
-message: string,
+message: UserText,
 /**
  * Why: one sentence.
  */
-cause: string | null,
+cause: UserText | null,
 /**
  * What to do: one sentence.
  */
-hint: string | null, };
+hint: UserText | null, };
+
+/**
+ * A text for people. On the wire a plain text is a string and a message an object.
+ *
+ * `Display` is the English text, for logs and for what programs read.
+ */
+export type UserText = string | Message;
 
 /**
  * Decision with the rule that made it (PERM-6).

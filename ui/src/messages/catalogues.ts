@@ -5,7 +5,6 @@ import askEn from "../../../locales/en/ask.json";
 import auditEn from "../../../locales/en/audit.json";
 import catalogEn from "../../../locales/en/catalog.json";
 import clientsEn from "../../../locales/en/clients.json";
-import errorsEn from "../../../locales/en/errors.json";
 import formsEn from "../../../locales/en/forms.json";
 import permissionsEn from "../../../locales/en/permissions.json";
 import rulesEn from "../../../locales/en/rules.json";
@@ -20,7 +19,6 @@ import askZh from "../../../locales/zh-CN/ask.json";
 import auditZh from "../../../locales/zh-CN/audit.json";
 import catalogZh from "../../../locales/zh-CN/catalog.json";
 import clientsZh from "../../../locales/zh-CN/clients.json";
-import errorsZh from "../../../locales/zh-CN/errors.json";
 import formsZh from "../../../locales/zh-CN/forms.json";
 import permissionsZh from "../../../locales/zh-CN/permissions.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
@@ -29,6 +27,7 @@ import settingsZh from "../../../locales/zh-CN/settings.json";
 import toolRunnerZh from "../../../locales/zh-CN/toolRunner.json";
 import vaultZh from "../../../locales/zh-CN/vault.json";
 import type { Language, Messages } from ".";
+import { errorTextsEn, errorTextsZh } from "./errorCatalogues";
 
 /** English. The keys of this catalog are those of every other one. */
 export const en = {
@@ -39,7 +38,7 @@ export const en = {
   ...auditEn,
   ...catalogEn,
   ...clientsEn,
-  ...errorsEn,
+  ...errorTextsEn,
   ...formsEn,
   ...permissionsEn,
   ...rulesEn,
@@ -60,7 +59,7 @@ export const catalogues: Record<Language, Messages> = {
     ...auditZh,
     ...catalogZh,
     ...clientsZh,
-    ...errorsZh,
+    ...errorTextsZh,
     ...formsZh,
     ...permissionsZh,
     ...rulesZh,

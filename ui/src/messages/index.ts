@@ -34,8 +34,11 @@ function useSpeech(): Speech {
   return speech;
 }
 
-/** Looks a message up and fills its values in. `language` is the one that it does so in. */
-export type Translate = { (key: MessageKey, values?: Values): string; language: Language };
+/**
+ * Looks a message up and fills its values in. `language` is the one that it does so in; `render` does the same for texts of
+ * the core.
+ */
+export type Translate = { (key: MessageKey, values?: Values): string; language: Language; render: Render };
 
 /** The messages of one language. A key that its catalogs lack stands for itself. */
 export function translator({ language, messages }: Speech): Translate {
@@ -44,7 +47,8 @@ export function translator({ language, messages }: Speech): Translate {
     const template = templates[key];
     return template === undefined ? key : format(template, language, values);
   };
-  return Object.assign(translate, { language });
+  const words = { language, templates, time: (at: number) => timesIn(language).full(at) };
+  return Object.assign(translate, { language, render: (message: Message) => render(message, words) });
 }
 
 /** The messages in the language of the window. The same function for as long as the language is. */
@@ -58,9 +62,7 @@ export type Render = (message: Message) => string;
 
 /** Texts of the core in the language of the window. */
 export function useRender(): Render {
-  const { language, messages } = useSpeech();
-  const words = { language, templates: messages, time: (at: number) => timesIn(language).full(at) };
-  return (message) => render(message, words);
+  return useMessages().render;
 }
 
 /** Times as people in the window's language write them. */

@@ -14,7 +14,7 @@ const templates = {
 const words = { language: "en", templates, time: (at: number) => `day ${String(at)}` };
 
 describe("a template", () => {
-  // crates/common/src/message_format.rs renders the same table.
+  // crates/model/src/message_format.rs renders the same table.
   it.each(cases)("$template in $language: $text", ({ template, language, values, text }) => {
     expect(format(template, language, values as unknown as Values)).toBe(text);
   });

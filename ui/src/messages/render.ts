@@ -1,5 +1,5 @@
 // Renders the templates of `locales/`: ICU MessageFormat with the values of a text. gatehousectl and the tray render the
-// same templates in the same way (crates/common/src/messages.rs); `locales/format-cases.json` is a table for both sides.
+// same templates in the same way (crates/model/src/messages.rs); `locales/format-cases.json` is a table for both sides.
 
 import { IntlMessageFormat } from "intl-messageformat";
 

@@ -18,6 +18,16 @@ const isOwnSource = ({ fileName }: ts.SourceFile) =>
 /** The keys of templates that the core and the desktop shell render, and tests of Rust compare with what can be made. */
 const isMadeByCore = (key: string) => /^(rule|condition|list)\./.test(key);
 
+/** The keys of the messages that Rust makes with `message!`; a test of `model` finds each of them in the catalogs. */
+function keysOfRust(): Set<string> {
+  const files = ["crates", "src-tauri/src"].flatMap((folder) =>
+    readdirSync(`${ui}/../${folder}`, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".rs"))
+      .map((file) => readFileSync(`${ui}/../${folder}/${file}`, "utf8")),
+  );
+  return new Set(files.flatMap((text) => [...text.matchAll(/message!\(\s*"([^"]+)"/g)].map(([, key]) => key ?? "")));
+}
+
 describe("messages", () => {
   let program: ts.Program;
   beforeAll(() => {
@@ -27,7 +37,7 @@ describe("messages", () => {
   }, 60_000);
 
   it("are all used", () => {
-    const used = keysIn(program, program.getSourceFiles().filter(isOwnSource));
+    const used = new Set([...keysIn(program, program.getSourceFiles().filter(isOwnSource)), ...keysOfRust()]);
     expect(Object.keys(catalogues.en).filter((key) => !isMadeByCore(key) && !used.has(key))).toEqual([]);
   }, 60_000);
 

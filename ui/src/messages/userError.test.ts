@@ -8,7 +8,7 @@ import zhErrors from "../../../locales/zh-CN/errors.json";
 import type { UserError } from "../generated/types";
 import { catalogues } from "./catalogues";
 import { translator } from "./index";
-import { userErrorLine, userErrorText } from "./userError";
+import { userErrorId, userErrorLine, userErrorText } from "./userError";
 
 const en = translator({ language: "en", messages: catalogues.en });
 const zh = translator({ language: "zh-CN", messages: catalogues["zh-CN"] });
@@ -38,6 +38,16 @@ describe("an error", () => {
   it("is said in the core's words in English", () => {
     expect(userErrorText(en, error)).toEqual({ title: "127.0.0.1:4873 is taken.", details: ["address in use."] });
     expect(userErrorLine(en, error)).toBe("127.0.0.1:4873 is taken. address in use.");
+  });
+
+  it("is rendered in the reader's language if it is a message", () => {
+    const said = { ...error, message: { key: "error.not_running", params: {} }, cause: "ECONNREFUSED." };
+    expect(userErrorText(en, said)).toEqual({
+      title: "Gatehouse isn't running. Start Gatehouse and try again.",
+      details: ["ECONNREFUSED."],
+    });
+    expect(userErrorText(zh, said)).toEqual({ title: "Gatehouse 未运行。请启动 Gatehouse 后重试。", details: ["ECONNREFUSED."] });
+    expect(userErrorId(said)).not.toBe(userErrorId({ ...said, message: { key: "error.paused", params: {} } }));
   });
 
   it("begins with the text of its code in other languages", () => {

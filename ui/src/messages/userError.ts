@@ -1,7 +1,7 @@
-// Errors of the core in words. The core writes its sentences in English; in other languages the text of the error's code
-// comes first and the core's sentences are the details.
+// Errors of the core in words. Messages are rendered in the reader's language. A plain text is the same in every language,
+// so readers of other languages than English get the text of the error's code first if the error's message is plain.
 
-import type { UserError } from "../generated/types";
+import type { UserError, UserText } from "../generated/types";
 import type { Translate } from ".";
 
 export type UserErrorText = {
@@ -13,10 +13,20 @@ export type UserErrorText = {
 
 /** An error with a title in the reader's language. */
 export function userErrorText(t: Translate, { code, message, cause, hint }: UserError): UserErrorText {
-  const more = [cause, hint].filter((text) => text !== null && text !== "") as string[];
-  return t.language === "en"
-    ? { title: message, details: more }
+  const more = [cause, hint].filter((text) => text !== null && text !== "").map((text) => textLine(t, text as UserText));
+  return t.language === "en" || typeof message !== "string"
+    ? { title: textLine(t, message), details: more }
     : { title: t(`error.${code}`), details: [message, ...more] };
+}
+
+/** A text of the core in the reader's language. */
+export function textLine(t: Translate, text: UserText): string {
+  return typeof text === "string" ? text : t.render(text);
+}
+
+/** What tells one error from another. */
+export function userErrorId({ code, message }: UserError): string {
+  return JSON.stringify([code, message]);
 }
 
 /** An error in one line. */

@@ -6,6 +6,8 @@ describe("toUserError", () => {
   it("returns errors of the core unchanged", () => {
     const error = { code: "paused", message: "Everything is paused.", cause: null, hint: null };
     expect(toUserError(error)).toBe(error);
+    const withMessage = { ...error, message: { key: "error.paused", params: {} } };
+    expect(toUserError(withMessage)).toBe(withMessage);
   });
 
   it.each([

@@ -17,7 +17,7 @@ function isUserError(thrown: unknown): thrown is UserError {
     "code" in thrown &&
     typeof thrown.code === "string" &&
     "message" in thrown &&
-    typeof thrown.message === "string" &&
+    (typeof thrown.message === "string" || (typeof thrown.message === "object" && thrown.message !== null)) &&
     "hint" in thrown
   );
 }

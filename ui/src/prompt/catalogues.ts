@@ -1,19 +1,18 @@
 import appEn from "../../../locales/en/app.json";
 import askEn from "../../../locales/en/ask.json";
-import errorsEn from "../../../locales/en/errors.json";
 import formsEn from "../../../locales/en/forms.json";
 import rulesEn from "../../../locales/en/rules.json";
 import appZh from "../../../locales/zh-CN/app.json";
 import askZh from "../../../locales/zh-CN/ask.json";
-import errorsZh from "../../../locales/zh-CN/errors.json";
 import formsZh from "../../../locales/zh-CN/forms.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import type { Language, Messages } from "../messages";
+import { errorTextsEn, errorTextsZh } from "../messages/errorCatalogues";
 
 /** The messages of the prompt window, which loads no others. */
 const own = {
-  en: { ...appEn, ...askEn, ...errorsEn, ...formsEn, ...rulesEn },
-  "zh-CN": { ...appZh, ...askZh, ...errorsZh, ...formsZh, ...rulesZh },
+  en: { ...appEn, ...askEn, ...errorTextsEn, ...formsEn, ...rulesEn },
+  "zh-CN": { ...appZh, ...askZh, ...errorTextsZh, ...formsZh, ...rulesZh },
 };
 
 export const catalogues = own as Record<Language, Partial<Messages>> as Record<Language, Messages>;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use gatehouse_model::server::{Builtin, Remote, ServerDraft};
-use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError};
+use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError, UserText};
 use gatehouse_store::check_server_name;
 
 /// Checks that the name is free, and everything about the transport that can be checked without
@@ -90,6 +90,6 @@ fn check_builtin(builtin: &Builtin) -> Result<(), UserError> {
     Ok(())
 }
 
-fn invalid_draft(what: impl Into<String>) -> UserError {
+fn invalid_draft(what: impl Into<UserText>) -> UserError {
     UserError::new(ErrorCode::BadRequest, what)
 }

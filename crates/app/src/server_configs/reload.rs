@@ -214,7 +214,7 @@ fn unchanged(running: &[ServerConfig], seal_error: SealError) -> LoadedServers {
                 "The servers that run stay as they are until Gatehouse quits. Then each has to be confirmed again."
             }
         }
-        .to_owned(),
+        .into(),
     );
     LoadedServers {
         servers: running.to_vec(),

@@ -79,7 +79,7 @@ async fn only_operator_may_widen_permissions() {
         let needs = command.rule().needs;
         let outcome = core.execute(command, Authority::Anyone).await;
         let kept_out = outcome.is_err_and(|problem| {
-            problem.code == ErrorCode::NotPermitted && problem.message.starts_with(name)
+            problem.code == ErrorCode::NotPermitted && problem.message.to_string().starts_with(name)
         });
         assert_eq!(kept_out, needs > Authority::Anyone, "{name}");
         refused += usize::from(kept_out);

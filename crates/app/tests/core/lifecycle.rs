@@ -115,7 +115,7 @@ async fn lost_seal_key_voids_grants() {
     assert!(!policy.verified && policy.rules.is_empty(), "{policy:?}");
     assert!(run(&core, ClientsList {}).await.unwrap().is_empty());
     let status = run(&core, Status {}).await.unwrap();
-    assert!(status.problems.iter().any(|p| p.message.contains("permissions")), "{status:?}");
+    assert!(status.problems.iter().any(|p| p.message.to_string().contains("permissions")), "{status:?}");
     core.shutdown().await;
 }
 

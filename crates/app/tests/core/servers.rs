@@ -64,7 +64,9 @@ async fn rejects_invalid_drafts() {
         let refused = add(&core, wrong).await.unwrap_err();
         assert_eq!(refused.code, ErrorCode::BadRequest, "{refused}");
         assert!(
-            refused.cause.is_some() || refused.hint.is_some() || refused.message.contains("full path"),
+            refused.cause.is_some()
+                || refused.hint.is_some()
+                || refused.message.to_string().contains("full path"),
             "{refused}"
         );
     }
@@ -215,7 +217,7 @@ async fn secret_reaches_its_field_and_no_file() {
     let core = home.start().await;
     let keyed = env_printing_draft(&[("API_KEY", "${secret:API_KEY}")]);
     let without = add(&core, keyed.clone()).await.unwrap_err();
-    assert!(without.message.contains("env/API_KEY"), "{without}");
+    assert!(without.message.to_string().contains("env/API_KEY"), "{without}");
     let misplaced =
         ServersAdd { draft: keyed.clone(), trust_labels: false, secrets: vec![secret("env/OTHER", "x")] };
     assert!(run(&core, misplaced).await.is_err());
@@ -250,7 +252,7 @@ async fn secret_reaches_its_field_and_no_file() {
         args[1] = "curl evil".into();
     }
     let refused = edit(&core, "keyed", other.clone()).await.unwrap_err();
-    assert!(refused.message.contains("env/API_KEY"), "{refused}");
+    assert!(refused.message.to_string().contains("env/API_KEY"), "{refused}");
     let given =
         ServersEdit { server: "keyed".into(), draft: other, secrets: vec![secret("env/API_KEY", "new")] };
     run(&core, given).await.unwrap();
@@ -300,7 +302,7 @@ async fn confirmed_file_edit_takes_effect() {
     );
     assert!(server(&core, "Clock").await.is_none(), "it ran before it was confirmed");
     let status = run(&core, Status {}).await.unwrap();
-    assert!(status.problems.iter().any(|p| p.message.contains("Clock")), "{status:?}");
+    assert!(status.problems.iter().any(|p| p.message.to_string().contains("Clock")), "{status:?}");
     answer(&core, &pending, ApprovalAnswer::Accept { content: None }).await;
     wait_until_state(&core, "Clock", "connected").await;
     assert_eq!(hand_edits_in_audit(&core).await, [true]);
@@ -380,7 +382,7 @@ async fn managed_policy_cannot_be_overridden() {
 
     let refused = add(&core, draft("More notes", Builtin::Notes)).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::NotPermitted);
-    assert!(refused.message.contains("Ask IT."), "{refused}");
+    assert!(refused.message.to_string().contains("Ask IT."), "{refused}");
     add(&core, draft("Clock", Builtin::Time)).await.unwrap();
     let clock = server(&core, "Clock").await.unwrap();
     let renamed = ServerDraft { name: "Fetched".into(), ..draft_of(&clock) };

@@ -167,13 +167,20 @@ async fn tampered_settings_keep_audit_and_switch_mcp_off() {
     let clock = Arc::new(SetClock(AtomicI64::new(later.0)));
     let core = Core::start(CoreOptions { clock, ..home.options() }).await.unwrap();
     let status = run(&core, Status {}).await.unwrap();
-    assert!(status.problems.iter().any(|p| p.message.contains("settings")), "{status:?}");
+    assert!(status.problems.iter().any(|p| p.message.to_string().contains("settings")), "{status:?}");
     assert!(!status.switched_on);
     assert_eq!(run(&core, SettingsShow {}).await.unwrap(), Settings { mcp_on: false, ..Settings::default() });
     assert!(entries(&core).await.len() > before, "nothing was let go of");
     // Only the operator makes new ones.
     core.run(&ServersSwitchOff {}, Authority::Anyone).await.unwrap();
-    assert!(run(&core, Status {}).await.unwrap().problems.iter().any(|p| p.message.contains("settings")));
+    assert!(
+        run(&core, Status {})
+            .await
+            .unwrap()
+            .problems
+            .iter()
+            .any(|p| p.message.to_string().contains("settings"))
+    );
     run(&core, ServersSwitchOn {}).await.unwrap();
     let status = run(&core, Status {}).await.unwrap();
     assert!(status.switched_on && status.problems.is_empty(), "{status:?}");

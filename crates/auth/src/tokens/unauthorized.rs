@@ -216,7 +216,7 @@ impl RejectionHandler {
 
 fn recovery_for(error: UserError) -> AuthRecovery {
     if error.code == ErrorCode::NeedsClientRegistration {
-        return AuthRecovery::Register { reason: error.cause.unwrap_or(error.message) };
+        return AuthRecovery::Register { reason: error.cause.unwrap_or(error.message).to_string() };
     }
     AuthRecovery::Refused { reason: error.to_string() }
 }

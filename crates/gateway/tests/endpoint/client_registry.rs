@@ -118,7 +118,7 @@ async fn rejects_every_client_when_list_is_unverified() {
     let other = tempfile::tempdir().unwrap();
     let store = open_store(&dir, open_vault(other.path(), &passphrase).unwrap());
     let (registry, error) = ClientRegistry::open(store, Arc::new(SystemClock));
-    assert!(error.unwrap().message.starts_with("No client may connect"));
+    assert!(error.unwrap().message.to_string().starts_with("No client may connect"));
     assert!(registry.authenticate(token.reveal()).is_none());
     assert!(registry.list().is_empty());
     // The user adds the client again; its old token stays invalid.

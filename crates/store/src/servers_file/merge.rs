@@ -42,7 +42,10 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
     for RawEntry { name, raw, line } in entries {
         let read = if used.insert(fold_case(&name)) {
             check_server_name(&name)
-                .map_err(|error| EntryError { cause: error.cause.unwrap_or(error.message), hint: error.hint })
+                .map_err(|error| EntryError {
+                    cause: error.cause.unwrap_or(error.message).to_string(),
+                    hint: error.hint.map(|hint| hint.to_string()),
+                })
                 .and_then(|()| entry::read(&raw))
         } else {
             Err(EntryError { cause: "The name is used twice (case does not count).".to_owned(), hint: None })

@@ -213,7 +213,7 @@ fn invalid_entry_is_reported_and_isolated() {
             "The server “bad” in servers.json (line 2) cannot be used as it is written.",
         )
         .with_cause(why);
-        wanted.hint = todo.map(str::to_owned);
+        wanted.hint = todo.map(Into::into);
         assert_eq!(loaded.problems, [wanted], "{entry}");
         assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "good")], "{entry}");
         // A save keeps the faulty entry to the letter.
@@ -232,7 +232,8 @@ fn rejects_invalid_and_duplicate_names() {
     );
     let loaded = store.servers().load();
     assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "a")]);
-    let why: Vec<_> = loaded.problems.iter().map(|problem| problem.cause.as_deref().unwrap()).collect();
+    let why: Vec<_> =
+        loaded.problems.iter().map(|problem| problem.cause.as_ref().unwrap().to_string()).collect();
     let twice = "The name is used twice (case does not count).";
     assert_eq!(why, [twice, twice, "It holds a slash, or is a path."]);
     for (name, code) in
@@ -271,16 +272,16 @@ fn broken_file_is_untouched_and_confirmed_servers_stay() {
         let loaded = store.servers().load();
         assert_eq!(names(&loaded), ["a", "b"], "{file}");
         assert_eq!(edits(&loaded), [], "{file}");
-        assert_eq!((loaded.problems[0].message.as_str(), loaded.problems[0].code), (what, code));
+        assert_eq!((loaded.problems[0].message.to_string().as_str(), loaded.problems[0].code), (what, code));
         let refused = problem(store.servers().save(&loaded.servers[..1]).unwrap_err());
-        assert_eq!((refused.message.as_str(), refused.code), (what, code));
+        assert_eq!((refused.message.to_string().as_str(), refused.code), (what, code));
         assert_eq!(text(&fixture), file);
         assert_eq!(names(&place_load(&fixture, store)), ["a", "b"]);
     }
     let fixture = with_two();
     std::fs::write(fixture.path("servers.json"), b"{\n\"a\xff\"").unwrap();
     let loaded = fixture.open().servers().load();
-    assert_eq!(loaded.problems[0].message, "servers.json is broken at line 2, column 3.");
+    assert_eq!(loaded.problems[0].message.to_string(), "servers.json is broken at line 2, column 3.");
     assert_eq!(names(&loaded), ["a", "b"]);
 }
 
@@ -296,7 +297,7 @@ fn recreates_missing_file_from_confirmed_servers() {
     let store = fixture.open();
     let loaded = store.servers().load();
     assert_eq!(names(&loaded), ["a", "b"]);
-    assert_eq!(loaded.problems[0].message, "servers.json is gone.");
+    assert_eq!(loaded.problems[0].message.to_string(), "servers.json is gone.");
     store.servers().save(&loaded.servers).unwrap();
     assert_eq!(store.servers().load(), LoadedServers { servers: loaded.servers, ..LoadedServers::default() });
 }

@@ -108,6 +108,30 @@ pub(crate) fn is_valid(template: &str) -> bool {
     parse(template).is_some()
 }
 
+/// The names of the arguments of a template, also of those in branches; `None` if it is not valid.
+#[cfg(test)]
+pub(crate) fn argument_names(template: &str) -> Option<std::collections::BTreeSet<String>> {
+    fn collect(pieces: &[Piece], names: &mut std::collections::BTreeSet<String>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(_) | Piece::Number => {}
+                Piece::Argument(name) => {
+                    names.insert(name.clone());
+                }
+                Piece::Plural { name, branches } => {
+                    names.insert(name.clone());
+                    for (_, pieces) in branches {
+                        collect(pieces, names);
+                    }
+                }
+            }
+        }
+    }
+    let mut names = std::collections::BTreeSet::new();
+    collect(&parse(template)?, &mut names);
+    Some(names)
+}
+
 struct TemplateParser<'a> {
     rest: &'a str,
 }

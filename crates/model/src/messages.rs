@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use gatehouse_model::message::{Message, MessageParam};
-use gatehouse_model::time::Timestamp;
-
 pub use crate::language::Language;
+use crate::message::{Message, MessageParam};
 use crate::message_format::{Value, format};
+use crate::time::Timestamp;
+
+#[cfg(test)]
+mod usage;
 
 /// Templates by key, in ICU MessageFormat.
 pub type Catalog = BTreeMap<String, String>;
@@ -20,6 +22,7 @@ pub const AND: &str = "list.and";
 static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
     read(&[
         include_str!("../../../locales/en/errors.json"),
+        include_str!("../../../locales/en/appErrors.json"),
         include_str!("../../../locales/en/rules.json"),
         include_str!("../../../locales/en/shell.json"),
     ])
@@ -27,6 +30,7 @@ static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
 static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
     read(&[
         include_str!("../../../locales/zh-CN/errors.json"),
+        include_str!("../../../locales/zh-CN/appErrors.json"),
         include_str!("../../../locales/zh-CN/rules.json"),
         include_str!("../../../locales/zh-CN/shell.json"),
     ])

@@ -1,0 +1,17 @@
+// The texts of errors: those of the codes, and those of each part of the core. Both windows load all of them, since an
+// error of any part can reach either.
+
+import appErrorsEn from "../../../locales/en/appErrors.json";
+import errorsEn from "../../../locales/en/errors.json";
+import appErrorsZh from "../../../locales/zh-CN/appErrors.json";
+import errorsZh from "../../../locales/zh-CN/errors.json";
+
+export const errorTextsEn = {
+  ...appErrorsEn,
+  ...errorsEn,
+};
+
+export const errorTextsZh = {
+  ...appErrorsZh,
+  ...errorsZh,
+};
