@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use gatehouse_app::control::ControlClient;
-use gatehouse_model::{Secret, SystemClock};
+use gatehouse_model::{Secret, SystemClock, UserError};
 use gatehouse_store::{Owner, Store, StoreOptions, open_vault};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -375,6 +375,15 @@ impl Gatehouse {
             // Texts are compared in English, whatever language the tests are started in.
             .env("LC_ALL", "C.UTF-8");
         Ok(command)
+    }
+
+    /// What is wrong, in English and in one text.
+    ///
+    /// # Errors
+    /// When the status can't be read.
+    pub fn problems(&self) -> Result<String> {
+        let problems: Vec<UserError> = serde_json::from_value(self.ask(&["status"])?["problems"].take())?;
+        Ok(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     }
 
     /// Runs an operator's command that has to succeed, and parses its JSON.

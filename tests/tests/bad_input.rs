@@ -11,10 +11,6 @@ use gatehouse_tests::http::{self, RawHttpResponse};
 use gatehouse_tests::paths;
 use serde_json::Value;
 
-fn problems(gatehouse: &Gatehouse) -> Result<String> {
-    Ok(gatehouse.ask(&["status"])?["problems"].to_string())
-}
-
 #[test]
 fn broken_servers_file_falls_back_to_last_good_copy() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
@@ -25,7 +21,7 @@ fn broken_servers_file_falls_back_to_last_good_copy() -> Result<()> {
     fs::write(&file, &broken)?;
     gatehouse.launch()?;
     ensure!(fs::read_to_string(&file)? == broken, "the broken file was overwritten");
-    let said = problems(&gatehouse)?;
+    let said = gatehouse.problems()?;
     ensure!(said.contains("servers.json") && said.contains("line 1"), "it does not say where: {said}");
     gatehouse.await_status("Time", "connected")?;
     let refused = gatehouse.run_as_operator(&["servers", "add", "more", "--", "true"])?;
@@ -41,7 +37,7 @@ fn unknown_field_fails_only_its_entry() -> Result<()> {
         fs::write(data.join("servers.json"), file)?;
         Ok(())
     })?;
-    let said = problems(&gatehouse)?;
+    let said = gatehouse.problems()?;
     ensure!(said.contains("typo") && said.contains("comand") && said.contains("command"), "{said}");
     let kept = fs::read_to_string(gatehouse.data_dir().join("servers.json"))?;
     ensure!(kept.contains(r#""comand""#), "the entry was lost: {kept}");
@@ -52,7 +48,7 @@ fn unknown_field_fails_only_its_entry() -> Result<()> {
 fn rejects_newer_servers_file_unchanged() -> Result<()> {
     let newer = r#"{"version":99,"mcpServers":{}}"#;
     let gatehouse = Gatehouse::start_with(|data| Ok(fs::write(data.join("servers.json"), newer)?))?;
-    ensure!(problems(&gatehouse)?.contains("newer"), "{}", problems(&gatehouse)?);
+    ensure!(gatehouse.problems()?.contains("newer"), "{}", gatehouse.problems()?);
     let refused = gatehouse.run_as_operator(&["servers", "add", "more", "--", "true"])?;
     ensure!(!refused.status.success(), "a server was added to a file of a newer version");
     ensure!(fs::read_to_string(gatehouse.data_dir().join("servers.json"))? == newer, "it was changed");

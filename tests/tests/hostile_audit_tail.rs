@@ -52,7 +52,7 @@ fn assert_gap_reported(gatehouse: &Gatehouse, first: i64) -> Result<()> {
     let verdict: Value = serde_json::from_slice(&output.stdout)?;
     ensure!(!output.status.success() && verdict["result"] == "broken", "it passes: {verdict}");
     ensure!(verdict["seq"] == first, "{verdict}, not {first}");
-    let problems = gatehouse.ask(&["status"])?["problems"].to_string();
+    let problems = gatehouse.problems()?;
     ensure!(problems.contains("audit") && problems.contains("missing"), "nobody is told: {problems}");
     Ok(())
 }
@@ -91,7 +91,7 @@ fn detects_truncated_audit_with_restored_head() -> Result<()> {
     gatehouse.ask(&["audit", "acknowledge"])?;
     gatehouse.stop()?;
     gatehouse.launch()?;
-    ensure!(!gatehouse.ask(&["status"])?["problems"].to_string().contains("missing"), "it is said for ever");
+    ensure!(!gatehouse.problems()?.contains("missing"), "it is said for ever");
     ensure!(!gatehouse.run_as_operator(&["audit", "verify"])?.status.success(), "the gap is mended");
     Ok(())
 }
@@ -141,7 +141,7 @@ fn accepts_audit_after_crash_and_retention() -> Result<()> {
     gatehouse.kill()?;
     gatehouse.launch()?;
     ensure!(gatehouse.run_as_operator(&["audit", "verify"])?.status.success(), "{}", gatehouse.stderr());
-    ensure!(!gatehouse.ask(&["status"])?["problems"].to_string().contains("audit"), "a false alarm");
+    ensure!(!gatehouse.problems()?.contains("audit"), "a false alarm");
     ensure!(fs::metadata(ledger(&gatehouse)).is_ok(), "no ledger");
     Ok(())
 }

@@ -80,7 +80,7 @@ fn rejects_restored_old_database() -> Result<()> {
     let shown = gatehouse.ask(&["policy", "show"])?;
     ensure!(shown["verified"] == false, "an old copy passes for the present one: {shown:#}");
     ensure!(
-        gatehouse.ask(&["status"])?["problems"].to_string().contains("stored permissions"),
+        gatehouse.problems()?.contains("permissions"),
         "nobody is told"
     );
     let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
@@ -133,10 +133,7 @@ fn rejects_forged_grant() -> Result<()> {
         gatehouse.await_status("Notes", "connected")?;
         let shown = gatehouse.ask(&["policy", "show"])?;
         ensure!(shown["verified"] == false, "{what}: it is believed: {shown:#}");
-        ensure!(
-            gatehouse.ask(&["status"])?["problems"].to_string().contains("stored permissions"),
-            "{what}: nobody is told"
-        );
+        ensure!(gatehouse.problems()?.contains("permissions"), "{what}: nobody is told");
         for tool in ["add_note", "list_notes"] {
             let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, tool, r#"{"text":"x"}"#);
             let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);

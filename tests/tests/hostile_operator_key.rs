@@ -91,7 +91,7 @@ fn key_reset_suspends_permissions() -> Result<()> {
         "the old key counts"
     );
     gatehouse.await_status("Notes", "connected")?;
-    ensure!(gatehouse.ask(&["status"])?["problems"].to_string().contains("suspended"), "nobody is told");
+    ensure!(gatehouse.problems()?.contains("suspended"), "nobody is told");
     ensure!(gatehouse.ask(&["audit", "list"])?.to_string().contains("made anew"), "it is not in the audit");
     ensure!(gatehouse.command("servers.edit", &with_what_is_stored).is_err(), "a stored secret still serves");
     let waiting = http::BackgroundCall::call(&gatehouse.endpoint, &token, "list_notes", "{}");
@@ -148,7 +148,7 @@ fn it_slips_a_rule_in_among_those_that_are_confirmed() -> Result<()> {
     gatehouse.ask(&["policy", "confirm", "--all"])?;
     gatehouse.stop()?;
     gatehouse.launch()?;
-    ensure!(!gatehouse.ask(&["status"])?["problems"].to_string().contains("suspended"));
+    ensure!(!gatehouse.problems()?.contains("suspended"));
     let shown = gatehouse.ask(&["policy", "show"])?;
     let rules: Vec<_> =
         shown["rules"].as_array().context("rules")?.iter().map(|view| &view["rule"]).collect();

@@ -147,7 +147,7 @@ fn rejects_invalid_stream_settings() -> Result<()> {
         let file = r#"{"version":1,"mcpServers":{"odd":{"command":"cat","streams":"files"}}}"#;
         Ok(fs::write(data.join("servers.json"), file)?)
     })?;
-    let said = gatehouse.ask(&["status"])?["problems"].to_string();
+    let said = gatehouse.problems()?;
     ensure!(said.contains("odd") && said.contains("“sockets” or “pipes”"), "{said}");
     let remote =
         gatehouse.run_as_operator(&["servers", "add", "far", "--url", "http://127.0.0.1:9/", "--pipes"])?;

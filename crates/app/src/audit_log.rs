@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::{AuditEvent, AuditLog, BoxFuture, ErrorCode, UserError};
+use gatehouse_model::{AuditEvent, AuditLog, BoxFuture, ErrorCode, UserError, message};
 use gatehouse_store::Store;
 
 /// Appends entries to the store's audit log on a blocking thread.
@@ -15,7 +15,7 @@ impl AuditLog for StoreAudit {
         Box::pin(async move {
             match tokio::task::spawn_blocking(move || store.audit().append(event)).await {
                 Ok(written) => written.map(drop).map_err(UserError::from),
-                Err(_) => Err(UserError::new(ErrorCode::Storage, "The audit could not be written.")),
+                Err(_) => Err(UserError::new(ErrorCode::Storage, message!("error.app.auditUnwritten"))),
             }
         })
     }

@@ -4,7 +4,7 @@
 pub(crate) mod operator_key;
 
 use gatehouse_model::command::{Authority, Command, CommandRule};
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use gatehouse_store::ControlKey;
 use parking_lot::RwLock;
 
@@ -73,19 +73,17 @@ pub(crate) fn check(command: &Command, authority: Authority) -> Result<(), UserE
 
 /// The error for a caller with insufficient authority.
 pub(crate) fn not_permitted(rule: CommandRule) -> UserError {
-    let (what, todo) = match rule.needs {
+    let (what, hint) = match rule.needs {
         Authority::Client => (
-            "has to come from a client that proved to have its token.",
-            "Use `gatehousectl call`, which does not show the token to whatever holds the socket.",
+            message!("error.app.needsClientToken", command = rule.name),
+            message!("error.app.needsClientTokenHint"),
         ),
         Authority::Anyone | Authority::Operator => (
-            "needs the operator key.",
-            "Use a window of Gatehouse, or the operator key that `gatehousectl serve` wrote to its terminal.",
+            message!("error.app.needsOperatorKey", command = rule.name),
+            message!("error.app.needsOperatorKeyHint"),
         ),
     };
-    UserError::new(ErrorCode::NotPermitted, format!("{} {what}", rule.name))
-        .with_cause(rule.reason)
-        .with_hint(todo)
+    UserError::new(ErrorCode::NotPermitted, what).with_cause(rule.reason).with_hint(hint)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use gatehouse_model::command::{Authority, Command, TypedCommand};
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use gatehouse_store::ControlKey;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::task::TaskTracker;
@@ -81,9 +81,8 @@ impl CommandService {
         let state = Arc::clone(&self.state);
         match self.tasks.spawn(async move { dispatch(&state, command, authority).await }).await {
             Ok(outcome) => outcome,
-            Err(e) => {
-                Err(UserError::new(ErrorCode::Internal, "The command broke off.").with_cause(format!("{e}.")))
-            }
+            Err(e) => Err(UserError::new(ErrorCode::Internal, message!("error.app.commandEnded"))
+                .with_cause(format!("{e}."))),
         }
     }
 
@@ -97,7 +96,7 @@ impl CommandService {
     ) -> Result<Box<RawValue>, UserError> {
         authority::check(&command, authority)?;
         let Command::Call(call) = command else {
-            return Err(UserError::new(ErrorCode::Internal, "That is no call."));
+            return Err(UserError::new(ErrorCode::Internal, message!("error.app.notACall")));
         };
         Box::pin(encode_reply(&call, calls::call(&self.state, &call, process))).await
     }
@@ -189,6 +188,6 @@ async fn encode_reply<R: TypedCommand>(
 ) -> Result<Box<RawValue>, UserError> {
     let reply = work.await?;
     to_raw_value(&reply).map_err(|e| {
-        UserError::new(ErrorCode::Internal, "A reply could not be written.").with_cause(format!("{e}."))
+        UserError::new(ErrorCode::Internal, message!("error.app.replyUnwritten")).with_cause(format!("{e}."))
     })
 }

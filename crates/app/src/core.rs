@@ -11,7 +11,7 @@ use gatehouse_auth::{SignInDeps, SignIns};
 use gatehouse_gateway::{ClientRegistry, Gateway, GatewayDeps};
 use gatehouse_model::command::{Authority, Command, TypedCommand};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, UserError};
+use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, UserError, message};
 use gatehouse_servers::{PolicyFile, ServerDeps, ServerManager};
 use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
 use gatehouse_tools::{ApprovalLimits, SystemPaths, ToolDeps, ToolManager};
@@ -262,7 +262,7 @@ impl Core {
         authority: Authority,
     ) -> Result<R::Reply, UserError> {
         let wrong = |e: serde_json::Error| {
-            UserError::new(ErrorCode::Internal, "A command could not be passed on.")
+            UserError::new(ErrorCode::Internal, message!("error.app.commandUnforwarded"))
                 .with_cause(format!("{e}."))
         };
         let args = to_raw_value(request).map_err(wrong)?;
@@ -396,7 +396,7 @@ async fn open_store(options: &mut CoreOptions) -> Result<OpenedStore, UserError>
     });
     match opening.await {
         Ok(opened) => opened,
-        Err(e) => Err(UserError::new(ErrorCode::Internal, "The data folder could not be opened.")
+        Err(e) => Err(UserError::new(ErrorCode::Internal, message!("error.app.dataFolderUnopened"))
             .with_cause(format!("{e}."))),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehouse_common::owner_only;
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -29,7 +29,7 @@ const OLD_FILES: u32 = 3;
 /// If the log file cannot be opened, or logging was started already.
 pub fn start(data_dir: &Path) -> Result<(), UserError> {
     let file = RotatedFile::open(&data_dir.join("logs")).map_err(|e| {
-        UserError::new(ErrorCode::Storage, "The log file could not be opened.").with_cause(format!("{e}."))
+        UserError::new(ErrorCode::Storage, message!("error.app.logUnopened")).with_cause(format!("{e}."))
     })?;
     let filter =
         || EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
@@ -40,7 +40,8 @@ pub fn start(data_dir: &Path) -> Result<(), UserError> {
         .with(to_file.with_filter(filter()))
         .try_init()
         .map_err(|e| {
-            UserError::new(ErrorCode::Internal, "The log could not be started.").with_cause(format!("{e}."))
+            UserError::new(ErrorCode::Internal, message!("error.app.logUnstarted"))
+                .with_cause(format!("{e}."))
         })
 }
 

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use gatehouse_model::server_catalog::{
     ResultContent, ResultPart, ResultStatus, ResultView, SavedFile, TruncatedText,
 };
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use gatehouse_tools::CallResponse;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -100,8 +100,8 @@ impl Results {
                 .map(|(_, server, raw)| (server.clone(), raw.clone()))
         };
         let not_stored = || {
-            UserError::new(ErrorCode::NotFound, "This result is not kept any more.")
-                .with_hint("Get it again, then save it.")
+            UserError::new(ErrorCode::NotFound, message!("error.app.resultGone"))
+                .with_hint(message!("error.app.resultGoneHint"))
         };
         let (server, raw) = found.ok_or_else(not_stored)?;
         let (bytes, ending) = match part {
@@ -119,8 +119,11 @@ impl Results {
 
 fn write(folder: &Path, server: &str, ending: &str, bytes: &[u8]) -> Result<SavedFile, UserError> {
     let wrong = |error: std::io::Error| {
-        UserError::new(ErrorCode::Storage, format!("The file could not be written to {}.", folder.display()))
-            .with_cause(format!("{error}."))
+        UserError::new(
+            ErrorCode::Storage,
+            message!("error.app.fileUnwritten", folder = folder.display().to_string()),
+        )
+        .with_cause(format!("{error}."))
     };
     let name: String = server
         .chars()

@@ -2,7 +2,7 @@
 //! verification, nothing is deleted and MCP stays off.
 
 use gatehouse_model::command::Authority;
-use gatehouse_model::{Settings, UserError};
+use gatehouse_model::{Settings, UserError, message};
 use gatehouse_store::{SealError, Store, StoreError};
 
 /// The settings in force, and what is wrong with the stored ones.
@@ -20,12 +20,8 @@ impl EffectiveSettings {
 
     fn unverified(error: SealError) -> Self {
         let mut problem = UserError::from(error);
-        problem.cause =
-            Some("Until they are set anew, MCP is switched off and nothing old is let go of.".into());
-        problem.hint = Some(
-            "Set them with `gatehousectl settings set`, or begin with the usual ones: `gatehousectl servers on`."
-                .into(),
-        );
+        problem.cause = Some(message!("error.app.settingsUnverifiedCause").into());
+        problem.hint = Some(message!("error.app.settingsUnverifiedHint").into());
         Self { settings: Settings { mcp_on: false, ..Settings::default() }, problem: Some(problem) }
     }
 }

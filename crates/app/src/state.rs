@@ -8,7 +8,7 @@ use gatehouse_auth::SignIns;
 use gatehouse_gateway::ClientRegistry;
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{Clock, ErrorCode, Event, EventSink as _, ServerConfig, ServerId, UserError};
+use gatehouse_model::{Clock, ErrorCode, Event, EventSink as _, ServerConfig, ServerId, UserError, message};
 use gatehouse_servers::{PolicyFile, ServerManager};
 use gatehouse_store::{Owner, Store, StoreError};
 use gatehouse_tools::ToolManager;
@@ -77,7 +77,7 @@ impl AppState {
         let store = Arc::clone(&self.store);
         match tokio::task::spawn_blocking(move || work(&store)).await {
             Ok(done) => done.map_err(UserError::from),
-            Err(e) => Err(UserError::new(ErrorCode::Internal, "Work on the disk broke off.")
+            Err(e) => Err(UserError::new(ErrorCode::Internal, message!("error.app.diskWorkEnded"))
                 .with_cause(format!("{e}."))),
         }
     }

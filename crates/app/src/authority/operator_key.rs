@@ -6,7 +6,7 @@
 use gatehouse_common::random;
 use gatehouse_model::grant::{StoredPermissions, SuspendedPermissions};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{ErrorCode, RuleEffect, Secret, ServerConfig, UserError};
+use gatehouse_model::{ErrorCode, RuleEffect, Secret, ServerConfig, UserError, message};
 use gatehouse_store::{ControlKey, SealError, Store, StoreError};
 
 use super::OperatorKeys;
@@ -50,8 +50,8 @@ pub enum OperatorKeyState {
 /// If the system's random number generator fails.
 pub(crate) fn new_operator_key() -> Result<Secret, UserError> {
     random::token().map_err(|e| {
-        UserError::new(ErrorCode::Internal, "No operator key could be made.")
-            .with_cause(format!("The system gave no random bits: {e}."))
+        UserError::new(ErrorCode::Internal, message!("error.app.noKeyMade"))
+            .with_cause(message!("error.app.noRandom", reason = e.to_string()))
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_model::command::{AuditLatest, AuditList, Authority, ExportFormat, ExportedText};
 use gatehouse_model::record::AuditVerdict;
-use gatehouse_model::{AuditEntry, AuditEntryView, AuditEvent, ErrorCode, UserError};
+use gatehouse_model::{AuditEntry, AuditEntryView, AuditEvent, ErrorCode, UserError, message};
 use gatehouse_store::AuditFormat;
 
 use super::AppState;
@@ -90,9 +90,9 @@ pub(super) async fn acknowledge(state: &Arc<AppState>) -> Result<(), UserError> 
 pub(super) async fn problem(state: &Arc<AppState>) -> Option<UserError> {
     match state.with_store(|store| Ok(store.audit().first_missing())).await {
         Ok(first_missing) => first_missing.map(|seq| {
-            UserError::new(ErrorCode::Storage, format!("Entries of the audit are missing from number {seq} on."))
-                .with_cause("Its end was cut off, or an older copy of it was put back.")
-                .with_hint("Check it with `gatehousectl audit verify`; `gatehousectl audit acknowledge` ends this notice.")
+            UserError::new(ErrorCode::Storage, message!("error.app.auditGap", number = seq.to_string()))
+                .with_cause(message!("error.app.auditGapCause"))
+                .with_hint(message!("error.app.auditGapHint"))
         }),
         Err(problem) => Some(problem),
     }

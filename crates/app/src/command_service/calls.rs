@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_model::command::{Authority, Call, CallReply};
 use gatehouse_model::record::CallFilter;
-use gatehouse_model::{CallRecord, ErrorCode, UserError};
+use gatehouse_model::{CallRecord, ErrorCode, UserError, message};
 use gatehouse_tools::{CallResponse, Caller, Peer, ProtocolFamily, ToolCall};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,11 +22,12 @@ pub(super) async fn call(
     process: Option<u32>,
 ) -> Result<CallReply, UserError> {
     let client = state.clients.authenticate(call.token.reveal()).ok_or_else(|| {
-        UserError::new(ErrorCode::NotPermitted, "No client has this token.")
-            .with_hint("`gatehousectl clients add NAME` makes a client and its token.")
+        UserError::new(ErrorCode::NotPermitted, message!("error.app.unknownToken"))
+            .with_hint(message!("error.app.addClientHint"))
     })?;
     let arguments = RawValue::from_string(call.arguments.clone()).map_err(|e| {
-        UserError::new(ErrorCode::BadRequest, "The arguments are not JSON.").with_cause(format!("{e}."))
+        UserError::new(ErrorCode::BadRequest, message!("error.app.argumentsNotJson"))
+            .with_cause(format!("{e}."))
     })?;
     state.clients.record_seen(&client.id);
     if state.tools.catalog().by_exposed(&call.tool).is_none() {
@@ -80,8 +81,8 @@ pub(super) async fn list(
     by: Authority,
 ) -> Result<Vec<CallRecord>, UserError> {
     if by < Authority::Operator && filter.text.is_some() {
-        return Err(UserError::new(ErrorCode::NotPermitted, "Searching in calls needs the operator key.")
-            .with_cause("It tells what was in their arguments and results."));
+        return Err(UserError::new(ErrorCode::NotPermitted, message!("error.app.searchNeedsKey"))
+            .with_cause(message!("error.app.searchNeedsKeyCause")));
     }
     let list = move |store: &gatehouse_store::Store| {
         // Records of the last moments may not be on disk yet.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_model::command::{MintedClient, RequestSecret};
-use gatehouse_model::{ClientEntry, ClientId, ClientView, ErrorCode, Secret, UserError};
+use gatehouse_model::{ClientEntry, ClientId, ClientView, ErrorCode, Secret, UserError, message};
 
 use super::AppState;
 
@@ -33,14 +33,14 @@ fn minted(state: &AppState, entry: &ClientEntry, token: &Secret) -> Result<Minte
         .list()
         .into_iter()
         .find(|view| view.id == entry.id)
-        .ok_or_else(|| UserError::new(ErrorCode::NotFound, "The client was revoked meanwhile."))?;
+        .ok_or_else(|| UserError::new(ErrorCode::NotFound, message!("error.app.clientRevoked")))?;
     Ok(MintedClient { client, token: RequestSecret::new(token), endpoint: state.endpoint.clone() })
 }
 
 /// Finds a client by id or name.
 pub(super) fn find(state: &AppState, wanted: &str) -> Result<ClientId, UserError> {
     state.clients.get(wanted).map(|client| client.id.clone()).ok_or_else(|| {
-        UserError::new(ErrorCode::NotFound, format!("There is no client “{wanted}”."))
-            .with_hint("`gatehousectl clients list` shows all clients.")
+        UserError::new(ErrorCode::NotFound, message!("error.app.noClient", name = wanted))
+            .with_hint(message!("error.app.noClientHint"))
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::{ErrorCode, ServerConfig, UserError};
+use gatehouse_model::{ErrorCode, ServerConfig, UserError, message};
 
 use super::AppState;
 
@@ -26,6 +26,6 @@ pub(super) fn find(state: &AppState, wanted: &str) -> Result<Arc<ServerConfig>, 
 }
 
 pub(super) fn server_not_found(wanted: &str) -> UserError {
-    UserError::new(ErrorCode::NotFound, format!("There is no server “{wanted}”."))
-        .with_hint("`gatehousectl servers list` shows all servers.")
+    UserError::new(ErrorCode::NotFound, message!("error.app.noServer", name = wanted))
+        .with_hint(message!("error.app.noServerHint"))
 }

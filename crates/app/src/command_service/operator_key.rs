@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_model::command::{RequestSecret, RotatedKey};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use gatehouse_store::ControlKey;
 
 use super::AppState;
@@ -14,15 +14,14 @@ use crate::authority::operator_key::new_operator_key;
 /// open connections.
 pub(super) async fn rotate(state: &Arc<AppState>) -> Result<RotatedKey, UserError> {
     let Some((credential, _)) = state.operator.key() else {
-        return Err(UserError::new(ErrorCode::BadRequest, "This Gatehouse has no operator key.").with_cause(
-            "Its own windows answer approval requests, or it was started where no key could be handed over.",
-        ));
+        return Err(UserError::new(ErrorCode::BadRequest, message!("error.app.noOperatorKey"))
+            .with_cause(message!("error.app.noOperatorKeyCause")));
     };
     // Held until the end, so that the key stored last is the one in force.
     let _alone = state.operator.lock_rotation().await;
     if state.operator.authority(credential).is_none() {
-        return Err(UserError::new(ErrorCode::NotPermitted, "The operator key was replaced meanwhile.")
-            .with_hint("Use the new one."));
+        return Err(UserError::new(ErrorCode::NotPermitted, message!("error.app.operatorKeyReplaced"))
+            .with_hint(message!("error.app.operatorKeyReplacedHint")));
     }
     let key = new_operator_key()?;
     let control = ControlKey::of_operator_key(&key);

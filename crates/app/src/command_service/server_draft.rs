@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use gatehouse_model::server::{Builtin, Remote, ServerDraft};
-use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError, UserText};
+use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError, UserText, message};
 use gatehouse_store::check_server_name;
 
 /// Checks that the name is free, and everything about the transport that can be checked without
@@ -16,13 +16,12 @@ pub(super) fn check(
 ) -> Result<(), UserError> {
     check_name(&draft.name, own, others)?;
     if let Some(root) = draft.limits.roots.iter().find(|root| !Path::new(root).is_absolute()) {
-        return Err(invalid_draft(format!(
-            "The folder “{root}” that the server may be told of is not a full path."
-        )));
+        return Err(invalid_draft(message!("error.app.rootNotAbsolute", folder = root)));
     }
     match &draft.transport {
         Transport::Stdio { command, .. } if command.trim().is_empty() => {
-            Err(invalid_draft("The command is missing.").with_hint("Say which program is to be run."))
+            Err(invalid_draft(message!("error.app.commandMissing"))
+                .with_hint(message!("error.app.programHint")))
         }
         Transport::Stdio { .. } => Ok(()),
         Transport::Auto(remote) | Transport::Http(remote) | Transport::Sse(remote) => {
@@ -43,22 +42,19 @@ pub(super) fn check_name(
     let taken =
         others.iter().any(|other| Some(&other.id) != own && other.name.to_lowercase() == name.to_lowercase());
     if taken {
-        return Err(UserError::new(
-            ErrorCode::NameTaken,
-            format!("There is a server called “{name}” already."),
-        )
-        .with_hint("Choose another name."));
+        return Err(UserError::new(ErrorCode::NameTaken, message!("error.app.serverNameTaken", name = name))
+            .with_hint(message!("error.app.otherNameHint")));
     }
     Ok(())
 }
 
 fn check_remote(remote: &Remote, schemes: &[&str]) -> Result<(), UserError> {
     if remote.headers_from.as_ref().is_some_and(|program| program.command.trim().is_empty()) {
-        return Err(invalid_draft("The program that prints headers is missing.")
-            .with_hint("Say which program is to be run."));
+        return Err(invalid_draft(message!("error.app.headerProgramMissing"))
+            .with_hint(message!("error.app.programHint")));
     }
     if let Some(why) = remote.sign_in.validation_error() {
-        return Err(invalid_draft("The settings of the sign-in cannot work.").with_cause(why));
+        return Err(invalid_draft(message!("error.app.badSignInSettings")).with_cause(why));
     }
     check_url(&remote.url, schemes)
 }
@@ -70,8 +66,8 @@ fn check_url(url: &str, schemes: &[&str]) -> Result<(), UserError> {
         Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !url.contains(char::is_whitespace) => {
             Ok(())
         }
-        _ => Err(invalid_draft(format!("“{url}” is not an address that a server of this kind can have."))
-            .with_cause(format!("It has to start with {}, followed by a host.", schemes.join(" or ")))),
+        _ => Err(invalid_draft(message!("error.app.badServerUrl", url = url))
+            .with_cause(message!("error.app.badServerUrlCause", schemes = schemes.join(", ")))),
     }
 }
 
@@ -81,11 +77,11 @@ fn check_builtin(builtin: &Builtin) -> Result<(), UserError> {
         Builtin::Files { folder } => Path::new(folder),
     };
     if !folder.is_absolute() {
-        return Err(invalid_draft("The folder has to be a full path."));
+        return Err(invalid_draft(message!("error.app.folderNotAbsolute")));
     }
     if !folder.is_dir() {
-        return Err(invalid_draft(format!("There is no folder {}.", folder.display()))
-            .with_hint("Pick a folder that exists."));
+        return Err(invalid_draft(message!("error.app.noFolder", folder = folder.display().to_string()))
+            .with_hint(message!("error.app.noFolderHint")));
     }
     Ok(())
 }

@@ -15,7 +15,9 @@ use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{
     DeclaredCapabilities, LogLine, ServerDraft, ServerOrigin, ServerView, TestReport,
 };
-use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, ServerStatus, UserError};
+use gatehouse_model::{
+    ErrorCode, Generation, Message, ServerConfig, ServerId, ServerStatus, UserError, message,
+};
 use gatehouse_servers::ServerSnapshot;
 use tokio::sync::MutexGuard;
 
@@ -218,9 +220,9 @@ pub(super) async fn reconnect(state: &Arc<AppState>, server: &str) -> Result<(),
     if !config.enabled {
         return Err(UserError::new(
             ErrorCode::ServerUnavailable,
-            format!("{} is switched off.", config.name),
+            message!("error.app.serverOff", server = &config.name),
         )
-        .with_hint("Start it to switch it on."));
+        .with_hint(message!("error.app.serverOffHint")));
     }
     state.servers.reconnect(&config.id).await
 }
@@ -336,16 +338,19 @@ async fn check_admin_policy(state: &AppState, config: &ServerConfig) -> Result<(
 pub(super) fn undeclared_list_error(
     state: &AppState,
     config: &ServerConfig,
-    list: &str,
+    list: Message,
     has: impl Fn(&DeclaredCapabilities) -> bool,
 ) -> Option<UserError> {
     let handle = state.servers.get(&config.id)?;
     let is_connected = matches!(handle.status(), ServerStatus::Connected { .. });
     let is_missing = config.limits.strict && is_connected && !has(&handle.lists().declared());
     is_missing.then(|| {
-        UserError::new(ErrorCode::NotFound, format!("{} does not declare that it has {list}.", config.name))
-            .with_cause("The server is in strict mode, so a list that it did not declare is an error.")
-            .with_hint("Switch strict mode off in its settings to see an empty list instead.")
+        UserError::new(
+            ErrorCode::NotFound,
+            message!("error.app.undeclaredList", server = &config.name, list = list),
+        )
+        .with_cause(message!("error.app.undeclaredListCause"))
+        .with_hint(message!("error.app.undeclaredListHint"))
     })
 }
 
@@ -367,8 +372,8 @@ fn with_id(id: ServerId, draft: ServerDraft) -> ServerConfig {
 
 fn new_id() -> Result<ServerId, UserError> {
     let bits = getrandom::u64().map_err(|e| {
-        UserError::new(ErrorCode::Internal, "No id could be made.")
-            .with_cause(format!("The system gave no random bits: {e}."))
+        UserError::new(ErrorCode::Internal, message!("error.app.noId"))
+            .with_cause(message!("error.app.noRandom", reason = e.to_string()))
     })?;
     Ok(ServerId::from_random(bits))
 }

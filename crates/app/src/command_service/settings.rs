@@ -7,7 +7,7 @@ use gatehouse_model::command::{Authority, SettingsSet};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::settings::{MIN_AUDIT_DAYS, PackageSource, is_registry_address};
-use gatehouse_model::{ErrorCode, Event, EventSink as _, Settings, ToolNaming, UserError};
+use gatehouse_model::{ErrorCode, Event, EventSink as _, Message, Settings, ToolNaming, UserError, message};
 
 use super::AppState;
 use crate::retention::apply_retention;
@@ -109,23 +109,23 @@ async fn store_settings(
 }
 
 fn check(wanted: &SettingsSet) -> Result<(), UserError> {
-    let refuse = |what: String| Err(UserError::new(ErrorCode::BadRequest, what));
+    let refuse = |what: Message| Err(UserError::new(ErrorCode::BadRequest, what));
     if wanted.audit_days.is_some_and(|days| days < MIN_AUDIT_DAYS) {
-        return refuse(format!("The audit is kept for at least {MIN_AUDIT_DAYS} days."));
+        return refuse(message!("error.app.auditDaysTooFew", days = MIN_AUDIT_DAYS.to_string()));
     }
     if wanted.activity_days == 0 || wanted.activity_calls == 0 {
-        return refuse("Calls are kept for at least one day, and at least one of them.".to_owned());
+        return refuse(message!("error.app.activityTooFew"));
     }
     let calls = wanted.calls.iter().flat_map(|calls| [calls.silent_secs, calls.cap_secs]);
     if calls.flatten().any(|secs| secs == 0) {
-        return refuse("A call may take at least one second.".to_owned());
+        return refuse(message!("error.app.callTooShort"));
     }
     let sources = wanted.packages.iter().flat_map(|sources| [&sources.npm, &sources.pypi]);
     for source in sources {
         if let PackageSource::Custom { url } = source
             && !is_registry_address(url)
         {
-            return refuse(format!("“{url}” is not the address of a package registry."));
+            return refuse(message!("error.app.badRegistry", url = url));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_model::command::{ServersPasteAddress, ServersSignIn};
 use gatehouse_model::sign_in::{SignInStart, SignInState, SignOutResult};
-use gatehouse_model::{ErrorCode, ServerConfig, ServerId, ServerStatus, UserError};
+use gatehouse_model::{ErrorCode, ServerConfig, ServerId, ServerStatus, UserError, message};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -116,15 +116,13 @@ async fn reconnect_if_waiting(state: &AppState, server: &ServerId) {
 fn remote(state: &AppState, server: &str) -> Result<Arc<ServerConfig>, UserError> {
     let config = find(state, server)?;
     match config.transport.remote() {
-        Some(remote) if remote.sign_in.off => Err(UserError::new(
-            ErrorCode::BadRequest,
-            format!("Signing in to {} is switched off.", config.name),
-        )
-        .with_hint("Switch it on in the server's settings.")),
+        Some(remote) if remote.sign_in.off => {
+            Err(UserError::new(ErrorCode::BadRequest, message!("error.app.signInOff", server = &config.name))
+                .with_hint(message!("error.app.signInOffHint")))
+        }
         Some(_) => Ok(config),
-        None => Err(UserError::new(
-            ErrorCode::BadRequest,
-            format!("{} runs on this computer: there is nothing to sign in to.", config.name),
-        )),
+        None => {
+            Err(UserError::new(ErrorCode::BadRequest, message!("error.app.noSignIn", server = &config.name)))
+        }
     }
 }

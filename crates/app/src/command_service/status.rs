@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_model::command::StatusReport;
-use gatehouse_model::{ErrorCode, ServerStatus, UserError};
+use gatehouse_model::{ErrorCode, ServerStatus, UserError, message};
 
 use super::{AppState, approvals, audit, settings};
 
@@ -14,9 +14,7 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
     let mut problems = Vec::new();
     if !policy.verified {
         let error = UserError::new(
-            ErrorCode::Storage,
-            "The stored permissions cannot be trusted, so everything asks.",
-        );
+            ErrorCode::Storage, message!("error.app.permissionsUntrusted"));
         problems.push(match policy.problem {
             Some(cause) => error.with_cause(cause),
             None => error,
@@ -24,9 +22,9 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
     }
     if state.tools.permissions().has_suspended() {
         problems.push(
-            UserError::new(ErrorCode::Refused, "What was allowed is suspended, so it asks.")
-                .with_cause("The operator key was made anew by somebody who did not show the one before it.")
-                .with_hint("If that was you, look at `gatehousectl policy suspended` and confirm it with `gatehousectl policy confirm`."),
+            UserError::new(ErrorCode::Refused, message!("error.app.permissionsSuspended"))
+                .with_cause(message!("error.app.permissionsSuspendedCause"))
+                .with_hint(message!("error.app.permissionsSuspendedHint")),
         );
     }
     problems.extend(settings::problem(state).await);
@@ -37,10 +35,10 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
         problems.extend(known_problems.file.iter().chain(&known_problems.servers).cloned());
         if !known_problems.unconfirmed.is_empty() {
             let names = known_problems.unconfirmed.join(", ");
-            let what = format!("Changes to servers.json made by hand are not in effect: {names}.");
+            let what = message!("error.app.unconfirmedEdits", names = names);
             problems.push(
                 UserError::new(ErrorCode::BadConfig, what)
-                    .with_hint("Confirm them where approval requests are answered, or take them back."),
+                    .with_hint(message!("error.app.unconfirmedEditsHint")),
             );
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_model::command::ToolsClassify;
-use gatehouse_model::{OmittedTool, ToolView, UserError};
+use gatehouse_model::{OmittedTool, ToolView, UserError, message};
 
 use super::{AppState, lookup, servers};
 
@@ -13,7 +13,9 @@ pub(super) async fn list(state: &Arc<AppState>, server: Option<&str>) -> Result<
     if let Some(server) = server {
         let config = lookup::find(state, server)?;
         if let Some(error) =
-            servers::undeclared_list_error(state, &config, "tools", |declared| declared.tools)
+            servers::undeclared_list_error(state, &config, message!("error.app.list.tools"), |declared| {
+                declared.tools
+            })
         {
             return Err(error);
         }

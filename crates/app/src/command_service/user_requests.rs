@@ -11,7 +11,7 @@ use gatehouse_model::command::{
     ServersWatchResource,
 };
 use gatehouse_model::server_catalog::{Completion, CompletionTarget, ResultView, SavedFile, ServerCatalog};
-use gatehouse_model::{ErrorCode, ServerConfig, UserError};
+use gatehouse_model::{ErrorCode, Message, ServerConfig, UserError, message};
 use gatehouse_tools::{AccessCall, AccessKind, CallResponse, ToolCall, server_catalog};
 use serde::Deserialize;
 use serde_json::json;
@@ -29,9 +29,13 @@ pub(super) fn catalog(state: &AppState, server: &str) -> Result<ServerCatalog, U
     let lists = state.servers.get(&config.id).map(|handle| handle.lists());
     let mut catalog = lists.as_deref().map(server_catalog).unwrap_or_default();
     catalog.resources_problem =
-        servers::undeclared_list_error(state, &config, "resources", |declared| declared.resources);
+        servers::undeclared_list_error(state, &config, message!("error.app.list.resources"), |declared| {
+            declared.resources
+        });
     catalog.prompts_problem =
-        servers::undeclared_list_error(state, &config, "prompts", |declared| declared.prompts);
+        servers::undeclared_list_error(state, &config, message!("error.app.list.prompts"), |declared| {
+            declared.prompts
+        });
     let watched = state.watched.lock();
     catalog.watched = watched.iter().filter(|(id, _)| *id == config.id).map(|(_, uri)| uri.clone()).collect();
     Ok(catalog)
@@ -69,7 +73,7 @@ pub(super) async fn watch(state: &AppState, wanted: &ServersWatchResource) -> Re
                     Ok(())
                 }
                 CallResponse::Error(error) => {
-                    Err(refusal_error(&config, "The resource cannot be watched.", &error))
+                    Err(refusal_error(&config, message!("error.app.resourceUnwatched"), &error))
                 }
             }
         }
@@ -102,7 +106,7 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
             let answer: CompletionResponse = serde_json::from_str(result.get()).map_err(|error| {
                 UserError::new(
                     ErrorCode::Internal,
-                    format!("{} completes in a way that cannot be read.", config.name),
+                    message!("error.app.badCompletion", server = &config.name),
                 )
                 .with_cause(format!("{error}."))
             })?;
@@ -112,7 +116,7 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
             Ok(Completion { values, total, has_more: has_more || cut })
         }
         CallResponse::Error(error) => {
-            Err(refusal_error(&config, "The argument cannot be completed.", &error))
+            Err(refusal_error(&config, message!("error.app.argumentUncompleted"), &error))
         }
     }
 }
@@ -120,13 +124,17 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
 pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Result<ResultView, UserError> {
     let config = lookup::find(state, &wanted.server)?;
     let arguments = RawValue::from_string(wanted.arguments.clone()).map_err(|error| {
-        UserError::new(ErrorCode::BadRequest, "The arguments are not JSON.").with_cause(format!("{error}."))
+        UserError::new(ErrorCode::BadRequest, message!("error.app.argumentsNotJson"))
+            .with_cause(format!("{error}."))
     })?;
     state.tools.refresh().await;
     let catalog = state.tools.catalog();
     let exposed = catalog.find(&config.id, &wanted.tool).map(|tool| tool.exposed_name().to_owned());
     let exposed = exposed.ok_or_else(|| {
-        UserError::new(ErrorCode::NotFound, format!("{} has no tool “{}”.", config.name, wanted.tool))
+        UserError::new(
+            ErrorCode::NotFound,
+            message!("error.app.noTool", server = &config.name, tool = &wanted.tool),
+        )
     })?;
     let cancel = CancellationToken::new();
     let call = ToolCall {
@@ -144,7 +152,10 @@ pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Res
         match state.runs.lock().entry(run.clone()) {
             Entry::Vacant(place) => drop(place.insert(cancel)),
             Entry::Occupied(_) => {
-                return Err(UserError::new(ErrorCode::BadRequest, format!("There is a run {run} already.")));
+                return Err(UserError::new(
+                    ErrorCode::BadRequest,
+                    message!("error.app.runExists", run = run.to_string()),
+                ));
             }
         }
     }
@@ -178,7 +189,7 @@ pub(super) async fn save(state: &Arc<AppState>, wanted: ResultsSave) -> Result<S
         state.results.save(&wanted.result, wanted.part, &state.downloads)
     });
     saving.await.unwrap_or_else(|error| {
-        Err(UserError::new(ErrorCode::Internal, "The result could not be saved.")
+        Err(UserError::new(ErrorCode::Internal, message!("error.app.resultUnsaved"))
             .with_cause(format!("{error}.")))
     })
 }
@@ -215,13 +226,17 @@ fn access_call(
 
 fn to_raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, UserError> {
     to_raw_value(value).map_err(|error| {
-        UserError::new(ErrorCode::Internal, "The request could not be written.")
+        UserError::new(ErrorCode::Internal, message!("error.app.requestUnwritten"))
             .with_cause(format!("{error}."))
     })
 }
 
-fn refusal_error(config: &ServerConfig, what: &str, error: &RawValue) -> UserError {
+fn refusal_error(config: &ServerConfig, what: Message, error: &RawValue) -> UserError {
     let members: BTreeMap<String, serde_json::Value> = serde_json::from_str(error.get()).unwrap_or_default();
     let words = members.get("message").and_then(serde_json::Value::as_str).unwrap_or("(no message)");
-    UserError::new(ErrorCode::Refused, what).with_cause(format!("{} says: {words}", config.name))
+    UserError::new(ErrorCode::Refused, what).with_cause(message!(
+        "error.app.serverSays",
+        server = &config.name,
+        words = words
+    ))
 }

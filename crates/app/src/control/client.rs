@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use gatehouse_model::command::{Authority, COMMANDS, TypedCommand};
-use gatehouse_model::{ErrorCode, Secret, UserError};
+use gatehouse_model::{ErrorCode, Secret, UserError, message};
 use gatehouse_store::ControlKey;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
@@ -220,34 +220,30 @@ impl ControlLineReader {
 fn not_running(data_dir: &Path, error: &io::Error) -> UserError {
     let not_running = match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            UserError::new(ErrorCode::NotRunning, "Gatehouse cannot be reached.")
+            UserError::new(ErrorCode::NotRunning, message!("error.app.unreachable"))
                 .with_cause(format!("{error}."))
         }
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            UserError::new(ErrorCode::NotRunning, format!("No Gatehouse runs on {}.", data_dir.display()))
-        }
-        _ => UserError::new(ErrorCode::NotRunning, "Gatehouse cannot be reached.")
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => UserError::new(
+            ErrorCode::NotRunning,
+            message!("error.app.noGatehouse", folder = data_dir.display().to_string()),
+        ),
+        _ => UserError::new(ErrorCode::NotRunning, message!("error.app.unreachable"))
             .with_cause(format!("{error}.")),
     };
-    not_running
-        .with_hint("Start it with `gatehousectl serve --data-dir DIR`, or name its folder with --data-dir.")
+    problem.with_hint(message!("error.app.noGatehouseHint"))
 }
 
 fn unproven_error() -> UserError {
-    UserError::new(
-        ErrorCode::NotPermitted,
-        "What answers at the control socket did not prove that it knows this key or token. Nothing was sent.",
-    )
-    .with_cause("The key or token is not right, this Gatehouse takes none (its own windows answer), or another program holds the socket.")
-    .with_hint("Check the key. If it is right, find out which program listens there before you enter it again.")
+    UserError::new(ErrorCode::NotPermitted, message!("error.app.unproven"))
+        .with_cause(message!("error.app.unprovenCause"))
+        .with_hint(message!("error.app.unprovenHint"))
 }
 
 fn connection_lost(error: &dyn std::fmt::Display) -> UserError {
-    UserError::new(ErrorCode::NotRunning, "Gatehouse is gone.")
-        .with_cause(format!("The control socket broke: {error}."))
+    UserError::new(ErrorCode::NotRunning, message!("error.app.connectionLost"))
+        .with_cause(message!("error.app.connectionLostCause", reason = error.to_string()))
 }
 
 fn internal(error: &serde_json::Error) -> UserError {
-    UserError::new(ErrorCode::Internal, "Gatehouse answered something that cannot be read.")
-        .with_cause(format!("{error}."))
+    UserError::new(ErrorCode::Internal, message!("error.app.badReply")).with_cause(format!("{error}."))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use gatehouse_model::command::{Authority, Command};
-use gatehouse_model::{ErrorCode, EventEnvelope, UserError};
+use gatehouse_model::{ErrorCode, EventEnvelope, UserError, message};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
@@ -47,7 +47,7 @@ impl ControlServer {
     /// Opens the socket of a data folder. The caller must hold the lock of the folder.
     pub(crate) fn bind(data_dir: &Path, command_service: Arc<CommandService>) -> Result<Self, UserError> {
         let listener = ControlListener::bind(data_dir).map_err(|e| {
-            UserError::new(ErrorCode::Storage, "The control socket could not be opened.")
+            UserError::new(ErrorCode::Storage, message!("error.app.socketUnopened"))
                 .with_cause(format!("{e}."))
         })?;
         let server = Self { cancel: CancellationToken::new(), tasks: TaskTracker::new() };
@@ -221,8 +221,7 @@ impl ControlConnection {
             Ok((line, _)) => line.clone(),
             Err(ChannelError(why)) => {
                 tracing::info!(why, "no channel was made on the control socket");
-                let error =
-                    UserError::new(ErrorCode::NotPermitted, "There is no channel with this key here.");
+                let error = UserError::new(ErrorCode::NotPermitted, message!("error.app.noChannel"));
                 serde_json::to_vec(&OutgoingResponse { id: None, body: ResponseBody::Problem(&error) })
                     .ok()?
             }
@@ -260,8 +259,11 @@ impl ControlConnection {
         let line = match line {
             Ok(line) => line,
             Err(LinesCodecError::MaxLineLengthExceeded) if self.opener.is_none() => {
-                let error = UserError::new(ErrorCode::BadRequest, "The line is too long.")
-                    .with_cause(format!("A request may have {} MiB.", MAX_PLAIN_LINE_BYTES / 1024 / 1024));
+                let error = UserError::new(ErrorCode::BadRequest, message!("error.app.lineTooLong"))
+                    .with_cause(message!(
+                        "error.app.lineTooLongCause",
+                        size = (MAX_PLAIN_LINE_BYTES / 1024 / 1024).to_string()
+                    ));
                 return send(outbox, None, ResponseBody::Problem(&error)).await;
             }
             Err(_) => return false,
@@ -291,7 +293,7 @@ impl ControlConnection {
         let request: RequestLine = match serde_json::from_str(line) {
             Ok(request) => request,
             Err(e) => {
-                let error = UserError::new(ErrorCode::BadRequest, "The line is not a request.")
+                let error = UserError::new(ErrorCode::BadRequest, message!("error.app.notARequest"))
                     .with_cause(format!("{e}."));
                 return send(outbox, None, ResponseBody::Problem(&error)).await;
             }
@@ -365,7 +367,7 @@ async fn stream_events(
         None => EventsArgs::default(),
         Some(Ok(args)) => args,
         Some(Err(e)) => {
-            let error = UserError::new(ErrorCode::BadRequest, "The arguments of events are not right.")
+            let error = UserError::new(ErrorCode::BadRequest, message!("error.app.badEventArguments"))
                 .with_cause(format!("{e}."));
             send(outbox, Some(request.id), ResponseBody::Problem(&error)).await;
             return;

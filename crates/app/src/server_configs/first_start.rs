@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
-use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError};
+use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError, message};
 use gatehouse_store::{LoadedServers, SealError, Store};
 
 const FILE: &str = "servers.json";
@@ -52,7 +52,7 @@ pub(crate) fn servers() -> Result<Vec<ServerConfig>, UserError> {
 
 fn built_in(name: &str, builtin: Builtin) -> Result<ServerConfig, UserError> {
     let bits = getrandom::u64().map_err(|e| {
-        UserError::new(ErrorCode::Internal, "No id could be made.").with_cause(format!("{e}."))
+        UserError::new(ErrorCode::Internal, message!("error.app.noId")).with_cause(format!("{e}."))
     })?;
     Ok(ServerConfig {
         id: ServerId::from_random(bits),

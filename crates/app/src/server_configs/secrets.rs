@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use gatehouse_model::command::FieldSecret;
-use gatehouse_model::{ErrorCode, Secret, ServerBinding, ServerConfig, Transport, UserError};
+use gatehouse_model::{ErrorCode, Secret, ServerBinding, ServerConfig, Transport, UserError, message};
 use gatehouse_store::{SecretError, SecretKey, SecretStore, Store, generations};
 
 use crate::state::AppState;
@@ -70,9 +70,9 @@ impl SecretChanges {
             if !wanted.contains_key(&secret.field) {
                 return Err(UserError::new(
                     ErrorCode::BadRequest,
-                    format!("A secret was given for {}, which does not refer to one.", secret.field),
+                    message!("error.app.secretUnused", field = &secret.field),
                 )
-                .with_hint("Set that field to ${secret:NAME} to have the secret put there."));
+                .with_hint(message!("error.app.secretUnusedHint", reference = "${secret:NAME}")));
             }
             changes.given.push((key(after, &secret.field), Secret::new(secret.value.reveal())));
         }
@@ -178,9 +178,9 @@ fn key(config: &ServerConfig, field: &str) -> SecretKey {
 }
 
 fn missing(field: &str) -> UserError {
-    UserError::new(ErrorCode::BadRequest, format!("The secret for {field} is missing."))
-        .with_cause("A secret serves only the server, the place and the field that it was given for.")
-        .with_hint("Give it together with the server, for example with --secret.")
+    UserError::new(ErrorCode::BadRequest, message!("error.app.secretMissing", field = field))
+        .with_cause(message!("error.app.secretMissingCause"))
+        .with_hint(message!("error.app.secretMissingHint"))
 }
 
 async fn with_secrets<F>(state: &AppState, work: F) -> Result<(), UserError>
@@ -190,7 +190,7 @@ where
     let secrets: Arc<dyn SecretStore> = state.store.secrets();
     match tokio::task::spawn_blocking(move || work(&*secrets)).await {
         Ok(done) => done.map_err(|SecretFailure(error)| error),
-        Err(e) => Err(UserError::new(ErrorCode::Internal, "The store for secrets broke off.")
+        Err(e) => Err(UserError::new(ErrorCode::Internal, message!("error.app.secretStoreEnded"))
             .with_cause(format!("{e}."))),
     }
 }
