@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use gatehouse_app::control::ControlClient;
-use gatehouse_model::{Secret, SystemClock, UserError};
+use gatehouse_model::{Secret, SystemClock, UserError, UserText};
 use gatehouse_store::{Owner, Store, StoreOptions, open_vault};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -17,6 +17,14 @@ use tempfile::TempDir;
 use crate::child_process::ChildProcess;
 use crate::eventually::eventually;
 use crate::{administrator, paths};
+
+/// The message of a failed server's status in English; empty if there is none.
+#[must_use]
+pub fn status_text(status: &Value) -> String {
+    serde_json::from_value::<UserText>(status["message"].clone())
+        .map(|text| text.to_string())
+        .unwrap_or_default()
+}
 
 /// Runs commands of the core with the operator key.
 #[derive(Clone)]

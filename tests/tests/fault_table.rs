@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually;
-use gatehouse_tests::fixture_server::ServerTransport;
+use gatehouse_tests::fixture_server::{Gatehouse, status_text};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::{fixture_server, paths};
 use serde_json::{Value, json};
@@ -157,7 +157,7 @@ fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &FaultCase
         }
         Symptom::Status(state, words) => {
             let found = await_state(gatehouse, name, state, words)?;
-            let message = found["status"]["message"].as_str().unwrap_or_default();
+            let message = status_text(&found["status"]);
             Ok(format!("{state} {message}"))
         }
         Symptom::Call(words, state) => {
@@ -184,7 +184,7 @@ fn await_state(gatehouse: &Gatehouse, name: &str, state: &str, words: &str) -> R
         let servers = gatehouse.ask(&["servers", "list"])?;
         let found = servers.as_array().into_iter().flatten().find(|server| server["config"]["name"] == name);
         let found = found.cloned().unwrap_or(Value::Null);
-        let message = found["status"]["message"].as_str().unwrap_or_default();
+        let message = status_text(&found["status"]);
         let is_wanted = found["status"]["state"] == state && message.contains(words);
         Ok(if is_wanted { Ok(found) } else { Err(format!("{:#}", found["status"])) })
     })

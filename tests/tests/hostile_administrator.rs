@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport};
-use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::gatehouse::{Gatehouse, status_text};
 use gatehouse_tests::http;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ fn restart(gatehouse: &Gatehouse, server: &str) -> Result<()> {
 fn failed(gatehouse: &Gatehouse, server: &str) -> Result<String> {
     let status = gatehouse.await_status(server, "failed")?["status"].clone();
     ensure!(status["nextRetry"].is_null(), "it is tried again: {status:#}");
-    Ok(status["message"].as_str().context("no message")?.to_owned())
+    Ok(status_text(&status))
 }
 
 /// A server with a URL, which logs the messages that reach it.

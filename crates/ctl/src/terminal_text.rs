@@ -3,7 +3,7 @@
 
 use gatehouse_common::invisible_chars::{hides, mark};
 use gatehouse_common::messages::{Language, render};
-use gatehouse_model::{Message, Timestamp, UserError};
+use gatehouse_model::{Message, Timestamp, UserError, UserText};
 
 /// Text on one line: line breaks and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
@@ -33,6 +33,11 @@ pub(crate) fn time(at: Timestamp) -> String {
 /// A message of the core in the terminal's language, on one line.
 pub(crate) fn message(message: &Message) -> String {
     line(&render(message, language(), &time))
+}
+
+/// A text in the terminal's language, on one line.
+pub(crate) fn user_text(text: &UserText) -> String {
+    line(&text.render(language(), &time))
 }
 
 /// An error in the terminal's language.

@@ -5,18 +5,21 @@
 pub(crate) mod classification;
 mod upstream;
 
+use std::fmt;
 use std::time::Duration;
 
+use gatehouse_common::invisible_chars::clean;
 use gatehouse_model::status::FailureKind;
+use gatehouse_model::{UserText, message};
 
-pub use self::upstream::{UpstreamError, UpstreamErrorKind, user_message};
+pub(crate) use self::upstream::user_message;
+pub use self::upstream::{UpstreamError, UpstreamErrorKind};
 use crate::redact::Redactor;
 
-/// Why there is no connection.
-#[derive(Clone, Debug, thiserror::Error)]
+/// Why there is no connection. `Display` is English.
+#[derive(Clone, Debug)]
 pub enum ConnectError {
     /// The command was not found.
-    #[error("The command \"{command}\" was not found. {advice}")]
     CommandNotFound {
         /// As it was entered.
         command: String,
@@ -24,9 +27,6 @@ pub enum ConnectError {
         advice: String,
     },
     /// The command exists but cannot be started.
-    #[error(
-        "The command \"{command}\" could not be started: {why}. Check that it may be run and that the working folder exists."
-    )]
     CannotStart {
         /// As it was entered.
         command: String,
@@ -34,76 +34,60 @@ pub enum ConnectError {
         why: String,
     },
     /// The server's settings cannot be used.
-    #[error("{what} Correct the server's settings.")]
     BadConfig {
         /// What is wrong with them: one sentence.
         what: String,
     },
     /// The secret store doesn't respond.
-    #[error("A secret of this server could not be read: {why}. Unlock the keychain and connect again.")]
     Secrets {
         /// The error of the store.
         why: String,
     },
     /// The transport is not supported here.
-    #[error("Servers of the kind \"{kind}\" cannot be connected to yet.")]
     Unsupported {
         /// The transport's name.
         kind: &'static str,
     },
     /// The connection ended before the handshake was done.
-    #[error("The server ended before the connection was made. {reason}")]
     Ended { reason: String, kind: FailureKind },
     /// The time limit was reached.
-    #[error("The server did not answer within {} seconds. It may still be starting or downloading: raise the time limit for connecting, or try again.", .after.as_secs())]
     TimedOut {
         /// The limit.
         after: Duration,
     },
     /// The attempt was cancelled.
-    #[error("Connecting was cancelled.")]
     Cancelled,
     /// The server requires authentication.
-    #[error("The server wants you to sign in.")]
     NeedsAuth {
         /// Resource metadata or issuer, if the server names it.
         issuer: Option<String>,
     },
     /// There is no way to register with the authorization server.
-    #[error("The server wants you to sign in, which needs a client id: {reason}")]
     Unregistered {
         /// Why: a sentence.
         reason: String,
     },
     /// The server requires a sign-in that isn't available.
-    #[error("{reason}")]
     NoSignIn {
         /// Why: sentences.
         reason: String,
     },
     /// The server authenticated us and denies access.
-    #[error("The server refuses access (HTTP 403). The account or token lacks a right.")]
     Forbidden,
     /// The server answered with an HTTP status that ends the attempt.
-    #[error("The server answered with HTTP status {status}{}. {}", preview(.body), advice(*.status))]
     Status {
         status: u16,
         /// The beginning of the response body, if it is text.
         body: String,
     },
     /// The server could not be reached.
-    #[error("The server could not be reached: {}", .0)]
     Network(NetworkError),
     /// There is no common protocol revision.
-    #[error(
-        "The server speaks the protocol revision {offered}, which Gatehouse does not. Update the server or Gatehouse."
-    )]
     Version {
         /// What the server offered.
         offered: String,
     },
     /// The server violates the protocol.
-    #[error("The server does not speak MCP as it should: {0}")]
     Protocol(String),
 }
 
@@ -111,14 +95,20 @@ fn preview(body: &str) -> String {
     if body.is_empty() { String::new() } else { format!(": {body}") }
 }
 
-fn advice(status: u16) -> &'static str {
-    match status {
-        404 => "Check the address.",
-        405 => "The address does not take MCP messages; check it.",
-        429 => "It is busy; Gatehouse tries again later.",
-        500.. => "The fault is on its side; Gatehouse tries again.",
-        _ => "Check the address and the headers.",
-    }
+fn advice(status: u16) -> UserText {
+    let message = match status {
+        404 => message!("error.servers.advice.notFound"),
+        405 => message!("error.servers.advice.notAllowed"),
+        429 => message!("error.servers.advice.busy"),
+        500.. => message!("error.servers.advice.fault"),
+        _ => message!("error.servers.advice.other"),
+    };
+    message.into()
+}
+
+/// A time limit in seconds, for messages.
+fn seconds(limit: Duration) -> u32 {
+    u32::try_from(limit.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// A network error on the way to the server.
@@ -130,7 +120,55 @@ pub struct NetworkError {
     pub is_permanent: bool,
 }
 
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.user_text(), f)
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
 impl ConnectError {
+    /// The error for the user. It may contain text of the server (its last lines of standard error, for
+    /// example), from which invisible and control characters are removed.
+    #[must_use]
+    pub fn user_text(&self) -> UserText {
+        let plain = |text: &str| clean(text).into_owned();
+        let message = match self {
+            Self::CommandNotFound { command, advice } => {
+                message!("error.servers.commandNotFound", command = plain(command), advice = plain(advice))
+            }
+            Self::CannotStart { command, why } => {
+                message!("error.servers.cannotStart", command = plain(command), reason = plain(why))
+            }
+            Self::BadConfig { what } => message!("error.servers.badConfig", what = plain(what)),
+            Self::Secrets { why } => message!("error.servers.secretUnread", reason = plain(why)),
+            Self::Unsupported { kind } => message!("error.servers.unsupported", kind = *kind),
+            Self::Ended { reason, kind: _ } => message!("error.servers.ended", reason = plain(reason)),
+            Self::TimedOut { after } => message!("error.servers.noAnswer", seconds = seconds(*after)),
+            Self::Cancelled => message!("error.servers.cancelled"),
+            Self::NeedsAuth { issuer: _ } => message!("error.servers.needsSignIn"),
+            Self::Unregistered { reason } => message!("error.servers.needsClientId", reason = plain(reason)),
+            Self::NoSignIn { reason } => return plain(reason).into(),
+            Self::Forbidden => message!("error.servers.forbidden"),
+            Self::Status { status, body } if body.is_empty() => {
+                message!("error.servers.httpStatus", status = status.to_string(), advice = advice(*status))
+            }
+            Self::Status { status, body } => message!(
+                "error.servers.httpStatusBody",
+                status = status.to_string(),
+                body = plain(body),
+                advice = advice(*status)
+            ),
+            Self::Network(fault) => {
+                message!("error.servers.network", reason = plain(&fault.to_string()))
+            }
+            Self::Version { offered } => message!("error.servers.version", offered = plain(offered)),
+            Self::Protocol(what) => message!("error.servers.protocol", reason = plain(what)),
+        };
+        message.into()
+    }
+
     /// The failure class (SRV-4).
     #[must_use]
     pub fn failure_kind(&self) -> FailureKind {

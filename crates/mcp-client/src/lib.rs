@@ -24,7 +24,7 @@ mod server_requests;
 pub use connection::close::{CloseCause, CloseReason};
 pub use connection::{ConnectDeps, ConnectSpec, Connection, Handshake, Inbound, LifecycleHint, connect};
 pub use error::classification::classify_network_error;
-pub use error::{ConnectError, NetworkError, RequestError, UpstreamError, UpstreamErrorKind, user_message};
+pub use error::{ConnectError, NetworkError, RequestError, UpstreamError, UpstreamErrorKind};
 pub use host::{
     InputWriter, OutputReader, PreparedProcess, ProcessExit, ServerHost, ServerProcess, StartedProcess,
 };

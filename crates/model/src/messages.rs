@@ -23,6 +23,7 @@ static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
     read(&[
         include_str!("../../../locales/en/errors.json"),
         include_str!("../../../locales/en/appErrors.json"),
+        include_str!("../../../locales/en/serversErrors.json"),
         include_str!("../../../locales/en/rules.json"),
         include_str!("../../../locales/en/shell.json"),
     ])
@@ -31,6 +32,7 @@ static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
     read(&[
         include_str!("../../../locales/zh-CN/errors.json"),
         include_str!("../../../locales/zh-CN/appErrors.json"),
+        include_str!("../../../locales/zh-CN/serversErrors.json"),
         include_str!("../../../locales/zh-CN/rules.json"),
         include_str!("../../../locales/zh-CN/shell.json"),
     ])

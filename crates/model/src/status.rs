@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::text::UserText;
 use crate::time::Timestamp;
 
 /// State of one server. Derived from the actor's private state; never stored.
@@ -42,7 +43,7 @@ pub enum ServerStatus {
         /// What kind of error.
         error: FailureKind,
         /// What happened, why, and what to do, in plain words.
-        message: String,
+        message: UserText,
         /// Attempts so far in this row.
         attempts: u32,
         /// When the next try comes, if one does.

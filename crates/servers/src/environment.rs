@@ -267,7 +267,7 @@ mod tests {
         );
         assert!(here.find("text", Path::new("/"), None).is_err(), "not executable");
         let error = here.find("npx", Path::new("/"), None).unwrap_err().to_string();
-        assert!(error.contains("\"npx\" was not found") && error.contains("Node.js"), "{error}");
+        assert!(error.contains("“npx” was not found") && error.contains("Node.js"), "{error}");
         assert!(matches!(here.find(" ", Path::new("/"), None), Err(ConnectError::BadConfig { .. })));
     }
 

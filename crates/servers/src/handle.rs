@@ -13,7 +13,7 @@ use gatehouse_mcp_client::{
 };
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{LogLevel, LogLine};
-use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerStatus, Timestamp, UserError};
+use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerStatus, Timestamp, UserError, message};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -270,7 +270,7 @@ impl ServerHandle {
 
     /// Sets the log level that the user wants.
     pub(crate) async fn set_log_level(&self, level: LogLevel) -> Result<(), UserError> {
-        let what = || format!("The log level of the server {} could not be set.", self.config().name);
+        let what = || message!("error.servers.logLevelUnset", name = &self.config().name);
         let before = self.shared.log_level.lock().replace(level);
         let refused = match self.send_log_level().await {
             Ok(RpcOutcome::Result(_)) => return Ok(()),

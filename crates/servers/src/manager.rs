@@ -17,7 +17,7 @@ use gatehouse_model::settings::{PackageSource, PackageSources};
 use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{
     CallLimits, Clock, ErrorCode, Event, EventSink, ServerConfig, ServerId, ServerStatus, StatusCause,
-    UserError,
+    UserError, message,
 };
 use gatehouse_store::SecretStore;
 use parking_lot::{Mutex, RwLock};
@@ -326,9 +326,9 @@ impl ServerManager {
         if taken {
             return Err(UserError::new(
                 ErrorCode::NameTaken,
-                format!("There is already a server named {}.", config.name),
+                message!("error.servers.nameTaken", name = &config.name),
             )
-            .with_hint("Choose another name."));
+            .with_hint(message!("error.servers.otherNameHint")));
         }
         if let Some(entry) = entries.by_id.get(&config.id) {
             let before = entry.handle.config();
@@ -493,7 +493,7 @@ impl ServerManager {
             Ok(Err(_)) => Err(being_removed(&handle.config().name)),
             Err(_) => {
                 let name = handle.config().name.clone();
-                Err(UserError::new(ErrorCode::TimedOut, format!("The server {name} takes long to stop.")))
+                Err(UserError::new(ErrorCode::TimedOut, message!("error.servers.stopsSlowly", name = name)))
             }
         }
     }
@@ -511,9 +511,9 @@ impl ServerManager {
         if !config.enabled {
             return Err(UserError::new(
                 ErrorCode::ServerUnavailable,
-                format!("The server {} is switched off.", config.name),
+                message!("error.servers.switchedOff", name = &config.name),
             )
-            .with_hint("Start it instead."));
+            .with_hint(message!("error.servers.switchedOffHint")));
         }
         send(&handle, ActorMessage::ServerInput(ServerInput::Reconnect)).await
     }
@@ -632,7 +632,7 @@ impl ServerManager {
 
     fn ensure_running(&self) -> Result<(), UserError> {
         if self.shared.closing.is_cancelled() {
-            return Err(UserError::new(ErrorCode::NotRunning, "Gatehouse is shutting down."));
+            return Err(UserError::new(ErrorCode::NotRunning, message!("error.servers.shuttingDown")));
         }
         Ok(())
     }
@@ -641,12 +641,14 @@ impl ServerManager {
         if self.is_on() {
             return Ok(());
         }
-        Err(UserError::new(ErrorCode::ServerUnavailable, "MCP is switched off, so no server runs.")
-            .with_hint("Switch it on first: `gatehousectl servers on`."))
+        Err(UserError::new(ErrorCode::ServerUnavailable, message!("error.servers.mcpOff"))
+            .with_hint(message!("error.servers.mcpOffHint")))
     }
 
     fn find(&self, id: &ServerId) -> Result<ServerHandle, UserError> {
-        self.get(id).ok_or_else(|| UserError::new(ErrorCode::NotFound, format!("There is no server {id}.")))
+        self.get(id).ok_or_else(|| {
+            UserError::new(ErrorCode::NotFound, message!("error.servers.unknownServer", id = id.to_string()))
+        })
     }
 }
 
@@ -655,19 +657,19 @@ async fn send(handle: &ServerHandle, message: ActorMessage) -> Result<(), UserEr
 }
 
 fn being_removed(name: &str) -> UserError {
-    UserError::new(ErrorCode::ServerUnavailable, format!("The server {name} is being removed."))
+    UserError::new(ErrorCode::ServerUnavailable, message!("error.servers.beingRemoved", name = name))
 }
 
 fn connect_error(name: &str, failure: &ConnectFailure) -> UserError {
-    let what = format!("The server {name} could not be connected to.");
+    let what = message!("error.servers.notConnected", name = name);
     match failure {
         ConnectFailure::NeedsAuth { issuer: _ } => UserError::new(ErrorCode::ServerUnavailable, what)
-            .with_cause("It wants you to sign in.")
-            .with_hint("Add the server, then sign in to it."),
+            .with_cause(message!("error.servers.wantsSignIn"))
+            .with_hint(message!("error.servers.signInAfterAdding")),
         ConnectFailure::NeedsClientRegistration { reason } => {
             UserError::new(ErrorCode::ServerUnavailable, what)
                 .with_cause(reason.clone())
-                .with_hint("Enter a client id in the server's settings.")
+                .with_hint(message!("error.servers.clientIdHint"))
         }
         ConnectFailure::Error { kind: _, message } => {
             UserError::new(ErrorCode::ServerUnavailable, what).with_cause(message.clone())

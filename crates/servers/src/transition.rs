@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use gatehouse_model::status::{FailureKind, ServerInfo};
-use gatehouse_model::{ServerStatus, StatusCause, Timestamp};
+use gatehouse_model::{ServerStatus, StatusCause, Timestamp, UserText};
 
 use self::step::TransitionStep;
 use crate::retry::Jitter;
@@ -69,7 +69,7 @@ pub(crate) enum Phase {
     Failed {
         error: FailureKind,
         /// Message for the user.
-        message: String,
+        message: UserText,
         /// Attempts so far in this series.
         attempts: u32,
         /// When the next attempt begins, if one is planned.
@@ -124,7 +124,7 @@ pub(crate) enum ConnectFailure {
     Error {
         kind: FailureKind,
         /// Message for the user.
-        message: String,
+        message: UserText,
     },
 }
 

@@ -2694,7 +2694,7 @@ error: FailureKind,
 /**
  * What happened, why, and what to do, in plain words.
  */
-message: string,
+message: UserText,
 /**
  * Attempts so far in this row.
  */

@@ -3,15 +3,19 @@
 
 import appErrorsEn from "../../../locales/en/appErrors.json";
 import errorsEn from "../../../locales/en/errors.json";
+import serversErrorsEn from "../../../locales/en/serversErrors.json";
 import appErrorsZh from "../../../locales/zh-CN/appErrors.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
+import serversErrorsZh from "../../../locales/zh-CN/serversErrors.json";
 
 export const errorTextsEn = {
   ...appErrorsEn,
   ...errorsEn,
+  ...serversErrorsEn,
 };
 
 export const errorTextsZh = {
   ...appErrorsZh,
   ...errorsZh,
+  ...serversErrorsZh,
 };

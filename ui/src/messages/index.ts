@@ -35,8 +35,8 @@ function useSpeech(): Speech {
 }
 
 /**
- * Looks a message up and fills its values in. `language` is the one that it does so in; `render` does the same for texts of
- * the core.
+ * Looks a message up and fills its values in. `language` is the one that it does so in; `render` does the same for texts
+ * of the core.
  */
 export type Translate = { (key: MessageKey, values?: Values): string; language: Language; render: Render };
 

@@ -4,6 +4,7 @@ import { useId, useState } from "react";
 
 import type { ServerStatus, ServerView } from "../generated/types";
 import { useMessages } from "../messages";
+import { textLine } from "../messages/userError";
 import { CopyButton } from "../components/CopyButton";
 import { useNow } from "../components/useNow";
 import { countLabel, ATTEMPTS_PER_ROUND, targetOf } from "./status";
@@ -47,7 +48,7 @@ export function ServerFailure({ view, status }: { view: ServerView; status: Fail
               {t(`servers.kindOfFailure.${status.error}`)} · {countLabel(t, "attempts", status.attempts)}
             </p>
             <CopyButton
-              text={[status.message, target, tail].filter((part) => part !== "").join("\n")}
+              text={[textLine(t, status.message), target, tail].filter((part) => part !== "").join("\n")}
               label={t("servers.copyDetails")}
             />
           </div>

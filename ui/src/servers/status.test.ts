@@ -31,6 +31,12 @@ describe("server status", () => {
     [connected, 1, "ok", "Running · 1 tool · 1 resource"],
     [{ state: "needs_auth", issuer: null }, 0, "wait", "Sign-in needed"],
     [{ state: "needs_client_registration", reason: "r" }, 0, "wait", "Client ID needed from the provider"],
+    [
+      { ...failed, message: { key: "error.servers.healthChecks", params: { count: { number: 2 } } } },
+      0,
+      "bad",
+      "Stopped: The server did not answer 2 health checks in a row.",
+    ],
     [failed, 0, "bad", "Stopped: `npx` was not found. Install Node.js, or choose another command."],
   ])("describes %j with %i tools", (status, tools, tone, words) => {
     const english = translator({ language: "en", messages: catalogues.en });

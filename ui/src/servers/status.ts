@@ -2,6 +2,7 @@
 
 import type { ServerStatus, ServerView, Transport } from "../generated/types";
 import type { Translate } from "../messages";
+import { textLine } from "../messages/userError";
 import { joinCommand } from "./commandLine";
 
 /** Attempts of a row: the first, and its five retries (SRV-4). A call may add one. */
@@ -69,8 +70,8 @@ export function statusLine(
     case "failed":
       return t("servers.failedBecause", {
         why:
-          t.language === "en"
-            ? status.message
+          t.language === "en" || typeof status.message !== "string"
+            ? textLine(t, status.message)
             : t("servers.failedAs", { kind: t(`servers.kindOfFailure.${status.error}`), why: status.message }),
       });
   }

@@ -392,7 +392,7 @@ async fn managed_policy_cannot_be_overridden() {
     wait_until_state(&core, "Notes", "failed").await;
     let notes = server(&core, "Notes").await.unwrap();
     let gatehouse_model::ServerStatus::Failed { message, next_retry, .. } = notes.status else { panic!() };
-    assert!(message.contains("Ask IT.") && next_retry.is_none(), "{message}");
+    assert!(message.to_string().contains("Ask IT.") && next_retry.is_none(), "{message}");
 
     std::fs::write(&path, "{").unwrap();
     run(&core, ServersReconnect { server: "Clock".into() }).await.unwrap();

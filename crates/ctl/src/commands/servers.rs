@@ -223,7 +223,7 @@ fn state(status: &ServerStatus) -> String {
         }
         ServerStatus::Failed { message, next_retry, .. } => {
             let retried = if next_retry.is_some() { ", will be tried again" } else { "" };
-            format!("failed{retried}: {}", terminal_text::line(message))
+            format!("failed{retried}: {}", terminal_text::user_text(message))
         }
     }
 }

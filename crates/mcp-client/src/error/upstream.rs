@@ -86,7 +86,7 @@ impl From<RequestError> for UpstreamError {
 /// An error as a message for the user. It may contain text of the server (its last lines of
 /// standard error, for example), so invisible and control characters are removed.
 #[must_use]
-pub fn user_message(error: &impl Display) -> String {
+pub(crate) fn user_message(error: &impl Display) -> String {
     clean(&error.to_string()).into_owned()
 }
 

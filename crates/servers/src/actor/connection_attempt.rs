@@ -12,8 +12,8 @@ use gatehouse_mcp_client::{
     CallLimit, ConnectionEnd, RequestParams, ServerConnection, UpstreamError, UpstreamErrorKind,
     UpstreamRequest,
 };
-use gatehouse_model::ServerConfig;
 use gatehouse_model::status::FailureKind;
+use gatehouse_model::{ServerConfig, message};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -110,10 +110,11 @@ async fn notify_actor(inbox: &mpsc::Sender<ActorMessage>, message: ActorMessage)
 fn connect_timeout(limit: Duration) -> ConnectFailure {
     ConnectFailure::Error {
         kind: FailureKind::TemporaryNetwork,
-        message: format!(
-            "The server did not answer within {} s. Give it more time in its settings if it is slow to start.",
-            limit.as_secs()
-        ),
+        message: message!(
+            "error.servers.attemptTimedOut",
+            seconds = u32::try_from(limit.as_secs()).unwrap_or(u32::MAX)
+        )
+        .into(),
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use gatehouse_builtin_servers::{BuiltinConnection, BuiltinContext};
 use gatehouse_mcp_client::{
     ConnectDeps, ConnectError, ConnectSpec, Inbound, LifecycleHint, Redactor, ServerConnection,
-    UpstreamError, UpstreamErrorKind, connect, user_message,
+    UpstreamError, UpstreamErrorKind, connect,
 };
 use gatehouse_model::status::FailureKind;
-use gatehouse_model::{BoxFuture, ServerConfig, Transport};
+use gatehouse_model::{BoxFuture, ServerConfig, Transport, UserText, message};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -61,7 +61,10 @@ impl Connector for UpstreamConnector {
             let forbidden =
                 forbidden.unwrap_or_else(|error| Some(format!("The policy could not be read: {error}.")));
             if let Some(message) = forbidden {
-                return Err(ConnectFailure::Error { kind: FailureKind::Configuration, message });
+                return Err(ConnectFailure::Error {
+                    kind: FailureKind::Configuration,
+                    message: message.into(),
+                });
             }
             match &config.transport {
                 Transport::Stdio { .. }
@@ -82,7 +85,7 @@ impl Connector for UpstreamConnector {
                     let opened = BuiltinConnection::open(builtin, &self.builtin).await;
                     let connection = opened.map_err(|message| ConnectFailure::Error {
                         kind: FailureKind::Configuration,
-                        message,
+                        message: message.into(),
                     })?;
                     Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
                 }
@@ -96,27 +99,30 @@ impl From<ConnectError> for ConnectFailure {
         match error {
             ConnectError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
             ConnectError::Unregistered { reason } => Self::NeedsClientRegistration { reason },
-            other => Self::Error { kind: other.failure_kind(), message: user_message(&other) },
+            other => Self::Error { kind: other.failure_kind(), message: other.user_text() },
         }
     }
 }
 
 impl From<UpstreamError> for ConnectFailure {
     fn from(error: UpstreamError) -> Self {
-        let temporary = |message| Self::Error { kind: FailureKind::TemporaryNetwork, message };
+        let temporary = |message: UserText| Self::Error { kind: FailureKind::TemporaryNetwork, message };
         match error.kind {
             UpstreamErrorKind::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
-            UpstreamErrorKind::Transport { failure, message } => Self::Error { kind: failure, message },
+            UpstreamErrorKind::Transport { failure, message } => {
+                Self::Error { kind: failure, message: message.into() }
+            }
             UpstreamErrorKind::TimedOut { after } => {
-                temporary(format!("The server connected but did not answer within {} s.", after.as_secs()))
+                let seconds = u32::try_from(after.as_secs()).unwrap_or(u32::MAX);
+                temporary(message!("error.servers.connectedTimedOut", seconds = seconds).into())
             }
-            UpstreamErrorKind::Closed { reason } => temporary(reason),
-            UpstreamErrorKind::SessionLost => {
-                temporary("The server lost its session while the connection was made.".to_owned())
-            }
+            UpstreamErrorKind::Closed { reason } => temporary(reason.into()),
+            UpstreamErrorKind::SessionLost => temporary(message!("error.servers.sessionLost").into()),
             UpstreamErrorKind::Cancelled
             | UpstreamErrorKind::SwitchedOff
-            | UpstreamErrorKind::Unavailable { .. } => temporary("The attempt was cancelled.".to_owned()),
+            | UpstreamErrorKind::Unavailable { .. } => {
+                temporary(message!("error.servers.attemptCancelled").into())
+            }
         }
     }
 }

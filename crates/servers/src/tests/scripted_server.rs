@@ -507,7 +507,7 @@ pub(crate) struct ScriptedServer(Arc<ServerScript>);
 
 impl ScriptedServer {
     pub(crate) fn error(kind: FailureKind) -> ConnectFailure {
-        ConnectFailure::Error { kind, message: "why".to_owned() }
+        ConnectFailure::Error { kind, message: "why".into() }
     }
 
     pub(crate) fn opens(&self) {

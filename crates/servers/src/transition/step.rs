@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gatehouse_model::status::{FailureKind, ServerInfo};
-use gatehouse_model::{StatusCause, Timestamp};
+use gatehouse_model::{StatusCause, Timestamp, UserText, message};
 
 use super::{
     ConfigEdit, ConnectFailure, Epoch, HealthReport, Phase, ServerEffect, ServerInput, ServerState,
@@ -237,7 +237,7 @@ impl TransitionStep {
             Phase::Connected { since, .. } if epoch == self.state.epoch => {
                 let failed = FailedConnection {
                     kind,
-                    message: reason.clone(),
+                    message: reason.as_str().into(),
                     attempts: 1,
                     should_retry: is_retryable(kind),
                 };
@@ -262,10 +262,7 @@ impl TransitionStep {
                 let before = self.state.session_lost.replace(now);
                 if before.is_some_and(|before| before.plus(SESSION_LASTS) > now) {
                     self.leave_phase();
-                    let message =
-                        "The server lost its session again right after it was opened anew. Restart the \
-                                   server, then reconnect."
-                            .to_owned();
+                    let message = message!("error.servers.sessionLostAgain").into();
                     let kind = FailureKind::Protocol;
                     self.fail(
                         FailedConnection { kind, message, attempts: 1, should_retry: false },
@@ -295,10 +292,7 @@ impl TransitionStep {
                     *missed = missed.saturating_add(1);
                     if *missed >= allowed.max(1) {
                         let (since, missed) = (*since, *missed);
-                        let message = match missed {
-                            1 => "The server did not answer a health check.".to_owned(),
-                            many => format!("The server did not answer {many} health checks in a row."),
-                        };
+                        let message = message!("error.servers.healthChecks", count = missed).into();
                         let kind = FailureKind::TemporaryNetwork;
                         let failed = FailedConnection { kind, message, attempts: 1, should_retry: true };
                         self.connection_lost(since, failed, StatusCause::Unresponsive);
@@ -439,7 +433,7 @@ impl TransitionStep {
 /// Parameters of a change to [`Phase::Failed`].
 struct FailedConnection {
     kind: FailureKind,
-    message: String,
+    message: UserText,
     attempts: u32,
     should_retry: bool,
 }

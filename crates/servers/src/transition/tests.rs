@@ -36,7 +36,7 @@ fn needs_registration() -> Phase {
 fn failed(kind: FailureKind, attempts: u32, retry_secs: Option<u64>) -> Phase {
     Phase::Failed {
         error: kind,
-        message: "why".to_owned(),
+        message: "why".into(),
         attempts,
         next_retry: retry_secs.map(|secs| NOW.plus(Duration::from_secs(secs))),
     }
@@ -51,7 +51,7 @@ fn given_up() -> Phase {
 }
 
 fn error(kind: FailureKind) -> ConnectFailure {
-    ConnectFailure::Error { kind, message: "why".to_owned() }
+    ConnectFailure::Error { kind, message: "why".into() }
 }
 
 fn all_phases() -> [Phase; 8] {
@@ -348,7 +348,7 @@ fn gives_up_after_missed_health_checks() {
         state.status(),
         ServerStatus::Failed {
             error: FailureKind::TemporaryNetwork,
-            message: "The server did not answer 3 health checks in a row.".to_owned(),
+            message: gatehouse_model::message!("error.servers.healthChecks", count = 3_u32).into(),
             attempts: 1,
             next_retry: Some(NOW.plus(Duration::from_secs(1))),
         }

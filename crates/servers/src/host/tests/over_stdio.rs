@@ -413,7 +413,7 @@ async fn reports_missing_command_before_start() {
     let spec = harness.spec(transport, LifecycleHint::Auto);
     let error = connect(&spec, sender, &CancellationToken::new()).await.err().unwrap();
     assert_eq!(error.failure_kind(), FailureKind::Configuration);
-    assert!(error.to_string().contains("\"uvx-of-nowhere\" was not found"), "{error}");
+    assert!(error.to_string().contains("“uvx-of-nowhere” was not found"), "{error}");
     harness.end().await;
 }
 
