@@ -24,6 +24,7 @@ static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
         include_str!("../../../locales/en/errors.json"),
         include_str!("../../../locales/en/appErrors.json"),
         include_str!("../../../locales/en/serversErrors.json"),
+        include_str!("../../../locales/en/storeErrors.json"),
         include_str!("../../../locales/en/rules.json"),
         include_str!("../../../locales/en/shell.json"),
     ])
@@ -33,6 +34,7 @@ static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
         include_str!("../../../locales/zh-CN/errors.json"),
         include_str!("../../../locales/zh-CN/appErrors.json"),
         include_str!("../../../locales/zh-CN/serversErrors.json"),
+        include_str!("../../../locales/zh-CN/storeErrors.json"),
         include_str!("../../../locales/zh-CN/rules.json"),
         include_str!("../../../locales/zh-CN/shell.json"),
     ])

@@ -19,8 +19,8 @@ use crate::time::Timestamp;
 pub enum UserText {
     /// The same in every language.
     Plain(String),
-    /// Rendered from the catalog of the reader's language.
-    Message(Message),
+    /// Rendered from the catalog of the reader's language. Boxed, so that errors stay small.
+    Message(Box<Message>),
 }
 
 impl UserText {
@@ -48,7 +48,7 @@ impl fmt::Display for UserText {
 
 impl From<Message> for UserText {
     fn from(message: Message) -> Self {
-        Self::Message(message)
+        Self::Message(Box::new(message))
     }
 }
 
@@ -80,7 +80,7 @@ impl From<UserText> for MessageParam {
     fn from(text: UserText) -> Self {
         match text {
             UserText::Plain(text) => Self::Text(text),
-            UserText::Message(message) => Self::Message(message),
+            UserText::Message(message) => Self::Message(*message),
         }
     }
 }

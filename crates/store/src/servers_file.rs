@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use gatehouse_model::approval::ConfigChangeRequest;
-use gatehouse_model::{ErrorCode, ServerConfig, ServerId, UserError};
+use gatehouse_model::{ErrorCode, Message, ServerConfig, ServerId, UserError, message};
 use parking_lot::Mutex;
 
 use crate::data_folder::folder;
@@ -139,8 +139,8 @@ impl ServersFile {
         let loaded = self.load_locked();
         if !loaded.unconfirmed.contains(edit) {
             return Err(StoreError::Config(
-                UserError::new(ErrorCode::StaleAnswer, format!("{FILE} was changed again."))
-                    .with_hint("Look at the change as it is now."),
+                UserError::new(ErrorCode::StaleAnswer, message!("error.store.fileChangedAgain", file = FILE))
+                    .with_hint(message!("error.store.fileChangedAgainHint")),
             ));
         }
         let mut servers = loaded.servers;
@@ -250,12 +250,9 @@ impl ServersFile {
     }
 
     fn read(&self) -> FileOnDisk {
-        let unusable =
-            |error: UserError| {
-                FileOnDisk::InvalidDocument(error.with_hint(
-                    "Until it is put right, the last confirmed servers run and it is left untouched.",
-                ))
-            };
+        let unusable = |error: UserError| {
+            FileOnDisk::InvalidDocument(error.with_hint(message!("error.store.fileUnusableHint")))
+        };
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -264,7 +261,7 @@ impl ServersFile {
             }
             Err(error) => {
                 return unusable(
-                    UserError::new(ErrorCode::Storage, format!("{FILE} cannot be read."))
+                    UserError::new(ErrorCode::Storage, message!("error.store.fileUnread", file = FILE))
                         .with_cause(format!("{error}.")),
                 );
             }
@@ -274,7 +271,12 @@ impl ServersFile {
             unusable(
                 UserError::new(
                     ErrorCode::BadConfig,
-                    format!("{FILE} is broken at line {line}, column {column}."),
+                    message!(
+                        "error.store.fileBroken",
+                        file = FILE,
+                        line = line.to_string(),
+                        column = column.to_string()
+                    ),
                 )
                 .with_cause(format!("{reason}.")),
             )
@@ -295,30 +297,28 @@ impl ServersFile {
             }
             Err(InvalidDocument::Broken { line, column, reason }) => broken(line, column, &reason),
             Err(InvalidDocument::Newer { version }) => unusable(
-                UserError::new(
-                    ErrorCode::NewerVersion,
-                    format!("{FILE} was written by a newer version of Gatehouse."),
-                )
-                .with_cause(format!(
-                    "It has version {version}, and this Gatehouse knows {}.",
-                    document::VERSION
-                )),
+                UserError::new(ErrorCode::NewerVersion, message!("error.store.fileNewer", file = FILE))
+                    .with_cause(message!(
+                        "error.store.fileNewerCause",
+                        version = version.to_string(),
+                        known = document::VERSION.to_string()
+                    )),
             ),
         }
     }
 }
 
 fn merge_missing_file(confirmed: Vec<ServerConfig>) -> MergedServers {
-    let gone = UserError::new(ErrorCode::BadConfig, format!("{FILE} is gone."))
-        .with_cause("The last confirmed servers run.")
-        .with_hint("The next change of a server writes it anew.");
+    let gone = UserError::new(ErrorCode::BadConfig, message!("error.store.fileGone", file = FILE))
+        .with_cause(message!("error.store.fileGoneCause"))
+        .with_hint(message!("error.store.fileGoneHint"));
     let problems = if confirmed.is_empty() { Vec::new() } else { vec![gone] };
     MergedServers { servers: confirmed, problems, ..MergedServers::default() }
 }
 
 fn broken_seal_error(error: SealError) -> UserError {
     let mut error = UserError::from(error);
-    error.hint = Some(format!("No server of {FILE} runs until you confirm it.").into());
+    error.hint = Some(message!("error.store.sealHint", file = FILE).into());
     error
 }
 
@@ -327,19 +327,19 @@ fn validate_servers(servers: &[ServerConfig], running: &[ServerConfig]) -> Resul
     let mut names = std::collections::HashSet::new();
     let mut ids = std::collections::HashSet::new();
     for server in servers {
-        let refuse = |code, what: String| Err(StoreError::Config(UserError::new(code, what)));
+        let refuse = |code, what: Message| Err(StoreError::Config(UserError::new(code, what)));
         let name = &server.name;
         check_server_name(name).map_err(StoreError::Config)?;
         if !names.insert(name::fold_case(name)) {
-            return refuse(ErrorCode::NameTaken, format!("There is a server “{name}” already."));
+            return refuse(ErrorCode::NameTaken, message!("error.store.nameTaken", name = name));
         }
         if !ids.insert(&server.id) {
-            return refuse(ErrorCode::Internal, format!("The server “{name}” has the id of another."));
+            return refuse(ErrorCode::Internal, message!("error.store.idTaken", name = name));
         }
         let Some(before) = running.iter().find(|before| before.id == server.id) else { continue };
         let is_other = before.transport != server.transport;
         if server.generation < before.generation || (is_other && server.generation == before.generation) {
-            let what = format!("The connection of “{name}” was changed without a new generation.");
+            let what = message!("error.store.noNewGeneration", name = name);
             return refuse(ErrorCode::Internal, what);
         }
     }

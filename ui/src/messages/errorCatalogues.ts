@@ -4,18 +4,22 @@
 import appErrorsEn from "../../../locales/en/appErrors.json";
 import errorsEn from "../../../locales/en/errors.json";
 import serversErrorsEn from "../../../locales/en/serversErrors.json";
+import storeErrorsEn from "../../../locales/en/storeErrors.json";
 import appErrorsZh from "../../../locales/zh-CN/appErrors.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
 import serversErrorsZh from "../../../locales/zh-CN/serversErrors.json";
+import storeErrorsZh from "../../../locales/zh-CN/storeErrors.json";
 
 export const errorTextsEn = {
   ...appErrorsEn,
   ...errorsEn,
   ...serversErrorsEn,
+  ...storeErrorsEn,
 };
 
 export const errorTextsZh = {
   ...appErrorsZh,
   ...errorsZh,
   ...serversErrorsZh,
+  ...storeErrorsZh,
 };

@@ -51,14 +51,11 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn newer_version_error(path: &Path) -> StoreError {
-    use gatehouse_model::{ErrorCode, UserError};
+    use gatehouse_model::{ErrorCode, UserError, message};
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     StoreError::Config(
-        UserError::new(
-            ErrorCode::NewerVersion,
-            format!("{name} was written by a newer version of Gatehouse."),
-        )
-        .with_hint("Update Gatehouse, or use another data folder."),
+        UserError::new(ErrorCode::NewerVersion, message!("error.store.databaseNewer", name = &*name))
+            .with_hint(message!("error.store.databaseNewerHint")),
     )
 }
 

@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use gatehouse_common::{atomic_file, owner_only};
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 
 use super::owner::Owner;
 use crate::error::StoreError;
@@ -75,11 +75,11 @@ pub fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
     if is_ours || is_empty {
         set_mode(&dir, 0o700)?;
     } else if is_open_to_others(&dir).map_err(cannot())? {
-        let what = format!("The folder {} holds other things and is open to other users.", dir.display());
+        let what = message!("error.store.folderOpen", folder = dir.display().to_string());
         return Err(StoreError::Config(
             UserError::new(ErrorCode::Storage, what)
-                .with_cause("Gatehouse keeps secrets and permissions in its folder.")
-                .with_hint("Choose another folder, or close this one to others: chmod 700."),
+                .with_cause(message!("error.store.folderOpenCause"))
+                .with_hint(message!("error.store.folderOpenHint")),
         ));
     }
     Ok(dir)

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use gatehouse_model::{ErrorCode, ServerConfig, UserError};
+use gatehouse_model::{ErrorCode, ServerConfig, UserError, message};
 
 use super::merge::{MergedEntry, MergedServers};
 use super::name::fold_case;
@@ -112,10 +112,10 @@ fn reject_new_duplicates(merged: &MergedServers, entries: &[(String, String)]) -
             return Err(StoreError::Config(
                 UserError::new(
                     ErrorCode::NameTaken,
-                    format!("There is an entry “{name}” in {FILE} already."),
+                    message!("error.store.entryTaken", name = name, file = FILE),
                 )
-                .with_cause("It is faulty or waits to be confirmed.")
-                .with_hint("Settle that entry first, or use another name."),
+                .with_cause(message!("error.store.entryTakenCause"))
+                .with_hint(message!("error.store.entryTakenHint")),
             ));
         }
     }

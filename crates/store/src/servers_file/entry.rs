@@ -8,7 +8,7 @@ use gatehouse_model::server::{
     Builtin, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
 };
 use gatehouse_model::sign_in::SignInSettings;
-use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
+use gatehouse_model::{Generation, Message, ServerConfig, ServerId, Transport, UserText, message};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -42,8 +42,8 @@ pub(super) struct GatehouseMember {
 /// What is wrong with an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EntryError {
-    pub(super) cause: String,
-    pub(super) hint: Option<String>,
+    pub(super) cause: UserText,
+    pub(super) hint: Option<UserText>,
 }
 
 const COMMON: [&str; 8] =
@@ -75,11 +75,11 @@ pub(super) fn read(raw: &RawValue) -> Result<ServerEntry, EntryError> {
     json::read(raw.get()).map_err(|defect| match defect {
         JsonDefect::DuplicateKey { pointer } => {
             let name = pointer.strip_prefix('/').unwrap_or(&pointer);
-            fault(format!("The field “{name}” is there twice."))
+            fault(message!("error.store.field.twice", name = name))
         }
-        other => fault(format!("It cannot be read safely: {other}.")),
+        other => fault(message!("error.store.field.unsafe", reason = other.to_string())),
     })?;
-    let members = Members::of(raw).map_err(|_| fault("It is not an object.".to_owned()))?;
+    let members = Members::of(raw).map_err(|_| fault(message!("error.store.field.notObject")))?;
     let fields: BTreeMap<&str, &RawValue> = members.iter().collect();
     let kind = kind(&fields)?;
     let own = transport_fields(&kind);
@@ -92,16 +92,15 @@ pub(super) fn read(raw: &RawValue) -> Result<ServerEntry, EntryError> {
     let transport = transport(&kind, &mut take)?;
     let entry = ServerEntry {
         transport,
-        enabled: take.field("enabled", "true or false")?.unwrap_or(true),
-        autostart: take.field("autostart", "true or false")?.unwrap_or(true),
+        enabled: take.field("enabled", message!("error.store.wanted.boolean"))?.unwrap_or(true),
+        autostart: take.field("autostart", message!("error.store.wanted.boolean"))?.unwrap_or(true),
         look: ServerAppearance {
-            description: take.field("description", "text")?,
-            icon: take.field("icon", "text")?,
-            group: take.field("group", "text")?,
+            description: take.field("description", message!("error.store.wanted.text"))?,
+            icon: take.field("icon", message!("error.store.wanted.text"))?,
+            group: take.field("group", message!("error.store.wanted.text"))?,
         },
         limits: limits(&mut take)?,
-        gatehouse_member: take
-            .field("gatehouse", "as Gatehouse wrote it: an object with “id”, “generation” and “origin”")?,
+        gatehouse_member: take.field("gatehouse", message!("error.store.wanted.member"))?,
     };
     Ok(entry)
 }
@@ -173,31 +172,40 @@ fn insert_unless_default(
 struct EntryFields<'a>(BTreeMap<&'a str, &'a RawValue>);
 
 impl EntryFields<'_> {
-    fn field<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> Result<Option<T>, EntryError> {
+    fn field<T: DeserializeOwned>(&mut self, name: &str, wanted: Message) -> Result<Option<T>, EntryError> {
         let Some(raw) = self.0.remove(name) else { return Ok(None) };
         serde_json::from_str(raw.get())
             .map(Some)
-            .map_err(|_| fault(format!("The field “{name}” must be {wanted}.")))
+            .map_err(|_| fault(message!("error.store.field.wrong", name = name, wanted = wanted)))
     }
 
-    fn required_field<T: DeserializeOwned>(&mut self, name: &str, wanted: &str) -> Result<T, EntryError> {
-        self.field(name, wanted)?.ok_or_else(|| fault(format!("The field “{name}” is missing.")))
+    fn required_field<T: DeserializeOwned>(&mut self, name: &str, wanted: Message) -> Result<T, EntryError> {
+        self.field(name, wanted)?.ok_or_else(|| fault(message!("error.store.field.missing", name = name)))
     }
 }
 
 fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, EntryError> {
     if let Some(raw) = fields.get("type") {
-        let kind: String = serde_json::from_str(raw.get())
-            .map_err(|_| fault("The field “type” must be text.".to_owned()))?;
+        let kind: String = serde_json::from_str(raw.get()).map_err(|_| {
+            fault(message!(
+                "error.store.field.wrong",
+                name = "type",
+                wanted = message!("error.store.wanted.text")
+            ))
+        })?;
         if TYPES.contains(&kind.as_str()) {
             return Ok(kind);
         }
         return Err(EntryError {
-            cause: format!("The type “{kind}” is not known."),
-            hint: Some(suggest(&kind, TYPES).map_or_else(
-                || format!("Use one of {}.", TYPES.join(", ")),
-                |right| format!("Did you mean “{right}”?"),
-            )),
+            cause: message!("error.store.field.unknownType", kind = &kind).into(),
+            hint: Some(
+                suggest(&kind, TYPES)
+                    .map_or_else(
+                        || message!("error.store.field.useOneOf", names = TYPES.join(", ")),
+                        |right| message!("error.store.field.didYouMean", name = right),
+                    )
+                    .into(),
+            ),
         });
     }
     let has = |name: &str| fields.contains_key(name);
@@ -210,13 +218,13 @@ fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, EntryError> {
             let misspelt = fields.keys().find(|name| !COMMON.contains(name) && !is_field_of_any(name));
             Err(misspelt.map_or_else(
                 || EntryError {
-                    cause: "It says neither “command” nor “url”.".to_owned(),
-                    hint: Some("Add the command that starts the server, or its address.".to_owned()),
+                    cause: message!("error.store.field.noTransport").into(),
+                    hint: Some(message!("error.store.field.noTransportHint").into()),
                 },
                 |name| unknown_field(name, "stdio"),
             ))
         }
-        _ => Err(fault("It says more than one of “command”, “url” and “builtin”.".to_owned())),
+        _ => Err(fault(message!("error.store.field.manyTransports"))),
     }
 }
 
@@ -226,44 +234,44 @@ fn is_field_of_any(name: &str) -> bool {
 
 fn transport(kind: &str, take: &mut EntryFields<'_>) -> Result<Transport, EntryError> {
     take.0.remove("type");
-    let texts = "an object of texts";
+    let texts = || message!("error.store.wanted.textObject");
     if kind == "stdio" {
-        let command: String = take.required_field("command", "text")?;
+        let command: String = take.required_field("command", message!("error.store.wanted.text"))?;
         if command.trim().is_empty() || command.contains('\0') {
-            return Err(fault("The field “command” names no program.".to_owned()));
+            return Err(fault(message!("error.store.field.noProgram")));
         }
         return Ok(Transport::Stdio {
             command,
-            args: take.field("args", "a list of texts")?.unwrap_or_default(),
-            env: take.field("env", texts)?.unwrap_or_default(),
-            cwd: take.field("cwd", "text")?,
-            streams: take.field("streams", "“sockets” or “pipes”")?.unwrap_or_default(),
+            args: take.field("args", message!("error.store.wanted.texts"))?.unwrap_or_default(),
+            env: take.field("env", texts())?.unwrap_or_default(),
+            cwd: take.field("cwd", message!("error.store.wanted.text"))?,
+            streams: take.field("streams", message!("error.store.wanted.streams"))?.unwrap_or_default(),
         });
     }
     if kind == "builtin" {
-        let wanted = "an object with “kind”: “time”, “notes”, “fetch”, or “files” with “folder”";
+        let wanted = message!("error.store.wanted.builtin");
         let members = take.0.get("builtin").and_then(|raw| Members::of(raw).ok());
         for name in members.iter().flat_map(Members::names) {
             if !matches!(name, "kind" | "folder" | "allowPrivate") {
-                return Err(fault(format!("The field “builtin.{name}” is not known.")));
+                return Err(fault(message!("error.store.field.unknown", name = format!("builtin.{name}"))));
             }
         }
         let builtin: Builtin = take.required_field("builtin", wanted)?;
         if let Builtin::Files { folder } = &builtin
             && !std::path::Path::new(folder).is_absolute()
         {
-            return Err(fault("The folder of “builtin” must be an absolute path.".to_owned()));
+            return Err(fault(message!("error.store.field.folderNotAbsolute")));
         }
         return Ok(Transport::Builtin { builtin });
     }
-    let url: String = take.required_field("url", "text")?;
-    let schemes: &[&str] = if kind == "ws" { &["ws://", "wss://"] } else { &["http://", "https://"] };
+    let url: String = take.required_field("url", message!("error.store.wanted.text"))?;
+    let schemes = if kind == "ws" { ["ws://", "wss://"] } else { ["http://", "https://"] };
     let lower = url.to_ascii_lowercase();
     if !schemes.iter().any(|scheme| lower.len() > scheme.len() && lower.starts_with(scheme)) {
-        return Err(fault(format!("The field “url” must begin with {}.", schemes.join(" or "))));
+        return Err(fault(message!("error.store.field.badUrl", first = schemes[0], second = schemes[1])));
     }
-    let headers = take.field("headers", texts)?.unwrap_or_default();
-    let headers_from = take.field("headersFrom", "an object with “command” and “args”")?;
+    let headers = take.field("headers", texts())?.unwrap_or_default();
+    let headers_from = take.field("headersFrom", message!("error.store.wanted.headersFrom"))?;
     let remote = Remote { url, headers, headers_from, sign_in: sign_in(take)? };
     Ok(match kind {
         "sse" => Transport::Sse(remote),
@@ -276,37 +284,44 @@ fn transport(kind: &str, take: &mut EntryFields<'_>) -> Result<Transport, EntryE
 fn sign_in(take: &mut EntryFields<'_>) -> Result<SignInSettings, EntryError> {
     let Some(raw) = take.0.remove("signIn") else { return Ok(SignInSettings::default()) };
     let settings: SignInSettings = serde_json::from_str(raw.get())
-        .map_err(|error| fault(format!("The field “signIn” cannot be used: {error}.")))?;
+        .map_err(|error| fault(message!("error.store.field.badSignIn", reason = format!("{error}."))))?;
     if let Some(reason) = settings.validation_error() {
-        return Err(fault(format!("The field “signIn” cannot be used: {reason}")));
+        return Err(fault(message!("error.store.field.badSignIn", reason = reason)));
     }
     Ok(settings)
 }
 
 fn limits(take: &mut EntryFields<'_>) -> Result<ServerLimits, EntryError> {
     let Some(raw) = take.0.remove("limits") else { return Ok(ServerLimits::default()) };
-    let members = Members::of(raw).map_err(|_| fault("The field “limits” must be an object.".to_owned()))?;
+    let members = Members::of(raw).map_err(|_| fault(message!("error.store.field.limitsNotObject")))?;
     for (name, value) in members.iter() {
         if !LIMITS.contains(&name) {
             return Err(EntryError {
-                cause: format!("The field “limits.{name}” is not known."),
-                hint: suggest(name, LIMITS).map(|right| format!("Did you mean “limits.{right}”?")),
+                cause: message!("error.store.field.unknown", name = format!("limits.{name}")).into(),
+                hint: suggest(name, LIMITS).map(|right| {
+                    message!("error.store.field.didYouMean", name = format!("limits.{right}")).into()
+                }),
             });
         }
         let (legal, wanted) = match name {
-            "strict" => (serde_json::from_str::<bool>(value.get()).is_ok(), "true or false"),
-            "roots" => (are_folders(value), "a list of absolute folders"),
-            "callSecs" | "callCapSecs" => (
-                serde_json::from_str::<TimeLimit>(value.get()).is_ok(),
-                "a whole number of at least 0, null for no limit, or “default” for what is set for all servers",
-            ),
-            _ => (serde_json::from_str::<u32>(value.get()).is_ok(), "a whole number of at least 0"),
+            "strict" => {
+                (serde_json::from_str::<bool>(value.get()).is_ok(), message!("error.store.wanted.boolean"))
+            }
+            "roots" => (are_folders(value), message!("error.store.wanted.folders")),
+            "callSecs" | "callCapSecs" => {
+                (serde_json::from_str::<TimeLimit>(value.get()).is_ok(), message!("error.store.wanted.limit"))
+            }
+            _ => (serde_json::from_str::<u32>(value.get()).is_ok(), message!("error.store.wanted.count")),
         };
         if !legal {
-            return Err(fault(format!("The field “limits.{name}” must be {wanted}.")));
+            return Err(fault(message!(
+                "error.store.field.wrong",
+                name = format!("limits.{name}"),
+                wanted = wanted
+            )));
         }
     }
-    serde_json::from_str(raw.get()).map_err(|_| fault("The field “limits” cannot be read.".to_owned()))
+    serde_json::from_str(raw.get()).map_err(|_| fault(message!("error.store.field.limitsUnread")))
 }
 
 fn are_folders(value: &RawValue) -> bool {
@@ -316,20 +331,20 @@ fn are_folders(value: &RawValue) -> bool {
 
 fn unknown_field(name: &str, kind: &str) -> EntryError {
     if is_field_of_any(name) {
-        return fault(format!("The field “{name}” does not belong to a server of type “{kind}”."));
+        return fault(message!("error.store.field.otherType", name = name, kind = kind));
     }
     let hint = match name {
-        "name" => Some("The name is the entry's key; remove the field.".to_owned()),
-        "disabled" => Some("Use “enabled” with the opposite value.".to_owned()),
+        "name" => Some(message!("error.store.field.nameHint")),
+        "disabled" => Some(message!("error.store.field.disabledHint")),
         "autoApprove" | "alwaysAllow" | "alwaysLoad" | "trust" => {
-            Some("What runs without asking is set on the server's page, never in this file.".to_owned())
+            Some(message!("error.store.field.autoApproveHint"))
         }
         other => suggest(other, COMMON.into_iter().chain(transport_fields(kind).iter().copied()))
-            .map(|right| format!("Did you mean “{right}”?")),
+            .map(|right| message!("error.store.field.didYouMean", name = right)),
     };
-    EntryError { cause: format!("The field “{name}” is not known."), hint }
+    EntryError { cause: message!("error.store.field.unknown", name = name).into(), todo: todo.map(Into::into) }
 }
 
-fn fault(cause: String) -> EntryError {
-    EntryError { cause, hint: None }
+fn fault(cause: Message) -> EntryError {
+    EntryError { why: why.into(), hint: None }
 }

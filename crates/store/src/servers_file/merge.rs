@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use gatehouse_model::approval::{ConfigChangeKind, ConfigChangeRequest};
 use gatehouse_model::server::ServerOrigin;
-use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, UserError};
+use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, UserError, message};
 use serde_json::value::RawValue;
 
 use super::document::RawEntry;
@@ -42,13 +42,10 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
     for RawEntry { name, raw, line } in entries {
         let read = if used.insert(fold_case(&name)) {
             check_server_name(&name)
-                .map_err(|error| EntryError {
-                    cause: error.cause.unwrap_or(error.message).to_string(),
-                    hint: error.hint.map(|hint| hint.to_string()),
-                })
+                .map_err(|error| EntryError { why: error.cause.unwrap_or(error.message), todo: error.hint })
                 .and_then(|()| entry::read(&raw))
         } else {
-            Err(EntryError { cause: "The name is used twice (case does not count).".to_owned(), hint: None })
+            Err(EntryError { cause: message!("error.store.name.twice").into(), hint: None })
         };
         let entry = match read {
             Ok(entry) => Some(entry),
@@ -179,7 +176,7 @@ fn hand_edit(
 fn entry_error(name: &str, line: usize, fault: EntryError) -> UserError {
     let error = UserError::new(
         ErrorCode::BadConfig,
-        format!("The server “{name}” in {FILE} (line {line}) cannot be used as it is written."),
+        message!("error.store.entryUnusable", name = name, file = FILE, line = line.to_string()),
     )
     .with_cause(fault.cause);
     match fault.hint {

@@ -2,7 +2,7 @@
 //! gateway's addresses.
 
 use gatehouse_common::invisible_chars::{is_invisible, one_line};
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 
 const MAX_NAME_CHARS: usize = 64;
 
@@ -13,22 +13,22 @@ const MAX_NAME_CHARS: usize = 64;
 /// [`ErrorCode::BadRequest`], with what is wrong with it.
 pub fn check_server_name(name: &str) -> Result<(), UserError> {
     let reason = if name.is_empty() {
-        "It is empty."
+        message!("error.store.name.empty")
     } else if name.chars().count() > MAX_NAME_CHARS {
-        "It has more than 64 characters."
+        message!("error.store.name.tooLong")
     } else if name.trim() != name {
-        "It begins or ends with white space."
+        message!("error.store.name.whiteSpace")
     } else if name == "." || name == ".." || name.contains(['/', '\\']) {
-        "It holds a slash, or is a path."
+        message!("error.store.name.path")
     } else if name.chars().any(is_invisible) {
-        "It holds a character that cannot be seen."
+        message!("error.store.name.invisible")
     } else {
         return Ok(());
     };
     let shown = one_line(name, MAX_NAME_CHARS);
-    Err(UserError::new(ErrorCode::BadRequest, format!("A server cannot be called “{shown}”."))
+    Err(UserError::new(ErrorCode::BadRequest, message!("error.store.name.refused", name = shown))
         .with_cause(reason)
-        .with_hint("Use letters, digits, spaces, “-”, “_” or “.”."))
+        .with_hint(message!("error.store.name.hint")))
 }
 
 /// Normalizes case: names that differ only in case count as equal.

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
@@ -129,8 +129,8 @@ fn run(
 
 fn watch_error(why: &str) -> StoreError {
     StoreError::Config(
-        UserError::new(ErrorCode::Storage, "The settings file cannot be watched.")
+        UserError::new(ErrorCode::Storage, message!("error.store.fileUnwatched"))
             .with_cause(format!("{why}."))
-            .with_hint("Reload by hand after an edit."),
+            .with_hint(message!("error.store.fileUnwatchedHint")),
     )
 }

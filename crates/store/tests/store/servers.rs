@@ -214,7 +214,8 @@ fn invalid_entry_is_reported_and_isolated() {
         )
         .with_cause(why);
         wanted.hint = todo.map(Into::into);
-        assert_eq!(loaded.problems, [wanted], "{entry}");
+        let said: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(said, [wanted.to_string()], "{entry}");
         assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "good")], "{entry}");
         // A save keeps the faulty entry to the letter.
         store.servers().save(&[server("srv-n", "new", "y")]).unwrap();
@@ -235,7 +236,7 @@ fn rejects_invalid_and_duplicate_names() {
     let why: Vec<_> =
         loaded.problems.iter().map(|problem| problem.cause.as_ref().unwrap().to_string()).collect();
     let twice = "The name is used twice (case does not count).";
-    assert_eq!(why, [twice, twice, "It holds a slash, or is a path."]);
+    assert_eq!(why, [twice, twice, "The name contains a slash, or is a path."]);
     for (name, code) in
         [("b", ErrorCode::NameTaken), ("B", ErrorCode::NameTaken), ("x/y", ErrorCode::BadRequest)]
     {
