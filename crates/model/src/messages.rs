@@ -25,6 +25,7 @@ static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
         include_str!("../../../locales/en/appErrors.json"),
         include_str!("../../../locales/en/serversErrors.json"),
         include_str!("../../../locales/en/storeErrors.json"),
+        include_str!("../../../locales/en/toolsErrors.json"),
         include_str!("../../../locales/en/rules.json"),
         include_str!("../../../locales/en/shell.json"),
     ])
@@ -35,6 +36,7 @@ static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
         include_str!("../../../locales/zh-CN/appErrors.json"),
         include_str!("../../../locales/zh-CN/serversErrors.json"),
         include_str!("../../../locales/zh-CN/storeErrors.json"),
+        include_str!("../../../locales/zh-CN/toolsErrors.json"),
         include_str!("../../../locales/zh-CN/rules.json"),
         include_str!("../../../locales/zh-CN/shell.json"),
     ])

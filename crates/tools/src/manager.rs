@@ -10,7 +10,7 @@ use gatehouse_model::server::LogLevel;
 use gatehouse_model::simulation::SimulationReport;
 use gatehouse_model::{
     CallId, ClientId, Clock, ErrorCode, Event, EventSink, ServerId, SessionId, Timestamp, ToolNaming,
-    UserError,
+    UserError, message,
 };
 use gatehouse_servers::{ResourceUpdate, ServerManager};
 use gatehouse_store::Store;
@@ -341,8 +341,8 @@ impl ToolManager {
         if self.state.calls.running().cancel(call) {
             return Ok(());
         }
-        Err(UserError::new(ErrorCode::NotFound, "This call isn't running on its server.")
-            .with_cause("It has ended, or waits for your answer."))
+        Err(UserError::new(ErrorCode::NotFound, message!("error.tools.callNotRunning"))
+            .with_cause(message!("error.tools.callNotRunningCause")))
     }
 
     /// Ends the allows and the learned state of a session.

@@ -8,6 +8,7 @@ use gatehouse_model::approval::{ClientSummary, PeerProcess, Program, Subject};
 use gatehouse_model::grant::{AccessClassification, Condition, Verdict};
 use gatehouse_model::{
     ApprovalId, CallHash, ErrorCode, Generation, ServerBinding, ServerConfig, ServerId, Timestamp, UserError,
+    message,
 };
 use gatehouse_policy::conditions::{ConditionOutcome, Conditions};
 use gatehouse_policy::coverage::SubjectFacts;
@@ -142,20 +143,14 @@ impl PendingCall {
             })
         };
         if conditions.iter().any(is_masked) {
-            return Err(UserError::new(
-                ErrorCode::BadRequest,
-                "An argument that holds a secret can't be part of a condition.",
-            ));
+            return Err(UserError::new(ErrorCode::BadRequest, message!("error.tools.secretCondition")));
         }
         let holds = Conditions::new(conditions).evaluate(&self.arguments, &|path: &str| paths.resolve(path));
         if holds == ConditionOutcome::Yes {
             return Ok(());
         }
-        Err(UserError::new(
-            ErrorCode::BadRequest,
-            "The condition doesn't cover this call, so nothing was allowed.",
-        )
-        .with_hint("Change the condition so that it holds for the arguments of this call."))
+        Err(UserError::new(ErrorCode::BadRequest, message!("error.tools.conditionMismatch"))
+            .with_hint(message!("error.tools.conditionMismatchHint")))
     }
 
     pub(crate) fn decide(&self, permissions: &CurrentPermissions, inputs: PolicyInputs<'_>) -> Verdict {

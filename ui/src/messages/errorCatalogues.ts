@@ -5,16 +5,19 @@ import appErrorsEn from "../../../locales/en/appErrors.json";
 import errorsEn from "../../../locales/en/errors.json";
 import serversErrorsEn from "../../../locales/en/serversErrors.json";
 import storeErrorsEn from "../../../locales/en/storeErrors.json";
+import toolsErrorsEn from "../../../locales/en/toolsErrors.json";
 import appErrorsZh from "../../../locales/zh-CN/appErrors.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
 import serversErrorsZh from "../../../locales/zh-CN/serversErrors.json";
 import storeErrorsZh from "../../../locales/zh-CN/storeErrors.json";
+import toolsErrorsZh from "../../../locales/zh-CN/toolsErrors.json";
 
 export const errorTextsEn = {
   ...appErrorsEn,
   ...errorsEn,
   ...serversErrorsEn,
   ...storeErrorsEn,
+  ...toolsErrorsEn,
 };
 
 export const errorTextsZh = {
@@ -22,4 +25,5 @@ export const errorTextsZh = {
   ...errorsZh,
   ...serversErrorsZh,
   ...storeErrorsZh,
+  ...toolsErrorsZh,
 };

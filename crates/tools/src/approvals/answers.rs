@@ -7,7 +7,7 @@ use gatehouse_model::approval::{ChoiceLifetime, ElicitationMode};
 use gatehouse_model::record::{AuditEvent, ServerRequestAnswer};
 use gatehouse_model::{
     ApprovalAnswer, ApprovalId, ApprovalRequest, Event, Grant, GrantChoice, GrantId, RuleAuthor, RuleEffect,
-    SubmittedAnswer, UserError,
+    SubmittedAnswer, UserError, message,
 };
 use gatehouse_policy::conditions::Conditions;
 use gatehouse_policy::coverage::DefinitionRef;
@@ -77,7 +77,7 @@ impl ApprovalQueue {
                 Err(fault) => Err(fault.to_owned()),
             };
             checked.map_err(|fault| {
-                bad_request("What was entered does not fit the form.").with_cause(format!("{fault}."))
+                bad_request(message!("error.tools.formMismatch")).with_cause(format!("{fault}."))
             })?;
         }
         let entry = self.begin_request_answer(id, &answer, by)?;
@@ -118,7 +118,7 @@ impl ApprovalQueue {
             ApprovalAnswer::Decline => ServerRequestAnswer::Declined,
             ApprovalAnswer::Cancel => ServerRequestAnswer::Cancelled,
             ApprovalAnswer::Allow { .. } | ApprovalAnswer::Deny { .. } => {
-                return Err(bad_request("This request is answered with accept, decline or cancel."));
+                return Err(bad_request(message!("error.tools.answerForm")));
             }
         };
         let mut approvals = self.state.approvals.lock();
@@ -131,7 +131,7 @@ impl ApprovalQueue {
     fn take(&self, answers: Vec<SubmittedAnswer>) -> Result<Vec<CheckedAnswer>, UserError> {
         let distinct: HashSet<&ApprovalId> = answers.iter().map(|answer| &answer.id).collect();
         if answers.is_empty() || distinct.len() != answers.len() {
-            return Err(bad_request("Each approval request is answered once."));
+            return Err(bad_request(message!("error.tools.answerOnce")));
         }
         let mut approvals = self.state.approvals.lock();
         let mut decisions: Vec<CheckedAnswer> = Vec::with_capacity(answers.len());
@@ -140,7 +140,7 @@ impl ApprovalQueue {
             let pending_call = queued
                 .pending_call()
                 .cloned()
-                .ok_or_else(|| bad_request("Only approval requests about calls are answered together."))?;
+                .ok_or_else(|| bad_request(message!("error.tools.answerCallsTogether")))?;
             let ApprovalRequest::Call(call) = &queued.request else { return Err(stale_answer()) };
             let fits =
                 hash.as_ref() == Some(&pending_call.approval_hash) && call.hash == pending_call.approval_hash;
@@ -152,15 +152,13 @@ impl ApprovalQueue {
                 ApprovalAnswer::Allow { choice } => {
                     let offered = queued.details.as_ref().map(|details| details.choices.as_slice());
                     if !is_offered(&choice, offered.unwrap_or_default()) {
-                        return Err(bad_request("This choice is not offered for this call."));
+                        return Err(bad_request(message!("error.tools.choiceNotOffered")));
                     }
                     (true, choice, None)
                 }
                 ApprovalAnswer::Deny { choice, reason } => (false, choice, reason),
                 ApprovalAnswer::Accept { .. } | ApprovalAnswer::Decline | ApprovalAnswer::Cancel => {
-                    return Err(bad_request(
-                        "An approval request about a call is answered with allow or deny.",
-                    ));
+                    return Err(bad_request(message!("error.tools.answerCall")));
                 }
             };
             if let Some(first) = decisions.first() {
@@ -169,9 +167,7 @@ impl ApprovalQueue {
                     && first.pending_call.subject == pending_call.subject
                     && first.pending_call.class.class == pending_call.class.class;
                 if !same {
-                    return Err(bad_request(
-                        "Only calls of one tool and one class can be answered together.",
-                    ));
+                    return Err(bad_request(message!("error.tools.answerOneTool")));
                 }
             }
             decisions.push(CheckedAnswer { id, pending_call, allowed, choice, reason, unbound });

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use gatehouse_model::approval::RevealedArgument;
 use gatehouse_model::{
     ApprovalAnswer, ApprovalId, ApprovalRequest, AskUser, BoxFuture, CallApprovalRequest, CallHash,
-    ErrorCode, Event, EventSink, PendingApproval, SubmittedAnswer, UserError,
+    ErrorCode, Event, EventSink, PendingApproval, SubmittedAnswer, UserError, message,
 };
 use gatehouse_servers::SchemaChecker;
 use parking_lot::Mutex;
@@ -138,13 +138,13 @@ impl ApprovalQueue {
             let mut approvals = self.state.approvals.lock();
             let queued = approvals.get(id).ok_or_else(stale_answer)?;
             let source = queued.pending_call();
-            source.cloned().ok_or_else(|| bad_request("This request is about no call."))?
+            source.cloned().ok_or_else(|| bad_request(message!("error.tools.notAboutCall")))?
         };
         if pending_call.approval_hash != *hash {
             return Err(stale_answer());
         }
         let text = pending_call.render_unmasked(index);
-        let text = text.ok_or_else(|| bad_request("This call has no such argument."))?;
+        let text = text.ok_or_else(|| bad_request(message!("error.tools.noArgument")))?;
         Ok(RevealedArgument { text })
     }
 
@@ -158,7 +158,9 @@ impl ApprovalQueue {
         let queue = self.clone();
         // Spawned, so that the answer is completed even if the caller goes away.
         let done = self.state.tracker.spawn(async move { queue.apply_answers(answers, by).await }).await;
-        done.unwrap_or_else(|_| Err(UserError::new(ErrorCode::Internal, "The answer could not be taken.")))
+        done.unwrap_or_else(|_| {
+            Err(UserError::new(ErrorCode::Internal, message!("error.tools.answerFailed")))
+        })
     }
 }
 

@@ -1,12 +1,12 @@
 //! Errors of answers to approval requests.
 
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, Message, UserError, message};
 
 pub(super) fn stale_answer() -> UserError {
-    UserError::new(ErrorCode::StaleAnswer, "The approval request is gone, or shows another call by now.")
-        .with_hint("Look at the approval requests that wait and answer again.")
+    UserError::new(ErrorCode::StaleAnswer, message!("error.tools.stale"))
+        .with_hint(message!("error.tools.staleHint"))
 }
 
-pub(super) fn bad_request(what: &str) -> UserError {
+pub(super) fn bad_request(what: Message) -> UserError {
     UserError::new(ErrorCode::BadRequest, what)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_model::grant::StoredPermissions;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
-    ErrorCode, Event, Fingerprint, Grant, GrantId, RuleAuthor, RuleEffect, Timestamp, UserError,
+    ErrorCode, Event, Fingerprint, Grant, GrantId, RuleAuthor, RuleEffect, Timestamp, UserError, message,
 };
 use gatehouse_policy::coverage::is_unbound;
 
@@ -144,7 +144,7 @@ impl PermissionStore {
         let store = self.clone();
         let done = self.state.tracker.spawn(async move { store.apply(plan).await }).await;
         done.unwrap_or_else(|_| {
-            Err(UserError::new(ErrorCode::Internal, "The permissions could not be changed."))
+            Err(UserError::new(ErrorCode::Internal, message!("error.tools.permissionsUnchanged")))
         })
     }
 
@@ -313,7 +313,7 @@ impl PermissionStore {
                 tracing::error!(%error, "the audit could not be written");
                 error.into()
             }),
-            Err(_) => Err(UserError::new(ErrorCode::Storage, "The audit could not be written.")),
+            Err(_) => Err(UserError::new(ErrorCode::Storage, message!("error.tools.auditUnwritten"))),
         }
     }
 }

@@ -16,7 +16,7 @@ use gatehouse_model::grant::StoredPermissions;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
     ClientEntry, ClientId, Clock, ErrorCode, Event, EventSink, Fingerprint, Grant, GrantChoice, GrantId,
-    ServerBinding, ServerConfig, ServerId, Timestamp, UserError,
+    ServerBinding, ServerConfig, ServerId, Timestamp, UserError, message,
 };
 use gatehouse_policy::coverage::SubjectFacts;
 use gatehouse_servers::ServerManager;
@@ -174,7 +174,8 @@ fn read_permissions(store: &Store) -> Result<StoredPermissions, UserError> {
 }
 
 pub(super) fn unreadable(why: &str) -> UserError {
-    UserError::new(ErrorCode::Storage, "The stored permissions cannot be read.").with_cause(format!("{why}."))
+    UserError::new(ErrorCode::Storage, message!("error.tools.permissionsUnread"))
+        .with_cause(format!("{why}."))
 }
 
 impl PermissionStore {

@@ -7,8 +7,8 @@ use gatehouse_model::ServerBinding;
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::grant::ClientScope;
 use gatehouse_model::{
-    CallHash, ClientId, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime, RuleAuthor,
-    RuleEffect, Scope, SessionId, Timestamp, UserError,
+    CallHash, ClientId, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime, Message, RuleAuthor,
+    RuleEffect, Scope, SessionId, Timestamp, UserError, message,
 };
 use gatehouse_policy::conditions::{MOST_CONDITIONS, validate};
 use gatehouse_policy::coverage::{DefinitionRef, SubjectFacts, is_in_scope};
@@ -42,7 +42,7 @@ pub(crate) struct RuleDraft {
     pub(crate) shown: Option<(String, Fingerprint)>,
 }
 
-fn bad_request(what: &str) -> UserError {
+fn bad_request(what: Message) -> UserError {
     UserError::new(ErrorCode::BadRequest, what)
 }
 
@@ -59,17 +59,20 @@ impl RuleDraft {
     ) -> Result<Option<Grant>, UserError> {
         let choice = &self.choice;
         if choice.conditions.len() > MOST_CONDITIONS {
-            return Err(bad_request(&format!("A rule has {MOST_CONDITIONS} conditions at most.")));
+            return Err(bad_request(message!(
+                "error.tools.tooManyConditions",
+                count = MOST_CONDITIONS.to_string()
+            )));
         }
         if self.subject.as_ref().is_some_and(|subject| subject.len() > LONGEST_TARGET) {
-            return Err(bad_request(&format!(
-                "A rule is about a name of {} KiB at most.",
-                LONGEST_TARGET / 1024
+            return Err(bad_request(message!(
+                "error.tools.nameTooLong",
+                size = (LONGEST_TARGET / 1024).to_string()
             )));
         }
         for condition in &choice.conditions {
             validate(condition).map_err(|defect| {
-                bad_request("A condition of this rule can never hold.").with_cause(format!("{defect}."))
+                bad_request(message!("error.tools.impossibleCondition")).with_cause(format!("{defect}."))
             })?;
         }
         let lifetime = match choice.lifetime {
@@ -84,27 +87,24 @@ impl RuleDraft {
         };
         let width = match choice.width {
             ChoiceScope::Call => Scope::Call {
-                hash: self
-                    .hash
-                    .clone()
-                    .ok_or_else(|| bad_request("There is no call that this could be for."))?,
+                hash: self.hash.clone().ok_or_else(|| bad_request(message!("error.tools.noCall")))?,
             },
             ChoiceScope::Tool => Scope::Tool {
                 tool: self
                     .subject
                     .as_deref()
                     .map(Subject::from_rule_name)
-                    .ok_or_else(|| bad_request("It is not said which tool this is for."))?,
+                    .ok_or_else(|| bad_request(message!("error.tools.noTool")))?,
             },
             ChoiceScope::Reads => Scope::Reads,
             ChoiceScope::Server | ChoiceScope::Client => Scope::Everything,
         };
         if choice.width == ChoiceScope::Client && self.effect == RuleEffect::Allow {
-            return Err(bad_request("Nothing can be allowed on every server at once."));
+            return Err(bad_request(message!("error.tools.everyServer")));
         }
         let server = if choice.width == ChoiceScope::Client { None } else { self.server.clone() };
         if server.is_none() && self.effect == RuleEffect::Allow {
-            return Err(bad_request("It is not said which server this is for."));
+            return Err(bad_request(message!("error.tools.noServer")));
         }
         let clients = match &self.client {
             Some(client) if !choice.every_client => ClientScope::One { client: client.clone() },

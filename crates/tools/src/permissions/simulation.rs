@@ -21,7 +21,7 @@ use gatehouse_model::secret::REDACTED;
 use gatehouse_model::simulation::{DecisionCounts, SimulatedChange, SimulationReport};
 use gatehouse_model::{
     CallHash, CallRecord, ClientId, Decision, ErrorCode, Grant, GrantId, RuleAuthor, RuleEffect, Scope,
-    ServerConfig, ServerId, Timestamp, UserError, Verdict,
+    ServerConfig, ServerId, Timestamp, UserError, Verdict, message,
 };
 use gatehouse_policy::call_hash::{CallHashInput, call_hash};
 use gatehouse_policy::verdict::{CallFacts, PolicyContext, RuleSet};
@@ -94,7 +94,8 @@ async fn spawn_blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, UserError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
-        UserError::new(ErrorCode::Internal, "The simulation failed.").with_cause(format!("{error}."))
+        UserError::new(ErrorCode::Internal, message!("error.tools.simulationFailed"))
+            .with_cause(format!("{error}."))
     })
 }
 

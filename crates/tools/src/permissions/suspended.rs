@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use gatehouse_model::grant::{RuleView, SuspendedPermissions};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{ErrorCode, Grant, GrantId, RuleAuthor, UserError};
+use gatehouse_model::{ErrorCode, Grant, GrantId, RuleAuthor, UserError, message};
 
 use super::change::PermissionChange;
 use super::permission_store::PermissionStore;
@@ -42,7 +42,10 @@ impl PermissionStore {
             if let Some(id) =
                 rules.iter().flatten().find(|id| !suspended.rules.iter().any(|rule| rule.id == **id))
             {
-                return Err(UserError::new(ErrorCode::NotFound, format!("No rule {id} is suspended.")));
+                return Err(UserError::new(
+                    ErrorCode::NotFound,
+                    message!("error.tools.notSuspended", id = id.to_string()),
+                ));
             }
             let mut plan = PermissionChange::widening();
             for rule in suspended.rules {

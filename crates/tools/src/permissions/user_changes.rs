@@ -8,8 +8,8 @@ use gatehouse_model::grant::{
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::ServerCounts;
 use gatehouse_model::{
-    ClientEntry, ClientId, ErrorCode, Grant, GrantId, Lifetime, RuleAuthor, RuleEffect, ServerBinding,
-    ServerId, ServerStatus, SessionId, UserError,
+    ClientEntry, ClientId, ErrorCode, Grant, GrantId, Lifetime, Message, RuleAuthor, RuleEffect,
+    ServerBinding, ServerId, ServerStatus, SessionId, UserError, message,
 };
 
 use super::auto_approve::AutoApproveSetting;
@@ -27,23 +27,23 @@ const BLOCKS_WITHOUT_KEY: usize = 256;
 const CONDITIONS_WITHOUT_KEY: usize = 1;
 
 fn server_not_found(server: &ServerId) -> UserError {
-    UserError::new(ErrorCode::NotFound, format!("There is no server {server}."))
+    UserError::new(ErrorCode::NotFound, message!("error.tools.unknownServer", id = server.to_string()))
 }
 
 pub(super) fn rule_not_found(rule: &GrantId) -> UserError {
-    UserError::new(ErrorCode::NotFound, format!("There is no rule {rule}."))
+    UserError::new(ErrorCode::NotFound, message!("error.tools.unknownRule", id = rule.to_string()))
 }
 
 fn unknown_tools(servers: &[String]) -> UserError {
     let names = servers.join(", ");
-    UserError::new(ErrorCode::ServerUnavailable, format!("The tools of {names} are not known yet."))
-        .with_cause("What runs without asking covers the tools that are known when it is set, so it would cover nothing.")
-        .with_hint("Start the server first.")
+    UserError::new(ErrorCode::ServerUnavailable, message!("error.tools.unknownTools", names = names))
+        .with_cause(message!("error.tools.unknownToolsCause"))
+        .with_hint(message!("error.tools.unknownToolsHint"))
 }
 
 /// Error for an order whose rule would be for one time only.
 pub(super) fn empty_choice_error() -> UserError {
-    UserError::new(ErrorCode::BadRequest, "That leaves nothing behind.")
+    UserError::new(ErrorCode::BadRequest, message!("error.tools.emptyChoice"))
 }
 
 impl PermissionStore {
@@ -72,15 +72,12 @@ impl PermissionStore {
         by: Authority,
     ) -> Result<GrantId, UserError> {
         if reason.is_some() && by != Authority::Operator {
-            return Err(UserError::new(
-                ErrorCode::NotPermitted,
-                "A reason for a block needs the operator key.",
-            )
-            .with_cause("Models read it as the user's own words.")
-            .with_hint("Give the operator key, or leave the reason out."));
+            return Err(UserError::new(ErrorCode::NotPermitted, message!("error.tools.reasonNeedsKey"))
+                .with_cause(message!("error.tools.reasonNeedsKeyCause"))
+                .with_hint(message!("error.tools.reasonNeedsKeyHint")));
         }
         if reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
-            let what = format!("A reason may have {LONGEST_REASON} characters.");
+            let what = message!("error.tools.reasonTooLong", count = LONGEST_REASON.to_string());
             return Err(UserError::new(ErrorCode::BadRequest, what));
         }
         let draft = self.rule_draft(RuleEffect::Deny, order, reason, by.into())?;
@@ -319,18 +316,26 @@ impl PermissionStore {
             if is_known || draft.effect == RuleEffect::Deny {
                 return Ok(());
             }
-            return Err(UserError::new(ErrorCode::NotFound, format!("The server has no “{tool}” now."))
-                .with_hint("Start the server, so that its lists are known, and try again."));
+            return Err(UserError::new(
+                ErrorCode::NotFound,
+                message!("error.tools.goneFromServer", name = tool),
+            )
+            .with_hint(message!("error.tools.startForLists")));
         };
-        let (known, which) = match &draft.server {
-            Some(bound) => (catalog.find(&bound.server, name).is_some(), "The server has"),
-            None => (catalog.tools().iter().any(|known| known.name() == name), "There is"),
+        let (known, what) = match &draft.server {
+            Some(bound) => (
+                catalog.find(&bound.server, name).is_some(),
+                message!("error.tools.noSuchToolOnServer", name = tool),
+            ),
+            None => (
+                catalog.tools().iter().any(|known| known.name() == name),
+                message!("error.tools.noSuchTool", name = tool),
+            ),
         };
         if known {
             return Ok(());
         }
-        Err(UserError::new(ErrorCode::NotFound, format!("{which} no tool “{tool}” now."))
-            .with_hint("Start the server, so that its tools are known, and try again."))
+        Err(UserError::new(ErrorCode::NotFound, what).with_hint(message!("error.tools.startForTools")))
     }
 
     pub(crate) fn rule_draft(
@@ -341,17 +346,15 @@ impl PermissionStore {
         author: RuleAuthor,
     ) -> Result<RuleDraft, UserError> {
         let RuleSpec { server, tool, client, choice } = order;
-        let wrong = |what: &str| UserError::new(ErrorCode::BadRequest, what);
+        let wrong = |what: Message| UserError::new(ErrorCode::BadRequest, what);
         if choice.lifetime == ChoiceLifetime::Once || choice.width == ChoiceScope::Call {
-            return Err(wrong(
-                "A rule for one call can only be given as the answer to its approval request.",
-            ));
+            return Err(wrong(message!("error.tools.ruleForOneCall")));
         }
         if author == RuleAuthor::Unprivileged && choice.conditions.len() > CONDITIONS_WITHOUT_KEY {
             let what =
-                format!("Without the operator key a block has {CONDITIONS_WITHOUT_KEY} condition at most.");
+                message!("error.tools.conditionsWithoutKey", count = CONDITIONS_WITHOUT_KEY.to_string());
             return Err(UserError::new(ErrorCode::NotPermitted, what)
-                .with_hint("Give the operator key, or leave the others out."));
+                .with_hint(message!("error.tools.conditionsWithoutKeyHint")));
         }
         let server = server.map(|id| self.require_binding(&id)).transpose()?;
         Ok(RuleDraft {
@@ -390,20 +393,15 @@ impl PermissionStore {
     async fn insert_rule(&self, draft: RuleDraft, mut plan: PermissionChange) -> Result<GrantId, UserError> {
         let rule = self.rule(&draft)?.ok_or_else(empty_choice_error)?;
         if self.paused() && rule.effect == RuleEffect::Allow && rule.lifetime != Lifetime::Always {
-            return Err(UserError::new(
-                ErrorCode::Paused,
-                "Everything is paused, which ends what is allowed for a while.",
-            )
-            .with_hint("Resume first."));
+            return Err(UserError::new(ErrorCode::Paused, message!("error.tools.paused"))
+                .with_hint(message!("error.tools.pausedHint")));
         }
         let wanted = rule.clone();
         self.change(move |store, now| {
             if store.is_one_too_many(&rule, now) {
-                let what = format!(
-                    "There are {BLOCKS_WITHOUT_KEY} blocks that were made without the operator key, so another one needs the key."
-                );
+                let what = message!("error.tools.tooManyBlocks", count = BLOCKS_WITHOUT_KEY.to_string());
                 return Err(UserError::new(ErrorCode::NotPermitted, what)
-                    .with_hint("Take some back, or give the operator key."));
+                    .with_hint(message!("error.tools.tooManyBlocksHint")));
             }
             let keep = store.definitions(&rule);
             plan.insert_rule(rule, now, keep);
@@ -424,12 +422,12 @@ impl PermissionStore {
             if rule.effect != effect {
                 return Err(match effect {
                     RuleEffect::Allow => {
-                        UserError::new(ErrorCode::BadRequest, "That rule blocks; it allows nothing.")
-                            .with_hint("Use “unblock” to take back a block.")
+                        UserError::new(ErrorCode::BadRequest, message!("error.tools.ruleBlocks"))
+                            .with_hint(message!("error.tools.ruleBlocksHint"))
                     }
                     RuleEffect::Deny => {
-                        UserError::new(ErrorCode::BadRequest, "That rule allows; it blocks nothing.")
-                            .with_hint("Use “revoke” to take back an allow.")
+                        UserError::new(ErrorCode::BadRequest, message!("error.tools.ruleAllows"))
+                            .with_hint(message!("error.tools.ruleAllowsHint"))
                     }
                 });
             }
