@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 
 /// Why the gateway can't start.
 #[derive(Debug, thiserror::Error)]
@@ -20,14 +20,25 @@ pub enum GatewayError {
 
 impl From<GatewayError> for UserError {
     fn from(error: GatewayError) -> Self {
-        let message = error.to_string();
         match error {
-            GatewayError::PortInUse(_) => UserError::new(ErrorCode::PortInUse, message)
-                .with_hint("End the program that uses it, or choose another port."),
-            GatewayError::NotLoopback(_) => {
-                UserError::new(ErrorCode::BadRequest, message).with_hint("Use 127.0.0.1 or [::1].")
-            }
-            GatewayError::Io { .. } => UserError::new(ErrorCode::Internal, message),
+            GatewayError::PortInUse(address) => UserError::new(
+                ErrorCode::PortInUse,
+                message!("error.gateway.portInUse", address = address.to_string()),
+            )
+            .with_hint(message!("error.gateway.portInUseHint")),
+            GatewayError::NotLoopback(address) => UserError::new(
+                ErrorCode::BadRequest,
+                message!("error.gateway.notLoopback", address = address.to_string()),
+            )
+            .with_hint(message!("error.gateway.notLoopbackHint")),
+            GatewayError::Io { address, source } => UserError::new(
+                ErrorCode::Internal,
+                message!(
+                    "error.gateway.cannotListen",
+                    address = address.to_string(),
+                    reason = source.to_string()
+                ),
+            ),
         }
     }
 }

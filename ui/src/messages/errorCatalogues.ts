@@ -3,11 +3,13 @@
 
 import appErrorsEn from "../../../locales/en/appErrors.json";
 import errorsEn from "../../../locales/en/errors.json";
+import gatewayErrorsEn from "../../../locales/en/gatewayErrors.json";
 import serversErrorsEn from "../../../locales/en/serversErrors.json";
 import storeErrorsEn from "../../../locales/en/storeErrors.json";
 import toolsErrorsEn from "../../../locales/en/toolsErrors.json";
 import appErrorsZh from "../../../locales/zh-CN/appErrors.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
+import gatewayErrorsZh from "../../../locales/zh-CN/gatewayErrors.json";
 import serversErrorsZh from "../../../locales/zh-CN/serversErrors.json";
 import storeErrorsZh from "../../../locales/zh-CN/storeErrors.json";
 import toolsErrorsZh from "../../../locales/zh-CN/toolsErrors.json";
@@ -15,6 +17,7 @@ import toolsErrorsZh from "../../../locales/zh-CN/toolsErrors.json";
 export const errorTextsEn = {
   ...appErrorsEn,
   ...errorsEn,
+  ...gatewayErrorsEn,
   ...serversErrorsEn,
   ...storeErrorsEn,
   ...toolsErrorsEn,
@@ -23,6 +26,7 @@ export const errorTextsEn = {
 export const errorTextsZh = {
   ...appErrorsZh,
   ...errorsZh,
+  ...gatewayErrorsZh,
   ...serversErrorsZh,
   ...storeErrorsZh,
   ...toolsErrorsZh,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use gatehouse_common::invisible_chars::is_invisible;
 use gatehouse_model::client::ClientView;
-use gatehouse_model::{AuditEvent, ClientEntry, ClientId, Clock, ErrorCode, Secret, UserError};
+use gatehouse_model::{AuditEvent, ClientEntry, ClientId, Clock, ErrorCode, Secret, UserError, message};
 use gatehouse_store::{ControlKey, SealError, Store, StoreError};
 use parking_lot::Mutex;
 
@@ -120,8 +120,11 @@ impl ClientRegistry {
         let snapshot = self.snapshot.load_full();
         let name = validate_name(&name.into())?;
         if snapshot.clients.iter().any(|other| is_same_name(&other.entry.name, &name)) {
-            return Err(UserError::new(ErrorCode::NameTaken, format!("There is a client “{name}” already."))
-                .with_hint("Choose another name, or give that client a new token."));
+            return Err(UserError::new(
+                ErrorCode::NameTaken,
+                message!("error.gateway.nameTaken", name = &name),
+            )
+            .with_hint(message!("error.gateway.nameTakenHint")));
         }
         let token = token::generate()?;
         let entry = ClientEntry {
@@ -178,12 +181,9 @@ impl ClientRegistry {
         self.disconnect(&before, DisconnectReason::Revoked);
         let keys = ControlKeyChange { new: None, old: Some(entry.token_sha256.clone()) };
         self.write(&clients, &entry, "revoked", keys).await.map_err(|error| {
-            UserError::new(
-                error.code,
-                format!("“{}” has no access any more, but that could not be written down.", entry.name),
-            )
-            .with_cause(error.to_string())
-            .with_hint("Revoke it again after the next start of Gatehouse.")
+            UserError::new(error.code, message!("error.gateway.revokedUnsaved", name = &entry.name))
+                .with_cause(error.to_string())
+                .with_hint(message!("error.gateway.revokedUnsavedHint"))
         })?;
         Ok(entry)
     }
@@ -306,7 +306,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, UserError> + Send + 'static,
 ) -> Result<T, UserError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        Err(UserError::new(ErrorCode::Internal, "Writing the list of clients was cut short.")
+        Err(UserError::new(ErrorCode::Internal, message!("error.gateway.clientsUnwritten"))
             .with_cause(format!("{error}.")))
     })
 }
@@ -315,27 +315,27 @@ fn rejected(error: &SealError) -> UserError {
     let cause = UserError::from(error.clone());
     let hint = match error {
         SealError::Locked { .. } | SealError::Unreadable { .. } => {
-            "Make it readable again (unlock the keychain) and restart Gatehouse."
+            message!("error.gateway.clientsUnreadableHint")
         }
         SealError::MissingKey { .. }
         | SealError::BadMac { .. }
         | SealError::OldCopy { .. }
-        | SealError::Gone { .. } => "Add the clients again; each gets a new token.",
+        | SealError::Gone { .. } => message!("error.gateway.clientsAgainHint"),
     };
-    UserError::new(cause.code, "No client may connect, because the list of clients could not be verified.")
+    UserError::new(cause.code, message!("error.gateway.clientsUnverified"))
         .with_cause(cause.message)
         .with_hint(hint)
 }
 
 fn unknown_client(client: &str) -> UserError {
-    UserError::new(ErrorCode::NotFound, format!("There is no client “{client}”."))
+    UserError::new(ErrorCode::NotFound, message!("error.gateway.noClient", name = client))
 }
 
 fn validate_name(name: &str) -> Result<String, UserError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(is_invisible) {
-        return Err(UserError::new(ErrorCode::BadRequest, "This name cannot be used for a client.")
-            .with_cause("A name has 1 to 64 characters, all of which can be seen."));
+        return Err(UserError::new(ErrorCode::BadRequest, message!("error.gateway.badName"))
+            .with_cause(message!("error.gateway.badNameCause")));
     }
     Ok(name.to_owned())
 }

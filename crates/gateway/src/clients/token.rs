@@ -1,7 +1,7 @@
 //! Client tokens: 256 random bits, shown once, stored as SHA-256, compared in constant time.
 
 use gatehouse_common::constant_time;
-use gatehouse_model::{ErrorCode, Secret, UserError};
+use gatehouse_model::{ErrorCode, Secret, UserError, message};
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of a token.
@@ -42,7 +42,7 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], UserError> {
 }
 
 fn no_random(error: &gatehouse_common::random::Error) -> UserError {
-    UserError::new(ErrorCode::Internal, "The system gave no random bytes.").with_cause(format!("{error}."))
+    UserError::new(ErrorCode::Internal, message!("error.gateway.noRandom")).with_cause(format!("{error}."))
 }
 
 #[cfg(test)]
