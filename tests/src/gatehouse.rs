@@ -18,7 +18,7 @@ use crate::child_process::ChildProcess;
 use crate::eventually::eventually;
 use crate::{administrator, paths};
 
-/// The message of a failed server's status in English; empty if there is none.
+/// The message of a failed server's status, or of an error, in English; empty if there is none.
 #[must_use]
 pub fn status_text(status: &Value) -> String {
     serde_json::from_value::<UserText>(status["message"].clone())

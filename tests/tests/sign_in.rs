@@ -3,6 +3,7 @@
 //! verifier and secret in everything that Gatehouse wrote or printed.
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::gatehouse::status_text;
 use gatehouse_tests::http;
 use gatehouse_tests::oidc::{AuthorizationServer, Browser, Iss};
 use gatehouse_tests::sign_in::{SignInCommand, SignInTestbed};
@@ -241,9 +242,9 @@ fn invalid_callbacks_end_sign_in() -> Result<()> {
         browser.visit(&signing.address)?;
         let said = signing.wait_for_failure()?;
         let out = testbed.await_sign_in("diary", "out")?;
-        let why =
-            out["problem"]["message"].as_str().with_context(|| format!("{iss:?}: no reason in {out:#}"))?;
-        ensure!(said.contains(why), "{iss:?}: the terminal says another thing than “{why}”: {said}");
+        let why = status_text(&out["problem"]);
+        ensure!(!why.is_empty(), "{iss:?}: no reason in {out:#}");
+        ensure!(said.contains(&why), "{iss:?}: the terminal says another thing than “{why}”: {said}");
         testbed.gatehouse.await_status("diary", "needs_auth")?;
     }
     let counts = testbed.provider.counts()?;

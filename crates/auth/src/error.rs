@@ -1,6 +1,6 @@
 //! Errors of the sign-in. Their texts never contain tokens, codes or secrets.
 
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 
 /// Errors of the sign-in.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ impl From<AuthError> for UserError {
             AuthError::Secrets(inner) => inner.into(),
             AuthError::Unreadable => Self::new(ErrorCode::SecretsUnavailable, message),
             AuthError::Unreachable(_) => {
-                Self::new(ErrorCode::ServerUnavailable, message).with_hint("Check the network and try again.")
+                Self::new(ErrorCode::ServerUnavailable, message).with_hint(message!("error.auth.networkHint"))
             }
             AuthError::Refused(error) => error,
             AuthError::Aborted => Self::new(ErrorCode::Internal, message),
@@ -39,5 +39,5 @@ impl From<AuthError> for UserError {
 
 /// An error for something unusable, described in a sentence.
 pub(crate) fn unusable(cause: &str) -> AuthError {
-    AuthError::Refused(UserError::new(ErrorCode::Refused, "The sign-in did not work.").with_cause(cause))
+    AuthError::Refused(UserError::new(ErrorCode::Refused, message!("error.auth.failed")).with_cause(cause))
 }

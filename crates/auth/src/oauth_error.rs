@@ -1,7 +1,7 @@
 //! Errors that an authorization server reports, and how they are described. Texts of the other side are shown
 //! only in one line of limited length.
 
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 
 use crate::error::AuthError;
 
@@ -39,7 +39,8 @@ impl From<GrantError> for AuthError {
         match error {
             GrantError::Unreachable(cause) => Self::Unreachable(cause),
             GrantError::Denied { .. } | GrantError::Unusable(_) => Self::Refused(
-                UserError::new(ErrorCode::Refused, "The sign-in did not work.").with_cause(error.to_string()),
+                UserError::new(ErrorCode::Refused, message!("error.auth.failed"))
+                    .with_cause(error.to_string()),
             ),
         }
     }

@@ -2,7 +2,7 @@
 
 use gatehouse_model::server::Remote;
 use gatehouse_model::sign_in::{SignInMethod, SignInSettings};
-use gatehouse_model::{ErrorCode, ServerConfig, UserError};
+use gatehouse_model::{ErrorCode, ServerConfig, UserError, message};
 use url::Url;
 
 use crate::discovery::address::server_url;
@@ -20,17 +20,19 @@ impl<'a> SignInTarget<'a> {
     /// Fails for servers that can't be signed in to.
     pub(crate) fn of(server: &'a ServerConfig) -> Result<Self, UserError> {
         let Some(remote) = server.transport.remote() else {
-            let message = format!("{} runs on this computer: there is nothing to sign in to.", server.name);
+            let message = message!("error.auth.local", server = &server.name);
             return Err(UserError::new(ErrorCode::BadRequest, message));
         };
         if remote.sign_in.off {
-            let message = format!("Signing in to {} is switched off.", server.name);
-            return Err(UserError::new(ErrorCode::BadRequest, message)
-                .with_hint("Switch it on in the server's settings."));
+            let message = message!("error.auth.off", server = &server.name);
+            return Err(
+                UserError::new(ErrorCode::BadRequest, message).with_hint(message!("error.auth.offHint"))
+            );
         }
         if let Some(cause) = remote.sign_in.validation_error() {
-            return Err(UserError::new(ErrorCode::BadConfig, "The settings of the sign-in cannot be used.")
-                .with_cause(cause));
+            return Err(
+                UserError::new(ErrorCode::BadConfig, message!("error.auth.badSettings")).with_cause(cause)
+            );
         }
         Ok(Self { server, remote })
     }
@@ -41,9 +43,10 @@ impl<'a> SignInTarget<'a> {
 
     pub(crate) fn url(&self) -> Result<Url, AuthError> {
         server_url(&self.remote.url).ok_or_else(|| {
-            let message = format!("The address of {} cannot be used to sign in.", self.server.name);
+            let message = message!("error.auth.badAddress", server = &self.server.name);
             AuthError::Refused(
-                UserError::new(ErrorCode::BadConfig, message).with_cause("It is not http or https."),
+                UserError::new(ErrorCode::BadConfig, message)
+                    .with_cause(message!("error.auth.badAddressCause")),
             )
         })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gatehouse_model::sign_in::{SignInStart, SignInState, SignOutResult};
 use gatehouse_model::{
     AskUser, AuditLog, BoxFuture, Clock, ErrorCode, EventSink, OpenUrl, Secret, ServerConfig, ServerId,
-    UserError,
+    UserError, message,
 };
 use gatehouse_store::SecretStore;
 use tokio::sync::broadcast;
@@ -108,12 +108,12 @@ impl SignIns {
     /// When no sign-in is pending, or the address doesn't belong to the pending one.
     pub fn paste(&self, server: &ServerId, address: &str) -> Result<(), UserError> {
         let callback = self.login.attempts.of_server(server).callback().ok_or_else(|| {
-            UserError::new(ErrorCode::NotFound, "No sign-in waits for an address.")
-                .with_hint("Begin to sign in first.")
+            UserError::new(ErrorCode::NotFound, message!("error.auth.noPaste"))
+                .with_hint(message!("error.auth.noPasteHint"))
         })?;
         callback.take_pasted_url(address).map_err(|_| {
-            UserError::new(ErrorCode::BadRequest, "This is not the address that the sign-in waits for.")
-                .with_hint("Copy the whole address that the browser ended at, from the last attempt.")
+            UserError::new(ErrorCode::BadRequest, message!("error.auth.wrongPaste"))
+                .with_hint(message!("error.auth.wrongPasteHint"))
         })
     }
 

@@ -23,6 +23,7 @@ static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
     read(&[
         include_str!("../../../locales/en/errors.json"),
         include_str!("../../../locales/en/appErrors.json"),
+        include_str!("../../../locales/en/authErrors.json"),
         include_str!("../../../locales/en/gatewayErrors.json"),
         include_str!("../../../locales/en/serversErrors.json"),
         include_str!("../../../locales/en/storeErrors.json"),
@@ -35,6 +36,7 @@ static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
     read(&[
         include_str!("../../../locales/zh-CN/errors.json"),
         include_str!("../../../locales/zh-CN/appErrors.json"),
+        include_str!("../../../locales/zh-CN/authErrors.json"),
         include_str!("../../../locales/zh-CN/gatewayErrors.json"),
         include_str!("../../../locales/zh-CN/serversErrors.json"),
         include_str!("../../../locales/zh-CN/storeErrors.json"),

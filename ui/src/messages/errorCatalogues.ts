@@ -2,12 +2,14 @@
 // error of any part can reach either.
 
 import appErrorsEn from "../../../locales/en/appErrors.json";
+import authErrorsEn from "../../../locales/en/authErrors.json";
 import errorsEn from "../../../locales/en/errors.json";
 import gatewayErrorsEn from "../../../locales/en/gatewayErrors.json";
 import serversErrorsEn from "../../../locales/en/serversErrors.json";
 import storeErrorsEn from "../../../locales/en/storeErrors.json";
 import toolsErrorsEn from "../../../locales/en/toolsErrors.json";
 import appErrorsZh from "../../../locales/zh-CN/appErrors.json";
+import authErrorsZh from "../../../locales/zh-CN/authErrors.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
 import gatewayErrorsZh from "../../../locales/zh-CN/gatewayErrors.json";
 import serversErrorsZh from "../../../locales/zh-CN/serversErrors.json";
@@ -16,6 +18,7 @@ import toolsErrorsZh from "../../../locales/zh-CN/toolsErrors.json";
 
 export const errorTextsEn = {
   ...appErrorsEn,
+  ...authErrorsEn,
   ...errorsEn,
   ...gatewayErrorsEn,
   ...serversErrorsEn,
@@ -25,6 +28,7 @@ export const errorTextsEn = {
 
 export const errorTextsZh = {
   ...appErrorsZh,
+  ...authErrorsZh,
   ...errorsZh,
   ...gatewayErrorsZh,
   ...serversErrorsZh,

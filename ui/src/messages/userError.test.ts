@@ -46,7 +46,10 @@ describe("an error", () => {
       title: "Gatehouse isn't running. Start Gatehouse and try again.",
       details: ["ECONNREFUSED."],
     });
-    expect(userErrorText(zh, said)).toEqual({ title: "Gatehouse 未运行。请启动 Gatehouse 后重试。", details: ["ECONNREFUSED."] });
+    expect(userErrorText(zh, said)).toEqual({
+      title: "Gatehouse 未运行。请启动 Gatehouse 后重试。",
+      details: ["ECONNREFUSED."],
+    });
     expect(userErrorId(said)).not.toBe(userErrorId({ ...said, message: { key: "error.paused", params: {} } }));
   });
 

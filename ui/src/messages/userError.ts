@@ -13,7 +13,7 @@ export type UserErrorText = {
 
 /** An error with a title in the reader's language. */
 export function userErrorText(t: Translate, { code, message, cause, hint }: UserError): UserErrorText {
-  const more = [cause, hint].filter((text) => text !== null && text !== "").map((text) => textLine(t, text as UserText));
+  const more = [cause, hint].flatMap((text) => (text === null || text === "" ? [] : [textLine(t, text)]));
   return t.language === "en" || typeof message !== "string"
     ? { title: textLine(t, message), details: more }
     : { title: t(`error.${code}`), details: [message, ...more] };

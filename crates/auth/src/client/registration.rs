@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gatehouse_common::invisible_chars::one_line;
 use gatehouse_model::sign_in::TokenEndpointAuthMethod;
-use gatehouse_model::{ErrorCode, Secret, Timestamp, UserError};
+use gatehouse_model::{ErrorCode, Secret, Timestamp, UserError, message};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
@@ -38,9 +38,9 @@ struct RegistrationErrorResponse {
 
 /// The error for when registration isn't possible.
 pub(crate) fn client_id_required(cause: String) -> AuthError {
-    let message = "The sign-in needs a client id that only you can get.";
+    let message = message!("error.auth.needsClientId");
     let error = UserError::new(ErrorCode::NeedsClientRegistration, message).with_cause(cause);
-    AuthError::Refused(error.with_hint("Register Gatehouse there and enter the client id."))
+    AuthError::Refused(error.with_hint(message!("error.auth.needsClientIdHint")))
 }
 
 /// Returns the registration endpoint, or an error that says why registration isn't possible.

@@ -2,7 +2,7 @@
 //! generation and field, and can't be used for another one, whatever name the reference uses.
 
 use gatehouse_common::user_environment;
-use gatehouse_model::{ErrorCode, Secret, UserError};
+use gatehouse_model::{ErrorCode, Secret, UserError, message};
 use gatehouse_store::SecretKey;
 
 use crate::error::AuthError;
@@ -50,6 +50,6 @@ pub(crate) async fn expand(
 }
 
 fn missing(cause: String) -> AuthError {
-    let error = UserError::new(ErrorCode::BadConfig, "The settings of the sign-in are not complete.");
-    AuthError::Refused(error.with_cause(cause).with_hint("Enter it in the server's settings."))
+    let error = UserError::new(ErrorCode::BadConfig, message!("error.auth.incomplete"));
+    AuthError::Refused(error.with_cause(cause).with_hint(message!("error.auth.incompleteHint")))
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::{ErrorCode, OpenUrl, ServerConfig, ServerId, UserError};
+use gatehouse_model::{ErrorCode, OpenUrl, ServerConfig, ServerId, UserError, message};
 use parking_lot::Mutex;
 use tokio::sync::{MutexGuard, broadcast, watch};
 use tokio::time::Instant;
@@ -283,5 +283,6 @@ impl Attempts {
 }
 
 fn timed_out_error() -> UserError {
-    UserError::new(ErrorCode::TimedOut, "Nobody signed in within the time there was.").with_hint("Try again.")
+    UserError::new(ErrorCode::TimedOut, message!("error.auth.timedOut"))
+        .with_hint(message!("error.auth.tryAgain"))
 }

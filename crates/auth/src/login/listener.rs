@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use http::header::{
     ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -48,9 +48,9 @@ pub(crate) struct LoopbackListener {
 /// system chooses.
 pub(crate) async fn bind(fixed: Option<&str>, before: Option<&Url>) -> Result<LoopbackListener, AuthError> {
     bind_redirect(fixed, before).await.map_err(|error| {
-        let message = "Gatehouse cannot listen for the browser's answer.";
+        let message = message!("error.auth.cannotListen");
         let error = UserError::new(ErrorCode::PortInUse, message).with_cause(format!("{error}."));
-        AuthError::Refused(error.with_hint("Close what uses the port, or set another redirect."))
+        AuthError::Refused(error.with_hint(message!("error.auth.portHint")))
     })
 }
 

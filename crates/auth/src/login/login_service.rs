@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_model::sign_in::{SignInMethod, SignInStart};
-use gatehouse_model::{ErrorCode, ServerConfig, UserError};
+use gatehouse_model::{ErrorCode, ServerConfig, UserError, message};
 use parking_lot::Mutex;
 use url::Url;
 
@@ -43,7 +43,7 @@ impl LoginService {
         let attempts = self.attempts.of_server(&server.id);
         let starting = self.attempts.replace(&attempts).await;
         let Some(started) = starting.cancel.run_until_cancelled(self.start(&server)).await else {
-            return Err(UserError::new(ErrorCode::Refused, "The sign-in was given up."));
+            return Err(UserError::new(ErrorCode::Refused, message!("error.auth.cancelled")));
         };
         match started {
             Ok(None) => Ok(SignInStart { address: None }),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gatehouse_model::record::{AuditEvent, SignInOutcome};
 use gatehouse_model::sign_in::SignInState;
 use gatehouse_model::{
-    AuditLog, Clock, ErrorCode, Event, EventSink, ServerConfig, ServerId, Timestamp, UserError,
+    AuditLog, Clock, ErrorCode, Event, EventSink, ServerConfig, ServerId, Timestamp, UserError, message,
 };
 use parking_lot::Mutex;
 
@@ -176,8 +176,8 @@ impl SignInSessions {
         let renews = tokens.refresh.is_some() || is_non_interactive(server);
         if rejected_token.as_ref() == Some(&tokens.access) || !(renews || tokens.is_valid(self.now())) {
             let invalid = || {
-                UserError::new(ErrorCode::Refused, "The sign-in is not valid any more.")
-                    .with_hint("Sign in again.")
+                UserError::new(ErrorCode::Refused, message!("error.auth.invalid"))
+                    .with_hint(message!("error.auth.signInAgain"))
             };
             return SignInState::Out { problem: Some(error.unwrap_or_else(invalid)) };
         }

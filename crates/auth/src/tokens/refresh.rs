@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gatehouse_model::record::SignInOutcome;
 use gatehouse_model::sign_in::SignInMethod;
-use gatehouse_model::{ErrorCode, Secret, ServerConfig, UserError};
+use gatehouse_model::{ErrorCode, Secret, ServerConfig, UserError, message};
 use tokio::time::Instant;
 
 use crate::background_tasks::BackgroundTasks;
@@ -270,9 +270,8 @@ impl TokenRefresher {
         stored: &StoredSignIn,
         cause: String,
     ) -> Result<(), AuthError> {
-        let error =
-            UserError::new(ErrorCode::Refused, "The sign-in is not valid any more.").with_cause(cause);
-        session_state.with(|data| data.error = Some(error.with_hint("Sign in again.")));
+        let error = UserError::new(ErrorCode::Refused, message!("error.auth.invalid")).with_cause(cause);
+        session_state.with(|data| data.error = Some(error.with_hint(message!("error.auth.signInAgain"))));
         if let Err(error) = self.sessions.record(server, SignInOutcome::Expired, Some(stored)).await {
             // The tokens are useless whether or not that can be recorded.
             tracing::error!(server = %server.id, %error, "the end of a sign-in is missing in the audit");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::{ErrorCode, Secret, ServerConfig, UserError};
+use gatehouse_model::{ErrorCode, Secret, ServerConfig, UserError, message};
 
 use super::refresh::{RefreshReason, TokenRefresher};
 use super::step_up::{ScopeRefusal, StepUp};
@@ -131,8 +131,8 @@ impl RejectionHandler {
         session_state.with(|data| {
             data.rejected_token = Some(token.clone());
             data.error.get_or_insert_with(|| {
-                UserError::new(ErrorCode::Refused, "The server does not accept the sign-in any more.")
-                    .with_hint("Sign in again.")
+                UserError::new(ErrorCode::Refused, message!("error.auth.notAccepted"))
+                    .with_hint(message!("error.auth.signInAgain"))
             });
         });
         self.sessions.notify(server).await;
