@@ -210,7 +210,22 @@ impl ServerPattern {
                 url.is_some_and(|url| pattern.matches(&url, without_port))
             }
             (Self::Builtin(pattern), Transport::Builtin { builtin }) => fits(pattern, builtin.kind()),
-            (Self::Command(_) | Self::Builtin(_), _) => false,
+            (
+                Self::Command(_),
+                Transport::Auto(_)
+                | Transport::Http(_)
+                | Transport::Sse(_)
+                | Transport::Ws(_)
+                | Transport::Builtin { .. },
+            )
+            | (
+                Self::Builtin(_),
+                Transport::Stdio { .. }
+                | Transport::Auto(_)
+                | Transport::Http(_)
+                | Transport::Sse(_)
+                | Transport::Ws(_),
+            ) => false,
         }
     }
 }

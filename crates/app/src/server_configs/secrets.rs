@@ -2,7 +2,7 @@
 //! They are carried over to a new generation only if they would be sent to the same destination as
 //! before; nothing here returns one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use gatehouse_model::command::FieldSecret;
@@ -11,42 +11,8 @@ use gatehouse_store::{SecretError, SecretKey, SecretStore, Store, generations};
 
 use crate::state::AppState;
 
-/// How a value refers to a secret.
-const REFERENCE: &str = "${secret:";
-
-/// The fields of a transport whose values refer to secrets, with those values.
-fn secret_references(transport: &Transport) -> BTreeMap<String, &str> {
-    let (place, values) = match transport {
-        Transport::Stdio { env, .. } => ("env", env),
-        Transport::Auto(remote)
-        | Transport::Http(remote)
-        | Transport::Sse(remote)
-        | Transport::Ws(remote) => ("headers", &remote.headers),
-        Transport::Builtin { .. } => return BTreeMap::new(),
-    };
-    let fields = values.iter().map(|(name, value)| (format!("{place}/{name}"), value.as_str()));
-    let sign_in = transport.remote().into_iter().flat_map(|remote| remote.sign_in.secrets());
-    let sign_in = sign_in.map(|(name, value)| (format!("signIn/{name}"), value));
-    fields.chain(sign_in).filter(|(_, value)| value.contains(REFERENCE)).collect()
-}
-
 pub(crate) fn needs_any(transport: &Transport) -> bool {
-    !secret_references(transport).is_empty()
-}
-
-/// Whether both transports send their secrets to the same destination: the same program with the same
-/// arguments in the same folder, or the same kind of transport with the same URL.
-fn is_same_destination(before: &Transport, after: &Transport) -> bool {
-    match (before, after) {
-        (
-            Transport::Stdio { command: a, args: b, cwd: c, .. },
-            Transport::Stdio { command: x, args: y, cwd: z, .. },
-        ) => (a, b, c) == (x, y, z),
-        _ => match (before.remote(), after.remote()) {
-            (Some(a), Some(b)) => before.kind() == after.kind() && a.url == b.url,
-            (_, None) | (None, _) => false,
-        },
-    }
+    !transport.secret_references().is_empty()
 }
 
 /// What a change of a server does to its secrets.
@@ -64,7 +30,7 @@ impl SecretChanges {
         after: &ServerConfig,
         given: &[FieldSecret],
     ) -> Result<Self, UserError> {
-        let wanted = secret_references(&after.transport);
+        let wanted = after.transport.secret_references();
         let mut changes = Self::default();
         for secret in given {
             if !wanted.contains_key(&secret.field) {
@@ -76,14 +42,15 @@ impl SecretChanges {
             }
             changes.given.push((key(after, &secret.field), Secret::new(secret.value.reveal())));
         }
-        let kept = before.map(|before| secret_references(&before.transport)).unwrap_or_default();
+        let kept = before.map(|before| before.transport.secret_references()).unwrap_or_default();
         for (field, value) in &wanted {
             if given.iter().any(|secret| &secret.field == field) {
                 continue;
             }
             let carried = before
                 .filter(|before| {
-                    is_same_destination(&before.transport, &after.transport) && kept.get(field) == Some(value)
+                    before.transport.has_same_secret_destination(&after.transport)
+                        && kept.get(field) == Some(value)
                 })
                 .ok_or_else(|| missing(field))?;
             changes.carried.push((key(carried, field), key(after, field), field.clone()));
@@ -129,7 +96,7 @@ impl SecretChanges {
 /// names that older versions used.
 pub(crate) async fn forget(state: &AppState, config: &ServerConfig) {
     let keys =
-        secret_references(&config.transport).keys().flat_map(|field| all_keys(config, field)).collect();
+        config.transport.secret_references().keys().flat_map(|field| all_keys(config, field)).collect();
     forget_keys(state, keys).await;
 }
 
@@ -162,7 +129,7 @@ pub(crate) fn sweep(store: &Store) {
 
 /// The keys of everything that is stored for a server in its current generation.
 fn keys_in_use(config: &ServerConfig) -> Vec<SecretKey> {
-    let fields = secret_references(&config.transport).into_keys().map(|field| key(config, &field));
+    let fields = config.transport.secret_references().into_keys().map(|field| key(config, &field));
     fields.chain(gatehouse_auth::secret_keys(config)).collect()
 }
 
