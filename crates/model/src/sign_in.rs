@@ -55,58 +55,138 @@ impl SignInSettings {
         settings
     }
 
-    /// What is wrong with the settings, as a sentence; `None` if they are valid.
+    /// Everything that is wrong with the settings.
+    #[must_use]
+    pub fn problems(&self) -> Vec<SignInProblem> {
+        use SignInProblem as P;
+        let mut found = Vec::new();
+        let mut check = |is_wrong: bool, problem: P| {
+            if is_wrong {
+                found.push(problem);
+            }
+        };
+        check(self.redirect.as_deref().is_some_and(|address| !is_redirect(address)), P::BadRedirect);
+        if let Some(endpoints) = &self.endpoints {
+            check(!is_safe(&endpoints.authorize), P::BadAuthorize);
+            check(!is_safe(&endpoints.token), P::BadToken);
+            check(endpoints.revoke.as_deref().is_some_and(|address| !is_safe(address)), P::BadRevoke);
+        }
+        let client = self.client.as_ref();
+        check(client.is_some_and(|client| client.id.trim().is_empty()), P::NoClientId);
+        let is_client = match &self.with {
+            SignInMethod::Browser => false,
+            SignInMethod::ClientSecret => {
+                check(client.is_none_or(|client| client.secret.is_none()), P::NoClientSecret);
+                true
+            }
+            SignInMethod::ClientKey { key, .. } => {
+                check(key.is_empty(), P::NoKey);
+                true
+            }
+            SignInMethod::Enterprise { issuer, client, .. } => {
+                check(!is_safe(issuer), P::BadIssuer);
+                check(client.trim().is_empty(), P::NoCompanyClientId);
+                false
+            }
+        };
+        check(client.is_none() && is_client, P::NoClientToSignInAs);
+        check(client.is_none() && !is_client && self.endpoints.is_some(), P::NoClientForEndpoints);
+        found
+    }
+
+    /// The first of what is wrong with the settings, as a sentence; `None` if they are valid.
     #[must_use]
     pub fn validation_error(&self) -> Option<String> {
-        let web = |name: &str, address: &str| {
-            let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-            let sound = address.len() > "https://".len() && address.starts_with("https://")
-                || local.iter().any(|start| {
-                    address
-                        .strip_prefix(start)
-                        .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
-                });
-            (!sound).then(|| {
-                format!("“{name}” must begin with https://, or be an http:// address of this machine.")
-            })
-        };
-        let redirect = self.redirect.as_deref().and_then(redirect_error);
-        let endpoints = self.endpoints.as_ref().and_then(|endpoints| {
-            web("authorize", &endpoints.authorize)
-                .or_else(|| web("token", &endpoints.token))
-                .or_else(|| endpoints.revoke.as_deref().and_then(|revoke| web("revoke", revoke)))
-        });
-        let issuer = match &self.with {
-            SignInMethod::Enterprise { issuer, .. } => web("issuer", issuer),
-            SignInMethod::Browser | SignInMethod::ClientSecret | SignInMethod::ClientKey { .. } => None,
-        };
-        let client = self.client.as_ref();
-        let nameless = (client.is_some_and(|client| client.id.trim().is_empty()))
-            .then(|| "The client id is empty.".to_owned());
-        let alone = match self.with {
-            SignInMethod::ClientSecret if client.is_none_or(|client| client.secret.is_none()) => {
-                Some("To sign in as the client itself, its id and secret are needed.".to_owned())
-            }
-            SignInMethod::ClientKey { .. } if client.is_none() => {
-                Some("To sign in as the client itself, its id is needed.".to_owned())
-            }
-            _ => None,
-        };
-        let known = (self.endpoints.is_some() && client.is_none())
-            .then(|| "Where the endpoints are set, the client id is needed too.".to_owned());
-        redirect.or(endpoints).or(issuer).or(nameless).or(alone).or(known)
+        self.problems().first().map(|problem| problem.sentence().to_owned())
     }
 }
 
-/// A redirect URI has to lead to this machine, and to a port that can be listened on.
-fn redirect_error(address: &str) -> Option<String> {
+/// One thing that is wrong with the settings of a sign-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignInProblem {
+    /// The redirect URI does not lead to a port of this machine.
+    BadRedirect,
+    /// The authorization endpoint is neither encrypted nor on this machine.
+    BadAuthorize,
+    /// The token endpoint is neither encrypted nor on this machine.
+    BadToken,
+    /// The revocation endpoint is neither encrypted nor on this machine.
+    BadRevoke,
+    /// The issuer is neither encrypted nor on this machine.
+    BadIssuer,
+    /// The client id is empty.
+    NoClientId,
+    /// The client id at the identity provider is empty.
+    NoCompanyClientId,
+    /// The client is to sign in by itself and is not there.
+    NoClientToSignInAs,
+    /// The endpoints are set and the client is not.
+    NoClientForEndpoints,
+    /// The client is to sign in by itself and has no secret.
+    NoClientSecret,
+    /// The client is to sign in with a key and has none.
+    NoKey,
+}
+
+impl SignInProblem {
+    /// JSON pointer to the field within the settings; the field may be absent.
+    #[must_use]
+    pub fn pointer(self) -> &'static str {
+        match self {
+            Self::BadRedirect => "/redirect",
+            Self::BadAuthorize => "/endpoints/authorize",
+            Self::BadToken => "/endpoints/token",
+            Self::BadRevoke => "/endpoints/revoke",
+            Self::BadIssuer => "/with/issuer",
+            Self::NoClientId | Self::NoClientToSignInAs | Self::NoClientForEndpoints => "/client/id",
+            Self::NoCompanyClientId => "/with/client",
+            Self::NoClientSecret => "/client/secret",
+            Self::NoKey => "/with/key",
+        }
+    }
+
+    /// The problem as an English sentence.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::BadRedirect => "“redirect” must be like http://127.0.0.1:8976/callback.",
+            Self::BadAuthorize => {
+                "“authorize” must begin with https://, or be an http:// address of this machine."
+            }
+            Self::BadToken => "“token” must begin with https://, or be an http:// address of this machine.",
+            Self::BadRevoke => "“revoke” must begin with https://, or be an http:// address of this machine.",
+            Self::BadIssuer => "“issuer” must begin with https://, or be an http:// address of this machine.",
+            Self::NoClientId => "The client id is empty.",
+            Self::NoCompanyClientId => "The client id at the identity provider is empty.",
+            Self::NoClientToSignInAs => "To sign in as the client itself, its id is needed.",
+            Self::NoClientForEndpoints => "Where the endpoints are set, the client id is needed too.",
+            Self::NoClientSecret => "To sign in as the client itself, its id and secret are needed.",
+            Self::NoKey => "To sign in with a key, the private key is needed.",
+        }
+    }
+}
+
+/// Whether an address is encrypted or on this machine.
+fn is_safe(address: &str) -> bool {
+    let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
+    let is_encrypted = address.strip_prefix("https://").is_some_and(|rest| !rest.is_empty());
+    let is_local = || {
+        local.iter().any(|start| {
+            address.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+        })
+    };
+    !address.contains(char::is_whitespace) && (is_encrypted || is_local())
+}
+
+/// Whether a redirect URI leads to this machine, and to a port that can be listened on.
+fn is_redirect(address: &str) -> bool {
     let rest = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"]
         .iter()
         .find_map(|start| address.strip_prefix(start));
-    let port =
-        rest.and_then(|rest| rest.split(['/', '?', '#']).next()).and_then(|port| port.parse::<u16>().ok());
-    let sound = port.is_some_and(|port| port != 0) && !address.contains(['?', '#']);
-    (!sound).then(|| "“redirect” must be like http://127.0.0.1:8976/callback.".to_owned())
+    let port = rest.and_then(|rest| rest.split('/').next()).and_then(|port| port.parse::<u16>().ok());
+    port.is_some_and(|port| port != 0)
+        && !address.contains(['?', '#'])
+        && !address.contains(char::is_whitespace)
 }
 
 /// A client that is registered with the authorization server.
@@ -244,6 +324,8 @@ mod tests {
             "http://a.b:80/",
             "http://127.0.0.1:80/?a=b",
             "http://127.0.0.1:80@evil.example/",
+            "http://127.0.0.1:65536/",
+            "http://127.0.0.1:80/a b",
         ] {
             assert!(redirect(wrong).is_some(), "{wrong}");
         }
@@ -262,10 +344,42 @@ mod tests {
         assert!(endpoints("http://localhost.evil.example/").validation_error().is_some());
         let known = SignInSettings { client: None, ..endpoints("https://a.example/authorize") };
         assert!(known.validation_error().is_some());
-        assert!(
-            SignInSettings { with: SignInMethod::ClientSecret, ..Default::default() }
-                .validation_error()
-                .is_some()
-        );
+    }
+
+    #[test]
+    fn names_every_problem_of_a_sign_in() {
+        use SignInProblem as P;
+        let client = |id: &str, secret: Option<&str>| {
+            Some(RegisteredClient { id: id.into(), secret: secret.map(Into::into), method: None })
+        };
+        let with = |client, with| SignInSettings { client, with, ..Default::default() };
+        let key = |key: &str| SignInMethod::ClientKey { key: key.into(), algorithm: "ES256".into() };
+        let enterprise = |issuer: &str, client: &str| SignInMethod::Enterprise {
+            issuer: issuer.into(),
+            client: client.into(),
+            secret: None,
+        };
+        let endpoints = SignInEndpoints {
+            authorize: "http://a.example/x".into(),
+            token: "https://".into(),
+            revoke: Some("https://a b".into()),
+        };
+        for (settings, problems) in [
+            (SignInSettings::default(), vec![]),
+            (with(None, SignInMethod::ClientSecret), vec![P::NoClientSecret, P::NoClientToSignInAs]),
+            (with(client("c", None), SignInMethod::ClientSecret), vec![P::NoClientSecret]),
+            (with(client("c", Some("${secret:a}")), SignInMethod::ClientSecret), vec![]),
+            (with(client(" ", None), SignInMethod::Browser), vec![P::NoClientId]),
+            (with(client("c", None), key("")), vec![P::NoKey]),
+            (with(None, key("${secret:key}")), vec![P::NoClientToSignInAs]),
+            (with(None, enterprise("", "")), vec![P::BadIssuer, P::NoCompanyClientId]),
+            (with(None, enterprise("https://i.example", "d")), vec![]),
+            (
+                SignInSettings { endpoints: Some(endpoints), ..Default::default() },
+                vec![P::BadAuthorize, P::BadToken, P::BadRevoke, P::NoClientForEndpoints],
+            ),
+        ] {
+            assert_eq!(settings.problems(), problems, "{settings:?}");
+        }
     }
 }
