@@ -63,6 +63,7 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
         ("servers.edit", json!({ "server": "Notes", "draft": draft() })),
         ("servers.duplicate", json!({ "server": "Notes", "name": "evil" })),
         ("servers.test", json!({ "draft": draft() })),
+        ("servers.validate", json!({ "settings": { "draft": draft() } })),
         ("servers.remove", server()),
         ("servers.start", server()),
         ("servers.reconnect", server()),

@@ -17,6 +17,7 @@ use crate::record::{AuditEntryView, AuditVerdict, CallFilter, CallRecord, Runnin
 use crate::secret::Secret;
 use crate::server::{LogLevel, LogLine, ServerDraft, ServerView, TestReport};
 use crate::server_catalog::{Completion, CompletionTarget, ResultView, SavedFile, ServerCatalog};
+use crate::server_problem::{SettingsInput, ValidationReport};
 use crate::settings::{CallLimits, PackageSources, Settings, ToolNaming};
 use crate::sign_in::{SignInStart, SignOutResult};
 use crate::simulation::{PolicyDraft, SimulationReport};
@@ -179,6 +180,7 @@ export_named!(
     StatusReport,
     ServerView,
     TestReport,
+    ValidationReport,
     PolicyView,
     SimulationReport,
     RevealedArgument,
@@ -238,6 +240,17 @@ commands! {
         #[serde(default)]
         secrets: Vec<FieldSecret>,
     } -> TestReport, Operator: "It starts a program or opens a connection.";
+    /// Says everything that is wrong with settings of a server. Nothing changes.
+    "servers.validate" ServersValidate {
+        /// Id or name of the server that is edited; absent for a new one.
+        #[serde(default)]
+        server: Option<String>,
+        /// Its settings.
+        settings: SettingsInput,
+        /// The fields that a secret is given for with them, as in `FieldSecret`.
+        #[serde(default)]
+        secrets: Vec<String>,
+    } -> ValidationReport, Operator: "It tells whether a folder exists.";
     /// Removes a server and every right that it had.
     "servers.remove" ServersRemove {
         /// Id or name.

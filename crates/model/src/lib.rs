@@ -22,6 +22,7 @@ pub mod record;
 pub mod secret;
 pub mod server;
 pub mod server_catalog;
+pub mod server_problem;
 mod server_secrets;
 pub mod settings;
 pub mod sign_in;

@@ -31,5 +31,8 @@ pub use sealed::record::Sealed;
 pub use secrets::key::{SecretKey, generations};
 pub use secrets::secret_store::{SecretStore, SecretStoreKind};
 pub use secrets::{has_vault, make_vault, memory, open_keychain, open_vault, unlock_vault, vault_file};
-pub use servers_file::{HandEdit, LoadedServers, ServersFile, WatchGuard, check_server_name, is_secret_name};
+pub use servers_file::{
+    ConfigProblem, EntryText, HandEdit, LoadedServers, ServersFile, SettingsView, WatchGuard, is_secret_name,
+    validate_draft, validate_name, validate_secrets,
+};
 pub use store::{Store, StoreOptions};

@@ -20,9 +20,13 @@ mod changes;
 mod compose;
 mod document;
 mod entry;
+mod entry_text;
+mod fields;
 mod merge;
 mod migrate;
 mod name;
+mod problem;
+mod rules;
 mod spelling;
 mod watch;
 
@@ -31,7 +35,9 @@ use merge::MergedServers;
 use watch::KnownContent;
 
 pub use changes::is_secret_name;
-pub use name::check_server_name;
+pub use entry_text::EntryText;
+pub use problem::{ConfigProblem, SettingsView};
+pub use rules::{validate_draft, validate_name, validate_secrets};
 pub use watch::WatchGuard;
 
 const FILE: &str = "servers.json";
@@ -329,7 +335,9 @@ fn validate_servers(servers: &[ServerConfig], running: &[ServerConfig]) -> Resul
     for server in servers {
         let refuse = |code, what: Message| Err(StoreError::Config(UserError::new(code, what)));
         let name = &server.name;
-        check_server_name(name).map_err(StoreError::Config)?;
+        if let Some(problem) = validate_name(name, None, &[]) {
+            return Err(StoreError::Config(problem.into()));
+        }
         if !names.insert(name::fold_case(name)) {
             return refuse(ErrorCode::NameTaken, message!("error.store.nameTaken", name = name));
         }

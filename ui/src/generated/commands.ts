@@ -78,6 +78,7 @@ import type {
   ServersSwitchOn,
   ServersTest,
   ServersTrustLabels,
+  ServersValidate,
   ServersWatchResource,
   Settings,
   SettingsSet,
@@ -91,7 +92,7 @@ import type {
   ToolView,
   ToolsClassify,
   ToolsList,
-  ToolsOmitted,
+  ValidationReport,
 } from "./types";
 
 /** Arguments and reply of every command by its name. */
@@ -102,6 +103,7 @@ export type Commands = {
   "servers.edit": { args: ServersEdit; reply: ServerView };
   "servers.duplicate": { args: ServersDuplicate; reply: ServerView };
   "servers.test": { args: ServersTest; reply: TestReport };
+  "servers.validate": { args: ServersValidate; reply: ValidationReport };
   "servers.remove": { args: ServersRemove; reply: null };
   "servers.start": { args: ServersStart; reply: null };
   "servers.stop": { args: ServersStop; reply: null };

@@ -2650,6 +2650,24 @@ roots: Array<string>, };
 export type ServerOrigin = "user" | "import" | "link" | "project";
 
 /**
+ * One thing that is wrong with the settings of a server.
+ */
+export type ServerProblem = {
+/**
+ * JSON pointer to the field within the server's entry in servers.json; `/name` for its name. The
+ * field may be absent.
+ */
+pointer: string,
+/**
+ * What is wrong with it.
+ */
+message: Message,
+/**
+ * Its place in the text that was validated; absent for a draft.
+ */
+span: TextSpan | null, };
+
+/**
  * The user's answer to a request of a server.
  */
 export type ServerRequestAnswer = "accepted" | "declined" | "cancelled" | "unanswered";
@@ -3069,6 +3087,23 @@ server: string,
 trusted: boolean, };
 
 /**
+ * Says everything that is wrong with settings of a server. Nothing changes.
+ */
+export type ServersValidate = {
+/**
+ * Id or name of the server that is edited; absent for a new one.
+ */
+server: string | null,
+/**
+ * Its settings.
+ */
+settings: SettingsInput,
+/**
+ * The fields that a secret is given for with them, as in `FieldSecret`.
+ */
+secrets: Array<string>, };
+
+/**
  * Watches a resource for the user, or ceases to; changes come as `resources_changed`.
  */
 export type ServersWatchResource = {
@@ -3127,6 +3162,11 @@ calls: CallLimits,
  * How clients see the names of tools and prompts (TOOL-2).
  */
 toolNames: ToolNaming, };
+
+/**
+ * Settings of a server that are to be validated.
+ */
+export type SettingsInput = { "draft": ServerDraft } | { "json": string };
 
 /**
  * Sets how long things are kept, how long calls may take and how tools are named, and lets go of
@@ -3584,6 +3624,19 @@ description: string | null,
 readOnly: boolean, };
 
 /**
+ * A part of a text.
+ */
+export type TextSpan = {
+/**
+ * Where it begins, in UTF-16 code units from the start of the text.
+ */
+from: number,
+/**
+ * Where it ends.
+ */
+to: number, };
+
+/**
  * Milliseconds since 1970-01-01T00:00:00Z.
  */
 export type Timestamp = number;
@@ -3797,6 +3850,19 @@ hint: UserText | null, };
  * `Display` is the English text, for logs and for what programs read.
  */
 export type UserText = string | Message;
+
+/**
+ * What came of validating the settings of a server.
+ */
+export type ValidationReport = {
+/**
+ * The settings; absent where a text could not be read.
+ */
+draft: ServerDraft | null,
+/**
+ * Everything that is wrong with them; empty if they may be saved.
+ */
+problems: Array<ServerProblem>, };
 
 /**
  * Decision with the rule that made it (PERM-6).

@@ -7,6 +7,7 @@ import catalogEn from "../../../locales/en/catalog.json";
 import clientsEn from "../../../locales/en/clients.json";
 import formsEn from "../../../locales/en/forms.json";
 import permissionsEn from "../../../locales/en/permissions.json";
+import problemsEn from "../../../locales/en/problems.json";
 import rulesEn from "../../../locales/en/rules.json";
 import serversEn from "../../../locales/en/servers.json";
 import settingsEn from "../../../locales/en/settings.json";
@@ -21,6 +22,7 @@ import catalogZh from "../../../locales/zh-CN/catalog.json";
 import clientsZh from "../../../locales/zh-CN/clients.json";
 import formsZh from "../../../locales/zh-CN/forms.json";
 import permissionsZh from "../../../locales/zh-CN/permissions.json";
+import problemsZh from "../../../locales/zh-CN/problems.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import serversZh from "../../../locales/zh-CN/servers.json";
 import settingsZh from "../../../locales/zh-CN/settings.json";
@@ -41,6 +43,7 @@ export const en = {
   ...errorTextsEn,
   ...formsEn,
   ...permissionsEn,
+  ...problemsEn,
   ...rulesEn,
   ...serversEn,
   ...settingsEn,
@@ -62,6 +65,7 @@ export const catalogues: Record<Language, Messages> = {
     ...errorTextsZh,
     ...formsZh,
     ...permissionsZh,
+    ...problemsZh,
     ...rulesZh,
     ...serversZh,
     ...settingsZh,

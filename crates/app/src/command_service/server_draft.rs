@@ -1,35 +1,27 @@
-//! Validates a server's settings before anything is written. Errors are meant for the user; nothing is
-//! corrected silently.
+//! Validates a server's settings before anything is written, and for the window while they are edited. The
+//! rules are the store's; here is only what has to look at the disk. Nothing is corrected silently.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use gatehouse_model::server::{Builtin, Remote, ServerDraft};
-use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError, UserText, message};
-use gatehouse_store::check_server_name;
+use gatehouse_model::command::ServersValidate;
+use gatehouse_model::server::{Builtin, ServerDraft};
+use gatehouse_model::server_problem::{SettingsInput, ValidationReport};
+use gatehouse_model::{ServerConfig, ServerId, Transport, UserError, UserText, message};
+use gatehouse_store::{
+    ConfigProblem, EntryText, SettingsView, validate_draft, validate_name, validate_secrets,
+};
 
-/// Checks that the name is free, and everything about the transport that can be checked without
-/// connecting.
+use super::AppState;
+use super::lookup::find_config;
+
+/// Fails with the first thing that is wrong with a draft, except for its secrets.
 pub(super) fn check(
     draft: &ServerDraft,
     own: Option<&ServerId>,
     others: &[ServerConfig],
 ) -> Result<(), UserError> {
-    check_name(&draft.name, own, others)?;
-    if let Some(root) = draft.limits.roots.iter().find(|root| !Path::new(root).is_absolute()) {
-        return Err(invalid_draft(message!("error.app.rootNotAbsolute", folder = root)));
-    }
-    match &draft.transport {
-        Transport::Stdio { command, .. } if command.trim().is_empty() => {
-            Err(invalid_draft(message!("error.app.commandMissing"))
-                .with_hint(message!("error.app.programHint")))
-        }
-        Transport::Stdio { .. } => Ok(()),
-        Transport::Auto(remote) | Transport::Http(remote) | Transport::Sse(remote) => {
-            check_remote(remote, &["http://", "https://"])
-        }
-        Transport::Ws(remote) => check_remote(remote, &["ws://", "wss://"]),
-        Transport::Builtin { builtin } => check_builtin(builtin),
-    }
+    problems(draft, own, others).into_iter().next().map_or(Ok(()), |problem| Err(problem.into()))
 }
 
 /// Checks that a name is valid and not taken, ignoring case.
@@ -38,54 +30,51 @@ pub(super) fn check_name(
     own: Option<&ServerId>,
     others: &[ServerConfig],
 ) -> Result<(), UserError> {
-    check_server_name(name)?;
-    let taken =
-        others.iter().any(|other| Some(&other.id) != own && other.name.to_lowercase() == name.to_lowercase());
-    if taken {
-        return Err(UserError::new(ErrorCode::NameTaken, message!("error.app.serverNameTaken", name = name))
-            .with_hint(message!("error.app.otherNameHint")));
-    }
-    Ok(())
+    validate_name(name, own, others).map_or(Ok(()), |problem| Err(problem.into()))
 }
 
-fn check_remote(remote: &Remote, schemes: &[&str]) -> Result<(), UserError> {
-    if remote.headers_from.as_ref().is_some_and(|program| program.command.trim().is_empty()) {
-        return Err(invalid_draft(message!("error.app.headerProgramMissing"))
-            .with_hint(message!("error.app.programHint")));
-    }
-    if let Some(why) = remote.sign_in.validation_error() {
-        return Err(invalid_draft(message!("error.app.badSignInSettings")).with_cause(why));
-    }
-    check_url(&remote.url, schemes)
-}
-
-fn check_url(url: &str, schemes: &[&str]) -> Result<(), UserError> {
-    let lower = url.to_ascii_lowercase();
-    let rest = schemes.iter().find_map(|scheme| lower.strip_prefix(scheme));
-    match rest {
-        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !url.contains(char::is_whitespace) => {
-            Ok(())
-        }
-        _ => Err(invalid_draft(message!("error.app.badServerUrl", url = url))
-            .with_cause(message!("error.app.badServerUrlCause", schemes = schemes.join(", ")))),
-    }
-}
-
-fn check_builtin(builtin: &Builtin) -> Result<(), UserError> {
-    let folder = match builtin {
-        Builtin::Time | Builtin::Notes | Builtin::Fetch { .. } => return Ok(()),
-        Builtin::Files { folder } => Path::new(folder),
+/// Answers everything that is wrong with settings, also with their secrets. Nothing changes.
+pub(super) async fn validate(
+    state: &Arc<AppState>,
+    wanted: ServersValidate,
+) -> Result<ValidationReport, UserError> {
+    let configs = state.configs.lock().await;
+    let before = wanted.server.as_deref().map(|server| find_config(&configs, server)).transpose()?;
+    let all_problems = |draft: &ServerDraft| {
+        let mut found = problems(draft, before.map(|before| &before.id), &configs);
+        let kept = before.map(|before| &before.transport);
+        found.extend(validate_secrets(&draft.transport, kept, &wanted.secrets));
+        found
     };
-    if !folder.is_absolute() {
-        return Err(invalid_draft(message!("error.app.folderNotAbsolute")));
-    }
-    if !folder.is_dir() {
-        return Err(invalid_draft(message!("error.app.noFolder", folder = folder.display().to_string()))
-            .with_hint(message!("error.app.noFolderHint")));
-    }
-    Ok(())
+    Ok(match &wanted.settings {
+        SettingsInput::Draft(draft) => {
+            let found = all_problems(draft);
+            let problems = found.iter().map(|problem| problem.to_view(SettingsView::Form)).collect();
+            ValidationReport { draft: Some(draft.clone()), problems }
+        }
+        SettingsInput::Json(text) => {
+            let (text, read) = EntryText::read(text);
+            let (draft, found) = match read {
+                Ok(draft) => {
+                    let found = all_problems(&draft);
+                    (Some(draft), found)
+                }
+                Err(found) => (None, found),
+            };
+            let problems = found.iter().map(|problem| text.to_view(problem)).collect();
+            ValidationReport { draft, problems }
+        }
+    })
 }
 
-fn invalid_draft(what: impl Into<UserText>) -> UserError {
-    UserError::new(ErrorCode::BadRequest, what)
+/// Everything that is wrong with a draft, except for its secrets.
+fn problems(draft: &ServerDraft, own: Option<&ServerId>, others: &[ServerConfig]) -> Vec<ConfigProblem> {
+    let mut problems = validate_draft(draft, own, others);
+    if let Transport::Builtin { builtin: Builtin::Files { folder } } = &draft.transport {
+        let folder = Path::new(folder);
+        if folder.is_absolute() && !folder.is_dir() {
+            problems.push(ConfigProblem::no_folder());
+        }
+    }
+    problems
 }

@@ -24,6 +24,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("servers.duplicate", r#"{"server":"Time","name":"x"}"#),
     ("servers.test", r#"{"draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}}}"#),
+    (
+        "servers.validate",
+        r#"{"settings":{"draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}}}}"#,
+    ),
     ("servers.start", r#"{"server":"Time"}"#),
     ("servers.reconnect", r#"{"server":"Time"}"#),
     ("servers.log", r#"{"server":"Time"}"#),

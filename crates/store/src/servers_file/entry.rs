@@ -1,19 +1,19 @@
-//! One entry of `servers.json`: parsing, validation and formatting.
-
-use std::collections::BTreeMap;
+//! One entry of `servers.json`: reading it with everything that is wrong, and formatting it.
 
 use gatehouse_mcp_wire::json::{self, JsonDefect};
-use gatehouse_mcp_wire::raw::{Members, WrittenMembers};
+use gatehouse_mcp_wire::raw::WrittenMembers;
 use gatehouse_model::server::{
-    Builtin, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
+    Builtin, HeaderProgram, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
 };
-use gatehouse_model::sign_in::SignInSettings;
+use gatehouse_model::sign_in::{RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings};
 use gatehouse_model::{Generation, Message, ServerConfig, ServerId, Transport, UserText, message};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::fields::{EntryObject, EntryReader};
+use super::problem::{ConfigProblem, ProblemKind, ProblemPlace, Wanted};
+use super::rules::validate_settings;
 use super::spelling::suggest;
 
 /// A parsed entry.
@@ -39,13 +39,6 @@ pub(super) struct GatehouseMember {
     pub(super) origin: ServerOrigin,
 }
 
-/// What is wrong with an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct EntryError {
-    pub(super) cause: UserText,
-    pub(super) hint: Option<UserText>,
-}
-
 const COMMON: [&str; 8] =
     ["type", "enabled", "autostart", "description", "icon", "group", "limits", "gatehouse"];
 const LIMITS: [&str; 8] = [
@@ -58,7 +51,7 @@ const LIMITS: [&str; 8] = [
     "strict",
     "roots",
 ];
-const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
+pub(super) const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
 
 fn transport_fields(kind: &str) -> &'static [&'static str] {
     match kind {
@@ -69,40 +62,72 @@ fn transport_fields(kind: &str) -> &'static [&'static str] {
 }
 
 /// Parses an entry.
-pub(super) fn read(raw: &RawValue) -> Result<ServerEntry, EntryError> {
+///
+/// # Errors
+/// Everything that is wrong with it; at least one problem.
+pub(super) fn read(raw: &RawValue) -> Result<ServerEntry, Vec<ConfigProblem>> {
     // Duplicates are rejected at any depth: a person who reads the file might see another value than the one
     // that is used.
-    json::read(raw.get()).map_err(|defect| match defect {
+    json::read(raw.get()).map_err(|defect| vec![defect_problem(defect)])?;
+    let mut reader = EntryReader::default();
+    let entry = read_members(raw, &mut reader);
+    if let Some(entry) = &entry
+        && reader.problems.is_empty()
+    {
+        reader.problems = validate_settings(&entry.transport, &entry.limits);
+    }
+    match entry {
+        Some(entry) if reader.problems.is_empty() => Ok(entry),
+        _ => Err(reader.problems),
+    }
+}
+
+/// The problem that makes a JSON text unsafe to read.
+pub(super) fn defect_problem(defect: JsonDefect) -> ConfigProblem {
+    match defect {
         JsonDefect::DuplicateKey { pointer } => {
-            let name = pointer.strip_prefix('/').unwrap_or(&pointer);
-            fault(message!("error.store.field.twice", name = name))
+            ConfigProblem { place: ProblemPlace::Repeated(pointer), kind: ProblemKind::Twice }
         }
-        other => fault(message!("error.store.field.unsafe", reason = other.to_string())),
-    })?;
-    let members = Members::of(raw).map_err(|_| fault(message!("error.store.field.notObject")))?;
-    let fields: BTreeMap<&str, &RawValue> = members.iter().collect();
-    let kind = kind(&fields)?;
-    let own = transport_fields(&kind);
-    for name in fields.keys() {
-        if !COMMON.contains(name) && !own.contains(name) {
-            return Err(unknown_field(name, &kind));
+        JsonDefect::LoneSurrogate { pointer } => {
+            let reason = JsonDefect::LoneSurrogate { pointer: pointer.clone() }.to_string();
+            ConfigProblem::at(pointer, ProblemKind::Unreadable(reason))
+        }
+        other @ (JsonDefect::Malformed { .. } | JsonDefect::TooDeep) => {
+            ConfigProblem::at("", ProblemKind::Unreadable(other.to_string()))
         }
     }
-    let mut take = EntryFields(fields);
-    let transport = transport(&kind, &mut take)?;
-    let entry = ServerEntry {
-        transport,
-        enabled: take.field("enabled", message!("error.store.wanted.boolean"))?.unwrap_or(true),
-        autostart: take.field("autostart", message!("error.store.wanted.boolean"))?.unwrap_or(true),
+}
+
+/// The entry; `None` if it is unknown what kind of server it is. Wrong fields have their default values.
+fn read_members(raw: &RawValue, reader: &mut EntryReader) -> Option<ServerEntry> {
+    let entry = reader.object(raw, String::new(), Wanted::Entry)?;
+    let kind = reader.noted(kind(&entry))?;
+    let own = transport_fields(kind);
+    for name in entry.names() {
+        if !COMMON.contains(&name) && !own.contains(&name) {
+            let problem = unknown_field(name, kind);
+            reader.problems.push(ConfigProblem::at_key(entry.pointer_to(name), problem));
+        }
+    }
+    let gatehouse_member = entry.get("gatehouse").and_then(|member| {
+        let read = serde_json::from_str(member.get()).ok();
+        if read.is_none() {
+            reader.wrong(&entry, "gatehouse", Wanted::GatehouseMember);
+        }
+        read
+    });
+    Some(ServerEntry {
+        transport: transport(kind, &entry, reader),
+        enabled: reader.flag(&entry, "enabled", true),
+        autostart: reader.flag(&entry, "autostart", true),
         look: ServerAppearance {
-            description: take.field("description", message!("error.store.wanted.text"))?,
-            icon: take.field("icon", message!("error.store.wanted.text"))?,
-            group: take.field("group", message!("error.store.wanted.text"))?,
+            description: reader.text(&entry, "description"),
+            icon: reader.text(&entry, "icon"),
+            group: reader.text(&entry, "group"),
         },
-        limits: limits(&mut take)?,
-        gatehouse_member: take.field("gatehouse", message!("error.store.wanted.member"))?,
-    };
-    Ok(entry)
+        limits: limits(&entry, reader),
+        gatehouse_member,
+    })
 }
 
 /// The id in an entry, even if the entry is invalid.
@@ -168,63 +193,30 @@ fn insert_unless_default(
     Ok(())
 }
 
-/// The fields of an entry that haven't been taken yet.
-struct EntryFields<'a>(BTreeMap<&'a str, &'a RawValue>);
-
-impl EntryFields<'_> {
-    fn field<T: DeserializeOwned>(&mut self, name: &str, wanted: Message) -> Result<Option<T>, EntryError> {
-        let Some(raw) = self.0.remove(name) else { return Ok(None) };
-        serde_json::from_str(raw.get())
-            .map(Some)
-            .map_err(|_| fault(message!("error.store.field.wrong", name = name, wanted = wanted)))
-    }
-
-    fn required_field<T: DeserializeOwned>(&mut self, name: &str, wanted: Message) -> Result<T, EntryError> {
-        self.field(name, wanted)?.ok_or_else(|| fault(message!("error.store.field.missing", name = name)))
-    }
-}
-
-fn kind(fields: &BTreeMap<&str, &RawValue>) -> Result<String, EntryError> {
-    if let Some(raw) = fields.get("type") {
-        let kind: String = serde_json::from_str(raw.get()).map_err(|_| {
-            fault(message!(
-                "error.store.field.wrong",
-                name = "type",
-                wanted = message!("error.store.wanted.text")
-            ))
+/// The type of the server that an entry is about.
+fn kind(entry: &EntryObject<'_>) -> Result<&'static str, ConfigProblem> {
+    if let Some(raw) = entry.get("type") {
+        let given: String = serde_json::from_str(raw.get()).map_err(|_| ConfigProblem::at("/type", ProblemKind::Wanted(Wanted::Text))
         })?;
-        if TYPES.contains(&kind.as_str()) {
-            return Ok(kind);
-        }
-        return Err(EntryError {
-            cause: message!("error.store.field.unknownType", kind = &kind).into(),
-            hint: Some(
-                suggest(&kind, TYPES)
-                    .map_or_else(
-                        || message!("error.store.field.useOneOf", names = TYPES.join(", ")),
-                        |right| message!("error.store.field.didYouMean", name = right),
-                    )
-                    .into(),
-            ),
+        return TYPES.into_iter().find(|known| *known == given).ok_or_else(|| {
+            let meant = suggest(&given, TYPES);
+            ConfigProblem::at("/type", ProblemKind::UnknownType { given, meant })
         });
     }
-    let has = |name: &str| fields.contains_key(name);
+    let has = |name: &str| entry.get(name).is_some();
     match (has("command"), has("url"), has("builtin")) {
-        (true, false, false) => Ok("stdio".to_owned()),
-        (false, true, false) => Ok("auto".to_owned()),
-        (false, false, true) => Ok("builtin".to_owned()),
+        (true, false, false) => Ok("stdio"),
+        (false, true, false) => Ok("auto"),
+        (false, false, true) => Ok("builtin"),
         (false, false, false) => {
             // A misspelt “command” or “url” is more likely than a missing one.
-            let misspelt = fields.keys().find(|name| !COMMON.contains(name) && !is_field_of_any(name));
+            let misspelt = entry.names().find(|name| !COMMON.contains(name) && !is_field_of_any(name));
             Err(misspelt.map_or_else(
-                || EntryError {
-                    cause: message!("error.store.field.noTransport").into(),
-                    hint: Some(message!("error.store.field.noTransportHint").into()),
-                },
-                |name| unknown_field(name, "stdio"),
+                || ConfigProblem::at_key("", ProblemKind::NoTransport),
+                |name| ConfigProblem::at_key(entry.pointer_to(name), unknown_field(name, "stdio")),
             ))
         }
-        _ => Err(fault(message!("error.store.field.manyTransports"))),
+        _ => Err(ConfigProblem::at_key("", ProblemKind::SeveralTransports)),
     }
 }
 
@@ -232,119 +224,154 @@ fn is_field_of_any(name: &str) -> bool {
     TYPES.iter().any(|kind| transport_fields(kind).contains(&name))
 }
 
-fn transport(kind: &str, take: &mut EntryFields<'_>) -> Result<Transport, EntryError> {
-    take.0.remove("type");
-    let texts = || message!("error.store.wanted.textObject");
-    if kind == "stdio" {
-        let command: String = take.required_field("command", message!("error.store.wanted.text"))?;
-        if command.trim().is_empty() || command.contains('\0') {
-            return Err(fault(message!("error.store.field.noProgram")));
-        }
-        return Ok(Transport::Stdio {
-            command,
-            args: take.field("args", message!("error.store.wanted.texts"))?.unwrap_or_default(),
-            env: take.field("env", texts())?.unwrap_or_default(),
-            cwd: take.field("cwd", message!("error.store.wanted.text"))?,
-            streams: take.field("streams", message!("error.store.wanted.streams"))?.unwrap_or_default(),
-        });
+fn transport(kind: &str, entry: &EntryObject<'_>, reader: &mut EntryReader) -> Transport {
+    match kind {
+        "stdio" => Transport::Stdio {
+            command: reader.required_text(entry, "command"),
+            args: reader.list(entry, "args", Wanted::TextList),
+            env: reader.texts(entry, "env"),
+            cwd: reader.text(entry, "cwd"),
+            streams: reader.one_of(entry, "streams", &["sockets", "pipes"]).unwrap_or_default(),
+        },
+        "builtin" => Transport::Builtin { builtin: builtin(entry, reader) },
+        "sse" => Transport::Sse(remote(entry, reader)),
+        "ws" => Transport::Ws(remote(entry, reader)),
+        "http" => Transport::Http(remote(entry, reader)),
+        _ => Transport::Auto(remote(entry, reader)),
     }
-    if kind == "builtin" {
-        let wanted = message!("error.store.wanted.builtin");
-        let members = take.0.get("builtin").and_then(|raw| Members::of(raw).ok());
-        for name in members.iter().flat_map(Members::names) {
-            if !matches!(name, "kind" | "folder" | "allowPrivate") {
-                return Err(fault(message!("error.store.field.unknown", name = format!("builtin.{name}"))));
+}
+
+fn remote(entry: &EntryObject<'_>, reader: &mut EntryReader) -> Remote {
+    Remote {
+        url: reader.required_text(entry, "url"),
+        headers: reader.texts(entry, "headers"),
+        headers_from: reader.part(entry, "headersFrom", Wanted::Program).map(|program| {
+            reader.only(&program, &["command", "args"]);
+            HeaderProgram {
+                command: reader.required_text(&program, "command"),
+                args: reader.list(&program, "args", Wanted::TextList),
             }
-        }
-        let builtin: Builtin = take.required_field("builtin", wanted)?;
-        if let Builtin::Files { folder } = &builtin
-            && !std::path::Path::new(folder).is_absolute()
-        {
-            return Err(fault(message!("error.store.field.folderNotAbsolute")));
-        }
-        return Ok(Transport::Builtin { builtin });
+        }),
+        sign_in: sign_in(entry, reader),
     }
-    let url: String = take.required_field("url", message!("error.store.wanted.text"))?;
-    let schemes = if kind == "ws" { ["ws://", "wss://"] } else { ["http://", "https://"] };
-    let lower = url.to_ascii_lowercase();
-    if !schemes.iter().any(|scheme| lower.len() > scheme.len() && lower.starts_with(scheme)) {
-        return Err(fault(message!("error.store.field.badUrl", first = schemes[0], second = schemes[1])));
-    }
-    let headers = take.field("headers", texts())?.unwrap_or_default();
-    let headers_from = take.field("headersFrom", message!("error.store.wanted.headersFrom"))?;
-    let remote = Remote { url, headers, headers_from, sign_in: sign_in(take)? };
-    Ok(match kind {
-        "sse" => Transport::Sse(remote),
-        "ws" => Transport::Ws(remote),
-        "http" => Transport::Http(remote),
-        _ => Transport::Auto(remote),
-    })
 }
 
-fn sign_in(take: &mut EntryFields<'_>) -> Result<SignInSettings, EntryError> {
-    let Some(raw) = take.0.remove("signIn") else { return Ok(SignInSettings::default()) };
-    let settings: SignInSettings = serde_json::from_str(raw.get())
-        .map_err(|error| fault(message!("error.store.field.badSignIn", reason = format!("{error}."))))?;
-    if let Some(reason) = settings.validation_error() {
-        return Err(fault(message!("error.store.field.badSignIn", reason = reason)));
-    }
-    Ok(settings)
-}
-
-fn limits(take: &mut EntryFields<'_>) -> Result<ServerLimits, EntryError> {
-    let Some(raw) = take.0.remove("limits") else { return Ok(ServerLimits::default()) };
-    let members = Members::of(raw).map_err(|_| fault(message!("error.store.field.limitsNotObject")))?;
-    for (name, value) in members.iter() {
-        if !LIMITS.contains(&name) {
-            return Err(EntryError {
-                cause: message!("error.store.field.unknown", name = format!("limits.{name}")).into(),
-                hint: suggest(name, LIMITS).map(|right| {
-                    message!("error.store.field.didYouMean", name = format!("limits.{right}")).into()
-                }),
-            });
+fn builtin(entry: &EntryObject<'_>, reader: &mut EntryReader) -> Builtin {
+    let Some(part) = reader.part(entry, "builtin", Wanted::Builtin) else {
+        if entry.get("builtin").is_none_or(|raw| raw.get() == "null") {
+            reader.missing(entry, "builtin");
         }
-        let (legal, wanted) = match name {
-            "strict" => {
-                (serde_json::from_str::<bool>(value.get()).is_ok(), message!("error.store.wanted.boolean"))
-            }
-            "roots" => (are_folders(value), message!("error.store.wanted.folders")),
-            "callSecs" | "callCapSecs" => {
-                (serde_json::from_str::<TimeLimit>(value.get()).is_ok(), message!("error.store.wanted.limit"))
-            }
-            _ => (serde_json::from_str::<u32>(value.get()).is_ok(), message!("error.store.wanted.count")),
-        };
-        if !legal {
-            return Err(fault(message!(
-                "error.store.field.wrong",
-                name = format!("limits.{name}"),
-                wanted = wanted
-            )));
-        }
-    }
-    serde_json::from_str(raw.get()).map_err(|_| fault(message!("error.store.field.limitsUnread")))
-}
-
-fn are_folders(value: &RawValue) -> bool {
-    serde_json::from_str::<Vec<std::path::PathBuf>>(value.get())
-        .is_ok_and(|folders| folders.iter().all(|folder| folder.is_absolute()))
-}
-
-fn unknown_field(name: &str, kind: &str) -> EntryError {
-    if is_field_of_any(name) {
-        return fault(message!("error.store.field.otherType", name = name, kind = kind));
-    }
-    let hint = match name {
-        "name" => Some(message!("error.store.field.nameHint")),
-        "disabled" => Some(message!("error.store.field.disabledHint")),
-        "autoApprove" | "alwaysAllow" | "alwaysLoad" | "trust" => {
-            Some(message!("error.store.field.autoApproveHint"))
-        }
-        other => suggest(other, COMMON.into_iter().chain(transport_fields(kind).iter().copied()))
-            .map(|right| message!("error.store.field.didYouMean", name = right)),
+        return Builtin::Time;
     };
-    EntryError { cause: message!("error.store.field.unknown", name = name).into(), todo: todo.map(Into::into) }
+    let kind = part.get("kind").and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let (known, builtin): (&[&'static str], _) = match kind.as_deref() {
+        Some("time") => (&["kind"], Builtin::Time),
+        Some("notes") => (&["kind"], Builtin::Notes),
+        Some("files") => {
+            (&["kind", "folder"], Builtin::Files { folder: reader.required_text(&part, "folder") })
+        }
+        Some("fetch") => (
+            &["kind", "allowPrivate"],
+            Builtin::Fetch { allow_private: reader.flag(&part, "allowPrivate", false) },
+        ),
+        _ => {
+            reader.wrong(entry, "builtin", Wanted::Builtin);
+            return Builtin::Time;
+        }
+    };
+    reader.only(&part, known);
+    builtin
 }
 
-fn fault(cause: Message) -> EntryError {
-    EntryError { why: why.into(), hint: None }
+fn sign_in(entry: &EntryObject<'_>, reader: &mut EntryReader) -> SignInSettings {
+    let Some(part) = reader.part(entry, "signIn", Wanted::Object) else { return SignInSettings::default() };
+    reader.only(&part, &["off", "client", "scopes", "redirect", "endpoints", "with"]);
+    let client = reader.part(&part, "client", Wanted::Object).map(|client| {
+        reader.only(&client, &["id", "secret", "method"]);
+        RegisteredClient {
+            id: reader.required_text(&client, "id"),
+            secret: reader.text(&client, "secret"),
+            method: reader.one_of(&client, "method", &["client_secret_basic", "client_secret_post", "none"]),
+        }
+    });
+    let endpoints = reader.part(&part, "endpoints", Wanted::Object).map(|endpoints| {
+        reader.only(&endpoints, &["authorize", "token", "revoke"]);
+        SignInEndpoints {
+            authorize: reader.required_text(&endpoints, "authorize")
+            }
+            token: reader.required_text(&endpoints, "token"),
+            revoke: reader.text(&endpoints, "revoke"),
+        }
+    });
+    SignInSettings {
+        off: reader.flag(&part, "off", false),
+        client,
+        scopes: reader.list(&part, "scopes", Wanted::TextList),
+        redirect: reader.text(&part, "redirect"),
+        endpoints,
+        with: sign_in_method(&part, reader),
+    }
+}
+
+fn sign_in_method(settings: &EntryObject<'_>, reader: &mut EntryReader) -> SignInMethod {
+    let Some(part) = reader.part(settings, "with", Wanted::Object) else { return SignInMethod::default() };
+    let with = part.get("with").and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let (known, method): (&[&'static str], _) = match with.as_deref() {
+        Some("browser") => (&["with"], SignInMethod::Browser),
+        Some("client_secret") => (&["with"], SignInMethod::ClientSecret),
+        Some("client_key") => (
+            &["with", "key", "algorithm"],
+            SignInMethod::ClientKey {
+                key: reader.required_text(&part, "key"),
+                algorithm: reader.required_text(&part, "algorithm"),
+            },
+        ),
+        Some("enterprise") => (
+            &["with", "issuer", "client", "secret"],
+            SignInMethod::Enterprise {
+                issuer: reader.required_text(&part, "issuer"),
+                client: reader.required_text(&part, "client"),
+                secret: reader.text(&part, "secret"),
+            },
+        ),
+        _ => {
+            let words = &["browser", "client_secret", "client_key", "enterprise"];
+            reader.wrong(&part, "with", Wanted::OneOf(words));
+            return SignInMethod::default();
+        }
+    };
+    reader.only(&part, known);
+    method
+}
+
+fn limits(entry: &EntryObject<'_>, reader: &mut EntryReader) -> ServerLimits {
+    let usual = ServerLimits::default();
+    let Some(part) = reader.part(entry, "limits", Wanted::Object) else { return usual };
+    reader.only(&part, &LIMITS);
+    let mut amount =
+        |name, least, usual: u32| reader.value(&part, name, Wanted::Amount(least)).unwrap_or(usual);
+    let connect_secs = amount("connectSecs", 1, usual.connect_secs);
+    let health_every_secs = amount("healthEverySecs", 0, usual.health_every_secs);
+    let health_timeout_secs = amount("healthTimeoutSecs", 1, usual.health_timeout_secs);
+    let health_failures = amount("healthFailures", 1, usual.health_failures);
+    let mut call_limit = |name| reader.value::<TimeLimit>(&part, name, Wanted::CallLimit).unwrap_or_default();
+    ServerLimits {
+        connect_secs,
+        call_secs: call_limit("callSecs"),
+        call_cap_secs: call_limit("callCapSecs"),
+        health_every_secs,
+        health_timeout_secs,
+        health_failures,
+        strict: reader.flag(&part, "strict", usual.strict),
+        roots: reader.list(&part, "roots", Wanted::Folders),
+    }
+}
+
+fn unknown_field(name: &str, kind: &'static str) -> ProblemKind {
+    let name = name.to_owned();
+    if is_field_of_any(&name) {
+        return ProblemKind::ForeignField { name, kind };
+    }
+    let meant = suggest(&name, COMMON.into_iter().chain(transport_fields(kind).iter().copied()));
+    ProblemKind::UnknownField { name, meant }
 }

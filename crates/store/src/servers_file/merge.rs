@@ -10,8 +10,10 @@ use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, UserError, 
 use serde_json::value::RawValue;
 
 use super::document::RawEntry;
-use super::entry::{self, EntryError, ServerEntry};
-use super::name::{check_server_name, fold_case};
+use super::entry::{self, ServerEntry};
+use super::name::fold_case;
+use super::problem::ConfigProblem;
+use super::rules::validate_name;
 use super::{FILE, HandEdit, changes};
 
 /// One entry of the file, and what it corresponds to.
@@ -41,11 +43,12 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
     let mut used = HashSet::new();
     for RawEntry { name, raw, line } in entries {
         let read = if used.insert(fold_case(&name)) {
-            check_server_name(&name)
-                .map_err(|error| EntryError { why: error.cause.unwrap_or(error.message), todo: error.hint })
-                .and_then(|()| entry::read(&raw))
+            match validate_name(&name, None, &[]) {
+                Some(problem) => Err(EntryFault::from_problem(&problem)),
+                None => entry::read(&raw).map_err(|problems| EntryFault::from_problems(&problems)),
+            }
         } else {
-            Err(EntryError { cause: message!("error.store.name.twice").into(), hint: None })
+            Err(EntryFault { cause: message!("error.store.name.twice").into(), hint: None })
         };
         let entry = match read {
             Ok(entry) => Some(entry),
@@ -173,7 +176,25 @@ fn hand_edit(
     }
 }
 
-fn entry_error(name: &str, line: usize, fault: EntryError) -> UserError {
+/// Why an entry cannot be used, and what to do.
+struct EntryFault {
+    cause: String,
+    hint: Option<String>,
+}
+
+impl EntryFault {
+    fn from_problem(problem: &ConfigProblem) -> Self {
+        Self { cause: problem.sentence(), hint: problem.hint() }
+    }
+
+    /// All problems of an entry, the first of which says what to do.
+    fn from_problems(problems: &[ConfigProblem]) -> Self {
+        let causes: Vec<String> = problems.iter().map(ConfigProblem::sentence).collect();
+        Self { cause: causes.join(" "), hint: problems.first().and_then(ConfigProblem::hint) }
+    }
+}
+
+fn entry_error(name: &str, line: usize, fault: EntryFault) -> UserError {
     let error = UserError::new(
         ErrorCode::BadConfig,
         message!("error.store.entryUnusable", name = name, file = FILE, line = line.to_string()),

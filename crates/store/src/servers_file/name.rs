@@ -2,33 +2,56 @@
 //! gateway's addresses.
 
 use gatehouse_common::invisible_chars::{is_invisible, one_line};
-use gatehouse_model::{ErrorCode, UserError, message};
 
 const MAX_NAME_CHARS: usize = 64;
 
-/// Checks a server's name: 1 to 64 characters, no slash, control character or invisible character, and no
-/// white space at its ends.
-///
-/// # Errors
-/// [`ErrorCode::BadRequest`], with what is wrong with it.
-pub fn check_server_name(name: &str) -> Result<(), UserError> {
-    let reason = if name.is_empty() {
-        message!("error.store.name.empty")
+/// What a name may hold, for people.
+pub(super) const NAME_HINT: &str = "Use letters, digits, spaces, “-”, “_” or “.”.";
+
+/// What is wrong with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameProblem {
+    Empty,
+    TooLong,
+    OuterSpace,
+    /// It holds a slash, or is a path.
+    Slash,
+    Invisible,
+}
+
+impl NameProblem {
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Self::Empty => "It is empty.",
+            Self::TooLong => "It has more than 64 characters.",
+            Self::OuterSpace => "It begins or ends with white space.",
+            Self::Slash => "It holds a slash, or is a path.",
+            Self::Invisible => "It holds a character that cannot be seen.",
+        }
+    }
+}
+
+/// What is wrong with a server's name, which has 1 to 64 characters, no slash, control character or
+/// invisible character, and no white space at its ends.
+pub(super) fn name_problem(name: &str) -> Option<NameProblem> {
+    if name.is_empty() {
+        Some(NameProblem::Empty)
     } else if name.chars().count() > MAX_NAME_CHARS {
-        message!("error.store.name.tooLong")
+        Some(NameProblem::TooLong)
     } else if name.trim() != name {
-        message!("error.store.name.whiteSpace")
+        Some(NameProblem::OuterSpace)
     } else if name == "." || name == ".." || name.contains(['/', '\\']) {
-        message!("error.store.name.path")
+        Some(NameProblem::Slash)
     } else if name.chars().any(is_invisible) {
-        message!("error.store.name.invisible")
+        Some(NameProblem::Invisible)
     } else {
-        return Ok(());
-    };
-    let shown = one_line(name, MAX_NAME_CHARS);
-    Err(UserError::new(ErrorCode::BadRequest, message!("error.store.name.refused", name = shown))
-        .with_cause(reason)
-        .with_hint(message!("error.store.name.hint")))
+        None
+    }
+}
+
+/// The name as it is shown in an error: on one line, cut.
+pub(super) fn shown_name(name: &str) -> String {
+    one_line(name, MAX_NAME_CHARS)
 }
 
 /// Normalizes case: names that differ only in case count as equal.
@@ -38,7 +61,7 @@ pub(super) fn fold_case(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::check_server_name;
+    use super::name_problem;
 
     #[test]
     fn checks_server_names() {
@@ -59,7 +82,7 @@ mod tests {
             ("a\u{202e}b", false),
             ("a\u{200b}b", false),
         ] {
-            assert_eq!(check_server_name(name).is_ok(), legal, "{name:?}");
+            assert_eq!(name_problem(name).is_none(), legal, "{name:?}");
         }
     }
 }

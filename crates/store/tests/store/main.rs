@@ -9,5 +9,6 @@ mod leftovers;
 mod sealed;
 mod servers;
 mod settings;
+mod validation;
 mod vault;
 mod watching;

@@ -1,0 +1,269 @@
+//! What is wrong with a server's settings, with its place: the same rules for the JSON text, for the form
+//! and for `servers.json`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gatehouse_model::server::{Builtin, Remote, ServerDraft, ServerLimits, TimeLimit};
+use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
+use gatehouse_store::{EntryText, SettingsView, validate_draft, validate_secrets};
+
+/// A text as a person writes it, and what is said at which part of it.
+type TextCase = (&'static str, &'static [(&'static str, &'static str)]);
+
+const TEXTS: &[TextCase] = &[
+    (r#"{"a": {"command": "x"}}"#, &[]),
+    (r#"{"a": {"command": "x", "cwd": null, "limits": {"callSecs": null}}}"#, &[]),
+    (r#"{"a": {"command": "x", "gatehouse": {"id": "srv-9", "generation": 7}}}"#, &[]),
+    (r#"{"a": {"url": "https://x.example", "signIn": null, "headersFrom": null}}"#, &[]),
+    (r#"{"a": {"command": "x"},}"#, &[("problem.broken", "}")]),
+    ("", &[("problem.broken", "")]),
+    ("你好", &[("problem.broken", "你好")]),
+    ("[]", &[("problem.oneServer", "[]")]),
+    ("{}", &[("problem.oneServer", "{}")]),
+    (r#"{"a": 7}"#, &[("problem.oneServer", r#"{"a": 7}"#)]),
+    (r#"{"a": {}, "b": {}}"#, &[("problem.oneServer", r#"{"a": {}, "b": {}}"#)]),
+    (r#"{"a": {"command": "\ud800"}}"#, &[("problem.unreadable", r#""\ud800""#)]),
+    (r#"{"a": {}}"#, &[("problem.neither", r#""a""#)]),
+    (r#"{"a": {"type": "htp", "url": "https://x"}}"#, &[("problem.type", r#""htp""#)]),
+    (r#"{"a": {"command": "x", "url": "https://x"}}"#, &[("problem.several", r#""a""#)]),
+    (r#"{"a": {"type": "stdio", "command": "x", "url": "y"}}"#, &[("problem.foreign", r#""url""#)]),
+    (r#"{"a": {"command": "x", "arg": []}}"#, &[("problem.unknownMeant", r#""arg""#)]),
+    (r#"{"a": {"command": "x", "colour": 1}}"#, &[("problem.unknown", r#""colour""#)]),
+    (r#"{"a": {"command": "x", "name": "b"}}"#, &[("problem.key", r#""name""#)]),
+    (r#"{"a": {"command": "x", "disabled": true}}"#, &[("problem.disabled", r#""disabled""#)]),
+    (r#"{"a": {"command": "x", "trust": true}}"#, &[("problem.permission", r#""trust""#)]),
+    (r#"{"a": {"command": "x", "gatehouse": 1}}"#, &[("problem.gatehouse", "1")]),
+    (r#"{"a": {"command": "x", "c\u006fmmand": "y"}}"#, &[("problem.twice", r#""c\u006fmmand""#)]),
+    (r#"{"a": {"command": 3}}"#, &[("problem.text", "3")]),
+    (r#"{"é😀": {"command": 3}}"#, &[("problem.text", "3")]),
+    (r#"{"a": {"type": "stdio"}}"#, &[("problem.missing", r#""a""#)]),
+    (r#"{"a": {"command": " "}}"#, &[("problem.command", r#"" ""#)]),
+    (r#"{"a": {"command": "x", "args": "y"}}"#, &[("problem.list", r#""y""#)]),
+    (r#"{"a": {"command": "x", "env": {"N": 1, "~/": 2}}}"#, &[("problem.text", "1"), ("problem.text", "2")]),
+    (r#"{"a": {"command": "x", "env": []}}"#, &[("problem.texts", "[]")]),
+    (r#"{"a": {"command": "x", "env": {"": "y"}}}"#, &[("problem.varName", r#""""#)]),
+    (r#"{"a": {"command": "x", "streams": "files"}}"#, &[("problem.oneOf", r#""files""#)]),
+    (r#"{"a": {"url": "ftp://x"}}"#, &[("problem.url", r#""ftp://x""#)]),
+    (r#"{"a": {"url": "https://x.example/m cp"}}"#, &[("problem.url", r#""https://x.example/m cp""#)]),
+    (r#"{"a": {"type": "ws", "url": "https://x"}}"#, &[("problem.wsUrl", r#""https://x""#)]),
+    (r#"{"a": {"url": "https://x", "headersFrom": "t"}}"#, &[("problem.program", r#""t""#)]),
+    (r#"{"a": {"url": "https://x", "headersFrom": {"command": ""}}}"#, &[("problem.command", r#""""#)]),
+    (r#"{"a": {"builtin": {"kind": "clock"}}}"#, &[("problem.builtin", r#"{"kind": "clock"}"#)]),
+    (r#"{"a": {"builtin": {"kind": "time", "folder": "/"}}}"#, &[("problem.unknown", r#""folder""#)]),
+    (r#"{"a": {"builtin": {"kind": "files"}}}"#, &[("problem.missing", r#""builtin""#)]),
+    (r#"{"a": {"builtin": {"kind": "files", "folder": "b"}}}"#, &[("problem.folder", r#""b""#)]),
+    (r#"{"a": {"command": "x", "enabled": "yes"}}"#, &[("problem.flag", r#""yes""#)]),
+    (r#"{"a": {"command": "x", "limits": []}}"#, &[("problem.object", "[]")]),
+    (
+        r#"{"a": {"command": "x", "limits": {"connectSecs": "5", "healthEverySecs": -1, "callSecs": true}}}"#,
+        &[("problem.amount1", r#""5""#), ("problem.amount", "-1"), ("problem.callLimit", "true")],
+    ),
+    (
+        r#"{"a": {"command": "x", "limits": {"connectSecs": 0, "callCapSecs": 0}}}"#,
+        &[("problem.amount1", "0"), ("problem.amount1", "0")],
+    ),
+    (
+        r#"{"a": {"command": "x", "limits": {"connectSec": 5}}}"#,
+        &[("problem.unknownMeant", r#""connectSec""#)],
+    ),
+    (r#"{"a": {"command": "x", "limits": {"roots": ["a", 1]}}}"#, &[("problem.list", r#"["a", 1]"#)]),
+    (r#"{"a": {"command": "x", "limits": {"roots": ["b"]}}}"#, &[("problem.roots", r#""b""#)]),
+];
+
+/// The settings of a sign-in, and what is said at which part of them.
+const SIGN_INS: &[TextCase] = &[
+    (r#"{"off": true}"#, &[]),
+    (r#"{"off": 1}"#, &[("problem.flag", "1")]),
+    ("[]", &[("problem.object", "[]")]),
+    (r#"{"scope": []}"#, &[("problem.unknownMeant", r#""scope""#)]),
+    (r#"{"client": {"secret": "${secret:a}"}}"#, &[("problem.missing", r#""client""#)]),
+    (r#"{"client": {"id": "c", "method": "basic"}}"#, &[("problem.oneOf", r#""basic""#)]),
+    (r#"{"client": {"id": ""}}"#, &[("problem.signIn.id", r#""""#)]),
+    (r#"{"redirect": "https://x.example/"}"#, &[("problem.signIn.redirect", r#""https://x.example/""#)]),
+    (
+        r#"{"endpoints": {"authorize": "https://a", "token": "https://b"}}"#,
+        &[("problem.signIn.idToo", r#""signIn""#)],
+    ),
+    (
+        r#"{"client": {"id": "c"}, "endpoints": {"authorize": "ftp://a", "token": "http://a"}}"#,
+        &[("problem.signIn.address", r#""ftp://a""#), ("problem.signIn.address", r#""http://a""#)],
+    ),
+    (r#"{"with": {"with": "me"}}"#, &[("problem.oneOf", r#""me""#)]),
+    (r#"{"with": {"with": "browser", "key": "x"}}"#, &[("problem.unknown", r#""key""#)]),
+    (
+        r#"{"with": {"with": "client_secret"}, "client": {"id": "c"}}"#,
+        &[("problem.signIn.ownSecret", r#""client""#)],
+    ),
+    (
+        r#"{"with": {"with": "client_key", "key": "", "algorithm": "ES256"}}"#,
+        &[("problem.signIn.key", r#""""#), ("problem.signIn.ownId", r#""signIn""#)],
+    ),
+];
+
+/// What is said of a text, each with the part of the text.
+fn problems_of(text: &str) -> Vec<(String, String)> {
+    let (entry, read) = EntryText::read(text);
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let problems = read.err().unwrap_or_default();
+    let view = problems.iter().map(|problem| entry.to_view(problem));
+    view.map(|problem| {
+        let span = problem.span.unwrap();
+        let part = &units[span.from as usize..span.to as usize];
+        (problem.message.key, String::from_utf16(part).unwrap())
+    })
+    .collect()
+}
+
+fn wanted(said: &[(&str, &str)]) -> Vec<(String, String)> {
+    said.iter().map(|&(key, part)| (key.to_owned(), part.to_owned())).collect()
+}
+
+#[test]
+fn problems_of_text_are_at_their_places() {
+    for (text, said) in TEXTS {
+        assert_eq!(problems_of(text), wanted(said), "{text}");
+    }
+    for (sign_in, said) in SIGN_INS {
+        let text = format!(r#"{{"a": {{"url": "https://x.example/mcp", "signIn": {sign_in}}}}}"#);
+        assert_eq!(problems_of(&text), wanted(said), "{text}");
+    }
+}
+
+fn draft(name: &str, transport: Transport) -> ServerDraft {
+    ServerDraft {
+        name: name.into(),
+        transport,
+        enabled: true,
+        autostart: true,
+        look: Default::default(),
+        limits: Default::default(),
+    }
+}
+
+fn stdio(command: &str, env: &[(&str, &str)]) -> Transport {
+    Transport::Stdio {
+        command: command.into(),
+        args: Vec::new(),
+        env: env.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
+        cwd: None,
+        streams: Default::default(),
+    }
+}
+
+fn taken() -> ServerConfig {
+    let ServerDraft { name, transport, enabled, autostart, look, limits } = draft("Taken", stdio("x", &[]));
+    ServerConfig {
+        id: ServerId::new("srv-1"),
+        generation: Generation::default(),
+        name,
+        transport,
+        enabled,
+        autostart,
+        look,
+        limits,
+        origin: Default::default(),
+    }
+}
+
+/// Drafts with the pointers and the messages of what is wrong with them.
+fn drafts() -> Vec<(ServerDraft, Vec<(&'static str, &'static str)>)> {
+    let good = || stdio("x", &[]);
+    let limits = ServerLimits {
+        connect_secs: 0,
+        call_secs: TimeLimit::Secs(0),
+        call_cap_secs: TimeLimit::Unlimited,
+        health_every_secs: 0,
+        health_timeout_secs: 0,
+        health_failures: 0,
+        roots: vec!["relative".into()],
+        ..ServerLimits::default()
+    };
+    vec![
+        (draft("files", good()), vec![]),
+        (draft("", good()), vec![("/name", "problem.name.empty")]),
+        (draft("tAKEN", good()), vec![("/name", "problem.name.taken")]),
+        (draft("a/b", good()), vec![("/name", "problem.name.slash")]),
+        (draft(" a", good()), vec![("/name", "problem.name.space")]),
+        (draft("a\u{202e}b", good()), vec![("/name", "problem.name.invisible")]),
+        (draft(&"x".repeat(65), good()), vec![("/name", "problem.name.long")]),
+        (
+            draft("", stdio("", &[("", "x"), ("A", "")])),
+            vec![
+                ("/name", "problem.name.empty"),
+                ("/env/", "problem.varName"),
+                ("/command", "problem.command"),
+            ],
+        ),
+        (draft("a", Transport::Ws(Remote::at("https://x"))), vec![("/url", "problem.wsUrl")]),
+        (draft("a", Transport::Ws(Remote::at("wss://x"))), vec![]),
+        (draft("a", Transport::Auto(Remote::at("https:///x"))), vec![("/url", "problem.url")]),
+        (
+            draft("a", Transport::Builtin { builtin: Builtin::Files { folder: String::new() } }),
+            vec![("/builtin/folder", "problem.folder")],
+        ),
+        (
+            ServerDraft { limits, ..draft("a", good()) },
+            vec![
+                ("/limits/connectSecs", "problem.amount1"),
+                ("/limits/callSecs", "problem.amount1"),
+                ("/limits/healthTimeoutSecs", "problem.amount1"),
+                ("/limits/healthFailures", "problem.amount1"),
+                ("/limits/roots/0", "problem.roots"),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn problems_of_draft_are_at_their_fields() {
+    for (draft, said) in drafts() {
+        let problems = validate_draft(&draft, None, &[taken()]);
+        let views: Vec<_> = problems.iter().map(|problem| problem.to_view(SettingsView::Form)).collect();
+        let views: Vec<_> =
+            views.iter().map(|view| (view.pointer.as_str(), view.message.key.as_str())).collect();
+        assert_eq!(views, said, "{draft:?}");
+    }
+    let own = taken();
+    assert!(validate_draft(&draft("taken", stdio("x", &[])), Some(&own.id), &[taken()]).is_empty());
+}
+
+#[test]
+fn secrets_are_given_or_kept_for_same_destination() {
+    let key = ("KEY", "${secret:KEY}");
+    let before = stdio("a", &[key]);
+    let given = ["env/KEY".to_owned()];
+    let none: &[String] = &[];
+    for (transport, before, given, said) in [
+        (stdio("a", &[("A", "plain")]), None, none, None),
+        (stdio("a", &[key]), None, none, Some("problem.secret")),
+        (stdio("a", &[key]), None, &given[..], None),
+        (stdio("a", &[key, ("MORE", "1")]), Some(&before), none, None),
+        (stdio("a", &[("KEY", "${secret:other}")]), Some(&before), none, Some("problem.secret")),
+        (stdio("b", &[key]), Some(&before), none, Some("problem.secretMoved")),
+        (stdio("b", &[key]), Some(&before), &given[..], None),
+    ] {
+        let problems = validate_secrets(&transport, before, given);
+        let views: Vec<_> = problems.iter().map(|problem| problem.to_view(SettingsView::Form)).collect();
+        let views: Vec<_> = views.iter().map(|view| view.message.key.as_str()).collect();
+        assert_eq!(views, said.into_iter().collect::<Vec<_>>(), "{transport:?}");
+    }
+}
+
+#[test]
+fn messages_of_problems_are_in_every_language() {
+    let mut made: BTreeSet<String> = ["problem.folderMissing", "problem.secret", "problem.secretJson"]
+        .into_iter()
+        .chain(["problem.secretMoved", "problem.secretMovedJson"])
+        .map(str::to_owned)
+        .collect();
+    let texts = TEXTS.iter().chain(SIGN_INS).flat_map(|(_, said)| *said).map(|&(key, _)| key.to_owned());
+    made.extend(texts);
+    made.extend(drafts().into_iter().flat_map(|(_, said)| said).map(|(_, key)| key.to_owned()));
+    for catalog in [
+        include_str!("../../../../locales/en/problems.json"),
+        include_str!("../../../../locales/zh-CN/problems.json"),
+    ] {
+        let texts: BTreeMap<String, String> = serde_json::from_str(catalog).unwrap();
+        assert_eq!(texts.into_keys().collect::<BTreeSet<_>>(), made);
+    }
+}
