@@ -6,19 +6,28 @@ import type { UserError } from "../generated/types";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
-import { emptyServerForm, validateForm, appearanceFields, toDraft, type ServerForm } from "./serverForm";
+import {
+  emptyServerForm,
+  appearanceFields,
+  faultsOf,
+  formSyntax,
+  toDraft,
+  toValidation,
+  type ServerForm,
+} from "./serverForm";
 import { PasteBox } from "./PasteBox";
 import { fillForm } from "./recognise";
 import { ServerFields } from "./ServerFields";
 import { ConnectionTestResult } from "./ConnectionTestResult";
 import { focusFirstInvalidField } from "./focusFirstInvalidField";
 import { useConnectionTest } from "./useConnectionTest";
+import { useServerValidation } from "./useServerValidation";
 import styles from "./AddServerForm.module.css";
 
-type Props = { taken: readonly string[]; onClose: () => void };
+type Props = { onClose: () => void };
 
 /** The form for a new server, with a connection test. */
-export function AddServerForm({ taken, onClose }: Props) {
+export function AddServerForm({ onClose }: Props) {
   const t = useMessages();
   const [form, setForm] = useState<ServerForm>(emptyServerForm);
   /** How often something was wanted of a form with faults. */
@@ -29,7 +38,9 @@ export function AddServerForm({ taken, onClose }: Props) {
   const add = useAction("servers.add");
   const fields = useRef<HTMLFormElement>(null);
   const outcome = useRef<HTMLDivElement>(null);
-  const wrong = validateForm(form, taken);
+  const { report, validate } = useServerValidation(toValidation(form));
+  const syntax = formSyntax(form);
+  const wrong = { ...faultsOf(report?.problems ?? []), ...syntax };
   const failed = error ?? test.error;
 
   useEffect(() => {
@@ -48,8 +59,15 @@ export function AddServerForm({ taken, onClose }: Props) {
   };
   const begin = (act: () => void) => {
     setError(null);
-    if (Object.keys(wrong).length === 0) act();
-    else setTried(tried + 1);
+    validate().then(
+      ({ problems }) => {
+        if (Object.keys({ ...faultsOf(problems), ...syntax }).length === 0) act();
+        else setTried((before) => before + 1);
+      },
+      (thrown: unknown) => {
+        setError(toUserError(thrown));
+      },
+    );
   };
   const { draft, secrets } = toDraft(form);
   const save = () => {

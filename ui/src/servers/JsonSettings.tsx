@@ -4,23 +4,24 @@ import { useMemo, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import type { UserError, ServerConfig, ServerDraft } from "../generated/types";
-import { useMessages } from "../messages";
+import { useMessages, useRender } from "../messages";
 import JsonEditor from "../components/JsonEditor";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
-import { entryText, readEntry } from "./serverJson";
+import { entryText } from "./serverJson";
+import { useServerValidation } from "./useServerValidation";
 import styles from "./JsonSettings.module.css";
 
 type Props = {
   config: ServerConfig;
-  taken: readonly string[];
   onEdited: (edited: boolean) => void;
   onSaved: () => void;
 };
 
 /** The settings of a server as its entry in servers.json. */
-export default function JsonSettings({ config, taken, onEdited, onSaved }: Props) {
+export default function JsonSettings({ config, onEdited, onSaved }: Props) {
   const t = useMessages();
+  const render = useRender();
   const kept = entryText(config);
   const [edited, setEdited] = useState<string | null>(null);
   /** How often the text was put back to what is kept. */
@@ -28,12 +29,17 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
   const [error, setError] = useState<UserError | null>(null);
   const edit = useAction("servers.edit");
   const text = edited ?? kept;
-  const read = useMemo(() => readEntry(text, taken, config), [text, taken, config]);
+  const { report, isCurrent } = useServerValidation({ server: config.id, settings: { json: text }, secrets: [] });
   const faults = useMemo(
     () =>
-      "faults" in read ? read.faults.map(({ from, to, key, values }) => ({ from, to, message: t(key, values) })) : [],
-    [read, t],
+      (report?.problems ?? []).map(({ span, message }) => ({
+        from: span?.from ?? 0,
+        to: span?.to ?? 0,
+        message: render(message),
+      })),
+    [report, render],
   );
+  const draft = isCurrent && report?.problems.length === 0 ? report.draft : null;
   const change = (next: string | null) => {
     setEdited(next === kept ? null : next);
     setError(null);
@@ -77,10 +83,10 @@ export default function JsonSettings({ config, taken, onEdited, onSaved }: Props
           </Button>
         )}
         <Button
-          disabled={edited === null || !("draft" in read)}
+          disabled={edited === null || draft === null}
           loading={edit.busy}
           onClick={() => {
-            if ("draft" in read) save(read.draft);
+            if (draft !== null) save(draft);
           }}
         >
           {t("servers.form.save")}

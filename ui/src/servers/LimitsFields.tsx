@@ -1,7 +1,7 @@
 import { Checkbox, NativeSelect, NumberInput, Stack, Textarea } from "@mantine/core";
 import { useState } from "react";
 
-import { useMessages } from "../messages";
+import { useMessages, useRender } from "../messages";
 import {
   amounts,
   callAmounts,
@@ -21,10 +21,11 @@ type Props = { limits: LimitsForm; faults: FormFaults; onChange: (limits: Limits
 /** What a server is held to. Open from the beginning where something in it is wrong. */
 export function LimitsFields({ limits, faults, onChange }: Props) {
   const t = useMessages();
+  const render = useRender();
   const [opened, setOpened] = useState(false);
   const said = (key: keyof FormFaults) => {
     const fault = faults[key];
-    return fault === undefined ? null : t(fault);
+    return fault === undefined ? null : render(fault);
   };
   const isWrong = amounts.some((name) => name in faults) || "roots" in faults;
   // It stays open when the fault is mended: nothing goes away while somebody types in it.

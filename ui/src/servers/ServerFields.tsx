@@ -12,7 +12,7 @@ import {
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { useState } from "react";
 
-import { useMessages } from "../messages";
+import { useMessages, useRender } from "../messages";
 import { iconNames, ServerIcon } from "../components/ServerIcon";
 import { BuiltinFields } from "./BuiltinFields";
 import { CommandPreview } from "./CommandPreview";
@@ -35,10 +35,11 @@ type Props = {
 /** The fields of a server. */
 export function ServerFields({ form, faults, at, onChange }: Props) {
   const t = useMessages();
+  const render = useRender();
   const [more, setMore] = useState(false);
   const said = (key: keyof FormFaults) => {
     const fault = faults[key];
-    return fault === undefined ? null : t(fault);
+    return fault === undefined ? null : render(fault);
   };
   return (
     <Stack gap="sm">

@@ -144,7 +144,7 @@ function LoadedServer({ view, tab, at, taken }: KnownProps) {
           <LogsTab view={view} />
         </Tabs.Panel>
         <Tabs.Panel value="settings">
-          <SettingsTab config={config} taken={taken.filter((name) => name !== config.name)} at={at} onRemove={remove} />
+          <SettingsTab config={config} at={at} onRemove={remove} />
         </Tabs.Panel>
         <Tabs.Panel value="activity" className={styles.activity}>
           <CallsView of={config.id} />

@@ -66,7 +66,6 @@ export function ServersPage() {
       ))}
       <AddServerDialog
         opened={adding}
-        taken={taken}
         onClose={() => {
           setAdding(false);
         }}

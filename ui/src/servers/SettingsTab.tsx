@@ -1,7 +1,7 @@
 import { Button, Group, SegmentedControl, Stack, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import clsx from "clsx";
-import { lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
@@ -10,7 +10,8 @@ import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
-import { validateForm, fromConfig, toDraft, type ServerForm } from "./serverForm";
+import { faultsOf, formSyntax, fromConfig, toDraft, toValidation, type ServerForm } from "./serverForm";
+import { useServerValidation } from "./useServerValidation";
 import { ServerFields } from "./ServerFields";
 import { focusFirstInvalidField } from "./focusFirstInvalidField";
 import collapseStyles from "../components/Collapse.module.css";
@@ -22,14 +23,13 @@ const JsonSettings = lazy(() => import("./JsonSettings"));
 type View = "form" | "json";
 type Props = {
   config: ServerConfig;
-  taken: readonly string[];
   /** The part that is wanted. */
   at?: "sign-in" | undefined;
   onRemove: () => void;
 };
 
 /** The settings of a server, as a form or as JSON. What is not saved stays in the view that it was made in. */
-export function SettingsTab({ config, taken, at, onRemove }: Props) {
+export function SettingsTab({ config, at, onRemove }: Props) {
   const t = useMessages();
   const [view, setView] = useState<View>("form");
   const [edited, setEdited] = useState(false);
@@ -39,7 +39,7 @@ export function SettingsTab({ config, taken, at, onRemove }: Props) {
     void refetch();
     notifications.show({ message: t("servers.form.saved"), color: "teal", autoClose: 2000 });
   };
-  const common = { config, taken, onSaved, onEdited: setEdited };
+  const common = { config, onSaved, onEdited: setEdited };
   return (
     <div className={view === "form" ? styles.form : clsx(styles.form, styles.fill)}>
       <Tooltip label={t("servers.settings.saveFirst")} disabled={!edited}>
@@ -67,7 +67,7 @@ export function SettingsTab({ config, taken, at, onRemove }: Props) {
 type FormProps = Props & { onEdited: (edited: boolean) => void; onSaved: () => void };
 
 /** The settings of a server in a form. It reconnects only when the connection is another one. */
-function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormProps) {
+function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
   const t = useMessages();
   const [edited, change] = useState<ServerForm | null>(null);
   const setEdited = (form: ServerForm | null) => {
@@ -78,18 +78,28 @@ function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormPr
   const edit = useAction("servers.edit");
   const fields = useRef<HTMLFormElement>(null);
   const form = edited ?? fromConfig(config);
-  const wrong = validateForm(form, taken, config);
+  const { report, validate } = useServerValidation(toValidation(form, config));
+  const syntax = formSyntax(form);
+  /** How often something was wanted of a form with faults. */
+  const [tried, setTried] = useState(0);
+  useEffect(() => {
+    if (tried > 0) focusFirstInvalidField(fields.current);
+  }, [tried]);
+  const failed = (thrown: unknown) => {
+    setError(toUserError(thrown));
+  };
   const save = () => {
+    edit.request({ server: config.id, ...toDraft(form, config) }).then(() => {
+      setEdited(null);
+      onSaved();
+    }, failed);
+  };
+  const submit = () => {
     setError(null);
-    edit.request({ server: config.id, ...toDraft(form, config) }).then(
-      () => {
-        setEdited(null);
-        onSaved();
-      },
-      (thrown: unknown) => {
-        setError(toUserError(thrown));
-      },
-    );
+    validate().then(({ problems }) => {
+      if (Object.keys({ ...faultsOf(problems), ...syntax }).length === 0) save();
+      else setTried((before) => before + 1);
+    }, failed);
   };
   return (
     <form
@@ -97,14 +107,13 @@ function FormSettings({ config, taken, at, onRemove, onEdited, onSaved }: FormPr
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (Object.keys(wrong).length === 0) save();
-        else focusFirstInvalidField(fields.current);
+        submit();
       }}
     >
       <Stack gap="md">
         <ServerFields
           form={form}
-          faults={edited ? wrong : {}}
+          faults={edited ? { ...faultsOf(report?.problems ?? []), ...syntax } : {}}
           at={at}
           onChange={(change) => {
             setEdited({ ...form, ...change });

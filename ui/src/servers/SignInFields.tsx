@@ -3,7 +3,7 @@ import { IconX } from "@tabler/icons-react";
 import clsx from "clsx";
 import { useEffect, useRef, useState } from "react";
 
-import { useMessages, type MessageKey } from "../messages";
+import { useMessages, useRender, type MessageKey } from "../messages";
 import type { FormFaults } from "./serverForm";
 import {
   noSecret,
@@ -35,6 +35,7 @@ type PartProps = {
 /** Sign-in settings. Expanded if something in them is invalid. */
 export function SignInFields({ form, faults, wanted, onChange }: Props) {
   const t = useMessages();
+  const render = useRender();
   const [opened, setOpened] = useState(wanted);
   const [came, setCame] = useState(wanted);
   const id = useRef<HTMLInputElement>(null);
@@ -51,7 +52,7 @@ export function SignInFields({ form, faults, wanted, onChange }: Props) {
     form,
     said: (key) => {
       const fault = faults[key];
-      return fault === undefined ? null : t(fault);
+      return fault === undefined ? null : render(fault);
     },
     change: (part) => {
       onChange({ ...form, ...part });

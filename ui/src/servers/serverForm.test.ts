@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 
 import type { Builtin, ServerLimits, Transport } from "../generated/types";
-import { emptyServerForm, validateForm, fromConfig, toDraft, defaultLimits, type ServerForm } from "./serverForm";
+import {
+  emptyServerForm,
+  faultsOf,
+  formSyntax,
+  fromConfig,
+  toDraft,
+  toValidation,
+  defaultLimits,
+  type ServerForm,
+} from "./serverForm";
 import { defaultSignIn } from "./signInForm";
 import { joinCommand, splitCommand } from "./commandLine";
 
@@ -58,49 +67,73 @@ describe("the server form", () => {
     expect(toDraft(again, config)).toEqual({ draft, secrets: [] });
   });
 
-  it.each<[Partial<ServerForm>, string[]]>([
-    [{}, []],
-    [{ name: " " }, ["name"]],
-    [{ name: "Taken" }, ["name"]],
-    [{ name: "a/b" }, ["name"]],
-    [{ command: "" }, ["command"]],
-    [{ command: '"" x' }, ["command"]],
-    [{ command: 'a "b' }, ["command"]],
-    [{ kind: "http", url: "ftp://x" }, ["url"]],
-    [{ kind: "http", url: "https://x.example/m cp" }, ["url"]],
-    [{ kind: "http", url: "https://x.example/mcp" }, []],
-    [{ kind: "http", url: "wss://x.example/mcp" }, ["url"]],
-    [{ kind: "http", remote: "ws", url: "https://x.example/mcp" }, ["url"]],
-    [{ kind: "http", remote: "ws", url: "wss://x.example/mcp" }, []],
-    [{ kind: "builtin", builtin: "files" }, ["folder"]],
-    [{ kind: "builtin", builtin: "time" }, []],
-    [{ kind: "builtin", builtin: "fetch" }, []],
-    [{ kind: "http", url: "https://x.example/mcp", headersFrom: 'a "b' }, ["headersFrom"]],
-    [{ limits: { ...emptyServerForm.limits, callSecs: "none", callCapSecs: 60, healthEverySecs: 0 } }, []],
-    [{ limits: { ...emptyServerForm.limits, callSecs: "" } }, ["callSecs"]],
-    [{ limits: { ...emptyServerForm.limits, connectSecs: "" } }, ["connectSecs"]],
-    [{ limits: { ...emptyServerForm.limits, callCapSecs: 0 } }, ["callCapSecs"]],
-    [{ limits: { ...emptyServerForm.limits, roots: "/home/ana/work\n\nC:\\work\n" } }, []],
-    [{ limits: { ...emptyServerForm.limits, roots: "/home/ana/work\nwork" } }, ["roots"]],
-    [{ lines: [{ name: "", value: "x", secret: false, kept: false }] }, ["lines"]],
-    [{ lines: [{ name: "A", value: "", secret: false, kept: false }] }, []],
-    [{ lines: [{ name: "A", value: "", secret: true, kept: false }] }, ["lines"]],
-    [{ lines: [{ name: "A", value: "", secret: true, kept: true }] }, []],
-    [{ lines: [{ name: "", value: "", secret: false, kept: false }] }, []],
-    [{ lines: [form.lines[0], form.lines[0]].filter((line) => line !== undefined) }, ["lines"]],
-  ])("rejects %j in %j", (change, places) => {
-    expect(Object.keys(validateForm({ ...form, ...change }, ["taken"]))).toEqual(places);
+  it.each<[Partial<ServerForm>, Record<string, string>]>([
+    [{}, {}],
+    [{ name: " ", command: "" }, {}],
+    [{ command: 'a "b' }, { command: "servers.form.openQuote" }],
+    [{ kind: "http", command: 'a "b', headersFrom: 'a "b' }, { headersFrom: "servers.form.openQuote" }],
+    [{ limits: { ...emptyServerForm.limits, callSecs: "none", callCapSecs: 60, healthEverySecs: 0 } }, {}],
+    [{ limits: { ...emptyServerForm.limits, callSecs: "" } }, { callSecs: "problem.amount1" }],
+    [{ limits: { ...emptyServerForm.limits, healthEverySecs: "" } }, { healthEverySecs: "problem.amount" }],
+    [{ limits: { ...emptyServerForm.limits, connectSecs: 1.5 } }, { connectSecs: "problem.amount1" }],
+    [{ limits: { ...emptyServerForm.limits, connectSecs: 2 ** 32 } }, { connectSecs: "problem.amount1" }],
+    [{ lines: [form.lines[0], form.lines[0]].filter((line) => line !== undefined) }, { lines: "servers.form.twice" }],
+  ])("cannot make %j into settings: %j", (change, said) => {
+    const found = Object.entries(formSyntax({ ...form, ...change })).map(([field, { key }]) => [field, key]);
+    expect(Object.fromEntries(found)).toEqual(said);
   });
 
-  it("asks for secrets again when the destination changes", () => {
+  it("asks the core about numbers that it can hold", () => {
+    const limits = { ...emptyServerForm.limits, callSecs: "", callCapSecs: "none", connectSecs: 1.5 };
+    const { settings } = toValidation({ ...form, limits });
+    expect("draft" in settings && settings.draft.limits).toEqual({
+      ...defaultLimits,
+      callSecs: 0,
+      callCapSecs: null,
+      connectSecs: 0,
+    });
+  });
+
+  it("tells the core which secrets are given, and never what they are", () => {
     const config = { ...toDraft(form).draft, id: "srv-1", generation: 1, origin: "user" } as const;
-    const again = fromConfig(config);
-    expect(validateForm(again, [], config)).toEqual({});
-    expect(validateForm({ ...again, description: "x", group: "y" }, [], config)).toEqual({});
-    const moved = { ...again, command: "node other.js" };
-    expect(validateForm(moved, [], config)).toEqual({ lines: "servers.form.secretMoved" });
-    const given = moved.lines.map((line) => (line.kept ? { ...line, value: "new" } : line));
-    expect(validateForm({ ...moved, lines: given }, [], config)).toEqual({});
+    const secrets = (lines: ServerForm["lines"], before?: typeof config) =>
+      toValidation({ ...form, lines }, before).secrets;
+    const line = { name: "TOKEN", value: "s3", secret: true, kept: false };
+    expect(JSON.stringify(toValidation(form))).not.toContain("s3");
+    expect(toValidation(form, config).server).toBe("srv-1");
+    expect(secrets([line])).toEqual(["env/TOKEN"]);
+    expect(secrets([{ ...line, value: "" }])).toEqual([]);
+    expect(secrets([{ ...line, value: "", kept: true }], config)).toEqual([]);
+    expect(secrets([{ ...line, value: "new", kept: true }], config)).toEqual(["env/TOKEN"]);
+  });
+
+  it.each<[string, string | null]>([
+    ["/name", "name"],
+    ["/command", "command"],
+    ["/url", "url"],
+    ["/headersFrom/command", "headersFrom"],
+    ["/builtin/folder", "folder"],
+    ["/env/TOKEN", "lines"],
+    ["/env/", "lines"],
+    ["/headers/X~1Y", "lines"],
+    ["/limits/roots/1", "roots"],
+    ["/limits/connectSecs", "connectSecs"],
+    ["/limits/callCapSecs", "callCapSecs"],
+    ["/signIn/client/id", "clientId"],
+    ["/signIn/client/secret", "clientSecret"],
+    ["/signIn/redirect", "redirect"],
+    ["/signIn/endpoints/authorize", "authorize"],
+    ["/signIn/endpoints/token", "token"],
+    ["/signIn/endpoints/revoke", "revoke"],
+    ["/signIn/with/issuer", "issuer"],
+    ["/signIn/with/client", "company"],
+    ["/signIn/with/secret", "companySecret"],
+    ["/signIn/with/key", "key"],
+    ["/elsewhere", null],
+  ])("shows what the core says of %s at %s", (pointer, field) => {
+    const said = (key: string) => ({ pointer, message: { key, params: {} }, span: null });
+    const found = faultsOf([said("first"), said("second")]);
+    expect(found).toEqual(field === null ? {} : { [field]: { key: "first", params: {} } });
   });
 
   it.each(["auto", "http", "sse", "ws"] as const)("keeps the remote transport %s", (type) => {

@@ -5,15 +5,16 @@ import type {
   FieldSecret,
   HeaderProgram,
   ServerLimits,
+  Message,
   ServerConfig,
   ServerDraft,
+  ServerProblem,
+  ServersValidate,
   Transport,
 } from "../generated/types";
 import type { MessageKey } from "../messages";
 import {
   emptySignIn,
-  keptSecrets,
-  validateSignIn,
   signInForm,
   signInSecrets,
   signInSettings,
@@ -134,43 +135,72 @@ export const appearanceFields: readonly (keyof ServerForm)[] = [
   "limits",
 ];
 
-/** What is wrong with a field. */
-export type FormFaults = Partial<
-  Record<
-    "name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField,
-    MessageKey
-  >
->;
+/** A field that something can be wrong with. */
+export type FormField =
+  "name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField;
 
-/** `before` is the server that is edited. */
-export function validateForm(form: ServerForm, taken: readonly string[], before?: ServerConfig): FormFaults {
+/** What is wrong with each field, in the words of the core. */
+export type FormFaults = Partial<Record<FormField, Message>>;
+
+/**
+ * What cannot be made into settings at all, so that the core cannot judge it: an open quote, one name for
+ * two values, no number where one belongs. Every other rule is the core's.
+ */
+export function formSyntax(form: ServerForm): FormFaults {
   const found: FormFaults = {};
-  const name = form.name.trim();
-  if (name === "") found.name = "servers.form.needName";
-  else if (/[/\\]/.test(name)) found.name = "servers.form.slash";
-  else if (taken.some((other) => other.toLowerCase() === name.toLowerCase())) found.name = "servers.form.nameTaken";
-  if (form.kind === "stdio") {
-    const words = splitCommand(form.command);
-    if (words === null) found.command = "servers.form.openQuote";
-    else if ((words[0] ?? "") === "") found.command = "servers.form.needCommand";
-  }
-  if (form.kind === "http") {
-    const ws = form.remote === "ws";
-    const address = ws ? /^wss?:\/\/[^\s/]\S*$/i : /^https?:\/\/[^\s/]\S*$/i;
-    if (!address.test(form.url.trim())) found.url = ws ? "servers.form.badWsUrl" : "servers.form.badUrl";
-    if (splitCommand(form.headersFrom) === null) found.headersFrom = "servers.form.openQuote";
-  }
-  if (form.kind === "builtin" && form.builtin === "files" && form.folder.trim() === "")
-    found.folder = "servers.form.needFolder";
-  const fault = form.kind === "builtin" ? null : faultOfLines(form, before);
-  if (fault !== null) found.lines = fault;
-  if (form.kind === "http") Object.assign(found, faultsOfSignIn(form, before));
+  const say = (key: MessageKey): Message => ({ key, params: {} });
+  if (form.kind === "stdio" && splitCommand(form.command) === null) found.command = say("servers.form.openQuote");
+  if (form.kind === "http" && splitCommand(form.headersFrom) === null)
+    found.headersFrom = say("servers.form.openQuote");
+  const names = form.kind === "builtin" ? [] : used(form.lines).map(({ name }) => name.trim());
+  if (new Set(names).size < names.length && !names.includes("")) found.lines = say("servers.form.twice");
   for (const name of amounts) {
     if (!isAmount(name, form.limits[name]))
-      found[name] = name === "healthEverySecs" ? "servers.form.needAmount" : "servers.form.needAmount1";
+      found[name] = say(name === "healthEverySecs" ? "problem.amount" : "problem.amount1");
   }
-  if (!rootsOf(form.limits).every(isAbsolute)) found.roots = "servers.form.needRoots";
   return found;
+}
+
+/** The fields of the form by the pointers that the core names them by. */
+const fieldsByPointer: Readonly<Record<string, FormField>> = {
+  "/name": "name",
+  "/command": "command",
+  "/url": "url",
+  "/headersFrom/command": "headersFrom",
+  "/builtin/folder": "folder",
+  "/signIn/client/id": "clientId",
+  "/signIn/client/secret": "clientSecret",
+  "/signIn/redirect": "redirect",
+  "/signIn/endpoints/authorize": "authorize",
+  "/signIn/endpoints/token": "token",
+  "/signIn/endpoints/revoke": "revoke",
+  "/signIn/with/issuer": "issuer",
+  "/signIn/with/client": "company",
+  "/signIn/with/secret": "companySecret",
+  "/signIn/with/key": "key",
+};
+
+function fieldOf(pointer: string): FormField | null {
+  if (/^\/(env|headers)\//.test(pointer)) return "lines";
+  if (pointer.startsWith("/limits/roots/")) return "roots";
+  return fieldsByPointer[pointer] ?? amounts.find((name) => pointer === `/limits/${name}`) ?? null;
+}
+
+/** What the core says of a draft, at the fields of the form; the first of each field. */
+export function faultsOf(problems: readonly ServerProblem[]): FormFaults {
+  const found: FormFaults = {};
+  for (const { pointer, message } of problems) {
+    const field = fieldOf(pointer);
+    if (field !== null) found[field] ??= message;
+  }
+  return found;
+}
+
+/** What the core is asked about a form. Secrets themselves stay here. */
+export function toValidation(form: ServerForm, before?: ServerConfig): ServersValidate {
+  const { draft, secrets } = toDraft(form, before);
+  const given = secrets.filter(({ value }) => value !== "").map(({ field }) => field);
+  return { server: before?.id ?? null, settings: { draft }, secrets: given };
 }
 
 export const amounts: readonly AmountName[] = [
@@ -183,45 +213,21 @@ export const amounts: readonly AmountName[] = [
 ];
 
 function isAmount(name: AmountName, value: Amount): boolean {
-  if (isCallAmount(name) && (value === "default" || value === "none")) return true;
-  return typeof value === "number" && Number.isInteger(value) && value >= minimumAmounts[name] && value <= 0xffff_ffff;
+  return (isCallAmount(name) && (value === "default" || value === "none")) || isWhole(value);
 }
+
+/** Whether the core can hold it. */
+const isWhole = (value: Amount): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff;
+
+/** The number; 0 in the place of what is none. */
+const whole = (value: Amount) => (isWhole(value) ? value : 0);
 
 const rootsOf = ({ roots }: LimitsForm) =>
   roots
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
-
-/** As paths are on any system: the core knows its own. */
-const isAbsolute = (path: string) => /^(\/|\\\\|[A-Za-z]:[\\/])/.test(path);
-
-function faultsOfSignIn(form: ServerForm, before: ServerConfig | undefined): FormFaults {
-  const left = isMoved(form, before) ? keptSecrets(form.signIn) : [];
-  return {
-    ...Object.fromEntries(left.map((field) => [field, "servers.form.secretMoved"])),
-    ...validateSignIn(form.signIn),
-  };
-}
-
-const isMoved = (form: ServerForm, before: ServerConfig | undefined) =>
-  before !== undefined && secretDestination(transport(form, {})) !== secretDestination(before.transport);
-
-function faultOfLines(form: ServerForm, before: ServerConfig | undefined): MessageKey | null {
-  const lines = used(form.lines);
-  const names = lines.map(({ name }) => name.trim());
-  if (names.includes("")) return "servers.form.needVarName";
-  if (new Set(names).size < names.length) return "servers.form.twice";
-  if (lines.some(({ secret, kept, value }) => secret && !kept && value === "")) return "servers.form.needSecret";
-  const left = lines.some(({ secret, kept, value }) => secret && kept && value === "");
-  return left && isMoved(form, before) ? "servers.form.secretMoved" : null;
-}
-
-/** Where secrets would be sent. Saved secrets are dropped if it changes. */
-export function secretDestination(to: Transport): string {
-  if (to.type === "stdio") return JSON.stringify([to.command, to.args, to.cwd]);
-  return to.type === "builtin" ? "" : JSON.stringify([to.type, to.url]);
-}
 
 const used = (lines: readonly NameValueLine[]) =>
   lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
@@ -250,12 +256,12 @@ export function toDraft(form: ServerForm, before?: ServerConfig): { draft: Serve
 
 function limits(form: LimitsForm): ServerLimits {
   return {
-    connectSecs: Number(form.connectSecs),
+    connectSecs: whole(form.connectSecs),
     callSecs: callLimit(form.callSecs),
     callCapSecs: callLimit(form.callCapSecs),
-    healthEverySecs: Number(form.healthEverySecs),
-    healthTimeoutSecs: Number(form.healthTimeoutSecs),
-    healthFailures: Number(form.healthFailures),
+    healthEverySecs: whole(form.healthEverySecs),
+    healthTimeoutSecs: whole(form.healthTimeoutSecs),
+    healthFailures: whole(form.healthFailures),
     strict: form.strict,
     roots: rootsOf(form),
   };
@@ -272,7 +278,7 @@ function limitsForm(limits: ServerLimits): LimitsForm {
 
 function callLimit(value: Amount): ServerLimits["callSecs"] {
   if (value === "default") return "default";
-  return value === "none" ? null : Number(value);
+  return value === "none" ? null : whole(value);
 }
 
 const optional = (text: string) => (text.trim() === "" ? null : text.trim());

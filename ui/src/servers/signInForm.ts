@@ -8,7 +8,6 @@ import type {
   SignInMethod,
   TokenEndpointAuthMethod,
 } from "../generated/types";
-import type { MessageKey } from "../messages";
 
 /** A field for a secret. */
 export type SecretForm = {
@@ -161,14 +160,6 @@ export function signInSecrets(form: SignInForm): FieldSecret[] {
     .map((name) => ({ field: `signIn/${name}`, value: form[name].value }));
 }
 
-/** The fields of secrets that are kept and not entered anew. */
-export function keptSecrets(form: SignInForm): SignInField[] {
-  const fields = { secret: "clientSecret", key: "key", companySecret: "companySecret" } as const;
-  return secretsOf(form)
-    .filter((name) => form[name].kept !== null && form[name].value === "")
-    .map((name) => fields[name]);
-}
-
 export type SignInField =
   | "clientId"
   | "clientSecret"
@@ -193,39 +184,3 @@ export const signInFields: readonly SignInField[] = [
   "companySecret",
   "key",
 ];
-
-/** What cannot work, as the core sees it. */
-export function validateSignIn(form: SignInForm): Partial<Record<SignInField, MessageKey>> {
-  const found: Partial<Record<SignInField, MessageKey>> = {};
-  const client = clientOf(form);
-  const endpoints = endpointsOf(form);
-  const isClient = form.with === "client_secret" || form.with === "client_key";
-  if (client === null && isClient) found.clientId = "servers.signIn.needOwnId";
-  else if (client === null && endpoints !== null) found.clientId = "servers.signIn.needIdToo";
-  else if (client?.id === "") found.clientId = "servers.signIn.needId";
-  if (form.with === "client_secret" && reference(form, "secret") === null)
-    found.clientSecret = "servers.signIn.needOwnSecret";
-  if (form.redirect.trim() !== "" && !isRedirect(form.redirect.trim())) found.redirect = "servers.signIn.badRedirect";
-  if (endpoints !== null) {
-    if (!isSafe(endpoints.authorize)) found.authorize = "servers.signIn.badAddress";
-    if (!isSafe(endpoints.token)) found.token = "servers.signIn.badAddress";
-    if (endpoints.revoke !== null && !isSafe(endpoints.revoke)) found.revoke = "servers.signIn.badAddress";
-  }
-  if (form.with === "enterprise") {
-    if (!isSafe(form.issuer.trim())) found.issuer = "servers.signIn.badAddress";
-    if (form.company.trim() === "") found.company = "servers.signIn.needId";
-  }
-  if (form.with === "client_key" && reference(form, "key") === null) found.key = "servers.signIn.needKey";
-  return found;
-}
-
-/** Encrypted, or on this machine. */
-function isSafe(address: string): boolean {
-  return /^https:\/\/[^\s]+$/.test(address) || /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])([:/]\S*)?$/.test(address);
-}
-
-/** It has to come back to this machine, and at a port that can be listened on. */
-function isRedirect(address: string): boolean {
-  const port = Number(/^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]):(\d+)(?:\/[^\s?#]*)?$/.exec(address)?.[1] ?? 0);
-  return port > 0 && port <= 0xffff;
-}
