@@ -13,6 +13,7 @@ use gatehouse_model::approval::{ApprovalAnswer, ApprovalRequest, AutoApprove};
 use gatehouse_model::command::*;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::{Builtin, ServerDraft};
+use gatehouse_model::server_problem::SettingsInput;
 use gatehouse_model::{ErrorCode, Event, Generation, PendingApproval, Secret, SubmittedAnswer, Transport};
 use serde_json::{Value, json};
 
@@ -67,6 +68,61 @@ async fn rejects_invalid_drafts() {
                 || refused.hint.is_some(), "{refused}");
     }
     assert!(server(&core, "wrong").await.is_none());
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn validates_without_changing_anything() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let configs = async || servers(&core).await.into_iter().map(|view| view.config).collect::<Vec<_>>();
+    let before = configs().await;
+    let missing = home.data_dir().join("no-such-folder").display().to_string();
+    let folder = |folder: &str| draft("files", Builtin::Files { folder: folder.into() });
+    let secret = Transport::Stdio {
+        command: "x".into(),
+        args: vec![],
+        env: BTreeMap::from([("KEY".to_owned(), "${secret:KEY}".to_owned())]),
+        cwd: None,
+        streams: Default::default(),
+    };
+    let keyed = || ServerDraft { transport: secret.clone(), ..draft("keyed", Builtin::Time) };
+    let form = |server: Option<&str>, draft, secrets: &[&str]| ServersValidate {
+        server: server.map(str::to_owned),
+        settings: SettingsInput::Draft(draft),
+        secrets: secrets.iter().map(|&field| field.to_owned()).collect(),
+    };
+    let json = |server: Option<&str>, text: &str| ServersValidate {
+        server: server.map(str::to_owned),
+        settings: SettingsInput::Json(text.to_owned()),
+        secrets: Vec::new(),
+    };
+    for (wanted, said) in [
+        (form(None, draft("new", Builtin::Time), &[]), vec![]),
+        (form(None, draft("time", Builtin::Time), &[]), vec!["/name problem.name.taken"]),
+        (form(Some("Time"), draft("time", Builtin::Time), &[]), vec![]),
+        (form(None, folder("here"), &[]), vec!["/builtin/folder problem.folder"]),
+        (form(None, folder(&missing), &[]), vec!["/builtin/folder problem.folderMissing"]),
+        (form(None, keyed(), &[]), vec!["/env/KEY problem.secret"]),
+        (form(None, keyed(), &["env/KEY"]), vec![]),
+        (json(Some("Time"), r#"{"Time": {"builtin": {"kind": "time"}}}"#), vec![]),
+        (json(Some("Time"), r#"{"Notes": {"builtin": {"kind": "time"}}}"#), vec!["/name problem.name.taken"]),
+        (
+            json(Some("Time"), r#"{"a": {"command": "x", "env": {"KEY": "${secret:KEY}"}}}"#),
+            vec!["/env/KEY problem.secretJson"],
+        ),
+        (json(None, r#"{"a": {"command": 7}}"#), vec!["/command problem.text"]),
+    ] {
+        let report = run(&core, wanted.clone()).await.unwrap();
+        let found: Vec<_> =
+            report.problems.iter().map(|one| format!("{} {}", one.pointer, one.message.key)).collect();
+        assert_eq!(found, said, "{wanted:?}");
+        let is_text = matches!(wanted.settings, SettingsInput::Json(_));
+        assert!(report.problems.iter().all(|problem| problem.span.is_some() == is_text), "{report:?}");
+    }
+    let unknown = run(&core, form(Some("nobody"), keyed(), &[])).await.unwrap_err();
+    assert_eq!(unknown.code, ErrorCode::NotFound);
+    assert_eq!(configs().await, before);
     core.shutdown().await;
 }
 
