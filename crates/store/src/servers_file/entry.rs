@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::fields::{EntryObject, EntryReader};
-use super::problem::{ConfigProblem, ProblemKind, ProblemPlace, Wanted};
+use super::problem::{ConfigProblem, ProblemKind, ProblemPlace, TYPES, Wanted};
 use super::rules::validate_settings;
 use super::spelling::suggest;
 
@@ -51,7 +51,6 @@ const LIMITS: [&str; 8] = [
     "strict",
     "roots",
 ];
-pub(super) const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
 
 fn transport_fields(kind: &str) -> &'static [&'static str] {
     match kind {

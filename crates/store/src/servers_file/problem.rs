@@ -7,6 +7,9 @@ use gatehouse_model::{ErrorCode, Message, MessageParam, UserError};
 
 use super::name::{NAME_HINT, NameProblem};
 
+/// The types of servers.
+pub(super) const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
+
 /// One thing that is wrong with a server's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
@@ -211,9 +214,7 @@ impl ProblemKind {
             Self::ForeignField { name, kind } => {
                 Message::new("problem.foreign").with("name", text(name)).with("type", text(kind))
             }
-            Self::UnknownType { .. } => {
-                Message::new("problem.type").with("types", text(&super::entry::TYPES.join(", ")))
-            }
+            Self::UnknownType { .. } => Message::new("problem.type").with("types", text(&TYPES.join(", "))),
             Self::NoTransport => Message::new("problem.neither"),
             Self::SeveralTransports => Message::new("problem.several"),
             Self::Missing { name } => Message::new("problem.missing").with("name", text(name)),
@@ -288,7 +289,7 @@ impl ProblemKind {
             Self::UnknownField { meant, .. } => return meant.map(did_you_mean),
             Self::UnknownType { meant: Some(meant), .. } => return Some(did_you_mean(meant)),
             Self::UnknownType { meant: None, .. } => {
-                return Some(format!("Use one of {}.", super::entry::TYPES.join(", ")));
+                return Some(format!("Use one of {}.", TYPES.join(", ")));
             }
             Self::NoTransport => "Add the command that starts the server, or its address.",
             Self::NoCommand => "Say which program is to be run.",
