@@ -72,9 +72,28 @@ fn collect(folder: &Path) -> Result<BTreeMap<String, String>> {
             .filter(|line| !line.starts_with("import ") && !line.starts_with("// "))
             .map(str::trim_end)
             .collect();
-        types.insert(name, body.join("\n").trim().to_owned());
+        types.insert(name, join_lines(&body).trim().to_owned());
     }
     Ok(types)
+}
+
+/// Joins the lines of a declaration. ts-rs writes each doc comment over three lines or more; here one with a single
+/// line of text takes one line.
+fn join_lines(mut lines: &[&str]) -> String {
+    let mut joined = Vec::new();
+    loop {
+        match lines {
+            ["/**", doc, " */", rest @ ..] => {
+                joined.push(format!("/** {} */", doc.trim_start_matches(" * ")));
+                lines = rest;
+            }
+            [line, rest @ ..] => {
+                joined.push((*line).to_owned());
+                lines = rest;
+            }
+            [] => return joined.join("\n"),
+        }
+    }
 }
 
 fn command_map<'a>(
@@ -108,6 +127,24 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn puts_a_doc_comment_of_one_line_on_one_line() {
+        let lines = [
+            "export type A = {",
+            "/**",
+            " * One.",
+            " */",
+            "a: B,",
+            "/**",
+            " * Two",
+            " * lines.",
+            " */",
+            "b: B, };",
+        ];
+        let joined = "export type A = {\n/** One. */\na: B,\n/**\n * Two\n * lines.\n */\nb: B, };";
+        assert_eq!(join_lines(&lines), joined);
+    }
 
     #[test]
     fn generates_deterministically() -> Result<()> {

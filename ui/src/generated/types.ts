@@ -2,22 +2,14 @@
 
 export const EVENT_VERSION = 1;
 
-/**
- * Whether a tool only looks or also changes something.
- */
+/** Whether a tool only looks or also changes something. */
 export type AccessClass = "read" | "write";
 
-/**
- * Access class of a tool with what led to it (PERM-2).
- */
+/** Access class of a tool with what led to it (PERM-2). */
 export type AccessClassification = {
-/**
- * The class.
- */
+/** The class. */
 class: AccessClass,
-/**
- * What decided.
- */
+/** What decided. */
 reason: ClassReason,
 /**
  * It reaches a target that its arguments name (URL, host, recipient, open world); never part
@@ -25,61 +17,35 @@ reason: ClassReason,
  */
 reachesOutside: boolean, };
 
-/**
- * The user's own word on one tool's access class.
- */
+/** The user's own word on one tool's access class. */
 export type AccessOverride = {
-/**
- * The server.
- */
+/** The server. */
 server: ServerBinding,
-/**
- * Name of the tool on the server.
- */
+/** Name of the tool on the server. */
 tool: string,
-/**
- * The class.
- */
+/** The class. */
 class: AccessClass, };
 
-/**
- * What a person answers.
- */
+/** What a person answers. */
 export type ApprovalAnswer = { "answer": "allow",
-/**
- * The choice.
- */
+/** The choice. */
 choice: GrantChoice, } | { "answer": "deny",
-/**
- * As wide and as long as chosen.
- */
+/** As wide and as long as chosen. */
 choice: GrantChoice,
-/**
- * What the model gets to read.
- */
+/** What the model gets to read. */
 reason: string | null, } | { "answer": "accept",
-/**
- * JSON text.
- */
+/** JSON text. */
 content: string | null, } | { "answer": "decline" } | { "answer": "cancel" };
 
-/**
- * One approval request put to a person.
- */
+/** One approval request put to a person. */
 export type ApprovalId = string;
 
-/**
- * A request to a person.
- */
+/** A request to a person. */
 export type ApprovalRequest = { "kind": "call" } & CallApprovalRequest | { "kind": "client" } & ClientAccessRequest | { "kind": "config_change" } & ConfigChangeRequest | { "kind": "elicitation" } & ElicitationRequest | { "kind": "sampling" } & SamplingRequest | { "kind": "step_up" } & ScopeUpgradeRequest;
 
-/**
- * Answers approval requests. All answers of one request are for approval requests that were shown together.
- */
+/** Answers approval requests. All answers of one request are for approval requests that were shown together. */
 export type ApprovalsAnswer = {
-/**
- * The answers.
- */
+/** The answers. */
 answers: Array<SubmittedAnswer>, };
 
 /**
@@ -88,26 +54,16 @@ answers: Array<SubmittedAnswer>, };
  * is asked for again.
  */
 export type ApprovalsList = {
-/**
- * Approval requests that the reader has already; their arguments and what they offer are left out.
- */
+/** Approval requests that the reader has already; their arguments and what they offer are left out. */
 known: Array<ApprovalId>, };
 
-/**
- * One argument of a waiting call without its mask, because the user asked to see it.
- */
+/** One argument of a waiting call without its mask, because the user asked to see it. */
 export type ApprovalsReveal = {
-/**
- * The approval request.
- */
+/** The approval request. */
 id: ApprovalId,
-/**
- * The hash that was shown.
- */
+/** The hash that was shown. */
 hash: CallHash,
-/**
- * Which argument, from 0, in the order in which they were shown.
- */
+/** Which argument, from 0, in the order in which they were shown. */
 argument: number, };
 
 /**
@@ -116,293 +72,153 @@ argument: number, };
  */
 export type AuditAcknowledge = Record<symbol, never>;
 
-/**
- * One entry of the audit as it is listed.
- */
+/** One entry of the audit as it is listed. */
 export type AuditEntryView = {
-/**
- * 1 for the first entry.
- */
+/** 1 for the first entry. */
 seq: number,
-/**
- * When.
- */
+/** When. */
 at: Timestamp,
-/**
- * What.
- */
+/** What. */
 event: AuditEvent,
-/**
- * SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
- */
+/** SHA-256 over the entry before this one and this entry, lower-case hexadecimal. */
 hash: string,
-/**
- * For a rule that was added: the rule in words, with the names that its server and client have now, or had last.
- */
+/** For a rule that was added: the rule in words, with the names that its server and client have now, or had last. */
 rule: Message | null,
-/**
- * For a rule that was added: what is said of it where it is not certain to be a person's own.
- */
+/** For a rule that was added: what is said of it where it is not certain to be a person's own. */
 note: Message | null, };
 
-/**
- * Something that must never be lost (PERM-14).
- */
+/** Something that must never be lost (PERM-14). */
 export type AuditEvent = { "audit": "decided",
-/**
- * The approval request.
- */
+/** The approval request. */
 ask: ApprovalId,
-/**
- * Exactly which call.
- */
+/** Exactly which call. */
 hash: CallHash,
-/**
- * The client.
- */
+/** The client. */
 client: ClientId,
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * What was asked about.
- */
+/** What was asked about. */
 subject: Subject,
-/**
- * Whether it was allowed.
- */
+/** Whether it was allowed. */
 allowed: boolean,
-/**
- * Reason of a deny.
- */
+/** Reason of a deny. */
 reason: string | null,
-/**
- * Who answered: `operator` or `window`; absent in old entries.
- */
+/** Who answered: `operator` or `window`; absent in old entries. */
 by: string | null, } | { "audit": "lapsed",
-/**
- * The approval request.
- */
+/** The approval request. */
 ask: ApprovalId,
-/**
- * Exactly which call.
- */
+/** Exactly which call. */
 hash: CallHash, } | { "audit": "granted",
-/**
- * The rule.
- */
+/** The rule. */
 rule: Grant, } | { "audit": "revoked",
-/**
- * Which.
- */
+/** Which. */
 rule: GrantId, } | { "audit": "grant_bound",
-/**
- * Which grant.
- */
+/** Which grant. */
 rule: GrantId,
-/**
- * The program; absent where the binding could not be written, and the grant waits as before.
- */
+/** The program; absent where the binding could not be written, and the grant waits as before. */
 program: string | null, } | { "audit": "auto_approve_set",
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * For which client; for every client where absent.
- */
+/** For which client; for every client where absent. */
 client: ClientId | null,
-/**
- * To what.
- */
+/** To what. */
 to: AutoApprove, } | { "audit": "class_set",
-/**
- * The override; absent class means cleared.
- */
+/** The override; absent class means cleared. */
 server: ServerId,
-/**
- * Tool on the server.
- */
+/** Tool on the server. */
 tool: string,
-/**
- * The override that now holds.
- */
+/** The override that now holds. */
 now: AccessOverride | null, } | { "audit": "labels_trusted",
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * Whether they are trusted now.
- */
+/** Whether they are trusted now. */
 trusted: boolean, } | { "audit": "server_changed",
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * Its name.
- */
+/** Its name. */
 name: string,
-/**
- * What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`.
- */
+/** What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`. */
 what: string, } | { "audit": "settings_changed",
-/**
- * What was done, in words.
- */
+/** What was done, in words. */
 what: string, } | { "audit": "hand_edit",
-/**
- * The file.
- */
+/** The file. */
 file: string,
-/**
- * The server.
- */
+/** The server. */
 server: string,
-/**
- * Whether it was confirmed.
- */
+/** Whether it was confirmed. */
 confirmed: boolean, } | { "audit": "client_changed",
-/**
- * The client.
- */
+/** The client. */
 client: ClientId,
-/**
- * Its name.
- */
+/** Its name. */
 name: string,
-/**
- * What was done: `added`, `rotated`, `revoked`.
- */
+/** What was done: `added`, `rotated`, `revoked`. */
 what: string, } | { "audit": "sign_in",
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * What happened.
- */
+/** What happened. */
 what: SignInOutcome,
-/**
- * Authorization server, where it is known.
- */
+/** Authorization server, where it is known. */
 issuer: string | null,
-/**
- * The account, as far as the authorization server says so.
- */
+/** The account, as far as the authorization server says so. */
 account: string | null,
-/**
- * Why it failed.
- */
+/** Why it failed. */
 reason: ErrorCode | null, } | { "audit": "server_request_answered",
-/**
- * The pending request.
- */
+/** The pending request. */
 ask: ApprovalId,
-/**
- * What was requested.
- */
+/** What was requested. */
 request: ServerRequestKind,
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * The client whose call it belongs to, where that is certain.
- */
+/** The client whose call it belongs to, where that is certain. */
 client: ClientId | null,
-/**
- * The answer.
- */
+/** The answer. */
 answer: ServerRequestAnswer,
-/**
- * Who answered: `operator` or `window`; absent where nobody did.
- */
+/** Who answered: `operator` or `window`; absent where nobody did. */
 by: string | null, } | { "audit": "paused",
-/**
- * Whether it is paused now.
- */
+/** Whether it is paused now. */
 paused: boolean, } | { "audit": "rights_rejected",
-/**
- * Why.
- */
+/** Why. */
 reason: string, } | { "audit": "lifecycle",
-/**
- * What: `started`, `stopped`.
- */
+/** What: `started`, `stopped`. */
 what: string, };
 
-/**
- * The whole audit as text.
- */
+/** The whole audit as text. */
 export type AuditExport = {
-/**
- * In which form.
- */
+/** In which form. */
 format: ExportFormat, };
 
-/**
- * Entries of the audit, newest first.
- */
+/** Entries of the audit, newest first. */
 export type AuditLatest = {
-/**
- * Before this entry; from the last where absent.
- */
+/** Before this entry; from the last where absent. */
 before: number | null,
-/**
- * At most so many; 1,000 where absent.
- */
+/** At most so many; 1,000 where absent. */
 limit: number | null, };
 
-/**
- * Entries of the audit, oldest first.
- */
+/** Entries of the audit, oldest first. */
 export type AuditList = {
-/**
- * After this entry; from the first where absent.
- */
+/** After this entry; from the first where absent. */
 after: number | null,
-/**
- * At most so many; 1,000 where absent.
- */
+/** At most so many; 1,000 where absent. */
 limit: number | null, };
 
-/**
- * What a check of the audit found.
- */
+/** What a check of the audit found. */
 export type AuditVerdict = { "result": "whole",
-/**
- * Entries.
- */
+/** Entries. */
 entries: number, } | { "result": "broken",
-/**
- * First entry that does not fit.
- */
+/** First entry that does not fit. */
 seq: number,
-/**
- * Why.
- */
+/** Why. */
 reason: string, };
 
-/**
- * Checks the audit chain.
- */
+/** Checks the audit chain. */
 export type AuditVerify = Record<symbol, never>;
 
-/**
- * The ways in which a server's page says what runs without asking (PERM-3).
- */
+/** The ways in which a server's page says what runs without asking (PERM-3). */
 export type AutoApprove = "ask" | "reads" | "writes" | "all";
 
-/**
- * What a setting of what runs without asking covers (PERM-3).
- */
+/** What a setting of what runs without asking covers (PERM-3). */
 export type AutoApproveCoverage = {
-/**
- * The servers that it was set on.
- */
+/** The servers that it was set on. */
 servers: Array<CoveredTools>,
 /**
  * Names of the servers that it was not set on, because their tools are not known: they have not
@@ -410,21 +226,13 @@ servers: Array<CoveredTools>,
  */
 unknown: Array<string>, };
 
-/**
- * What is set to run without asking on a server (PERM-3).
- */
+/** What is set to run without asking on a server (PERM-3). */
 export type AutoApproveView = {
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * For this client; every client where absent.
- */
+/** For this client; every client where absent. */
 client: ClientId | null,
-/**
- * What is set.
- */
+/** What is set. */
 setting: AutoApprove,
 /**
  * Tools that run without asking by all rules for these clients, once those that wait for their first use are
@@ -436,149 +244,87 @@ allowed: number,
  * that the client is seen from then.
  */
 waitsForFirstUse: boolean,
-/**
- * Tools that would run too if the setting were given again.
- */
+/** Tools that would run too if the setting were given again. */
 late: UncoveredToolCounts, };
 
-/**
- * The built-in servers (SRV-17).
- */
+/** The built-in servers (SRV-17). */
 export type Builtin = { "kind": "time" } | { "kind": "notes" } | { "kind": "files",
-/**
- * Absolute path of the folder; nothing outside it is ever touched.
- */
+/** Absolute path of the folder; nothing outside it is ever touched. */
 folder: string, } | { "kind": "fetch",
-/**
- * Whether addresses of private networks and of this machine may be fetched too.
- */
+/** Whether addresses of private networks and of this machine may be fetched too. */
 allowPrivate: boolean, };
 
-/**
- * Calls a tool as the client that the token belongs to, with that client's permissions.
- */
+/** Calls a tool as the client that the token belongs to, with that client's permissions. */
 export type Call = {
-/**
- * The client's token.
- */
+/** The client's token. */
 token: RequestSecret,
-/**
- * Exposed name.
- */
+/** Exposed name. */
 tool: string,
-/**
- * Arguments as JSON text.
- */
+/** Arguments as JSON text. */
 arguments: string, };
 
-/**
- * May this call run? Carries all that the prompt shows and the choices that it may offer.
- */
+/** May this call run? Carries all that the prompt shows and the choices that it may offer. */
 export type CallApprovalRequest = {
-/**
- * The client.
- */
+/** The client. */
 client: ClientSummary,
-/**
- * The server.
- */
+/** The server. */
 server: ServerSummary,
-/**
- * What is to be used.
- */
+/** What is to be used. */
 subject: Subject,
-/**
- * Display title of the tool, cleaned of hidden characters.
- */
+/** Display title of the tool, cleaned of hidden characters. */
 title: string,
-/**
- * The name that the client used.
- */
+/** The name that the client used. */
 exposedName: string,
-/**
- * Access class with its reason.
- */
+/** Access class with its reason. */
 class: AccessClassification,
 /**
  * The whole arguments, top-level member by member, in their order. They can be large, so they are absent
  * in events, for readers who said that they have them, and where a reply has no room for them.
  */
 arguments: Array<ShownArgument> | null,
-/**
- * Bytes of the arguments as they are shown.
- */
+/** Bytes of the arguments as they are shown. */
 argumentBytes: number,
 /**
  * Whether the arguments and what is offered are absent because the reply had no room for them. They come when
  * the list is asked for again and those that came are named as known.
  */
 isAbridged: boolean,
-/**
- * Hash that the answer has to repeat (PERM-7, PERM-9).
- */
+/** Hash that the answer has to repeat (PERM-7, PERM-9). */
 hash: CallHash,
-/**
- * What the user should know before answering.
- */
+/** What the user should know before answering. */
 warnings: Array<Warning>,
-/**
- * What changed since the tool was allowed; empty unless the definition did.
- */
+/** What changed since the tool was allowed; empty unless the definition did. */
 changes: Array<FieldChange>,
-/**
- * The ways to allow it that are offered, in the order of the menu. Left out where the arguments are.
- */
+/** The ways to allow it that are offered, in the order of the menu. Left out where the arguments are. */
 choices: Array<OfferedChoice>,
-/**
- * The ways to deny it that are offered, in the order of the menu. Left out where the arguments are.
- */
+/** The ways to deny it that are offered, in the order of the menu. Left out where the arguments are. */
 denials: Array<OfferedChoice>,
 /**
  * Conditions that are proposed for a choice of the width `tool`; each of them holds for this call. Those about
  * one argument follow each other, the most fitting one first. Left out where the arguments are.
  */
 conditions: Array<OfferedCondition>,
-/**
- * When the client is told to call again (PERM-11); `None` once that has happened.
- */
+/** When the client is told to call again (PERM-11); `None` once that has happened. */
 clientWaitsUntil: Timestamp | null, };
 
-/**
- * The place of a call in the list of calls: both values are those of its record.
- */
+/** The place of a call in the list of calls: both values are those of its record. */
 export type CallCursor = {
-/**
- * When it came in.
- */
+/** When it came in. */
 at: Timestamp,
-/**
- * Its id.
- */
+/** Its id. */
 id: CallId, };
 
-/**
- * What to list of the calls.
- */
+/** What to list of the calls. */
 export type CallFilter = {
-/**
- * Only from this client.
- */
+/** Only from this client. */
 client: ClientId | null,
-/**
- * Only to this server.
- */
+/** Only to this server. */
 server: ServerId | null,
-/**
- * Only where tool, arguments or result hold these words.
- */
+/** Only where tool, arguments or result hold these words. */
 text: string | null,
-/**
- * Only what comes after this call in the list; for reading on from the last one of a page.
- */
+/** Only what comes after this call in the list; for reading on from the last one of a page. */
 olderThan: CallCursor | null,
-/**
- * At most so many, newest first; 100 where absent.
- */
+/** At most so many, newest first; 100 where absent. */
 limit: number | null, };
 
 /**
@@ -587,555 +333,297 @@ limit: number | null, };
  */
 export type CallHash = string;
 
-/**
- * One call, from the moment it enters `tools` to its record.
- */
+/** One call, from the moment it enters `tools` to its record. */
 export type CallId = string;
 
-/**
- * How long a call may take (SRV-8). Time in which a person is waited for does not count.
- */
+/** How long a call may take (SRV-8). Time in which a person is waited for does not count. */
 export type CallLimits = {
-/**
- * Seconds without progress, 1 or more; no limit where absent.
- */
+/** Seconds without progress, 1 or more; no limit where absent. */
 silentSecs: number | null,
-/**
- * Seconds in all, 1 or more, whatever progress there is; no limit where absent.
- */
+/** Seconds in all, 1 or more, whatever progress there is; no limit where absent. */
 capSecs: number | null, };
 
-/**
- * How a call ended.
- */
+/** How a call ended. */
 export type CallOutcome = { "outcome": "ok" } | { "outcome": "unfit",
-/**
- * What does not fit.
- */
+/** What does not fit. */
 problem: string, } | { "outcome": "tool_error" } | { "outcome": "rpc_error",
-/**
- * Its code.
- */
+/** Its code. */
 code: number,
-/**
- * Its message.
- */
+/** Its message. */
 message: string, } | { "outcome": "refused" } | { "outcome": "still_waiting" } | { "outcome": "repeated",
-/**
- * The call that ran.
- */
+/** The call that ran. */
 call: CallId, } | { "outcome": "cancelled" } | { "outcome": "failed",
-/**
- * What happened.
- */
+/** What happened. */
 message: string, };
 
-/**
- * How far a call is, as its server says.
- */
+/** How far a call is, as its server says. */
 export type CallProgress = {
-/**
- * `progress`
- */
+/** `progress` */
 progress: number,
-/**
- * `total`
- */
+/** `total` */
 total: number | null,
-/**
- * `message`, without hidden characters, on one line, at most 200 characters.
- */
+/** `message`, without hidden characters, on one line, at most 200 characters. */
 message: string | null, };
 
-/**
- * One call as it is kept.
- */
+/** One call as it is kept. */
 export type CallRecord = {
-/**
- * Its id.
- */
+/** Its id. */
 id: CallId,
-/**
- * When it came in.
- */
+/** When it came in. */
 at: Timestamp,
-/**
- * From whom.
- */
+/** From whom. */
 client: ClientId,
-/**
- * Name of the client at that time.
- */
+/** Name of the client at that time. */
 clientName: string,
-/**
- * To which server.
- */
+/** To which server. */
 server: ServerId,
-/**
- * Name of the server at that time.
- */
+/** Name of the server at that time. */
 serverName: string,
-/**
- * What it was about.
- */
+/** What it was about. */
 subject: Subject,
-/**
- * Name that the client used.
- */
+/** Name that the client used. */
 exposedName: string,
-/**
- * The program that the client was seen from; absent where it is not known.
- */
+/** The program that the client was seen from; absent where it is not known. */
 program: string | null,
-/**
- * What decided.
- */
+/** What decided. */
 verdict: Verdict,
-/**
- * How it ended.
- */
+/** How it ended. */
 outcome: CallOutcome,
-/**
- * Time spent waiting for a person, in milliseconds.
- */
+/** Time spent waiting for a person, in milliseconds. */
 waitedMs: number,
-/**
- * Time in all, in milliseconds.
- */
+/** Time in all, in milliseconds. */
 durationMs: number,
-/**
- * Bytes of the arguments.
- */
+/** Bytes of the arguments. */
 bytesIn: number,
-/**
- * Bytes of the result.
- */
+/** Bytes of the result. */
 bytesOut: number,
-/**
- * Arguments as JSON text, secrets masked, capped; absent when switched off.
- */
+/** Arguments as JSON text, secrets masked, capped; absent when switched off. */
 arguments: string | null,
-/**
- * Result as JSON text, secrets masked, capped; absent when switched off.
- */
+/** Result as JSON text, secrets masked, capped; absent when switched off. */
 result: string | null, };
 
-/**
- * What a call answered.
- */
+/** What a call answered. */
 export type CallReply = {
-/**
- * The result or the error, as JSON text, byte for byte.
- */
+/** The result or the error, as JSON text, byte for byte. */
 body: string,
-/**
- * Whether `body` is a JSON-RPC error.
- */
+/** Whether `body` is a JSON-RPC error. */
 isRpcError: boolean,
-/**
- * Whether `body` is a result with `isError`.
- */
+/** Whether `body` is a result with `isError`. */
 isToolError: boolean, };
 
-/**
- * Cancels a call that is with its server, as its client could.
- */
+/** Cancels a call that is with its server, as its client could. */
 export type CallsCancel = {
-/**
- * Which.
- */
+/** Which. */
 call: CallId, };
 
-/**
- * The last calls, newest first.
- */
+/** The last calls, newest first. */
 export type CallsList = {
-/**
- * Which.
- */
+/** Which. */
 filter: CallFilter, };
 
-/**
- * Calls that have begun and not ended, oldest first.
- */
+/** Calls that have begun and not ended, oldest first. */
 export type CallsRunning = Record<symbol, never>;
 
-/**
- * How long a choice lasts.
- */
+/** How long a choice lasts. */
 export type ChoiceLifetime = "once" | "quarter_hour" | "session" | "until_quit" | "always";
 
-/**
- * How wide a choice is.
- */
+/** How wide a choice is. */
 export type ChoiceScope = "call" | "tool" | "reads" | "server" | "client";
 
-/**
- * What decided an access class.
- */
+/** What decided an access class. */
 export type ClassReason = { "by": "override" } | { "by": "annotation",
-/**
- * Name of the annotation.
- */
+/** Name of the annotation. */
 hint: string, } | { "by": "name",
-/**
- * The word.
- */
+/** The word. */
 word: string, } | { "by": "description",
-/**
- * The word.
- */
+/** The word. */
 word: string, } | { "by": "trusted_label" } | { "by": "not_a_tool" } | { "by": "default" };
 
-/**
- * An unknown client wants access.
- */
+/** An unknown client wants access. */
 export type ClientAccessRequest = {
-/**
- * What it says of itself.
- */
+/** What it says of itself. */
 says: string,
-/**
- * Where its answer would go, in full.
- */
+/** Where its answer would go, in full. */
 redirectUri: string,
-/**
- * The program that the connection was seen from, never verified.
- */
+/** The program that the connection was seen from, never verified. */
 seenFrom: PeerProcess | null, };
 
-/**
- * One AI client that was given a token.
- */
+/** One AI client that was given a token. */
 export type ClientId = string;
 
-/**
- * Which clients a rule is for.
- */
+/** Which clients a rule is for. */
 export type ClientScope = { "clients": "one",
-/**
- * Which one.
- */
+/** Which one. */
 client: ClientId, } | { "clients": "every" };
 
-/**
- * The client of an approval request.
- */
+/** The client of an approval request. */
 export type ClientSummary = {
-/**
- * Which.
- */
+/** Which. */
 id: ClientId,
-/**
- * The name that the user gave it.
- */
+/** The name that the user gave it. */
 name: string,
-/**
- * What it says of itself (`clientInfo`), to be shown smaller.
- */
+/** What it says of itself (`clientInfo`), to be shown smaller. */
 says: string | null,
-/**
- * The program that the connection was seen from, never verified.
- */
+/** The program that the connection was seen from, never verified. */
 seenFrom: PeerProcess | null,
-/**
- * Its session, for clients of the stateful revisions.
- */
+/** Its session, for clients of the stateful revisions. */
 session: SessionId | null, };
 
-/**
- * One client as it is shown.
- */
+/** One client as it is shown. */
 export type ClientView = {
-/**
- * Its id.
- */
+/** Its id. */
 id: ClientId,
-/**
- * The name that the user gave it.
- */
+/** The name that the user gave it. */
 name: string,
-/**
- * When its token was made.
- */
+/** When its token was made. */
 created: Timestamp,
-/**
- * What it last said of itself.
- */
+/** What it last said of itself. */
 says: string | null,
-/**
- * When it was last seen since Gatehouse started.
- */
+/** When it was last seen since Gatehouse started. */
 lastSeen: Timestamp | null,
-/**
- * Open sessions of the stateful revisions.
- */
+/** Open sessions of the stateful revisions. */
 sessions: number, };
 
-/**
- * Adds a client; its token is in the reply and nowhere else.
- */
+/** Adds a client; its token is in the reply and nowhere else. */
 export type ClientsAdd = {
-/**
- * Name for it; unique.
- */
+/** Name for it; unique. */
 name: string, };
 
-/**
- * All clients.
- */
+/** All clients. */
 export type ClientsList = Record<symbol, never>;
 
-/**
- * Ends a client's access.
- */
+/** Ends a client's access. */
 export type ClientsRevoke = {
-/**
- * Id or name.
- */
+/** Id or name. */
 client: string, };
 
-/**
- * Gives a client a new token; the old one ends.
- */
+/** Gives a client a new token; the old one ends. */
 export type ClientsRotate = {
-/**
- * Id or name.
- */
+/** Id or name. */
 client: string, };
 
-/**
- * Values that an argument can have.
- */
+/** Values that an argument can have. */
 export type Completion = {
-/**
- * At most 100.
- */
+/** At most 100. */
 values: Array<string>,
-/**
- * How many there are in all, where the server says so.
- */
+/** How many there are in all, where the server says so. */
 total: number | null,
-/**
- * Whether there are more.
- */
+/** Whether there are more. */
 hasMore: boolean, };
 
-/**
- * What is completed.
- */
+/** What is completed. */
 export type CompletionTarget = { "kind": "prompt",
-/**
- * Name on the server.
- */
+/** Name on the server. */
 name: string, } | { "kind": "template",
-/**
- * The template.
- */
+/** The template. */
 uriTemplate: string, };
 
-/**
- * A condition on one argument (PERM-5).
- */
+/** A condition on one argument (PERM-5). */
 export type Condition = {
-/**
- * JSON Pointer (RFC 6901) to the argument.
- */
+/** JSON Pointer (RFC 6901) to the argument. */
 pointer: string,
-/**
- * What must hold for it.
- */
+/** What must hold for it. */
 test: ConditionTest, };
 
-/**
- * What must hold for an argument. Everything but `Equals` and `OneOf` is about text.
- */
+/** What must hold for an argument. Everything but `Equals` and `OneOf` is about text. */
 export type ConditionTest = { "test": "equals",
-/**
- * JSON text.
- */
+/** JSON text. */
 value: string, } | { "test": "one_of",
-/**
- * JSON texts.
- */
+/** JSON texts. */
 values: Array<string>, } | { "test": "starts_with",
-/**
- * The start.
- */
+/** The start. */
 text: string, } | { "test": "inside",
-/**
- * Absolute path of the folder.
- */
+/** Absolute path of the folder. */
 folder: string, } | { "test": "host_is",
-/**
- * Host in ASCII form.
- */
+/** Host in ASCII form. */
 host: string,
-/**
- * Port; the usual one of the URL's scheme where absent.
- */
+/** Port; the usual one of the URL's scheme where absent. */
 port: number | null, } | { "test": "glob",
-/**
- * The pattern; `*` does not cross `/`.
- */
+/** The pattern; `*` does not cross `/`. */
 pattern: string, };
 
-/**
- * What changed the configuration.
- */
+/** What changed the configuration. */
 export type ConfigCause = "added" | "edited" | "renamed" | "removed" | "enabled" | "disabled" | "settings" | "file";
 
-/**
- * What happened to an entry.
- */
+/** What happened to an entry. */
 export type ConfigChangeKind = "added" | "changed" | "removed";
 
-/**
- * A settings file was changed by hand in a way that matters (PERM-16).
- */
+/** A settings file was changed by hand in a way that matters (PERM-16). */
 export type ConfigChangeRequest = {
-/**
- * File name, without its folder.
- */
+/** File name, without its folder. */
 file: string,
-/**
- * Name of the server that the change is about.
- */
+/** Name of the server that the change is about. */
 server: string,
-/**
- * What changed, field by field; secrets masked.
- */
+/** What changed, field by field; secrets masked. */
 changes: Array<FieldChange>,
-/**
- * Whether the entry is new, changed or gone.
- */
+/** Whether the entry is new, changed or gone. */
 action: ConfigChangeKind, };
 
-/**
- * The tools of one server that a setting covers.
- */
+/** The tools of one server that a setting covers. */
 export type CoveredTools = {
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * Its name.
- */
+/** Its name. */
 name: string,
-/**
- * Names of the tools on the server.
- */
+/** Names of the tools on the server. */
 tools: Array<string>, };
 
-/**
- * What is to happen with a call.
- */
+/** What is to happen with a call. */
 export type Decision = "allow" | "ask" | "deny";
 
-/**
- * How many calls come to which decision.
- */
+/** How many calls come to which decision. */
 export type DecisionCounts = {
-/**
- * They would run.
- */
+/** They would run. */
 allowed: number,
-/**
- * The user would be asked.
- */
+/** The user would be asked. */
 asked: number,
-/**
- * They would be refused.
- */
+/** They would be refused. */
 denied: number, };
 
-/**
- * What a server declared that it can do (SRV-13).
- */
+/** What a server declared that it can do (SRV-13). */
 export type DeclaredCapabilities = {
-/**
- * `tools`
- */
+/** `tools` */
 tools: boolean,
-/**
- * `resources`
- */
+/** `resources` */
 resources: boolean,
-/**
- * `resources.subscribe`
- */
+/** `resources.subscribe` */
 subscribe: boolean,
-/**
- * `prompts`
- */
+/** `prompts` */
 prompts: boolean,
-/**
- * `completions`
- */
+/** `completions` */
 completions: boolean,
-/**
- * `logging`
- */
+/** `logging` */
 logging: boolean, };
 
-/**
- * What would run without asking.
- */
+/** What would run without asking. */
 export type DraftAutoApprove = {
-/**
- * Id or name of the server; every server that there is now where absent.
- */
+/** Id or name of the server; every server that there is now where absent. */
 server: string | null,
-/**
- * For this client (id or name); every client where absent.
- */
+/** For this client (id or name); every client where absent. */
 client: string | null,
-/**
- * To what.
- */
+/** To what. */
 to: AutoApprove, };
 
-/**
- * A rule that would be added.
- */
+/** A rule that would be added. */
 export type DraftRule = {
-/**
- * Allow or deny.
- */
+/** Allow or deny. */
 effect: RuleEffect,
-/**
- * Id or name of the server; every server where absent, which only a deny may be for.
- */
+/** Id or name of the server; every server where absent, which only a deny may be for. */
 server: string | null,
-/**
- * Tool on the server; needed for the width `tool`.
- */
+/** Tool on the server; needed for the width `tool`. */
 tool: string | null,
-/**
- * For this client (id or name); every client where absent.
- */
+/** For this client (id or name); every client where absent. */
 client: string | null,
-/**
- * How long and how wide.
- */
+/** How long and how wide. */
 choice: GrantChoice, };
 
-/**
- * What a server wants from the user.
- */
+/** What a server wants from the user. */
 export type ElicitationMode = { "mode": "form",
-/**
- * JSON Schema of the form: an object of primitive fields.
- */
+/** JSON Schema of the form: an object of primitive fields. */
 schema: string, } | { "mode": "url",
-/**
- * Its address, in full.
- */
+/** Its address, in full. */
 url: string,
-/**
- * The host in it, to be marked.
- */
+/** The host in it, to be marked. */
 host: string,
 /**
  * Whether the call goes on only when the user is done there; else accepting means to open
@@ -1148,249 +636,131 @@ untilDone: boolean, };
  * checked against the schema, with its defaults applied, before the server gets them.
  */
 export type ElicitationRequest = {
-/**
- * The server.
- */
+/** The server. */
 server: ServerSummary,
-/**
- * Whose call it asks about, where that is certain.
- */
+/** Whose call it asks about, where that is certain. */
 client: ClientSummary | null,
-/**
- * What it says, cleaned of hidden characters.
- */
+/** What it says, cleaned of hidden characters. */
 message: string,
-/**
- * What it wants.
- */
+/** What it wants. */
 want: ElicitationMode, };
 
-/**
- * What the UI and the command line switch on. A variant is added when somebody uses it.
- */
+/** What the UI and the command line switch on. A variant is added when somebody uses it. */
 export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "needs_client_registration" | "refused" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "timed_out" | "internal";
 
-/**
- * What happened.
- */
+/** What happened. */
 export type Event = { "event": "server_added",
-/**
- * Which.
- */
+/** Which. */
 server: ServerId,
-/**
- * Its name.
- */
+/** Its name. */
 name: string, } | { "event": "server_removed",
-/**
- * Which.
- */
+/** Which. */
 server: ServerId,
-/**
- * Its name.
- */
+/** Its name. */
 name: string, } | { "event": "server_started",
-/**
- * Which.
- */
+/** Which. */
 server: ServerId, } | { "event": "server_stopped",
-/**
- * Which.
- */
+/** Which. */
 server: ServerId, } | { "event": "status_changed",
-/**
- * Which server.
- */
+/** Which server. */
 server: ServerId,
-/**
- * The new status.
- */
+/** The new status. */
 status: ServerStatus,
-/**
- * Why.
- */
+/** Why. */
 cause: StatusCause, } | { "event": "running_servers",
-/**
- * All that run now.
- */
+/** All that run now. */
 servers: Array<ServerId>, } | { "event": "tools_changed",
-/**
- * On which server.
- */
+/** On which server. */
 server: ServerId, } | { "event": "prompts_changed",
-/**
- * On which server.
- */
+/** On which server. */
 server: ServerId, } | { "event": "resources_changed",
-/**
- * On which server.
- */
+/** On which server. */
 server: ServerId,
-/**
- * The one resource, where it is one.
- */
+/** The one resource, where it is one. */
 uri: string | null, } | { "event": "config_changed",
-/**
- * What changed it.
- */
+/** What changed it. */
 cause: ConfigCause,
-/**
- * The server, where it is about one.
- */
+/** The server, where it is about one. */
 server: ServerId | null,
-/**
- * Its name by now.
- */
+/** Its name by now. */
 name: string | null,
-/**
- * Whether a hand edit waits for confirmation.
- */
+/** Whether a hand edit waits for confirmation. */
 unconfirmed: boolean,
-/**
- * What is wrong with the file, if something is.
- */
+/** What is wrong with the file, if something is. */
 problem: string | null, } | { "event": "call_started",
-/**
- * Which.
- */
+/** Which. */
 call: CallId,
-/**
- * From whom.
- */
+/** From whom. */
 client: ClientId,
-/**
- * To which server.
- */
+/** To which server. */
 server: ServerId,
-/**
- * Which tool (name on the server).
- */
+/** Which tool (name on the server). */
 tool: string,
-/**
- * Its input on one line, secrets masked (TOOL-11).
- */
+/** Its input on one line, secrets masked (TOOL-11). */
 input: string, } | { "event": "call_progress",
-/**
- * Which.
- */
+/** Which. */
 call: CallId,
-/**
- * `progress`
- */
+/** `progress` */
 progress: number,
-/**
- * `total`
- */
+/** `total` */
 total: number | null,
-/**
- * `message`
- */
+/** `message` */
 message: string | null, } | { "event": "call_finished",
-/**
- * Which.
- */
+/** Which. */
 call: CallId,
-/**
- * What decided.
- */
+/** What decided. */
 verdict: Verdict,
-/**
- * How it ended.
- */
+/** How it ended. */
 outcome: CallOutcome,
-/**
- * How long it took in all, waiting included, in milliseconds.
- */
+/** How long it took in all, waiting included, in milliseconds. */
 durationMs: number, } | { "event": "approval_requested",
-/**
- * The request.
- */
+/** The request. */
 pending: PendingApproval, } | { "event": "approval_changed",
-/**
- * The request as it is now.
- */
+/** The request as it is now. */
 pending: PendingApproval, } | { "event": "approval_resolved",
-/**
- * Which.
- */
+/** Which. */
 approval: ApprovalId,
-/**
- * Whether it was allowed.
- */
+/** Whether it was allowed. */
 allowed: boolean, } | { "event": "approval_expired",
-/**
- * Which.
- */
+/** Which. */
 approval: ApprovalId, } | { "event": "sign_in_needed",
-/**
- * Which.
- */
+/** Which. */
 server: ServerId,
-/**
- * Authorization server, where it is known.
- */
+/** Authorization server, where it is known. */
 issuer: string | null, } | { "event": "sign_in_changed",
-/**
- * Of which server.
- */
+/** Of which server. */
 server: ServerId,
-/**
- * As it stands.
- */
+/** As it stands. */
 signIn: SignInState, } | { "event": "client_connected",
-/**
- * Which.
- */
+/** Which. */
 client: ClientId,
-/**
- * What it says of itself.
- */
+/** What it says of itself. */
 says: string | null, } | { "event": "client_gone",
-/**
- * Which.
- */
+/** Which. */
 client: ClientId, } | { "event": "log_line",
-/**
- * Which server.
- */
+/** Which server. */
 server: ServerId,
-/**
- * The line.
- */
+/** The line. */
 line: LogLine, } | { "event": "pause_changed",
-/**
- * Whether it is paused now.
- */
+/** Whether it is paused now. */
 paused: boolean, } | { "event": "switch_changed",
-/**
- * Whether it is on now.
- */
+/** Whether it is on now. */
 on: boolean, } | { "event": "permissions_changed",
-/**
- * Whether they are verified.
- */
+/** Whether they are verified. */
 verified: boolean, };
 
-/**
- * An event with its place in the order of things.
- */
+/** An event with its place in the order of things. */
 export type EventEnvelope = {
-/**
- * [`EVENT_VERSION`]
- */
+/** [`EVENT_VERSION`] */
 version: number,
 /**
  * Rises by one with each event since Gatehouse started; a gap means that the listener lagged
  * and has to read the snapshot again.
  */
 seq: number,
-/**
- * When.
- */
+/** When. */
 at: Timestamp,
-/**
- * What.
- */
+/** What. */
 event: Event, };
 
 /**
@@ -1399,68 +769,42 @@ event: Event, };
  */
 export type EventsList = Record<symbol, never>;
 
-/**
- * Form of an export.
- */
+/** Form of an export. */
 export type ExportFormat = "json_lines" | "csv";
 
-/**
- * An export.
- */
+/** An export. */
 export type ExportedText = {
-/**
- * The text.
- */
+/** The text. */
 text: string, };
 
-/**
- * Classes of failure (SRV-4); they decide whether a retry makes sense.
- */
+/** Classes of failure (SRV-4); they decide whether a retry makes sense. */
 export type FailureKind = "temporary_network" | "permanent_network" | "configuration" | "authorization" | "protocol" | "unknown";
 
-/**
- * One difference between two definitions of a tool (PERM-8).
- */
+/** One difference between two definitions of a tool (PERM-8). */
 export type FieldChange = {
-/**
- * JSON Pointer within the definition.
- */
+/** JSON Pointer within the definition. */
 pointer: string,
-/**
- * Which sort of field it is.
- */
+/** Which sort of field it is. */
 concern: FieldConcern,
-/**
- * JSON text before; absent when the field is new.
- */
+/** JSON text before; absent when the field is new. */
 before: string | null,
-/**
- * JSON text after; absent when the field is gone.
- */
+/** JSON text after; absent when the field is gone. */
 after: string | null, };
 
-/**
- * What a changed field of a definition is about.
- */
+/** What a changed field of a definition is about. */
 export type FieldConcern = "words" | "shape" | "safety";
 
-/**
- * A secret for one field of one server, on its way into the store of secrets.
- */
+/** A secret for one field of one server, on its way into the store of secrets. */
 export type FieldSecret = {
 /**
  * The field that it may serve and no other: `env/NAME`, `headers/NAME`, `signIn/secret`,
  * `signIn/companySecret` or `signIn/key`.
  */
 field: string,
-/**
- * The secret itself.
- */
+/** The secret itself. */
 value: RequestSecret, };
 
-/**
- * SHA-256 (lower-case hexadecimal) over a tool's definition in canonical form.
- */
+/** SHA-256 (lower-case hexadecimal) over a tool's definition in canonical form. */
 export type Fingerprint = string;
 
 /**
@@ -1469,37 +813,21 @@ export type Fingerprint = string;
  */
 export type Generation = number;
 
-/**
- * One rule: an allow (grant) or a deny.
- */
+/** One rule: an allow (grant) or a deny. */
 export type Grant = {
-/**
- * Its id.
- */
+/** Its id. */
 id: GrantId,
-/**
- * Allow or deny.
- */
+/** Allow or deny. */
 effect: RuleEffect,
-/**
- * The server; `None` means every server and is legal for a deny only.
- */
+/** The server; `None` means every server and is legal for a deny only. */
 server: ServerBinding | null,
-/**
- * What it covers.
- */
+/** What it covers. */
 width: Scope,
-/**
- * Whom it is for.
- */
+/** Whom it is for. */
 clients: ClientScope,
-/**
- * How long it lasts.
- */
+/** How long it lasts. */
 lifetime: Lifetime,
-/**
- * Conditions on the arguments; all must hold.
- */
+/** Conditions on the arguments; all must hold. */
 conditions: Array<Condition>,
 /**
  * Tools and definitions that existed when an allow was given; others ask (PERM-8). Keyed by
@@ -1511,227 +839,125 @@ pins: { [key in string]: Fingerprint },
  * first with a person's leave. Before that it covers nothing.
  */
 program: string | null,
-/**
- * When it was given.
- */
+/** When it was given. */
 created: Timestamp,
-/**
- * Who made it.
- */
+/** Who made it. */
 author: RuleAuthor,
-/**
- * For a deny: what the model gets to read.
- */
+/** For a deny: what the model gets to read. */
 reason: string | null, };
 
-/**
- * How long and how wide an allow or a deny is.
- */
+/** How long and how wide an allow or a deny is. */
 export type GrantChoice = {
-/**
- * How long.
- */
+/** How long. */
 lifetime: ChoiceLifetime,
-/**
- * How wide.
- */
+/** How wide. */
 width: ChoiceScope,
-/**
- * For every client instead of this one.
- */
+/** For every client instead of this one. */
 everyClient: boolean,
-/**
- * Only when these hold.
- */
+/** Only when these hold. */
 conditions: Array<Condition>, };
 
-/**
- * One grant or deny rule.
- */
+/** One grant or deny rule. */
 export type GrantId = string;
 
-/**
- * A program that prints headers: one JSON object of texts, or one `Name: value` a line.
- */
+/** A program that prints headers: one JSON object of texts, or one `Name: value` a line. */
 export type HeaderProgram = {
-/**
- * Program to run, looked up in the user's login-shell PATH.
- */
+/** Program to run, looked up in the user's login-shell PATH. */
 command: string,
-/**
- * Its arguments.
- */
+/** Its arguments. */
 args: Array<string>, };
 
-/**
- * SHA-256 (lower-case hexadecimal) over the non-secret identity of a server.
- */
+/** SHA-256 (lower-case hexadecimal) over the non-secret identity of a server. */
 export type IdentityHash = string;
 
-/**
- * How long a rule lasts (PERM-4). Only `Always` is ever written to disk.
- */
+/** How long a rule lasts (PERM-4). Only `Always` is ever written to disk. */
 export type Lifetime = { "lifetime": "once" } | { "lifetime": "until",
-/**
- * That moment.
- */
+/** That moment. */
 at: Timestamp, } | { "lifetime": "session",
-/**
- * Which session.
- */
+/** Which session. */
 session: SessionId, } | { "lifetime": "until_quit" } | { "lifetime": "always" };
 
-/**
- * How much a line matters (RFC 5424, as in `logging/setLevel`), least first.
- */
+/** How much a line matters (RFC 5424, as in `logging/setLevel`), least first. */
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
-/**
- * One line of a server's log.
- */
+/** One line of a server's log. */
 export type LogLine = {
-/**
- * When it was read.
- */
+/** When it was read. */
 at: Timestamp,
-/**
- * Who wrote it.
- */
+/** Who wrote it. */
 source: LogSource,
-/**
- * How much it matters, where that is said.
- */
+/** How much it matters, where that is said. */
 level: LogLevel | null,
-/**
- * The line, without its end.
- */
+/** The line, without its end. */
 text: string, };
 
-/**
- * Who wrote a line of a server's log.
- */
+/** Who wrote a line of a server's log. */
 export type LogSource = "stderr" | "server" | "gatehouse";
 
-/**
- * A text for people: the key of a template of the catalogs, and what stands in its places.
- */
+/** A text for people: the key of a template of the catalogs, and what stands in its places. */
 export type Message = {
-/**
- * Key of the template, as in `rule.allow.always`.
- */
+/** Key of the template, as in `rule.allow.always`. */
 key: string,
-/**
- * What stands in each place of the template, by the place's name.
- */
+/** What stands in each place of the template, by the place's name. */
 params: { [key in string]: MessageParam }, };
 
-/**
- * What stands in one place of a template.
- */
+/** What stands in one place of a template. */
 export type MessageParam = { "text": string } | { "number": number } | { "time": Timestamp } | { "message": Message } | { "list": Array<Message> };
 
-/**
- * A client with its token, which is shown this once.
- */
+/** A client with its token, which is shown this once. */
 export type MintedClient = {
-/**
- * The client.
- */
+/** The client. */
 client: ClientView,
-/**
- * Its token: 256 random bits in base64url.
- */
+/** Its token: 256 random bits in base64url. */
 token: RequestSecret,
-/**
- * Address of the gateway.
- */
+/** Address of the gateway. */
 endpoint: string, };
 
-/**
- * A choice that an approval request offers. One of the width `tool` can be narrowed by conditions.
- */
+/** A choice that an approval request offers. One of the width `tool` can be narrowed by conditions. */
 export type OfferedChoice = {
-/**
- * How long.
- */
+/** How long. */
 lifetime: ChoiceLifetime,
-/**
- * How wide.
- */
+/** How wide. */
 width: ChoiceScope,
-/**
- * For every client instead of this one.
- */
+/** For every client instead of this one. */
 everyClient: boolean,
-/**
- * What the answer comes to. Its parameter `what` is a message: what the choice covers.
- */
+/** What the answer comes to. Its parameter `what` is a message: what the choice covers. */
 sentence: Message, };
 
-/**
- * A condition that an approval request proposes.
- */
+/** A condition that an approval request proposes. */
 export type OfferedCondition = {
-/**
- * The condition.
- */
+/** The condition. */
 condition: Condition,
-/**
- * The same in words.
- */
+/** The same in words. */
 sentence: Message, };
 
-/**
- * A tool that a server lists and that clients do not get.
- */
+/** A tool that a server lists and that clients do not get. */
 export type OmittedTool = {
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * The server's name.
- */
+/** The server's name. */
 serverName: string,
-/**
- * Name on the server, as far as it has one; hidden characters are shown by their numbers.
- */
+/** Name on the server, as far as it has one; hidden characters are shown by their numbers. */
 name: string,
-/**
- * Why, in one sentence.
- */
+/** Why, in one sentence. */
 reason: string, };
 
-/**
- * Makes another operator key; the one before it counts no more.
- */
+/** Makes another operator key; the one before it counts no more. */
 export type OperatorKeyRotate = Record<symbol, never>;
 
-/**
- * One source of packages.
- */
+/** One source of packages. */
 export type PackageSource = { "from": "fastest" } | { "from": "usual" } | { "from": "custom",
-/**
- * Its address.
- */
+/** Its address. */
 url: string, };
 
-/**
- * Where servers get their packages from (SRV-10).
- */
+/** Where servers get their packages from (SRV-10). */
 export type PackageSources = {
-/**
- * For `npx` and its like.
- */
+/** For `npx` and its like. */
 npm: PackageSource,
-/**
- * For `uvx` and its like.
- */
+/** For `uvx` and its like. */
 pypi: PackageSource, };
 
-/**
- * Refuses everything until resumed; cancels what is in flight (PERM-13).
- */
+/** Refuses everything until resumed; cancels what is in flight (PERM-13). */
 export type Pause = Record<symbol, never>;
 
 /**
@@ -1739,34 +965,20 @@ export type Pause = Record<symbol, never>;
  * made. Any program of the user can stand there, so it is shown and compared and never trusted.
  */
 export type PeerProcess = {
-/**
- * The program.
- */
+/** The program. */
 program: Program,
-/**
- * The programs that started it, nearest first.
- */
+/** The programs that started it, nearest first. */
 parents: Array<Program>, };
 
-/**
- * An approval request that waits for its answer.
- */
+/** An approval request that waits for its answer. */
 export type PendingApproval = {
-/**
- * Its id.
- */
+/** Its id. */
 id: ApprovalId,
-/**
- * When it was made.
- */
+/** When it was made. */
 requestedAt: Timestamp,
-/**
- * When it turns into a deny.
- */
+/** When it turns into a deny. */
 expiresAt: Timestamp,
-/**
- * The request.
- */
+/** The request. */
 request: ApprovalRequest,
 /**
  * Whether somebody still waits. When the client gave up or was told to call again, an answer
@@ -1779,107 +991,70 @@ waiting: boolean, };
  * client or for one.
  */
 export type PolicyAutoApprove = {
-/**
- * Id or name of the server; every server that there is now where absent.
- */
+/** Id or name of the server; every server that there is now where absent. */
 server: string | null,
-/**
- * For this client (id or name); every client where absent.
- */
+/** For this client (id or name); every client where absent. */
 client: string | null,
-/**
- * To what.
- */
+/** To what. */
 to: AutoApprove, };
 
-/**
- * Lets suspended rules count again, and forgets the others.
- */
+/** Lets suspended rules count again, and forgets the others. */
 export type PolicyConfirm = {
-/**
- * Which; where absent all of them, with the classes and labels that were set.
- */
+/** Which; where absent all of them, with the classes and labels that were set. */
 rules: Array<GrantId> | null, };
 
-/**
- * Blocks a tool or more.
- */
+/** Blocks a tool or more. */
 export type PolicyDeny = {
-/**
- * Id or name of the server; every server where absent.
- */
+/** Id or name of the server; every server where absent. */
 server: string | null,
-/**
- * Tool on the server; needed for the width `tool`.
- */
+/** Tool on the server; needed for the width `tool`. */
 tool: string | null,
-/**
- * For this client (id or name); every client where absent.
- */
+/** For this client (id or name); every client where absent. */
 client: string | null,
-/**
- * How long and how wide.
- */
+/** How long and how wide. */
 choice: GrantChoice,
-/**
- * What the model gets to read.
- */
+/** What the model gets to read. */
 reason: string | null, };
 
-/**
- * Other rules than those that hold: what would be taken back, set and added, in this order.
- */
+/** Other rules than those that hold: what would be taken back, set and added, in this order. */
 export type PolicyDraft = {
-/**
- * Rules that would be taken back.
- */
+/** Rules that would be taken back. */
 without: Array<GrantId>,
-/**
- * What would run without asking, by server and client.
- */
+/** What would run without asking, by server and client. */
 autoApprove: Array<DraftAutoApprove>,
-/**
- * Rules that would be added.
- */
+/** Rules that would be added. */
 rules: Array<DraftRule>, };
 
-/**
- * Allows a tool or more, without approval.
- */
+/** Allows a tool or more, without approval. */
 export type PolicyGrant = {
-/**
- * Id or name of the server.
- */
+/** Id or name of the server. */
 server: string,
-/**
- * Tool on the server; needed for the width `tool`.
- */
+/** Tool on the server; needed for the width `tool`. */
 tool: string | null,
-/**
- * For this client (id or name); every client where absent.
- */
+/** For this client (id or name); every client where absent. */
 client: string | null,
-/**
- * How long and how wide.
- */
+/** How long and how wide. */
 choice: GrantChoice, };
 
 /**
- * Takes back an allow.
+ * Judges calls that were made by the present rules and by a draft of others, and says where they
+ * differ. Nothing changes (PERM-15).
  */
+export type PolicyRehearse = {
+/** Calls since then. */
+since: Timestamp,
+/** The other rules. */
+draft: PolicyDraft, };
+
+/** Takes back an allow. */
 export type PolicyRevoke = {
-/**
- * Which rule.
- */
+/** Which rule. */
 rule: GrantId, };
 
-/**
- * All rules.
- */
+/** All rules. */
 export type PolicyShow = Record<symbol, never>;
 
-/**
- * Judges calls that were made by the present rules and by a draft of others, and says where they
+/** Judges calls that were made by the present rules and by a draft of others, and says where they
  * differ. Nothing changes (PERM-15).
  */
 export type PolicySimulate = {
@@ -1893,63 +1068,36 @@ since: Timestamp,
 draft: PolicyDraft, };
 
 /**
- * What was allowed under an operator key that was made anew since; it counts for nothing.
- */
+ * What was allowed under an operator key that was made anew since; it counts for nothing. */
 export type PolicySuspended = Record<symbol, never>;
 
-/**
- * Takes back a deny.
- */
+/** Takes back a deny. */
 export type PolicyUnblock = {
-/**
- * Which rule.
- */
+/** Which rule. */
 rule: GrantId, };
 
-/**
- * Permissions as they are shown.
- */
+/** Permissions as they are shown. */
 export type PolicyView = {
-/**
- * Whether the stored permissions could be verified; if not, everything asks.
- */
+/** Whether the stored permissions could be verified; if not, everything asks. */
 verified: boolean,
-/**
- * Why not, in plain words.
- */
+/** Why not, in plain words. */
 problem: string | null,
-/**
- * Whether everything is paused.
- */
+/** Whether everything is paused. */
 paused: boolean,
-/**
- * Every rule, also those that last only for a while.
- */
+/** Every rule, also those that last only for a while. */
 rules: Array<RuleView>,
-/**
- * What is set to run without asking, for each server that there is, for every client and for each one.
- */
+/** What is set to run without asking, for each server that there is, for every client and for each one. */
 autoApprove: Array<AutoApproveView>,
-/**
- * The user's access classes.
- */
+/** The user's access classes. */
 overrides: Array<AccessOverride>,
-/**
- * Servers whose read-only labels the user trusts.
- */
+/** Servers whose read-only labels the user trusts. */
 trustedLabels: Array<ServerBinding>, };
 
-/**
- * A program that runs.
- */
+/** A program that runs. */
 export type Program = {
-/**
- * Its name, as people know it: `claude`, `node cli.js`.
- */
+/** Its name, as people know it: `claude`, `node cli.js`. */
 name: string,
-/**
- * Path of its file; where an interpreter runs a script, both with a blank between.
- */
+/** Path of its file; where an interpreter runs a script, both with a blank between. */
 path: string,
 /**
  * Whether this says what runs: not where options of an interpreter may load other code, or nothing tells
@@ -1957,262 +1105,140 @@ path: string,
  */
 isKnown: boolean, };
 
-/**
- * An argument of a prompt.
- */
+/** An argument of a prompt. */
 export type PromptArgument = {
-/**
- * Its name.
- */
+/** Its name. */
 name: string,
-/**
- * Its title, else its name.
- */
+/** Its title, else its name. */
 title: string,
-/**
- * What it is.
- */
+/** What it is. */
 description: string | null,
-/**
- * Whether it has to be given.
- */
+/** Whether it has to be given. */
 required: boolean, };
 
-/**
- * A prompt.
- */
+/** A prompt. */
 export type PromptView = {
-/**
- * Name on the server.
- */
+/** Name on the server. */
 name: string,
-/**
- * Its title, else its name.
- */
+/** Its title, else its name. */
 title: string,
-/**
- * What it is for.
- */
+/** What it is for. */
 description: string | null,
-/**
- * Its arguments, in its order.
- */
+/** Its arguments, in its order. */
 arguments: Array<PromptArgument>, };
 
-/**
- * A client that is registered with the authorization server.
- */
+/** A client that is registered with the authorization server. */
 export type RegisteredClient = {
-/**
- * `client_id`
- */
+/** `client_id` */
 id: string,
-/**
- * `client_secret`, as `${secret:NAME}`; absent for a public client.
- */
+/** `client_secret`, as `${secret:NAME}`; absent for a public client. */
 secret: string | null,
-/**
- * How it proves itself at the token endpoint; found out where absent.
- */
+/** How it proves itself at the token endpoint; found out where absent. */
 method: TokenEndpointAuthMethod | null, };
 
-/**
- * Where a remote server is and what is sent with each request to it (SRV-11).
- */
+/** Where a remote server is and what is sent with each request to it (SRV-11). */
 export type Remote = {
-/**
- * Address.
- */
+/** Address. */
 url: string,
-/**
- * Static headers.
- */
+/** Static headers. */
 headers: { [key in string]: string },
-/**
- * A program that prints more headers each time a connection is made, and after a 401.
- */
+/** A program that prints more headers each time a connection is made, and after a 401. */
 headersFrom: HeaderProgram | null,
-/**
- * How it is signed in to. Part of what the server is: tokens of other settings are never used.
- */
+/** How it is signed in to. Part of what the server is: tokens of other settings are never used. */
 signIn: SignInSettings, };
 
-/**
- * A secret inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
- */
+/** A secret inside a request: unlike [`Secret`] it is written out, since it has to reach the core. */
 export type RequestSecret = string;
 
-/**
- * A resource.
- */
+/** A resource. */
 export type ResourceView = {
-/**
- * Its URI.
- */
+/** Its URI. */
 uri: string,
-/**
- * Its title, else its name.
- */
+/** Its title, else its name. */
 title: string,
-/**
- * What it is.
- */
+/** What it is. */
 description: string | null,
-/**
- * Its media type.
- */
+/** Its media type. */
 mimeType: string | null,
-/**
- * Its size in bytes, where the server says so.
- */
+/** Its size in bytes, where the server says so. */
 size: number | null, };
 
-/**
- * What a part is.
- */
+/** What a part is. */
 export type ResultContent = { "kind": "text",
-/**
- * The text.
- */
+/** The text. */
 text: TruncatedText,
-/**
- * The resource that it is, where it is one.
- */
+/** The resource that it is, where it is one. */
 uri: string | null,
-/**
- * Its media type, where it is said.
- */
+/** Its media type, where it is said. */
 mimeType: string | null, } | { "kind": "binary",
-/**
- * Its media type.
- */
+/** Its media type. */
 mimeType: string,
-/**
- * Its bytes in base64 (RFC 4648); absent where there are too many to show.
- */
+/** Its bytes in base64 (RFC 4648); absent where there are too many to show. */
 data: string | null,
-/**
- * How many bytes it has.
- */
+/** How many bytes it has. */
 bytes: number,
-/**
- * The resource that it is, where it is one.
- */
+/** The resource that it is, where it is one. */
 uri: string | null, } | { "kind": "link",
-/**
- * Its URI.
- */
+/** Its URI. */
 uri: string,
-/**
- * Its title, else its name.
- */
+/** Its title, else its name. */
 title: string,
-/**
- * Its media type.
- */
+/** Its media type. */
 mimeType: string | null, } | { "kind": "other",
-/**
- * As JSON text.
- */
+/** As JSON text. */
 json: TruncatedText, };
 
-/**
- * One part of what a server gave.
- */
+/** One part of what a server gave. */
 export type ResultPart = {
-/**
- * `user` or `assistant`, for the messages of a prompt.
- */
+/** `user` or `assistant`, for the messages of a prompt. */
 role: string | null,
-/**
- * What it is.
- */
+/** What it is. */
 content: ResultContent, };
 
-/**
- * How a request for the user ended.
- */
+/** How a request for the user ended. */
 export type ResultStatus = { "end": "ok" } | { "end": "tool_error" } | { "end": "error",
-/**
- * Its code.
- */
+/** Its code. */
 code: number,
-/**
- * Its message.
- */
+/** Its message. */
 message: string, };
 
-/**
- * What a server gave, as it is shown. The whole of it is kept for a while and can be saved.
- */
+/** What a server gave, as it is shown. The whole of it is kept for a while and can be saved. */
 export type ResultView = {
-/**
- * By what `results.save` finds it.
- */
+/** By what `results.save` finds it. */
 id: string,
-/**
- * How the request ended.
- */
+/** How the request ended. */
 end: ResultStatus,
-/**
- * Its parts, in their order.
- */
+/** Its parts, in their order. */
 parts: Array<ResultPart>,
-/**
- * `structuredContent` as JSON text, cut like a text.
- */
+/** `structuredContent` as JSON text, cut like a text. */
 structured: TruncatedText | null,
-/**
- * What does not fit the tool's `outputSchema`; such a result counts as failed here.
- */
+/** What does not fit the tool's `outputSchema`; such a result counts as failed here. */
 unfit: string | null,
-/**
- * `_meta` as JSON text, where there is one.
- */
+/** `_meta` as JSON text, where there is one. */
 meta: string | null,
-/**
- * Bytes of the result.
- */
+/** Bytes of the result. */
 bytes: number,
-/**
- * How long the server took, in milliseconds.
- */
+/** How long the server took, in milliseconds. */
 tookMs: number, };
 
-/**
- * Writes a part of a shown result to the user's folder of downloads.
- */
+/** Writes a part of a shown result to the user's folder of downloads. */
 export type ResultsSave = {
-/**
- * The result.
- */
+/** The result. */
 result: string,
-/**
- * Which part, from 0; the whole result as JSON where absent.
- */
+/** Which part, from 0; the whole result as JSON where absent. */
 part: number | null, };
 
-/**
- * Ends a pause.
- */
+/** Ends a pause. */
 export type Resume = Record<symbol, never>;
 
-/**
- * One argument with nothing masked, for the eyes of whoever asked to see it.
- */
+/** One argument with nothing masked, for the eyes of whoever asked to see it. */
 export type RevealedArgument = {
-/**
- * Its JSON text with hidden characters made visible as `⟦U+202E⟧`.
- */
+/** Its JSON text with hidden characters made visible as `⟦U+202E⟧`. */
 text: string, };
 
-/**
- * A new operator key, which is shown this once.
- */
+/** A new operator key, which is shown this once. */
 export type RotatedKey = {
-/**
- * 256 random bits in base64url.
- */
+/** 256 random bits in base64url. */
 key: RequestSecret, };
 
 /**
@@ -2221,361 +1247,193 @@ key: RequestSecret, };
  * that, and a grant that is suspended for the definition's sake does not take it back.
  */
 export type Rule = { "rule": "policy_file",
-/**
- * Reason that the file gives.
- */
+/** Reason that the file gives. */
 reason: string, } | { "rule": "paused" } | { "rule": "switched_off" } | { "rule": "explicit_deny",
-/**
- * Which rule.
- */
+/** Which rule. */
 grant: GrantId,
-/**
- * What the user said, if anything.
- */
+/** What the user said, if anything. */
 reason: string | null, } | { "rule": "rights_unverified" } | { "rule": "changed_definition",
-/**
- * Which grant.
- */
+/** Which grant. */
 grant: GrantId, } | { "rule": "unbound_grant",
-/**
- * Which grant.
- */
+/** Which grant. */
 grant: GrantId, } | { "rule": "late_ticket",
-/**
- * The approval request that was answered.
- */
+/** The approval request that was answered. */
 ask: ApprovalId, } | { "rule": "conditioned_grant",
-/**
- * Which grant.
- */
+/** Which grant. */
 grant: GrantId, } | { "rule": "timed_grant",
-/**
- * Which grant.
- */
+/** Which grant. */
 grant: GrantId, } | { "rule": "always_grant",
-/**
- * Which grant.
- */
+/** Which grant. */
 grant: GrantId, } | { "rule": "answered",
-/**
- * The approval request.
- */
+/** The approval request. */
 ask: ApprovalId, } | { "rule": "unanswered",
-/**
- * The approval request.
- */
+/** The approval request. */
 ask: ApprovalId, } | { "rule": "by_user" } | { "rule": "default_ask" };
 
-/**
- * Who made a rule. It decides no call, only which rules another one may replace.
- */
+/** Who made a rule. It decides no call, only which rules another one may replace. */
 export type RuleAuthor = { "author": "person" } | { "author": "unprivileged" } | { "author": "confirmed",
-/**
- * When it was confirmed.
- */
+/** When it was confirmed. */
 at: Timestamp, };
 
-/**
- * What an allow comes to for the tools that are known now.
- */
+/** What an allow comes to for the tools that are known now. */
 export type RuleCoverage = {
-/**
- * Tools that it is for.
- */
+/** Tools that it is for. */
 covered: number,
-/**
- * Tools that it was given for, and whose definition is another one since: they ask (PERM-8).
- */
+/** Tools that it was given for, and whose definition is another one since: they ask (PERM-8). */
 changed: Array<string>,
-/**
- * Tools that came later, and ask.
- */
+/** Tools that came later, and ask. */
 later: number,
-/**
- * Whether it waits for its first use: it is for one client, and bound to no program yet.
- */
+/** Whether it waits for its first use: it is for one client, and bound to no program yet. */
 waitsForFirstUse: boolean, };
 
-/**
- * What a rule does with a call.
- */
+/** What a rule does with a call. */
 export type RuleEffect = "allow" | "deny";
 
-/**
- * A rule and its sentence in words.
- */
+/** A rule and its sentence in words. */
 export type RuleView = {
-/**
- * The rule.
- */
+/** The rule. */
 rule: Grant,
-/**
- * The rule in words, as in "Always allow files: write_file, for Claude Code".
- */
+/** The rule in words, as in "Always allow files: write_file, for Claude Code". */
 sentence: Message,
-/**
- * What is said of it where it is not certain to be a person's own, as in "added without the operator key".
- */
+/** What is said of it where it is not certain to be a person's own, as in "added without the operator key". */
 note: Message | null,
-/**
- * When it last decided a call, as far as calls are kept.
- */
+/** When it last decided a call, as far as calls are kept. */
 lastUsed: Timestamp | null,
-/**
- * What it comes to; `None` for a deny, for a rule for one exact call, and for one that is suspended.
- */
+/** What it comes to; `None` for a deny, for a rule for one exact call, and for one that is suspended. */
 reach: RuleCoverage | null, };
 
-/**
- * A call that has begun and not ended.
- */
+/** A call that has begun and not ended. */
 export type RunningCall = {
-/**
- * Its id.
- */
+/** Its id. */
 call: CallId,
-/**
- * When it came in.
- */
+/** When it came in. */
 at: Timestamp,
-/**
- * From whom.
- */
+/** From whom. */
 client: ClientId,
-/**
- * To which server.
- */
+/** To which server. */
 server: ServerId,
-/**
- * Which tool (name on the server); also a resource or prompt.
- */
+/** Which tool (name on the server); also a resource or prompt. */
 tool: string,
-/**
- * Whether it is with its server, and can be cancelled; before that it waits for a decision.
- */
+/** Whether it is with its server, and can be cancelled; before that it waits for a decision. */
 sent: boolean,
-/**
- * How far it is, where its server says so.
- */
+/** How far it is, where its server says so. */
 progress: CallProgress | null, };
 
-/**
- * A server wants a model's answer. Without a client that can give one the user may write it.
- */
+/** A server wants a model's answer. Without a client that can give one the user may write it. */
 export type SamplingRequest = {
-/**
- * The server.
- */
+/** The server. */
 server: ServerSummary,
-/**
- * Whose call it asks about, where that is certain.
- */
+/** Whose call it asks about, where that is certain. */
 client: ClientSummary | null,
-/**
- * The system prompt, where it wants one.
- */
+/** The system prompt, where it wants one. */
 system: string | null,
-/**
- * The messages, oldest first, as `role: text`; what is no text is named in brackets.
- */
+/** The messages, oldest first, as `role: text`; what is no text is named in brackets. */
 messages: Array<string>,
-/**
- * The request's params as JSON text.
- */
+/** The request's params as JSON text. */
 request: string, };
 
-/**
- * Where something was written.
- */
+/** Where something was written. */
 export type SavedFile = {
-/**
- * Its path.
- */
+/** Its path. */
 path: string, };
 
-/**
- * What a rule covers (PERM-4).
- */
+/** What a rule covers (PERM-4). */
 export type Scope = { "width": "call",
-/**
- * Which one.
- */
+/** Which one. */
 hash: CallHash, } | { "width": "tool",
-/**
- * Name as the server gives it.
- */
+/** Name as the server gives it. */
 tool: string, } | { "width": "reads" } | { "width": "writes" } | { "width": "everything" };
 
-/**
- * A server wants more OAuth scopes.
- */
+/** A server wants more OAuth scopes. */
 export type ScopeUpgradeRequest = {
-/**
- * The server.
- */
+/** The server. */
 server: ServerSummary,
-/**
- * The scopes that are missing.
- */
+/** The scopes that are missing. */
 scopes: Array<string>, };
 
-/**
- * What only people see; editing it never reconnects and needs no confirmation.
- */
+/** What only people see; editing it never reconnects and needs no confirmation. */
 export type ServerAppearance = {
-/**
- * One sentence on what the server is for.
- */
+/** One sentence on what the server is for. */
 description: string | null,
-/**
- * Name of one of the icons that are in the program; the usual one of its kind where absent.
- */
+/** Name of one of the icons that are in the program; the usual one of its kind where absent. */
 icon: string | null,
-/**
- * Group that the card is shown in.
- */
+/** Group that the card is shown in. */
 group: string | null, };
 
-/**
- * The server that a rule is bound to; an edited or replaced server is another one (SRV-16).
- */
+/** The server that a rule is bound to; an edited or replaced server is another one (SRV-16). */
 export type ServerBinding = {
-/**
- * Immutable id.
- */
+/** Immutable id. */
 server: ServerId,
-/**
- * Generation at the time of the rule.
- */
+/** Generation at the time of the rule. */
 generation: Generation,
-/**
- * Hash of what the server was. Empty in records of older versions, which no server matches.
- */
+/** Hash of what the server was. Empty in records of older versions, which no server matches. */
 identity: IdentityHash, };
 
-/**
- * What a server offers beside its tools.
- */
+/** What a server offers beside its tools. */
 export type ServerCatalog = {
-/**
- * What it declared.
- */
+/** What it declared. */
 declared: DeclaredCapabilities,
-/**
- * Its instructions for the model.
- */
+/** Its instructions for the model. */
 instructions: string | null,
-/**
- * Its resources, in its order.
- */
+/** Its resources, in its order. */
 resources: Array<ResourceView>,
-/**
- * Its resource templates, in its order.
- */
+/** Its resource templates, in its order. */
 templates: Array<TemplateView>,
-/**
- * Its prompts, in its order.
- */
+/** Its prompts, in its order. */
 prompts: Array<PromptView>,
-/**
- * URIs that the user watches.
- */
+/** URIs that the user watches. */
 watched: Array<string>,
 /**
  * Why its resources and templates are an error: only in strict mode, and when it did not declare
  * them (SRV-13).
  */
 resourcesProblem: UserError | null,
-/**
- * Why its prompts are an error: only in strict mode, and when it did not declare them (SRV-13).
- */
+/** Why its prompts are an error: only in strict mode, and when it did not declare them (SRV-13). */
 promptsProblem: UserError | null, };
 
-/**
- * One configured upstream server (SRV-1, SRV-3, SRV-16).
- */
+/** One configured upstream server (SRV-1, SRV-3, SRV-16). */
 export type ServerConfig = {
-/**
- * Immutable id.
- */
+/** Immutable id. */
 id: ServerId,
-/**
- * Counts identity-bearing edits.
- */
+/** Counts identity-bearing edits. */
 generation: Generation,
-/**
- * Unique display name, also the prefix of exposed tool names.
- */
+/** Unique display name, also the prefix of exposed tool names. */
 name: string,
-/**
- * How it is reached.
- */
+/** How it is reached. */
 transport: Transport,
-/**
- * Whether it may run at all.
- */
+/** Whether it may run at all. */
 enabled: boolean,
-/**
- * Whether it starts by itself with Gatehouse.
- */
+/** Whether it starts by itself with Gatehouse. */
 autostart: boolean,
-/**
- * Everything that does not touch the connection.
- */
+/** Everything that does not touch the connection. */
 look: ServerAppearance,
-/**
- * How long things may take.
- */
+/** How long things may take. */
 limits: ServerLimits,
-/**
- * How the entry came to be; an unconfirmed one is offered no always-grants.
- */
+/** How the entry came to be; an unconfirmed one is offered no always-grants. */
 origin: ServerOrigin, };
 
-/**
- * How many of each a server offers.
- */
+/** How many of each a server offers. */
 export type ServerCounts = {
-/**
- * Tools.
- */
+/** Tools. */
 tools: number,
-/**
- * Resources.
- */
+/** Resources. */
 resources: number,
-/**
- * Prompts.
- */
+/** Prompts. */
 prompts: number, };
 
-/**
- * What a person (or a command) supplies to add or edit a server; the rest is Gatehouse's.
- */
+/** What a person (or a command) supplies to add or edit a server; the rest is Gatehouse's. */
 export type ServerDraft = {
-/**
- * Unique display name.
- */
+/** Unique display name. */
 name: string,
-/**
- * How it is reached.
- */
+/** How it is reached. */
 transport: Transport,
-/**
- * Whether it may run at all.
- */
+/** Whether it may run at all. */
 enabled: boolean,
-/**
- * Whether it starts by itself with Gatehouse.
- */
+/** Whether it starts by itself with Gatehouse. */
 autostart: boolean,
-/**
- * What only people see.
- */
+/** What only people see. */
 look: ServerAppearance,
-/**
- * How long things may take.
- */
+/** How long things may take. */
 limits: ServerLimits, };
 
 /**
@@ -2584,25 +1442,15 @@ limits: ServerLimits, };
  */
 export type ServerId = string;
 
-/**
- * How a server names itself (`serverInfo`), with its instructions.
- */
+/** How a server names itself (`serverInfo`), with its instructions. */
 export type ServerInfo = {
-/**
- * `name`
- */
+/** `name` */
 name: string,
-/**
- * `title`
- */
+/** `title` */
 title: string | null,
-/**
- * `version`
- */
+/** `version` */
 version: string,
-/**
- * `instructions` of the handshake.
- */
+/** `instructions` of the handshake. */
 instructions: string | null, };
 
 /**
@@ -2610,33 +1458,19 @@ instructions: string | null, };
  * asked. Editing it never reconnects.
  */
 export type ServerLimits = {
-/**
- * Connecting, in seconds.
- */
+/** Connecting, in seconds. */
 connectSecs: number,
-/**
- * One tool call without progress. Progress resets it.
- */
+/** One tool call without progress. Progress resets it. */
 callSecs: number | null | "default",
-/**
- * One tool call in all, whatever progress it makes.
- */
+/** One tool call in all, whatever progress it makes. */
 callCapSecs: number | null | "default",
-/**
- * Time between health checks, in seconds; 0 switches them off.
- */
+/** Time between health checks, in seconds; 0 switches them off. */
 healthEverySecs: number,
-/**
- * How long a health check may take, in seconds.
- */
+/** How long a health check may take, in seconds. */
 healthTimeoutSecs: number,
-/**
- * Failed checks in a row after which the connection is given up.
- */
+/** Failed checks in a row after which the connection is given up. */
 healthFailures: number,
-/**
- * Whether a list that the server did not declare is an error instead of empty (SRV-13).
- */
+/** Whether a list that the server did not declare is an error instead of empty (SRV-13). */
 strict: boolean,
 /**
  * Absolute folders that the server is told of when it asks for roots and no client that can
@@ -2644,13 +1478,10 @@ strict: boolean,
  */
 roots: Array<string>, };
 
-/**
- * How an entry came to be.
- */
+/** How an entry came to be. */
 export type ServerOrigin = "user" | "import" | "link" | "project";
 
-/**
- * One thing that is wrong with the settings of a server.
+/** One thing that is wrong with the settings of a server.
  */
 export type ServerProblem = {
 /**
@@ -2668,179 +1499,97 @@ message: Message,
 span: TextSpan | null, };
 
 /**
- * The user's answer to a request of a server.
- */
+ * The user's answer to a request of a server. */
 export type ServerRequestAnswer = "accepted" | "declined" | "cancelled" | "unanswered";
 
-/**
- * Kinds of requests that a server makes to the user.
- */
+/** Kinds of requests that a server makes to the user. */
 export type ServerRequestKind = "form" | "url" | "sampling" | "step_up";
 
-/**
- * State of one server. Derived from the actor's private state; never stored.
- */
+/** State of one server. Derived from the actor's private state; never stored. */
 export type ServerStatus = { "state": "disabled" } | { "state": "stopped" } | { "state": "connecting",
-/**
- * 1 for the first attempt.
- */
+/** 1 for the first attempt. */
 attempt: number, } | { "state": "connected",
-/**
- * Since when.
- */
+/** Since when. */
 since: Timestamp,
-/**
- * Negotiated protocol revision.
- */
+/** Negotiated protocol revision. */
 protocol: string,
-/**
- * How the server names itself.
- */
+/** How the server names itself. */
 server: ServerInfo, } | { "state": "needs_auth",
-/**
- * Authorization server, where it is known.
- */
+/** Authorization server, where it is known. */
 issuer: string | null, } | { "state": "needs_client_registration",
-/**
- * Why.
- */
+/** Why. */
 reason: string, } | { "state": "failed",
-/**
- * What kind of error.
- */
+/** What kind of error. */
 error: FailureKind,
-/**
- * What happened, why, and what to do, in plain words.
- */
+/** What happened, why, and what to do, in plain words. */
 message: UserText,
-/**
- * Attempts so far in this row.
- */
+/** Attempts so far in this row. */
 attempts: number,
-/**
- * When the next try comes, if one does.
- */
+/** When the next try comes, if one does. */
 nextRetry: Timestamp | null, };
 
-/**
- * The server of an approval request.
- */
+/** The server of an approval request. */
 export type ServerSummary = {
-/**
- * Which.
- */
+/** Which. */
 id: ServerId,
-/**
- * Its generation.
- */
+/** Its generation. */
 generation: Generation,
-/**
- * Its name.
- */
+/** Its name. */
 name: string,
-/**
- * Its description.
- */
+/** Its description. */
 description: string | null,
-/**
- * Name of its icon, one of those that are in the program.
- */
+/** Name of its icon, one of those that are in the program. */
 icon: string, };
 
-/**
- * One server as the UI and the command line see it.
- */
+/** One server as the UI and the command line see it. */
 export type ServerView = {
-/**
- * Its configuration; secret references stay references.
- */
+/** Its configuration; secret references stay references. */
 config: ServerConfig,
-/**
- * Name of the icon that it is shown with.
- */
+/** Name of the icon that it is shown with. */
 icon: string,
-/**
- * Its state.
- */
+/** Its state. */
 status: ServerStatus,
-/**
- * What it offers, counted.
- */
+/** What it offers, counted. */
 counts: ServerCounts,
-/**
- * What it declared on the present or last connection.
- */
+/** What it declared on the present or last connection. */
 declared: DeclaredCapabilities,
-/**
- * Whether the user trusts its read-only labels (PERM-2).
- */
+/** Whether the user trusts its read-only labels (PERM-2). */
 trustedLabels: boolean,
-/**
- * What may run without asking: the always-grants of this server, in words (PERM-3).
- */
+/** What may run without asking: the always-grants of this server, in words (PERM-3). */
 autoApprove: Array<string>,
-/**
- * Its sign-in; `None` where there is nothing to sign in to.
- */
+/** Its sign-in; `None` where there is nothing to sign in to. */
 signIn: SignInState | null,
-/**
- * The very last lines of its standard error or log, oldest first; `servers.log` has more.
- */
+/** The very last lines of its standard error or log, oldest first; `servers.log` has more. */
 logTail: Array<LogLine>,
-/**
- * Errors within the last hour: lines of its log, failed connections and failed calls.
- */
+/** Errors within the last hour: lines of its log, failed connections and failed calls. */
 errorsLastHour: number, };
 
-/**
- * Adds a server and starts it if it is to run.
- */
+/** Adds a server and starts it if it is to run. */
 export type ServersAdd = {
-/**
- * The server.
- */
+/** The server. */
 draft: ServerDraft,
-/**
- * The answer to "Trust this server's read-only labels and allow reads?"
- */
+/** The answer to "Trust this server's read-only labels and allow reads?" */
 trustLabels: boolean,
-/**
- * Secrets that the draft refers to as `${secret:NAME}`.
- */
+/** Secrets that the draft refers to as `${secret:NAME}`. */
 secrets: Array<FieldSecret>, };
 
-/**
- * Calls a tool for the user, who has seen its arguments.
- */
+/** Calls a tool for the user, who has seen its arguments. */
 export type ServersCallTool = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Name on the server.
- */
+/** Name on the server. */
 tool: string,
-/**
- * Arguments as JSON text.
- */
+/** Arguments as JSON text. */
 arguments: string,
-/**
- * What `servers.stopTool` is to call this run; it is not stopped by itself where absent.
- */
+/** What `servers.stopTool` is to call this run; it is not stopped by itself where absent. */
 run: string | null, };
 
-/**
- * Gives up a sign-in that waits.
- */
+/** Gives up a sign-in that waits. */
 export type ServersCancelSignIn = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string, };
 
-/**
- * What a server offers beside its tools.
+/** What a server offers beside its tools.
  */
 export type ServersCatalog = {
 /**
@@ -2849,204 +1598,118 @@ export type ServersCatalog = {
 server: string, };
 
 /**
- * Completes one argument of a prompt or of a resource template.
- */
+ * Completes one argument of a prompt or of a resource template. */
 export type ServersComplete = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Of what.
- */
+/** Of what. */
 of: CompletionTarget,
-/**
- * Name of the argument.
- */
+/** Name of the argument. */
 argument: string,
-/**
- * What there is of it.
- */
+/** What there is of it. */
 value: string,
-/**
- * The arguments that are settled already.
- */
+/** The arguments that are settled already. */
 others: { [key in string]: string }, };
 
-/**
- * Copies a server under a new name, with an id of its own and no permissions.
- */
+/** Copies a server under a new name, with an id of its own and no permissions. */
 export type ServersDuplicate = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Name of the copy.
- */
+/** Name of the copy. */
 name: string, };
 
-/**
- * Changes a server; reconnects only when the connection is another one.
- */
+/** Changes a server; reconnects only when the connection is another one. */
 export type ServersEdit = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * All of its settings.
- */
+/** All of its settings. */
 draft: ServerDraft,
-/**
- * Secrets that are new or have a new value; those not named here stay as they are.
- */
+/** Secrets that are new or have a new value; those not named here stay as they are. */
 secrets: Array<FieldSecret>, };
 
-/**
- * Gets a prompt for the user.
- */
+/** Gets a prompt for the user. */
 export type ServersGetPrompt = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Name on the server.
- */
+/** Name on the server. */
 prompt: string,
-/**
- * Its arguments.
- */
+/** Its arguments. */
 arguments: { [key in string]: string }, };
 
-/**
- * All servers with their states.
- */
+/** All servers with their states. */
 export type ServersList = Record<symbol, never>;
 
-/**
- * The last 200 lines of a server's standard error or log, oldest first.
- */
+/** The last 200 lines of a server's standard error or log, oldest first. */
 export type ServersLog = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string, };
 
-/**
- * Takes the address that the browser ended at, where it could not reach Gatehouse by itself.
- */
+/** What a server offers beside its tools. */
+export type ServersOffer = {
+/** Id or name. */
+server: string, };
+
+/** Takes the address that the browser ended at, where it could not reach Gatehouse by itself. */
 export type ServersPasteAddress = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * The whole address.
- */
+/** The whole address. */
 address: RequestSecret, };
 
-/**
- * Reads a resource for the user.
- */
+/** Reads a resource for the user. */
 export type ServersReadResource = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Its URI.
- */
+/** Its URI. */
 uri: string, };
 
-/**
- * Closes the connection and makes a new one.
- */
+/** Closes the connection and makes a new one. */
 export type ServersReconnect = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string, };
 
-/**
- * Removes a server and every right that it had.
- */
+/** Removes a server and every right that it had. */
 export type ServersRemove = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string, };
 
-/**
- * Goes back to the servers of a first start; all others go with their permissions and secrets.
- */
+/** Goes back to the servers of a first start; all others go with their permissions and secrets. */
 export type ServersReset = Record<symbol, never>;
 
-/**
- * Tells a server how much to log.
- */
+/** Tells a server how much to log. */
 export type ServersSetLogLevel = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * The least that is logged.
- */
+/** The least that is logged. */
 level: LogLevel, };
 
-/**
- * Begins to sign in to a server. The click on it is what opens the browser.
- */
+/** Begins to sign in to a server. The click on it is what opens the browser. */
 export type ServersSignIn = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Whether the browser is opened here; else the caller shows the address to the user.
- */
+/** Whether the browser is opened here; else the caller shows the address to the user. */
 open: boolean, };
 
-/**
- * Signs out: the tokens are forgotten, and taken back where the authorization server offers it.
- */
+/** Signs out: the tokens are forgotten, and taken back where the authorization server offers it. */
 export type ServersSignOut = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string, };
 
-/**
- * Starts a server; enables a disabled one.
- */
+/** Starts a server; enables a disabled one. */
 export type ServersStart = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string, };
 
-/**
- * Stops a server.
- */
+/** Stops a server. */
 export type ServersStop = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Also keep it from starting by itself or for a call.
- */
+/** Also keep it from starting by itself or for a call. */
 disable: boolean, };
 
-/**
- * Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended.
- */
+/** Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended. */
 export type ServersStopTool = {
-/**
- * The name that the run was given.
- */
+/** The name that the run was given. */
 run: string, };
 
 /**
@@ -3055,39 +1718,24 @@ run: string, };
  */
 export type ServersSwitchOff = Record<symbol, never>;
 
-/**
- * Switches MCP on: the servers that start by themselves start.
- */
+/** Switches MCP on: the servers that start by themselves start. */
 export type ServersSwitchOn = Record<symbol, never>;
 
-/**
- * Connects to a draft without keeping it.
- */
+/** Connects to a draft without keeping it. */
 export type ServersTest = {
-/**
- * The server.
- */
+/** The server. */
 draft: ServerDraft,
-/**
- * Secrets that the draft refers to; forgotten when the test is over.
- */
+/** Secrets that the draft refers to; forgotten when the test is over. */
 secrets: Array<FieldSecret>, };
 
-/**
- * Trusts a server's read-only labels, or ceases to.
- */
+/** Trusts a server's read-only labels, or ceases to. */
 export type ServersTrustLabels = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Whether they are trusted.
- */
+/** Whether they are trusted. */
 trusted: boolean, };
 
-/**
- * Says everything that is wrong with settings of a server. Nothing changes.
+/** Says everything that is wrong with settings of a server. Nothing changes.
  */
 export type ServersValidate = {
 /**
@@ -3104,63 +1752,38 @@ settings: SettingsInput,
 secrets: Array<string>, };
 
 /**
- * Watches a resource for the user, or ceases to; changes come as `resources_changed`.
- */
+ * Watches a resource for the user, or ceases to; changes come as `resources_changed`. */
 export type ServersWatchResource = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string,
-/**
- * Its URI.
- */
+/** Its URI. */
 uri: string,
-/**
- * Whether it is watched from now on.
- */
+/** Whether it is watched from now on. */
 on: boolean, };
 
-/**
- * One connection of a client: an MCP session of the stateful revisions, or a bridge.
- */
+/** One connection of a client: an MCP session of the stateful revisions, or a bridge. */
 export type SessionId = string;
 
-/**
- * What the user sets for Gatehouse as a whole.
- */
+/** What the user sets for Gatehouse as a whole. */
 export type Settings = {
-/**
- * Days that the audit is kept, [`MIN_AUDIT_DAYS`] or more; for ever where absent.
- */
+/** Days that the audit is kept, [`MIN_AUDIT_DAYS`] or more; for ever where absent. */
 auditDays: number | null,
-/**
- * Days that calls are kept.
- */
+/** Days that calls are kept. */
 activityDays: number,
-/**
- * Calls that are kept at most.
- */
+/** Calls that are kept at most. */
 activityCalls: number,
-/**
- * Whether MCP is on; while it is off no server runs and every call is refused.
- */
+/** Whether MCP is on; while it is off no server runs and every call is refused. */
 mcpOn: boolean,
-/**
- * Where servers get their packages from (SRV-10).
- */
+/** Where servers get their packages from (SRV-10). */
 packages: PackageSources,
 /**
  * Public address of Gatehouse's Client ID Metadata Document (AUTH-2); it is used as client id where
  * an authorization server takes such documents. Nothing is offered where absent.
  */
 clientDocument: string | null,
-/**
- * How long a call may take, on servers that have no limit of their own (SRV-8).
- */
+/** How long a call may take, on servers that have no limit of their own (SRV-8). */
 calls: CallLimits,
-/**
- * How clients see the names of tools and prompts (TOOL-2).
- */
+/** How clients see the names of tools and prompts (TOOL-2). */
 toolNames: ToolNaming, };
 
 /**
@@ -3173,458 +1796,245 @@ export type SettingsInput = { "draft": ServerDraft } | { "json": string };
  * what is older at once. MCP as a whole has its own switch.
  */
 export type SettingsSet = {
-/**
- * Days that the audit is kept, 7 or more; for ever where absent.
- */
+/** Days that the audit is kept, 7 or more; for ever where absent. */
 auditDays: number | null,
-/**
- * Days that calls are kept, 1 or more.
- */
+/** Days that calls are kept, 1 or more. */
 activityDays: number,
-/**
- * Calls that are kept at most, 1 or more.
- */
+/** Calls that are kept at most, 1 or more. */
 activityCalls: number,
-/**
- * Where servers get their packages from; as before where absent.
- */
+/** Where servers get their packages from; as before where absent. */
 packages: PackageSources | null,
-/**
- * Address of the Client ID Metadata Document; empty for none, as before where absent.
- */
+/** Address of the Client ID Metadata Document; empty for none, as before where absent. */
 clientDocument: string | null,
-/**
- * How long calls may take; as before where absent.
- */
+/** How long calls may take; as before where absent. */
 calls: CallLimits | null,
-/**
- * How clients see the names of tools and prompts; as before where absent.
- */
+/** How clients see the names of tools and prompts; as before where absent. */
 toolNames: ToolNaming | null, };
 
-/**
- * What is set for Gatehouse as a whole.
- */
+/** What is set for Gatehouse as a whole. */
 export type SettingsShow = Record<symbol, never>;
 
-/**
- * One argument as the prompt shows it: the whole value, never cut.
- */
+/** One argument as the prompt shows it: the whole value, never cut. */
 export type ShownArgument = {
-/**
- * Name of the member.
- */
+/** Name of the member. */
 name: string,
-/**
- * Its JSON text with secrets masked and hidden characters made visible as `⟦U+202E⟧`.
- */
+/** Its JSON text with secrets masked and hidden characters made visible as `⟦U+202E⟧`. */
 text: string,
-/**
- * Whether something in it was masked.
- */
+/** Whether something in it was masked. */
 masked: boolean,
-/**
- * Whether it is no argument but goes with them: `task`, `_meta`, the input of a next round.
- */
+/** Whether it is no argument but goes with them: `task`, `_meta`, the input of a next round. */
 extra: boolean, };
 
-/**
- * Endpoints as the user knows them.
- */
+/** Endpoints as the user knows them. */
 export type SignInEndpoints = {
-/**
- * Authorization endpoint.
- */
+/** Authorization endpoint. */
 authorize: string,
-/**
- * Token endpoint.
- */
+/** Token endpoint. */
 token: string,
-/**
- * Revocation endpoint (RFC 7009).
- */
+/** Revocation endpoint (RFC 7009). */
 revoke: string | null, };
 
-/**
- * Who signs in, and with what.
- */
+/** Who signs in, and with what. */
 export type SignInMethod = { "with": "browser" } | { "with": "client_secret" } | { "with": "client_key",
-/**
- * Private key in PEM, as `${secret:NAME}`.
- */
+/** Private key in PEM, as `${secret:NAME}`. */
 key: string,
-/**
- * `RS256`, `ES256` and their like.
- */
+/** `RS256`, `ES256` and their like. */
 algorithm: string, } | { "with": "enterprise",
-/**
- * Issuer of the identity provider.
- */
+/** Issuer of the identity provider. */
 issuer: string,
-/**
- * `client_id` at the identity provider.
- */
+/** `client_id` at the identity provider. */
 client: string,
-/**
- * `client_secret` there, as `${secret:NAME}`.
- */
+/** `client_secret` there, as `${secret:NAME}`. */
 secret: string | null, };
 
-/**
- * What happened to the sign-in of a server.
- */
+/** What happened to the sign-in of a server. */
 export type SignInOutcome = "signed_in" | "failed" | "signed_out" | "tokens_revoked" | "expired";
 
-/**
- * How a server is signed in to. The default finds everything out by itself.
- */
+/** How a server is signed in to. The default finds everything out by itself. */
 export type SignInSettings = {
-/**
- * Whether Gatehouse never signs in here; a 401 is then a failure like any other.
- */
+/** Whether Gatehouse never signs in here; a 401 is then a failure like any other. */
 off: boolean,
-/**
- * A client that is registered already (AUTH-2); registered or described by a document where absent.
- */
+/** A client that is registered already (AUTH-2); registered or described by a document where absent. */
 client: RegisteredClient | null,
-/**
- * Scopes to ask for in the place of those that the server names.
- */
+/** Scopes to ask for in the place of those that the server names. */
 scopes: Array<string>,
 /**
  * The redirect URI that the registration demands: `http` on this machine, with a port. An
  * ephemeral port of 127.0.0.1 where absent.
  */
 redirect: string | null,
-/**
- * Endpoints of an authorization server that cannot be discovered (AUTH-3).
- */
+/** Endpoints of an authorization server that cannot be discovered (AUTH-3). */
 endpoints: SignInEndpoints | null,
-/**
- * Who signs in.
- */
+/** Who signs in. */
 with: SignInMethod, };
 
-/**
- * A sign-in that began.
- */
+/** A sign-in that began. */
 export type SignInStart = {
-/**
- * The address that the user has to visit; `None` when no browser is needed and all is done.
- */
+/** The address that the user has to visit; `None` when no browser is needed and all is done. */
 address: string | null, };
 
-/**
- * The sign-in of one server as it stands.
- */
+/** The sign-in of one server as it stands. */
 export type SignInState = { "is": "out",
-/**
- * Why the last attempt came to nothing, if there was one.
- */
+/** Why the last attempt came to nothing, if there was one. */
 problem: UserError | null, } | { "is": "waiting",
-/**
- * Host of the authorization server, for the user to compare.
- */
+/** Host of the authorization server, for the user to compare. */
 host: string,
-/**
- * When the attempt ends by itself.
- */
+/** When the attempt ends by itself. */
 until: Timestamp, } | { "is": "in",
-/**
- * Who, as far as the authorization server says so.
- */
+/** Who, as far as the authorization server says so. */
 account: string | null,
-/**
- * Authorization server.
- */
+/** Authorization server. */
 issuer: string,
-/**
- * What was granted.
- */
+/** What was granted. */
 scopes: Array<string>,
-/**
- * When the present token expires; `None` means that it does not say.
- */
+/** When the present token expires; `None` means that it does not say. */
 expires: Timestamp | null,
-/**
- * Whether it is renewed without the user.
- */
+/** Whether it is renewed without the user. */
 renews: boolean, };
 
-/**
- * What came of a sign-out.
- */
+/** What came of a sign-out. */
 export type SignOutResult = {
-/**
- * Whether the authorization server took the tokens back too.
- */
+/** Whether the authorization server took the tokens back too. */
 revoked: boolean, };
 
-/**
- * Calls of one kind that the draft decides in another way.
- */
+/** Calls of one kind that the draft decides in another way. */
 export type SimulatedChange = {
-/**
- * The client.
- */
+/** The client. */
 client: ClientId,
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * What was used.
- */
+/** What was used. */
 subject: Subject,
-/**
- * By the rules that hold.
- */
+/** By the rules that hold. */
 now: Decision,
-/**
- * By the draft.
- */
+/** By the draft. */
 draft: Decision,
-/**
- * The draft's rule for the newest of them.
- */
+/** The draft's rule for the newest of them. */
 rule: Rule,
-/**
- * How many calls.
- */
+/** How many calls. */
 calls: number,
-/**
- * The newest of them.
- */
+/** The newest of them. */
 last: CallId,
-/**
- * When that was.
- */
+/** When that was. */
 at: Timestamp, };
 
-/**
- * What a simulation found. Calls are judged as if they came now, with the tools as they are now.
- */
+/** What a simulation found. Calls are judged as if they came now, with the tools as they are now. */
 export type SimulationReport = {
-/**
- * Calls that were judged.
- */
+/** Calls that were judged. */
 calls: number,
-/**
- * Calls that could not be judged: their server or tool is gone.
- */
+/** Calls that could not be judged: their server or tool is gone. */
 gone: number,
-/**
- * Calls whose arguments are not kept whole; a rule with conditions counts for them only if it denies.
- */
+/** Calls whose arguments are not kept whole; a rule with conditions counts for them only if it denies. */
 incomplete: number,
-/**
- * Whether there were more calls than are looked at; then these are the newest.
- */
+/** Whether there were more calls than are looked at; then these are the newest. */
 cut: boolean,
-/**
- * By the rules that hold.
- */
+/** By the rules that hold. */
 now: DecisionCounts,
-/**
- * By the draft.
- */
+/** By the draft. */
 draft: DecisionCounts,
-/**
- * Where the two differ, most calls first.
- */
+/** Where the two differ, most calls first. */
 changes: Array<SimulatedChange>, };
 
-/**
- * What runs, what waits, what is wrong.
- */
+/** What runs, what waits, what is wrong. */
 export type Status = Record<symbol, never>;
 
-/**
- * Why a status changed. Goes with every change (SRV-2).
- */
+/** Why a status changed. Goes with every change (SRV-2). */
 export type StatusCause = { "cause": "launch" } | { "cause": "user" } | { "cause": "call" } | { "cause": "edited" } | { "cause": "retry" } | { "cause": "handshake" } | { "cause": "attempt_failed" } | { "cause": "unexpected_close",
-/**
- * Exit code or signal and the last words, in plain text.
- */
+/** Exit code or signal and the last words, in plain text. */
 reason: string, } | { "cause": "unresponsive" } | { "cause": "session_lost" } | { "cause": "challenge" } | { "cause": "shutdown" };
 
-/**
- * What runs, what waits, what is wrong.
- */
+/** What runs, what waits, what is wrong. */
 export type StatusReport = {
-/**
- * Version of Gatehouse.
- */
+/** Version of Gatehouse. */
 version: string,
-/**
- * Address of the gateway.
- */
+/** Address of the gateway. */
 endpoint: string,
-/**
- * Folder that everything is kept in.
- */
+/** Folder that everything is kept in. */
 dataDir: string,
-/**
- * Process id.
- */
+/** Process id. */
 pid: number,
-/**
- * Who answers approval requests: `window` or `operator`.
- */
+/** Who answers approval requests: `window` or `operator`. */
 answeredBy: string,
-/**
- * Where secrets are kept: `keychain`, `vault` or `memory`.
- */
+/** Where secrets are kept: `keychain`, `vault` or `memory`. */
 secrets: string,
-/**
- * Whether everything is paused.
- */
+/** Whether everything is paused. */
 paused: boolean,
-/**
- * Whether MCP is on; while it is off no server runs and every call is refused.
- */
+/** Whether MCP is on; while it is off no server runs and every call is refused. */
 switchedOn: boolean,
-/**
- * Servers that run.
- */
+/** Servers that run. */
 running: number,
-/**
- * Servers in all.
- */
+/** Servers in all. */
 servers: number,
-/**
- * Tools in the catalogue.
- */
+/** Tools in the catalogue. */
 tools: number,
-/**
- * Clients that have a token.
- */
+/** Clients that have a token. */
 clients: number,
-/**
- * Approval requests that wait.
- */
+/** Approval requests that wait. */
 waiting: number,
-/**
- * Sequence number of the last event.
- */
+/** Sequence number of the last event. */
 lastEvent: number,
-/**
- * What is wrong, in words.
- */
+/** What is wrong, in words. */
 problems: Array<UserError>, };
 
-/**
- * What connects the standard streams of a server's process to Gatehouse.
- */
+/** What connects the standard streams of a server's process to Gatehouse. */
 export type StdioStreams = "sockets" | "pipes";
 
-/**
- * What a call is about (PERM-18).
- */
+/** What a call is about (PERM-18). */
 export type Subject = { "kind": "tool",
-/**
- * Name on the server.
- */
+/** Name on the server. */
 name: string, } | { "kind": "resource",
-/**
- * The URI.
- */
+/** The URI. */
 uri: string, } | { "kind": "prompt",
-/**
- * Name on the server.
- */
+/** Name on the server. */
 name: string, } | { "kind": "completion",
-/**
- * The prompt's name or the resource template's URI.
- */
+/** The prompt's name or the resource template's URI. */
 reference: string, };
 
-/**
- * An answer to one approval request; refused when the hash is not that of the approval request as it stands.
- */
+/** An answer to one approval request; refused when the hash is not that of the approval request as it stands. */
 export type SubmittedAnswer = {
-/**
- * Which approval request.
- */
+/** Which approval request. */
 id: ApprovalId,
-/**
- * For calls: the hash that was shown.
- */
+/** For calls: the hash that was shown. */
 hash: CallHash | null,
-/**
- * The answer.
- */
+/** The answer. */
 answer: ApprovalAnswer, };
 
-/**
- * A resource template (RFC 6570).
- */
+/** A resource template (RFC 6570). */
 export type TemplateView = {
-/**
- * The template.
- */
+/** The template. */
 uriTemplate: string,
-/**
- * The variables in it, in its order.
- */
+/** The variables in it, in its order. */
 variables: Array<string>,
-/**
- * Its title, else its name.
- */
+/** Its title, else its name. */
 title: string,
-/**
- * What it is.
- */
+/** What it is. */
 description: string | null,
-/**
- * Its media type.
- */
+/** Its media type. */
 mimeType: string | null, };
 
-/**
- * What **Test connection** found.
- */
+/** What **Test connection** found. */
 export type TestReport = {
-/**
- * How the server names itself.
- */
+/** How the server names itself. */
 server: ServerInfo,
-/**
- * Its tools, in its order.
- */
+/** Its tools, in its order. */
 tools: Array<TestedTool>,
-/**
- * How many resources it has.
- */
+/** How many resources it has. */
 resources: number,
-/**
- * How many prompts it has.
- */
+/** How many prompts it has. */
 prompts: number, };
 
-/**
- * A tool of a server that is not kept yet.
- */
+/** A tool of a server that is not kept yet. */
 export type TestedTool = {
-/**
- * Name on the server.
- */
+/** Name on the server. */
 name: string,
-/**
- * Title, cleaned (TOOL-4).
- */
+/** Title, cleaned (TOOL-4). */
 title: string | null,
-/**
- * Description, cleaned (TOOL-4).
- */
+/** Description, cleaned (TOOL-4). */
 description: string | null,
-/**
- * Whether it counts as a read once the server's read-only labels are trusted (PERM-2).
- */
+/** Whether it counts as a read once the server's read-only labels are trusted (PERM-2). */
 readOnly: boolean, };
 
-/**
- * A part of a text.
+/** A part of a text.
  */
 export type TextSpan = {
 /**
@@ -3637,18 +2047,13 @@ from: number,
 to: number, };
 
 /**
- * Milliseconds since 1970-01-01T00:00:00Z.
- */
+ * Milliseconds since 1970-01-01T00:00:00Z. */
 export type Timestamp = number;
 
-/**
- * `token_endpoint_auth_method`
- */
+/** `token_endpoint_auth_method` */
 export type TokenEndpointAuthMethod = "client_secret_basic" | "client_secret_post" | "none";
 
-/**
- * How clients see the names of tools and prompts (TOOL-2).
- */
+/** How clients see the names of tools and prompts (TOOL-2). */
 export type ToolNaming = "onConflict" | "server" | "mcpServer";
 
 /**
@@ -3656,109 +2061,59 @@ export type ToolNaming = "onConflict" | "server" | "mcpServer";
  * whatever the arguments are.
  */
 export type ToolPermission = {
-/**
- * Allow, ask or deny.
- */
+/** Allow, ask or deny. */
 decision: Decision,
-/**
- * Rules for this tool alone, on its server, for every client.
- */
+/** Rules for this tool alone, on its server, for every client. */
 ownRules: Array<GrantId>,
-/**
- * A wider rule that holds for it as well.
- */
+/** A wider rule that holds for it as well. */
 widerRule: GrantId | null,
-/**
- * It was allowed, and its definition is another one since: it asks (PERM-8).
- */
+/** It was allowed, and its definition is another one since: it asks (PERM-8). */
 changed: boolean, };
 
-/**
- * One tool of the catalogue.
- */
+/** One tool of the catalogue. */
 export type ToolView = {
-/**
- * Name that clients use: `^[a-zA-Z0-9_-]{1,64}$`, unique, stable (TOOL-2).
- */
+/** Name that clients use: `^[a-zA-Z0-9_-]{1,64}$`, unique, stable (TOOL-2). */
 exposedName: string,
-/**
- * The server.
- */
+/** The server. */
 server: ServerId,
-/**
- * The server's generation.
- */
+/** The server's generation. */
 generation: Generation,
-/**
- * The server's name.
- */
+/** The server's name. */
 serverName: string,
-/**
- * Name on the server.
- */
+/** Name on the server. */
 name: string,
-/**
- * Title, cleaned (TOOL-4).
- */
+/** Title, cleaned (TOOL-4). */
 title: string | null,
-/**
- * Description, cleaned (TOOL-4).
- */
+/** Description, cleaned (TOOL-4). */
 description: string | null,
-/**
- * Input schema as JSON text, byte for byte as the server gave it.
- */
+/** Input schema as JSON text, byte for byte as the server gave it. */
 inputSchema: string,
-/**
- * Access class with its reason.
- */
+/** Access class with its reason. */
 class: AccessClassification,
-/**
- * What happens with calls of it, whoever makes them.
- */
+/** What happens with calls of it, whoever makes them. */
 permission: ToolPermission,
-/**
- * Fingerprint of the definition.
- */
+/** Fingerprint of the definition. */
 fingerprint: Fingerprint,
-/**
- * Hidden characters in names, keys, enum, const or default values: where.
- */
+/** Hidden characters in names, keys, enum, const or default values: where. */
 flags: Array<string>, };
 
-/**
- * Sets the user's own access class of a tool, or clears it.
- */
+/** Sets the user's own access class of a tool, or clears it. */
 export type ToolsClassify = {
-/**
- * Id or name of the server.
- */
+/** Id or name of the server. */
 server: string,
-/**
- * Name of the tool on the server.
- */
+/** Name of the tool on the server. */
 tool: string,
-/**
- * The class; absent clears it.
- */
+/** The class; absent clears it. */
 class: AccessClass | null, };
 
-/**
- * All tools of all connected servers.
- */
+/** All tools of all connected servers. */
 export type ToolsList = {
-/**
- * Only of this server (id or name).
- */
+/** Only of this server (id or name). */
 server: string | null, };
 
-/**
- * The tools that servers list and that clients do not get, with the reason.
- */
+/** The tools that servers list and that clients do not get, with the reason. */
 export type ToolsOmitted = {
-/**
- * Only of this server (id or name).
- */
+/** Only of this server (id or name). */
 server: string | null, };
 
 /**
@@ -3768,80 +2123,44 @@ server: string | null, };
  * only when the connection is made, and a secret only for the server and field it was bound to.
  */
 export type Transport = { "type": "stdio",
-/**
- * Program to run, looked up in the user's login-shell PATH.
- */
+/** Program to run, looked up in the user's login-shell PATH. */
 command: string,
-/**
- * Its arguments.
- */
+/** Its arguments. */
 args: Array<string>,
-/**
- * Environment beyond what every server gets.
- */
+/** Environment beyond what every server gets. */
 env: { [key in string]: string },
-/**
- * Working folder; the user's home where absent.
- */
+/** Working folder; the user's home where absent. */
 cwd: string | null,
-/**
- * What its standard streams are.
- */
+/** What its standard streams are. */
 streams: StdioStreams, } | { "type": "auto" } & Remote | { "type": "http" } & Remote | { "type": "sse" } & Remote | { "type": "ws" } & Remote | { "type": "builtin",
-/**
- * Which one, with its settings.
- */
+/** Which one, with its settings. */
 builtin: Builtin, };
 
-/**
- * A text that may be only the beginning of one.
- */
+/** A text that may be only the beginning of one. */
 export type TruncatedText = {
-/**
- * The text, or its beginning.
- */
+/** The text, or its beginning. */
 text: string,
-/**
- * Bytes of the whole, where this is only the beginning.
- */
+/** Bytes of the whole, where this is only the beginning. */
 wholeBytes: number | null, };
 
-/**
- * Tools that each setting is meant for and that still ask: they came later, or changed.
- */
+/** Tools that each setting is meant for and that still ask: they came later, or changed. */
 export type UncoveredToolCounts = {
-/**
- * Of all reads.
- */
+/** Of all reads. */
 reads: number,
-/**
- * Of all writes.
- */
+/** Of all writes. */
 writes: number,
-/**
- * Of everything.
- */
+/** Of everything. */
 all: number, };
 
-/**
- * One error in words. `Display` is English.
- */
+/** One error in words. */
 export type UserError = {
-/**
- * What to switch on.
- */
+/** What to switch on. */
 code: ErrorCode,
-/**
- * What happened: one sentence.
- */
+/** What happened: one sentence. */
 message: UserText,
-/**
- * Why: one sentence.
- */
+/** Why: one sentence. */
 cause: UserText | null,
-/**
- * What to do: one sentence.
- */
+/** What to do: one sentence. */
 hint: UserText | null, };
 
 /**
@@ -3864,44 +2183,24 @@ draft: ServerDraft | null,
  */
 problems: Array<ServerProblem>, };
 
-/**
- * Decision with the rule that made it (PERM-6).
- */
+/** Decision with the rule that made it (PERM-6). */
 export type Verdict = {
-/**
- * Allow, ask or deny.
- */
+/** Allow, ask or deny. */
 decision: Decision,
-/**
- * The rule.
- */
+/** The rule. */
 rule: Rule, };
 
-/**
- * Something that the user should know before answering.
- */
+/** Something that the user should know before answering. */
 export type Warning = { "warning": "first_use" } | { "warning": "definition_changed" } | { "warning": "hidden_characters",
-/**
- * Where: `title`, `description`, `name` or an argument's name.
- */
+/** Where: `title`, `description`, `name` or an argument's name. */
 place: string, } | { "warning": "look_alikes",
-/**
- * Where: `title` or `name`.
- */
+/** Where: `title` or `name`. */
 place: string, } | { "warning": "unconfirmed_server" } | { "warning": "unknown_program" } | { "warning": "other_program",
-/**
- * Seen before.
- */
+/** Seen before. */
 before: string, } | { "warning": "unbound_grant",
-/**
- * Which grant.
- */
+/** Which grant. */
 grant: GrantId,
-/**
- * What it allows.
- */
+/** What it allows. */
 what: Message,
-/**
- * The program that it will be bound to.
- */
+/** The program that it will be bound to. */
 program: string, };
