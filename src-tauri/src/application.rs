@@ -25,10 +25,8 @@ const IDENTIFIER: &str = "app.gatehouse.desktop";
 /// Why the application could not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
-    /// An error of the toolkit.
     #[error(transparent)]
     Toolkit(#[from] tauri::Error),
-    /// An error of Gatehouse.
     #[error(transparent)]
     Gatehouse(#[from] UserError),
 }

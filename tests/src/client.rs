@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::child_process::ChildProcess;
 use crate::paths;
 
-/// An SDK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sdk {
     /// `@modelcontextprotocol/client` from npm.
@@ -27,7 +26,6 @@ pub struct Client {
     calls: u32,
 }
 
-/// Outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallOutcome {
     /// A result, `isError` or not.

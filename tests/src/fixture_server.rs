@@ -9,7 +9,6 @@ use crate::child_process::ChildProcess;
 use crate::gatehouse::Gatehouse;
 use crate::paths;
 
-/// The transport of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerTransport {
     /// Standard streams.
@@ -23,7 +22,6 @@ pub enum ServerTransport {
 }
 
 impl ServerTransport {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Stdio, Self::Http, Self::Sse, Self::Ws];
 
     fn option(self) -> Option<&'static str> {

@@ -74,7 +74,6 @@ pub fn stateless_request(endpoint: &str, token: &str, method: &str, params: &str
 pub struct StatelessClient<'a> {
     /// Its name, without the quotes.
     pub name: &'a str,
-    /// Its capabilities.
     pub capabilities: &'a str,
 }
 

@@ -39,14 +39,12 @@ pub struct RegisteredClients {
     pub key: KeyClient,
 }
 
-/// A client with a secret.
 #[derive(Debug, Deserialize)]
 pub struct SecretClient {
     pub id: String,
     pub secret: Secret,
 }
 
-/// A client with a key.
 #[derive(Debug, Deserialize)]
 pub struct KeyClient {
     pub id: String,
@@ -84,7 +82,6 @@ impl RequestCounts {
 #[derive(Debug, Clone, Deserialize)]
 pub struct ReceivedToken {
     pub hash: String,
-    /// Its issuer.
     pub issuer: Option<String>,
     /// Method of the request.
     pub method: String,

@@ -70,13 +70,11 @@ impl AppWindow {
         Ok(window)
     }
 
-    /// The main window.
     #[must_use]
     pub fn main(&self) -> WebPage<'_> {
         self.page("main")
     }
 
-    /// The prompt window.
     #[must_use]
     pub fn prompt(&self) -> WebPage<'_> {
         self.page("prompt")

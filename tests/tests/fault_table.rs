@@ -14,7 +14,6 @@ use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::{fixture_server, paths};
 use serde_json::{Value, json};
 
-/// One fault.
 struct FaultCase {
     fault: &'static str,
     over: ServerTransport,

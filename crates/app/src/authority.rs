@@ -44,7 +44,6 @@ impl OperatorKeys {
         self.rotation.lock().await
     }
 
-    /// Replaces the key.
     pub(crate) fn replace(&self, key: ControlKey) {
         let mut current = self.current.write();
         *current = (current.0.wrapping_add(1), Some(key));

@@ -42,7 +42,6 @@ struct StoredResults {
     results: VecDeque<(String, String, Box<RawValue>)>,
 }
 
-/// The context of a result.
 pub(crate) struct ResultContext<'a> {
     pub(crate) server: &'a str,
     pub(crate) took: Duration,

@@ -107,7 +107,6 @@ impl Folder {
         Ok((dir, PathBuf::from(name)))
     }
 
-    /// The entries of a folder.
     pub(super) fn entries(&self, path: &str) -> Result<Vec<DirEntry>, FolderError> {
         let dir =
             self.root.open_dir(self.relative_path(path)?).map_err(|error| to_folder_error(path, error))?;

@@ -23,7 +23,6 @@ use crate::links::Browser;
 use crate::listen_address;
 use crate::secrets::{self, KeychainUse, SecretsAtStart};
 
-/// State of the core.
 enum CoreState {
     NotStarted,
     /// Waits for the user to unlock the vault or to continue without it.

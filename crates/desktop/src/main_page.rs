@@ -12,7 +12,6 @@ use tokio::sync::Notify;
 /// Sends a message to a page. Returns whether it was handed over.
 pub type PageSink<T> = Arc<dyn Fn(T) -> bool + Send + Sync>;
 
-/// Signals for the main page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MainPageSignal {

@@ -5,7 +5,6 @@ use gatehouse_model::UserError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where preferences are stored.
 pub trait PreferencesStore: Send + Sync {
     /// The stored preferences; the defaults if there are none or they cannot be parsed.
     ///

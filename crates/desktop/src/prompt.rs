@@ -45,7 +45,6 @@ pub trait PromptWindow: Send {
     /// whether there is a window.
     fn raise(&mut self) -> bool;
 
-    /// Hides the window.
     fn hide(&mut self);
 
     /// Sets the height of the page, in logical pixels.

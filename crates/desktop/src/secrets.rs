@@ -22,7 +22,6 @@ pub enum KeychainUse {
 
 /// The secret store found at the start.
 pub(crate) enum SecretsAtStart {
-    /// A store that is open.
     Open(Arc<dyn SecretStore>),
     /// No keychain, but a vault, which the user has to unlock or to skip.
     Locked,
@@ -113,13 +112,11 @@ impl VaultView {
     }
 }
 
-/// Result of a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PassphraseResult {
     /// It is correct.
     Right,
-    /// It is wrong.
     Wrong,
     /// The vault cannot be read with any passphrase.
     Damaged,

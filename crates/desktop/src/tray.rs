@@ -24,7 +24,6 @@ pub enum TrayIconState {
     Waiting,
     /// No calls pass.
     Paused,
-    /// There is a problem.
     Problem,
 }
 
@@ -109,7 +108,6 @@ pub(crate) enum TrayView {
         paused: bool,
         /// Whether MCP is on.
         on: bool,
-        /// Whether there is a problem.
         problem: bool,
     },
 }
@@ -205,7 +203,6 @@ impl Tray {
         self.state.lock().view.is_paused()
     }
 
-    /// Draws the tray as it is.
     pub(crate) fn draw(&self) {
         // The lock is released first: a toolkit may draw on the main thread, which may need it.
         let state = *self.state.lock();

@@ -5,7 +5,6 @@
 /// A window of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowKind {
-    /// The main window.
     Main,
     /// The window with the pending approvals.
     Prompt,

@@ -209,7 +209,6 @@ pub struct SkippedItems {
     pub why: Option<&'static str>,
 }
 
-/// A fetched list.
 #[derive(Debug)]
 pub struct FetchedList {
     pub items: Vec<Box<RawValue>>,

@@ -227,7 +227,6 @@ struct CheckHeader {
     formats: bool,
 }
 
-/// A worker process.
 struct WorkerProcess {
     child: Child,
     input: Box<dyn Write + Send>,

@@ -50,7 +50,6 @@ pub trait ServerConnection: Send + Sync {
     }
 }
 
-/// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionEnd {
     /// It was closed or broke.

@@ -30,7 +30,6 @@ pub(crate) fn client_capabilities() -> Value {
     json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
 }
 
-/// One request of a server.
 #[derive(Clone, Debug)]
 pub struct ServerRequest {
     /// The server, with the settings of the connection that the request came on.

@@ -118,7 +118,6 @@ fn may_be_annotated(text: &str) -> bool {
     text.contains("mcp-header") || text.contains("\\u00")
 }
 
-/// Position of a schema.
 enum SchemaPosition {
     Root,
     /// Reached from the root through `properties` of these names only.

@@ -34,7 +34,6 @@ impl<'a> Members<'a> {
         Self::read(raw.get())
     }
 
-    /// The value of a member.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(member, _)| member == name).map(|(_, value)| *value)

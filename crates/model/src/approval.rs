@@ -34,9 +34,7 @@ pub enum ApprovalRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct CallApprovalRequest {
-    /// The client.
     pub client: ClientSummary,
-    /// The server.
     pub server: ServerSummary,
     /// What is to be used.
     pub subject: Subject,
@@ -107,7 +105,6 @@ impl CallApprovalRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientSummary {
-    /// Which.
     pub id: ClientId,
     /// The name that the user gave it.
     pub name: String,
@@ -124,7 +121,6 @@ pub struct ClientSummary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct PeerProcess {
-    /// The program.
     pub program: Program,
     /// The programs that started it, nearest first.
     pub parents: Vec<Program>,
@@ -147,13 +143,9 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerSummary {
-    /// Which.
     pub id: ServerId,
-    /// Its generation.
     pub generation: Generation,
-    /// Its name.
     pub name: String,
-    /// Its description.
     pub description: Option<String>,
     /// Name of its icon, one of those that are in the program.
     pub icon: String,
@@ -211,7 +203,6 @@ pub enum Warning {
     },
     /// A grant covers this call but for being bound to no program yet. Allowing the call binds it to this one.
     UnboundGrant {
-        /// Which grant.
         grant: GrantId,
         /// What it allows.
         what: Message,
@@ -271,7 +262,6 @@ impl OfferedChoice {
         Self { lifetime, width, every_client, sentence }
     }
 
-    /// The choice itself.
     #[must_use]
     pub fn choice(&self) -> GrantChoice {
         let Self { lifetime, width, every_client, sentence: _ } = *self;
@@ -283,7 +273,6 @@ impl OfferedChoice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct OfferedCondition {
-    /// The condition.
     pub condition: Condition,
     /// The same in words.
     pub sentence: Message,
@@ -309,9 +298,7 @@ pub enum ChoiceLifetime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ChoiceScope {
-    /// This call.
     Call,
-    /// This tool.
     Tool,
     /// All reads of the server.
     Reads,
@@ -353,7 +340,6 @@ pub struct ConfigChangeRequest {
 pub enum ConfigChangeKind {
     /// It is new.
     Added,
-    /// It was changed.
     Changed,
     /// It is gone.
     Removed,
@@ -364,13 +350,11 @@ pub enum ConfigChangeKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitationRequest {
-    /// The server.
     pub server: ServerSummary,
     /// Whose call it asks about, where that is certain.
     pub client: Option<ClientSummary>,
     /// What it says, cleaned of hidden characters.
     pub message: String,
-    /// What it wants.
     pub want: ElicitationMode,
 }
 
@@ -399,7 +383,6 @@ pub enum ElicitationMode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingRequest {
-    /// The server.
     pub server: ServerSummary,
     /// Whose call it asks about, where that is certain.
     pub client: Option<ClientSummary>,
@@ -415,7 +398,6 @@ pub struct SamplingRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ScopeUpgradeRequest {
-    /// The server.
     pub server: ServerSummary,
     /// The scopes that are missing.
     pub scopes: Vec<String>,
@@ -425,13 +407,11 @@ pub struct ScopeUpgradeRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingApproval {
-    /// Its id.
     pub id: ApprovalId,
     /// When it was made.
     pub requested_at: Timestamp,
     /// When it turns into a deny.
     pub expires_at: Timestamp,
-    /// The request.
     pub request: ApprovalRequest,
     /// Whether somebody still waits. When the client gave up or was told to call again, an answer
     /// becomes a ticket for the next identical call (PERM-11).
@@ -443,10 +423,7 @@ pub struct PendingApproval {
 #[serde(tag = "answer", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ApprovalAnswer {
     /// Yes, as wide and as long as chosen.
-    Allow {
-        /// The choice.
-        choice: GrantChoice,
-    },
+    Allow { choice: GrantChoice },
     /// No.
     Deny {
         /// As wide and as long as chosen.
@@ -469,10 +446,8 @@ pub enum ApprovalAnswer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SubmittedAnswer {
-    /// Which approval request.
     pub id: ApprovalId,
     /// For calls: the hash that was shown.
     pub hash: Option<CallHash>,
-    /// The answer.
     pub answer: ApprovalAnswer,
 }

@@ -10,7 +10,6 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientEntry {
-    /// Its id.
     pub id: ClientId,
     /// The name that the user gave it; unique.
     pub name: String,
@@ -24,7 +23,6 @@ pub struct ClientEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientView {
-    /// Its id.
     pub id: ClientId,
     /// The name that the user gave it.
     pub name: String,

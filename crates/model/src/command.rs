@@ -63,7 +63,6 @@ pub trait TypedCommand: Serialize {
     type Reply: for<'de> Deserialize<'de> + Serialize;
     /// Its name in requests.
     const NAME: &'static str;
-    /// The authority that it needs.
     const NEEDS: Authority;
 }
 
@@ -207,7 +206,6 @@ commands! {
         Anyone: "It only looks; secrets are not in it, and paths of addresses in rules are for the operator.";
     /// Adds a server and starts it if it is to run.
     "servers.add" ServersAdd {
-        /// The server.
         draft: ServerDraft,
         /// The answer to "Trust this server's read-only labels and allow reads?"
         trust_labels: bool,
@@ -234,7 +232,6 @@ commands! {
     } -> ServerView, Operator: "It starts a program or opens a connection.";
     /// Connects to a draft without keeping it.
     "servers.test" ServersTest {
-        /// The server.
         draft: ServerDraft,
         /// Secrets that the draft refers to; forgotten when the test is over.
         #[serde(default)]
@@ -261,7 +258,6 @@ commands! {
         /// Id or name.
         server: String,
     } -> (), Operator: "It starts a program or opens a connection.";
-    /// Stops a server.
     "servers.stop" ServersStop {
         /// Id or name.
         server: String,
@@ -288,14 +284,12 @@ commands! {
     "servers.readResource" ServersReadResource {
         /// Id or name.
         server: String,
-        /// Its URI.
         uri: String,
     } -> ResultView, Operator: "It asks the server for contents on the user's word.";
     /// Watches a resource for the user, or ceases to; changes come as `resources_changed`.
     "servers.watchResource" ServersWatchResource {
         /// Id or name.
         server: String,
-        /// Its URI.
         uri: String,
         /// Whether it is watched from now on.
         on: bool,
@@ -306,14 +300,12 @@ commands! {
         server: String,
         /// Name on the server.
         prompt: String,
-        /// Its arguments.
         arguments: BTreeMap<String, String>,
     } -> ResultView, Operator: "It sends arguments to the server on the user's word.";
     /// Completes one argument of a prompt or of a resource template.
     "servers.complete" ServersComplete {
         /// Id or name.
         server: String,
-        /// Of what.
         of: CompletionTarget,
         /// Name of the argument.
         argument: String,
@@ -373,7 +365,6 @@ commands! {
     } -> SignOutResult, Operator: "It destroys tokens and ends the calls in flight.";
     /// Writes a part of a shown result to the user's folder of downloads.
     "results.save" ResultsSave {
-        /// The result.
         result: String,
         /// Which part, from 0; the whole result as JSON where absent.
         part: Option<u32>,
@@ -382,7 +373,6 @@ commands! {
     "servers.trustLabels" ServersTrustLabels {
         /// Id or name.
         server: String,
-        /// Whether they are trusted.
         trusted: bool,
     } -> (), Operator: "It widens what may run without approval.";
     /// Switches MCP off: every server stops, none starts, and every call is refused. Lasts until it
@@ -453,7 +443,6 @@ commands! {
     } -> Vec<PendingApproval>, Operator: "It shows the arguments of calls that wait.";
     /// One argument of a waiting call without its mask, because the user asked to see it.
     "approvals.reveal" ApprovalsReveal {
-        /// The approval request.
         id: ApprovalId,
         /// The hash that was shown.
         hash: CallHash,
@@ -462,7 +451,6 @@ commands! {
     } -> RevealedArgument, Operator: "It shows what is masked.";
     /// Answers approval requests. All answers of one request are for approval requests that were shown together.
     "approvals.answer" ApprovalsAnswer {
-        /// The answers.
         answers: Vec<SubmittedAnswer>,
     } -> (), Operator: "It lets calls run.";
 
@@ -478,7 +466,6 @@ commands! {
         /// For this client (id or name); every client where absent.
         #[serde(default)]
         client: Option<String>,
-        /// To what.
         to: AutoApprove,
     } -> AutoApproveCoverage, Operator: "It widens what may run without approval.";
     /// Judges calls that were made by the present rules and by a draft of others, and says where they
@@ -524,12 +511,10 @@ commands! {
     } -> (), Operator: "It widens what may run without approval.";
     /// Takes back an allow.
     "policy.revoke" PolicyRevoke {
-        /// Which rule.
         rule: GrantId,
     } -> (), Operator: "It destroys a rule that the user made.";
     /// Takes back a deny.
     "policy.unblock" PolicyUnblock {
-        /// Which rule.
         rule: GrantId,
     } -> (), Operator: "It widens what may run.";
 
@@ -539,7 +524,6 @@ commands! {
 
     /// The last calls, newest first.
     "calls.list" CallsList {
-        /// Which.
         filter: CallFilter,
     } -> Vec<CallRecord>,
         Anyone: "It only looks; arguments, results and searching in them are for the operator.";
@@ -548,7 +532,6 @@ commands! {
     "calls.running" CallsRunning {} -> Vec<RunningCall>, Operator: "It shows what is in the arguments of calls.";
     /// Cancels a call that is with its server, as its client could.
     "calls.cancel" CallsCancel {
-        /// Which.
         call: CallId,
     } -> (), Operator: "It ends a call that the user may wait for.";
 
@@ -652,7 +635,6 @@ pub struct FieldSecret {
     /// The field that it may serve and no other: `env/NAME`, `headers/NAME`, `signIn/secret`,
     /// `signIn/companySecret` or `signIn/key`.
     pub field: String,
-    /// The secret itself.
     pub value: RequestSecret,
 }
 
@@ -660,7 +642,6 @@ pub struct FieldSecret {
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct MintedClient {
-    /// The client.
     pub client: ClientView,
     /// Its token: 256 random bits in base64url.
     pub token: RequestSecret,
@@ -698,11 +679,9 @@ pub enum ExportFormat {
     Csv,
 }
 
-/// An export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportedText {
-    /// The text.
     pub text: String,
 }
 

@@ -16,7 +16,6 @@ pub enum ErrorCode {
     BadRequest,
     /// There is no such thing.
     NotFound,
-    /// The name is taken.
     NameTaken,
     /// The caller may not do this here; the operator key or a window is needed.
     NotPermitted,

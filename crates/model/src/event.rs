@@ -25,9 +25,7 @@ pub struct EventEnvelope {
     /// and has to read the snapshot again.
     #[ts(type = "number")]
     pub seq: u64,
-    /// When.
     pub at: Timestamp,
-    /// What.
     pub event: Event,
 }
 
@@ -35,37 +33,26 @@ pub struct EventEnvelope {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "event", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Event {
-    /// A server was added.
     ServerAdded {
-        /// Which.
         server: ServerId,
-        /// Its name.
         name: String,
     },
-    /// A server was removed.
     ServerRemoved {
-        /// Which.
         server: ServerId,
-        /// Its name.
         name: String,
     },
     /// A server runs.
     ServerStarted {
-        /// Which.
         server: ServerId,
     },
     /// A server runs no longer.
     ServerStopped {
-        /// Which.
         server: ServerId,
     },
-    /// A status changed.
     StatusChanged {
-        /// Which server.
         server: ServerId,
         /// The new status.
         status: ServerStatus,
-        /// Why.
         cause: StatusCause,
     },
     /// The list of running servers.
@@ -75,17 +62,14 @@ pub enum Event {
     },
     /// The catalogue of tools changed.
     ToolsChanged {
-        /// On which server.
         server: ServerId,
     },
     /// A list of prompts changed.
     PromptsChanged {
-        /// On which server.
         server: ServerId,
     },
     /// A list of resources, or one resource, changed.
     ResourcesChanged {
-        /// On which server.
         server: ServerId,
         /// The one resource, where it is one.
         uri: Option<String>,
@@ -94,7 +78,6 @@ pub enum Event {
     ConfigChanged {
         /// What changed it.
         cause: ConfigCause,
-        /// The server, where it is about one.
         server: Option<ServerId>,
         /// Its name by now.
         name: Option<String>,
@@ -103,33 +86,23 @@ pub enum Event {
         /// What is wrong with the file, if something is.
         problem: Option<String>,
     },
-    /// A call came in.
     CallStarted {
-        /// Which.
         call: CallId,
-        /// From whom.
         client: ClientId,
-        /// To which server.
         server: ServerId,
         /// Which tool (name on the server).
         tool: String,
         /// Its input on one line, secrets masked (TOOL-11).
         input: String,
     },
-    /// A call made progress.
     CallProgress {
-        /// Which.
         call: CallId,
-        /// `progress`
         progress: f64,
-        /// `total`
         total: Option<f64>,
-        /// `message`
         message: Option<String>,
     },
     /// A call ended.
     CallFinished {
-        /// Which.
         call: CallId,
         /// What decided.
         verdict: Verdict,
@@ -140,7 +113,6 @@ pub enum Event {
     },
     /// An approval request waits for an answer.
     ApprovalRequested {
-        /// The request.
         pending: PendingApproval,
     },
     /// An approval request changed: its client no longer waits, or what it shows is another thing.
@@ -150,47 +122,37 @@ pub enum Event {
     },
     /// An approval request was answered.
     ApprovalResolved {
-        /// Which.
-        approval: ApprovalId,
-        /// Whether it was allowed.
+        ask: ApprovalId,
         allowed: bool,
     },
     /// An approval request ended without an answer.
     ApprovalExpired {
-        /// Which.
-        approval: ApprovalId,
+        ask: ApprovalId,
     },
     /// A server wants the user to sign in.
     SignInNeeded {
-        /// Which.
         server: ServerId,
         /// Authorization server, where it is known.
         issuer: Option<String>,
     },
     /// The sign-in of a server is another one than before.
     SignInChanged {
-        /// Of which server.
         server: ServerId,
         /// As it stands.
         sign_in: SignInState,
     },
-    /// A client connected.
     ClientConnected {
-        /// Which.
         client: ClientId,
         /// What it says of itself.
         says: Option<String>,
     },
     /// A client's session ended.
     ClientGone {
-        /// Which.
         client: ClientId,
     },
     /// A server wrote a line to its log.
     LogLine {
-        /// Which server.
         server: ServerId,
-        /// The line.
         line: LogLine,
     },
     /// Everything was paused or resumed.
@@ -205,7 +167,6 @@ pub enum Event {
     },
     /// Permissions were granted, revoked or could not be verified.
     PermissionsChanged {
-        /// Whether they are verified.
         verified: bool,
     },
 }

@@ -25,7 +25,6 @@ pub enum AccessClass {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessClassification {
-    /// The class.
     pub class: AccessClass,
     /// What decided.
     pub reason: ClassReason,
@@ -46,15 +45,9 @@ pub enum ClassReason {
         hint: String,
     },
     /// A word in the tool's name.
-    Name {
-        /// The word.
-        word: String,
-    },
+    Name { word: String },
     /// A word in the tool's description.
-    Description {
-        /// The word.
-        word: String,
-    },
+    Description { word: String },
     /// The server's read-only label, which the user trusts, and a name that agrees.
     TrustedLabel,
     /// It is a resource, a prompt or a completion: always `read` (PERM-18).
@@ -132,7 +125,6 @@ pub enum ClientScope {
         /// Which one.
         client: ClientId,
     },
-    /// Every client.
     Every,
 }
 
@@ -148,10 +140,7 @@ pub enum Lifetime {
         at: Timestamp,
     },
     /// Until the client's session or bridge ends, at the latest until Gatehouse quits.
-    Session {
-        /// Which session.
-        session: SessionId,
-    },
+    Session { session: SessionId },
     /// Until Gatehouse quits.
     UntilQuit,
     /// Until it is revoked.
@@ -180,7 +169,6 @@ pub enum RuleAuthor {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Grant {
-    /// Its id.
     pub id: GrantId,
     /// Allow or deny.
     pub effect: RuleEffect,
@@ -188,7 +176,6 @@ pub struct Grant {
     pub server: Option<ServerBinding>,
     /// What it covers.
     pub width: Scope,
-    /// Whom it is for.
     pub clients: ClientScope,
     /// How long it lasts.
     pub lifetime: Lifetime,
@@ -205,7 +192,6 @@ pub struct Grant {
     pub program: Option<String>,
     /// When it was given.
     pub created: Timestamp,
-    /// Who made it.
     #[serde(default)]
     pub author: RuleAuthor,
     /// For a deny: what the model gets to read.
@@ -280,7 +266,6 @@ pub enum Decision {
 pub struct Verdict {
     /// Allow, ask or deny.
     pub decision: Decision,
-    /// The rule.
     pub rule: Rule,
 }
 
@@ -301,7 +286,6 @@ pub enum Rule {
     SwitchedOff,
     /// The user denied it.
     ExplicitDeny {
-        /// Which rule.
         grant: GrantId,
         /// What the user said, if anything.
         reason: Option<String>,
@@ -311,45 +295,24 @@ pub enum Rule {
     #[serde(rename = "rights_unverified")]
     PermissionsUnverified,
     /// A grant would cover it, but the tool's definition is not the one it was given for.
-    ChangedDefinition {
-        /// Which grant.
-        grant: GrantId,
-    },
+    ChangedDefinition { grant: GrantId },
     /// A grant for this client would cover it, but is bound to no program yet: a person is asked about its first use.
-    UnboundGrant {
-        /// Which grant.
-        grant: GrantId,
-    },
+    UnboundGrant { grant: GrantId },
     /// The user allowed this very call after the client had given up.
     LateTicket {
         /// The approval request that was answered.
         ask: ApprovalId,
     },
     /// A grant with conditions on the arguments.
-    ConditionedGrant {
-        /// Which grant.
-        grant: GrantId,
-    },
+    ConditionedGrant { grant: GrantId },
     /// A grant for a time, a session or until Gatehouse quits.
-    TimedGrant {
-        /// Which grant.
-        grant: GrantId,
-    },
+    TimedGrant { grant: GrantId },
     /// An always-grant (the auto-approve list).
-    AlwaysGrant {
-        /// Which grant.
-        grant: GrantId,
-    },
+    AlwaysGrant { grant: GrantId },
     /// The user was asked and answered.
-    Answered {
-        /// The approval request.
-        ask: ApprovalId,
-    },
+    Answered { ask: ApprovalId },
     /// The approval request ended without an answer: time-out, lost window, shutdown.
-    Unanswered {
-        /// The approval request.
-        ask: ApprovalId,
-    },
+    Unanswered { ask: ApprovalId },
     /// The user made the call in Gatehouse's own window.
     ByUser,
     /// Nothing else applies.
@@ -411,11 +374,9 @@ pub enum FieldConcern {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessOverride {
-    /// The server.
     pub server: ServerBinding,
     /// Name of the tool on the server.
     pub tool: String,
-    /// The class.
     pub class: AccessClass,
 }
 
@@ -482,9 +443,7 @@ pub struct AutoApproveCoverage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct CoveredTools {
-    /// The server.
     pub server: ServerId,
-    /// Its name.
     pub name: String,
     /// Names of the tools on the server.
     pub tools: Vec<String>,
@@ -494,7 +453,6 @@ pub struct CoveredTools {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleView {
-    /// The rule.
     pub rule: Grant,
     /// The rule in words, as in "Always allow files: write_file, for Claude Code".
     pub sentence: Message,
@@ -539,7 +497,6 @@ pub struct ToolPermission {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoApproveView {
-    /// The server.
     pub server: ServerId,
     /// For this client; every client where absent.
     pub client: Option<ClientId>,

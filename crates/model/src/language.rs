@@ -12,7 +12,6 @@ pub enum Language {
 }
 
 impl Language {
-    /// All languages.
     pub const ALL: [Self; 2] = [Self::English, Self::SimplifiedChinese];
 
     /// The language selected by environment variables: Chinese for any `zh`, else English.

@@ -24,12 +24,7 @@ pub enum CallOutcome {
     /// With a result that has `isError`.
     ToolError,
     /// With a JSON-RPC error.
-    RpcError {
-        /// Its code.
-        code: i32,
-        /// Its message.
-        message: String,
-    },
+    RpcError { code: i32, message: String },
     /// It was refused and never sent.
     Refused,
     /// The client was told that the user has not answered yet.
@@ -52,19 +47,15 @@ pub enum CallOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct CallRecord {
-    /// Its id.
     pub id: CallId,
     /// When it came in.
     pub at: Timestamp,
-    /// From whom.
     pub client: ClientId,
     /// Name of the client at that time.
     pub client_name: String,
-    /// To which server.
     pub server: ServerId,
     /// Name of the server at that time.
     pub server_name: String,
-    /// What it was about.
     pub subject: Subject,
     /// Name that the client used.
     pub exposed_name: String,
@@ -93,9 +84,7 @@ pub struct CallRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct CallProgress {
-    /// `progress`
     pub progress: f64,
-    /// `total`
     pub total: Option<f64>,
     /// `message`, without hidden characters, on one line, at most 200 characters.
     pub message: Option<String>,
@@ -105,13 +94,10 @@ pub struct CallProgress {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningCall {
-    /// Its id.
     pub call: CallId,
     /// When it came in.
     pub at: Timestamp,
-    /// From whom.
     pub client: ClientId,
-    /// To which server.
     pub server: ServerId,
     /// Which tool (name on the server); also a resource or prompt.
     pub tool: String,
@@ -127,7 +113,6 @@ pub struct RunningCall {
 pub struct CallCursor {
     /// When it came in.
     pub at: Timestamp,
-    /// Its id.
     pub id: CallId,
 }
 
@@ -161,17 +146,13 @@ impl CallRecord {
 pub enum AuditEvent {
     /// A person answered an approval request about a call.
     Decided {
-        /// The approval request.
         ask: ApprovalId,
         /// Exactly which call.
         hash: CallHash,
-        /// The client.
         client: ClientId,
-        /// The server.
         server: ServerId,
         /// What was asked about.
         subject: Subject,
-        /// Whether it was allowed.
         allowed: bool,
         /// Reason of a deny.
         reason: Option<String>,
@@ -181,36 +162,26 @@ pub enum AuditEvent {
     },
     /// An approval request about a call ended without an answer.
     Lapsed {
-        /// The approval request.
         ask: ApprovalId,
         /// Exactly which call.
         hash: CallHash,
     },
     /// A rule was added, or one that was suspended counts again: its author says so.
-    Granted {
-        /// The rule.
-        rule: Box<Grant>,
-    },
+    Granted { rule: Box<Grant> },
     /// A rule was revoked.
-    Revoked {
-        /// Which.
-        rule: GrantId,
-    },
+    Revoked { rule: GrantId },
     /// A grant was bound to the program that used it first.
     GrantBound {
-        /// Which grant.
         rule: GrantId,
         /// The program; absent where the binding could not be written, and the grant waits as before.
         program: Option<String>,
     },
     /// What runs without asking on a server was set.
     AutoApproveSet {
-        /// The server.
         server: ServerId,
         /// For which client; for every client where absent.
         #[serde(default)]
         client: Option<ClientId>,
-        /// To what.
         to: AutoApprove,
     },
     /// The user set or cleared a tool's access class.
@@ -224,16 +195,13 @@ pub enum AuditEvent {
     },
     /// The user began or ceased to trust a server's read-only labels.
     LabelsTrusted {
-        /// The server.
         server: ServerId,
         /// Whether they are trusted now.
         trusted: bool,
     },
     /// A server was added, changed or removed.
     ServerChanged {
-        /// The server.
         server: ServerId,
-        /// Its name.
         name: String,
         /// What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`.
         what: String,
@@ -244,26 +212,16 @@ pub enum AuditEvent {
         what: String,
     },
     /// A hand edit of a file was confirmed or refused.
-    HandEdit {
-        /// The file.
-        file: String,
-        /// The server.
-        server: String,
-        /// Whether it was confirmed.
-        confirmed: bool,
-    },
+    HandEdit { file: String, server: String, confirmed: bool },
     /// A client was added, revoked, or got a new token.
     ClientChanged {
-        /// The client.
         client: ClientId,
-        /// Its name.
         name: String,
         /// What was done: `added`, `rotated`, `revoked`.
         what: String,
     },
     /// Sign-in to a server succeeded, failed or ended. No token, code or secret is part of it.
     SignIn {
-        /// The server.
         server: ServerId,
         /// What happened.
         what: SignInOutcome,
@@ -282,13 +240,10 @@ pub enum AuditEvent {
     ServerRequestAnswered {
         /// The pending request.
         ask: ApprovalId,
-        /// What was requested.
         request: ServerRequestKind,
-        /// The server.
         server: ServerId,
         /// The client whose call it belongs to, where that is certain.
         client: Option<ClientId>,
-        /// The answer.
         answer: ServerRequestAnswer,
         /// Who answered: `operator` or `window`; absent where nobody did.
         by: Option<String>,
@@ -301,10 +256,7 @@ pub enum AuditEvent {
     /// Stored permissions could not be verified.
     // The name that entries are stored with.
     #[serde(rename = "rights_rejected")]
-    PermissionsRejected {
-        /// Why.
-        reason: String,
-    },
+    PermissionsRejected { reason: String },
     /// Gatehouse started or stopped.
     Lifecycle {
         /// What: `started`, `stopped`.
@@ -346,9 +298,7 @@ pub enum ServerRequestKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerRequestAnswer {
-    /// Accepted.
     Accepted,
-    /// Declined.
     Declined,
     /// Closed without an answer.
     Cancelled,
@@ -375,9 +325,7 @@ pub struct AuditEntryView {
     /// 1 for the first entry.
     #[ts(type = "number")]
     pub seq: u64,
-    /// When.
     pub at: Timestamp,
-    /// What.
     pub event: AuditEvent,
     /// SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
     pub hash: String,
@@ -417,7 +365,6 @@ impl ServerRequestKind {
 pub enum AuditVerdict {
     /// The chain is whole and its head carries our seal.
     Whole {
-        /// Entries.
         #[ts(type = "number")]
         entries: u64,
     },
@@ -426,7 +373,6 @@ pub enum AuditVerdict {
         /// First entry that does not fit.
         #[ts(type = "number")]
         seq: u64,
-        /// Why.
         reason: String,
     },
 }

@@ -149,7 +149,6 @@ pub enum StdioStreams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Remote {
-    /// Address.
     pub url: String,
     /// Static headers.
     #[serde(default)]
@@ -408,11 +407,8 @@ pub struct ServerView {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerCounts {
-    /// Tools.
     pub tools: u32,
-    /// Resources.
     pub resources: u32,
-    /// Prompts.
     pub prompts: u32,
 }
 
@@ -420,17 +416,12 @@ pub struct ServerCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct DeclaredCapabilities {
-    /// `tools`
     pub tools: bool,
-    /// `resources`
     pub resources: bool,
     /// `resources.subscribe`
     pub subscribe: bool,
-    /// `prompts`
     pub prompts: bool,
-    /// `completions`
     pub completions: bool,
-    /// `logging`
     pub logging: bool,
 }
 
@@ -442,7 +433,6 @@ pub enum LogSource {
     Stderr,
     /// The server, by `notifications/message`.
     Server,
-    /// Gatehouse.
     Gatehouse,
 }
 

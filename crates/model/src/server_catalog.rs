@@ -11,7 +11,6 @@ use crate::server::DeclaredCapabilities;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerCatalog {
-    /// What it declared.
     pub declared: DeclaredCapabilities,
     /// Its instructions for the model.
     pub instructions: Option<String>,
@@ -30,15 +29,12 @@ pub struct ServerCatalog {
     pub prompts_problem: Option<UserError>,
 }
 
-/// A resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceView {
-    /// Its URI.
     pub uri: String,
     /// Its title, else its name.
     pub title: String,
-    /// What it is.
     pub description: Option<String>,
     /// Its media type.
     pub mime_type: Option<String>,
@@ -51,19 +47,16 @@ pub struct ResourceView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateView {
-    /// The template.
     pub uri_template: String,
     /// The variables in it, in its order.
     pub variables: Vec<String>,
     /// Its title, else its name.
     pub title: String,
-    /// What it is.
     pub description: Option<String>,
     /// Its media type.
     pub mime_type: Option<String>,
 }
 
-/// A prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptView {
@@ -71,21 +64,17 @@ pub struct PromptView {
     pub name: String,
     /// Its title, else its name.
     pub title: String,
-    /// What it is for.
     pub description: Option<String>,
     /// Its arguments, in its order.
     pub arguments: Vec<PromptArgument>,
 }
 
-/// An argument of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptArgument {
-    /// Its name.
     pub name: String,
     /// Its title, else its name.
     pub title: String,
-    /// What it is.
     pub description: Option<String>,
     /// Whether it has to be given.
     pub required: bool,
@@ -101,10 +90,7 @@ pub enum CompletionTarget {
         name: String,
     },
     /// A variable of a resource template.
-    Template {
-        /// The template.
-        uri_template: String,
-    },
+    Template { uri_template: String },
 }
 
 /// Values that an argument can have.
@@ -116,7 +102,6 @@ pub struct Completion {
     /// How many there are in all, where the server says so.
     #[ts(type = "number | null")]
     pub total: Option<u64>,
-    /// Whether there are more.
     pub has_more: bool,
 }
 
@@ -153,10 +138,8 @@ pub enum ResultStatus {
     ToolError,
     /// With an error of the protocol.
     Error {
-        /// Its code.
         #[ts(type = "number")]
         code: i64,
-        /// Its message.
         message: String,
     },
 }
@@ -178,7 +161,6 @@ pub struct TruncatedText {
 pub struct ResultPart {
     /// `user` or `assistant`, for the messages of a prompt.
     pub role: Option<String>,
-    /// What it is.
     pub content: ResultContent,
 }
 
@@ -186,9 +168,7 @@ pub struct ResultPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ResultContent {
-    /// Text.
     Text {
-        /// The text.
         text: TruncatedText,
         /// The resource that it is, where it is one.
         uri: Option<String>,
@@ -209,7 +189,6 @@ pub enum ResultContent {
     },
     /// A resource that can be read.
     Link {
-        /// Its URI.
         uri: String,
         /// Its title, else its name.
         title: String,
@@ -227,6 +206,5 @@ pub enum ResultContent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedFile {
-    /// Its path.
     pub path: String,
 }

@@ -69,7 +69,6 @@ pub struct PackageSources {
     pub pypi: PackageSource,
 }
 
-/// One source of packages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum PackageSource {
@@ -79,9 +78,7 @@ pub enum PackageSource {
     Fastest,
     /// The package manager's own.
     Usual,
-    /// This one.
     Custom {
-        /// Its address.
         url: String,
     },
 }

@@ -22,7 +22,6 @@ pub struct SignInSettings {
     pub redirect: Option<String>,
     /// Endpoints of an authorization server that cannot be discovered (AUTH-3).
     pub endpoints: Option<SignInEndpoints>,
-    /// Who signs in.
     pub with: SignInMethod,
 }
 
@@ -221,14 +220,12 @@ pub enum TokenEndpointAuthMethod {
 pub struct SignInEndpoints {
     /// Authorization endpoint.
     pub authorize: String,
-    /// Token endpoint.
     pub token: String,
     /// Revocation endpoint (RFC 7009).
     #[serde(default)]
     pub revoke: Option<String>,
 }
 
-/// Who signs in, and with what.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "with", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SignInMethod {
@@ -296,7 +293,6 @@ pub struct SignInStart {
     pub address: Option<String>,
 }
 
-/// What came of a sign-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SignOutResult {

@@ -30,7 +30,6 @@ pub struct DraftAutoApprove {
     /// For this client (id or name); every client where absent.
     #[serde(default)]
     pub client: Option<String>,
-    /// To what.
     pub to: AutoApprove,
 }
 
@@ -79,7 +78,6 @@ pub struct SimulationReport {
     pub cut: bool,
     /// By the rules that hold.
     pub now: DecisionCounts,
-    /// By the draft.
     pub draft: DecisionCounts,
     /// Where the two differ, most calls first.
     pub changes: Vec<SimulatedChange>,
@@ -89,15 +87,12 @@ pub struct SimulationReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SimulatedChange {
-    /// The client.
     pub client: ClientId,
-    /// The server.
     pub server: ServerId,
     /// What was used.
     pub subject: Subject,
     /// By the rules that hold.
     pub now: Decision,
-    /// By the draft.
     pub draft: Decision,
     /// The draft's rule for the newest of them.
     pub rule: Rule,
@@ -105,6 +100,5 @@ pub struct SimulatedChange {
     pub calls: u32,
     /// The newest of them.
     pub last: CallId,
-    /// When that was.
     pub at: Timestamp,
 }

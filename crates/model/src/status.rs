@@ -21,7 +21,6 @@ pub enum ServerStatus {
     },
     /// Connected: the handshake is done and a first list, ping or discovery was answered.
     Connected {
-        /// Since when.
         since: Timestamp,
         /// Negotiated protocol revision.
         protocol: String,
@@ -34,13 +33,9 @@ pub enum ServerStatus {
         issuer: Option<String>,
     },
     /// The authorization server knows no way to register; the user has to enter a client id.
-    NeedsClientRegistration {
-        /// Why.
-        reason: String,
-    },
+    NeedsClientRegistration { reason: String },
     /// Not running because of an error.
     Failed {
-        /// What kind of error.
         error: FailureKind,
         /// What happened, why, and what to do, in plain words.
         message: UserText,
@@ -71,11 +66,8 @@ impl ServerStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
-    /// `name`
     pub name: String,
-    /// `title`
     pub title: Option<String>,
-    /// `version`
     pub version: String,
     /// `instructions` of the handshake.
     pub instructions: Option<String>,
@@ -115,7 +107,6 @@ pub enum StatusCause {
     Retry,
     /// The handshake succeeded.
     Handshake,
-    /// An attempt failed.
     AttemptFailed,
     /// The connection ended by itself: process exit, broken stream.
     UnexpectedClose {

@@ -18,10 +18,7 @@ pub enum Subject {
         name: String,
     },
     /// `resources/read` and `resources/subscribe`
-    Resource {
-        /// The URI.
-        uri: String,
-    },
+    Resource { uri: String },
     /// `prompts/get`
     Prompt {
         /// Name on the server.

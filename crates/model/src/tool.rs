@@ -12,7 +12,6 @@ use crate::id::{Fingerprint, Generation, ServerId};
 pub struct ToolView {
     /// Name that clients use: `^[a-zA-Z0-9_-]{1,64}$`, unique, stable (TOOL-2).
     pub exposed_name: String,
-    /// The server.
     pub server: ServerId,
     /// The server's generation.
     pub generation: Generation,
@@ -40,7 +39,6 @@ pub struct ToolView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct OmittedTool {
-    /// The server.
     pub server: ServerId,
     /// The server's name.
     pub server_name: String,

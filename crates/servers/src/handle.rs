@@ -41,7 +41,6 @@ impl ServerHandle {
         self.shared.config.load_full()
     }
 
-    /// The status.
     #[must_use]
     pub fn status(&self) -> ServerStatus {
         (**self.shared.status.load()).clone()
@@ -369,7 +368,6 @@ impl Drop for InFlightGuard<'_> {
     }
 }
 
-/// A request about one resource.
 fn about_resource(method: &'static str, uri: &str) -> UpstreamRequest {
     UpstreamRequest::new(method, RequestParams::none().with_text("uri", uri))
 }

@@ -69,7 +69,6 @@ pub struct ServerSnapshot {
     pub status: ServerStatus,
     /// Numbers of tools, resources and prompts.
     pub counts: ServerCounts,
-    /// The declared capabilities.
     pub declared: DeclaredCapabilities,
     /// The last lines of its log, oldest first.
     pub log_tail: Vec<LogLine>,

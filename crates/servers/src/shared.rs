@@ -25,7 +25,6 @@ pub(crate) const SUBSCRIBE: &str = "resources/subscribe";
 /// Lines of a server's log that are kept in memory.
 const LOG_LINES: usize = 200;
 
-/// Messages to an actor.
 pub(crate) enum ActorMessage {
     /// An input of the state machine.
     ServerInput(ServerInput),

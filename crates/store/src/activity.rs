@@ -45,7 +45,6 @@ impl Retention {
     /// Keeps all records.
     pub const EVERYTHING: Self = Self { age: Duration::MAX, calls: u64::MAX };
 
-    /// Retention from the settings.
     #[must_use]
     pub fn from_settings(settings: &Settings) -> Self {
         let age = Duration::from_secs(u64::from(settings.activity_days) * 24 * 3600);

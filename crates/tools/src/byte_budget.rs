@@ -12,7 +12,6 @@ use std::sync::{Arc, Weak};
 use gatehouse_model::ClientId;
 use parking_lot::Mutex;
 
-/// Limits in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteLimits {
     /// Per client.

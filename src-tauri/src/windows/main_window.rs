@@ -7,7 +7,6 @@ use gatehouse_desktop::WindowKind;
 
 use super::navigation::is_own_page;
 
-/// Label of the main window.
 pub(crate) const MAIN: &str = WindowKind::Main.label();
 
 /// Creates the window from the configuration.

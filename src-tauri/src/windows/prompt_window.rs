@@ -8,14 +8,12 @@ use tauri::{AppHandle, LogicalSize, PhysicalPosition, PhysicalRect, WebviewUrl, 
 use super::navigation::is_own_page;
 use crate::shell::preferences;
 
-/// Label of the window.
 pub(crate) const PROMPT: &str = WindowKind::Prompt.label();
 
 const WIDTH: f64 = 440.0;
 const MIN_HEIGHT: f64 = 120.0;
 const MAX_HEIGHT: f64 = 640.0;
 
-/// The prompt window in Tauri.
 pub(crate) struct TauriPromptWindow {
     app: AppHandle,
     window: Option<WebviewWindow>,

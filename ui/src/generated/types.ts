@@ -6,9 +6,7 @@ export const EVENT_VERSION = 1;
 export type AccessClass = "read" | "write";
 
 /** Access class of a tool with what led to it (PERM-2). */
-export type AccessClassification = {
-/** The class. */
-class: AccessClass,
+export type AccessClassification = { class: AccessClass,
 /** What decided. */
 reason: ClassReason,
 /**
@@ -18,18 +16,12 @@ reason: ClassReason,
 reachesOutside: boolean, };
 
 /** The user's own word on one tool's access class. */
-export type AccessOverride = {
-/** The server. */
-server: ServerBinding,
+export type AccessOverride = { server: ServerBinding,
 /** Name of the tool on the server. */
-tool: string,
-/** The class. */
-class: AccessClass, };
+tool: string, class: AccessClass, };
 
 /** What a person answers. */
-export type ApprovalAnswer = { "answer": "allow",
-/** The choice. */
-choice: GrantChoice, } | { "answer": "deny",
+export type ApprovalAnswer = { "answer": "allow", choice: GrantChoice, } | { "answer": "deny",
 /** As wide and as long as chosen. */
 choice: GrantChoice,
 /** What the model gets to read. */
@@ -44,9 +36,7 @@ export type ApprovalId = string;
 export type ApprovalRequest = { "kind": "call" } & CallApprovalRequest | { "kind": "client" } & ClientAccessRequest | { "kind": "config_change" } & ConfigChangeRequest | { "kind": "elicitation" } & ElicitationRequest | { "kind": "sampling" } & SamplingRequest | { "kind": "step_up" } & ScopeUpgradeRequest;
 
 /** Answers approval requests. All answers of one request are for approval requests that were shown together. */
-export type ApprovalsAnswer = {
-/** The answers. */
-answers: Array<SubmittedAnswer>, };
+export type ApprovalsAnswer = { answers: Array<SubmittedAnswer>, };
 
 /**
  * The approval requests that wait, with the whole arguments (secrets masked) and what is offered of as many as one
@@ -58,9 +48,7 @@ export type ApprovalsList = {
 known: Array<ApprovalId>, };
 
 /** One argument of a waiting call without its mask, because the user asked to see it. */
-export type ApprovalsReveal = {
-/** The approval request. */
-id: ApprovalId,
+export type ApprovalsReveal = { id: ApprovalId,
 /** The hash that was shown. */
 hash: CallHash,
 /** Which argument, from 0, in the order in which they were shown. */
@@ -75,11 +63,7 @@ export type AuditAcknowledge = Record<symbol, never>;
 /** One entry of the audit as it is listed. */
 export type AuditEntryView = {
 /** 1 for the first entry. */
-seq: number,
-/** When. */
-at: Timestamp,
-/** What. */
-event: AuditEvent,
+seq: number, at: Timestamp, event: AuditEvent,
 /** SHA-256 over the entry before this one and this entry, lower-case hexadecimal. */
 hash: string,
 /** For a rule that was added: the rule in words, with the names that its server and client have now, or had last. */
@@ -88,73 +72,35 @@ rule: Message | null,
 note: Message | null, };
 
 /** Something that must never be lost (PERM-14). */
-export type AuditEvent = { "audit": "decided",
-/** The approval request. */
-ask: ApprovalId,
+export type AuditEvent = { "audit": "decided", ask: ApprovalId,
 /** Exactly which call. */
-hash: CallHash,
-/** The client. */
-client: ClientId,
-/** The server. */
-server: ServerId,
+hash: CallHash, client: ClientId, server: ServerId,
 /** What was asked about. */
-subject: Subject,
-/** Whether it was allowed. */
-allowed: boolean,
+subject: Subject, allowed: boolean,
 /** Reason of a deny. */
 reason: string | null,
 /** Who answered: `operator` or `window`; absent in old entries. */
-by: string | null, } | { "audit": "lapsed",
-/** The approval request. */
-ask: ApprovalId,
+by: string | null, } | { "audit": "lapsed", ask: ApprovalId,
 /** Exactly which call. */
-hash: CallHash, } | { "audit": "granted",
-/** The rule. */
-rule: Grant, } | { "audit": "revoked",
-/** Which. */
-rule: GrantId, } | { "audit": "grant_bound",
-/** Which grant. */
-rule: GrantId,
+hash: CallHash, } | { "audit": "granted", rule: Grant, } | { "audit": "revoked", rule: GrantId, } | { "audit": "grant_bound", rule: GrantId,
 /** The program; absent where the binding could not be written, and the grant waits as before. */
-program: string | null, } | { "audit": "auto_approve_set",
-/** The server. */
-server: ServerId,
+program: string | null, } | { "audit": "auto_approve_set", server: ServerId,
 /** For which client; for every client where absent. */
-client: ClientId | null,
-/** To what. */
-to: AutoApprove, } | { "audit": "class_set",
+client: ClientId | null, to: AutoApprove, } | { "audit": "class_set",
 /** The override; absent class means cleared. */
 server: ServerId,
 /** Tool on the server. */
 tool: string,
 /** The override that now holds. */
-now: AccessOverride | null, } | { "audit": "labels_trusted",
-/** The server. */
-server: ServerId,
+now: AccessOverride | null, } | { "audit": "labels_trusted", server: ServerId,
 /** Whether they are trusted now. */
-trusted: boolean, } | { "audit": "server_changed",
-/** The server. */
-server: ServerId,
-/** Its name. */
-name: string,
+trusted: boolean, } | { "audit": "server_changed", server: ServerId, name: string,
 /** What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`. */
 what: string, } | { "audit": "settings_changed",
 /** What was done, in words. */
-what: string, } | { "audit": "hand_edit",
-/** The file. */
-file: string,
-/** The server. */
-server: string,
-/** Whether it was confirmed. */
-confirmed: boolean, } | { "audit": "client_changed",
-/** The client. */
-client: ClientId,
-/** Its name. */
-name: string,
+what: string, } | { "audit": "hand_edit", file: string, server: string, confirmed: boolean, } | { "audit": "client_changed", client: ClientId, name: string,
 /** What was done: `added`, `rotated`, `revoked`. */
-what: string, } | { "audit": "sign_in",
-/** The server. */
-server: ServerId,
+what: string, } | { "audit": "sign_in", server: ServerId,
 /** What happened. */
 what: SignInOutcome,
 /** Authorization server, where it is known. */
@@ -164,21 +110,13 @@ account: string | null,
 /** Why it failed. */
 reason: ErrorCode | null, } | { "audit": "server_request_answered",
 /** The pending request. */
-ask: ApprovalId,
-/** What was requested. */
-request: ServerRequestKind,
-/** The server. */
-server: ServerId,
+ask: ApprovalId, request: ServerRequestKind, server: ServerId,
 /** The client whose call it belongs to, where that is certain. */
-client: ClientId | null,
-/** The answer. */
-answer: ServerRequestAnswer,
+client: ClientId | null, answer: ServerRequestAnswer,
 /** Who answered: `operator` or `window`; absent where nobody did. */
 by: string | null, } | { "audit": "paused",
 /** Whether it is paused now. */
-paused: boolean, } | { "audit": "rights_rejected",
-/** Why. */
-reason: string, } | { "audit": "lifecycle",
+paused: boolean, } | { "audit": "rights_rejected", reason: string, } | { "audit": "lifecycle",
 /** What: `started`, `stopped`. */
 what: string, };
 
@@ -202,13 +140,9 @@ after: number | null,
 limit: number | null, };
 
 /** What a check of the audit found. */
-export type AuditVerdict = { "result": "whole",
-/** Entries. */
-entries: number, } | { "result": "broken",
+export type AuditVerdict = { "result": "whole", entries: number, } | { "result": "broken",
 /** First entry that does not fit. */
-seq: number,
-/** Why. */
-reason: string, };
+seq: number, reason: string, };
 
 /** Checks the audit chain. */
 export type AuditVerify = Record<symbol, never>;
@@ -227,9 +161,7 @@ servers: Array<CoveredTools>,
 unknown: Array<string>, };
 
 /** What is set to run without asking on a server (PERM-3). */
-export type AutoApproveView = {
-/** The server. */
-server: ServerId,
+export type AutoApproveView = { server: ServerId,
 /** For this client; every client where absent. */
 client: ClientId | null,
 /** What is set. */
@@ -264,11 +196,7 @@ tool: string,
 arguments: string, };
 
 /** May this call run? Carries all that the prompt shows and the choices that it may offer. */
-export type CallApprovalRequest = {
-/** The client. */
-client: ClientSummary,
-/** The server. */
-server: ServerSummary,
+export type CallApprovalRequest = { client: ClientSummary, server: ServerSummary,
 /** What is to be used. */
 subject: Subject,
 /** Display title of the tool, cleaned of hidden characters. */
@@ -310,9 +238,7 @@ clientWaitsUntil: Timestamp | null, };
 /** The place of a call in the list of calls: both values are those of its record. */
 export type CallCursor = {
 /** When it came in. */
-at: Timestamp,
-/** Its id. */
-id: CallId, };
+at: Timestamp, id: CallId, };
 
 /** What to list of the calls. */
 export type CallFilter = {
@@ -346,41 +272,25 @@ capSecs: number | null, };
 /** How a call ended. */
 export type CallOutcome = { "outcome": "ok" } | { "outcome": "unfit",
 /** What does not fit. */
-problem: string, } | { "outcome": "tool_error" } | { "outcome": "rpc_error",
-/** Its code. */
-code: number,
-/** Its message. */
-message: string, } | { "outcome": "refused" } | { "outcome": "still_waiting" } | { "outcome": "repeated",
+problem: string, } | { "outcome": "tool_error" } | { "outcome": "rpc_error", code: number, message: string, } | { "outcome": "refused" } | { "outcome": "still_waiting" } | { "outcome": "repeated",
 /** The call that ran. */
 call: CallId, } | { "outcome": "cancelled" } | { "outcome": "failed",
 /** What happened. */
 message: string, };
 
 /** How far a call is, as its server says. */
-export type CallProgress = {
-/** `progress` */
-progress: number,
-/** `total` */
-total: number | null,
+export type CallProgress = { progress: number, total: number | null,
 /** `message`, without hidden characters, on one line, at most 200 characters. */
 message: string | null, };
 
 /** One call as it is kept. */
-export type CallRecord = {
-/** Its id. */
-id: CallId,
+export type CallRecord = { id: CallId,
 /** When it came in. */
-at: Timestamp,
-/** From whom. */
-client: ClientId,
+at: Timestamp, client: ClientId,
 /** Name of the client at that time. */
-clientName: string,
-/** To which server. */
-server: ServerId,
+clientName: string, server: ServerId,
 /** Name of the server at that time. */
-serverName: string,
-/** What it was about. */
-subject: Subject,
+serverName: string, subject: Subject,
 /** Name that the client used. */
 exposedName: string,
 /** The program that the client was seen from; absent where it is not known. */
@@ -412,14 +322,10 @@ isRpcError: boolean,
 isToolError: boolean, };
 
 /** Cancels a call that is with its server, as its client could. */
-export type CallsCancel = {
-/** Which. */
-call: CallId, };
+export type CallsCancel = { call: CallId, };
 
 /** The last calls, newest first. */
-export type CallsList = {
-/** Which. */
-filter: CallFilter, };
+export type CallsList = { filter: CallFilter, };
 
 /** Calls that have begun and not ended, oldest first. */
 export type CallsRunning = Record<symbol, never>;
@@ -433,11 +339,7 @@ export type ChoiceScope = "call" | "tool" | "reads" | "server" | "client";
 /** What decided an access class. */
 export type ClassReason = { "by": "override" } | { "by": "annotation",
 /** Name of the annotation. */
-hint: string, } | { "by": "name",
-/** The word. */
-word: string, } | { "by": "description",
-/** The word. */
-word: string, } | { "by": "trusted_label" } | { "by": "not_a_tool" } | { "by": "default" };
+hint: string, } | { "by": "name", word: string, } | { "by": "description", word: string, } | { "by": "trusted_label" } | { "by": "not_a_tool" } | { "by": "default" };
 
 /** An unknown client wants access. */
 export type ClientAccessRequest = {
@@ -457,9 +359,7 @@ export type ClientScope = { "clients": "one",
 client: ClientId, } | { "clients": "every" };
 
 /** The client of an approval request. */
-export type ClientSummary = {
-/** Which. */
-id: ClientId,
+export type ClientSummary = { id: ClientId,
 /** The name that the user gave it. */
 name: string,
 /** What it says of itself (`clientInfo`), to be shown smaller. */
@@ -470,9 +370,7 @@ seenFrom: PeerProcess | null,
 session: SessionId | null, };
 
 /** One client as it is shown. */
-export type ClientView = {
-/** Its id. */
-id: ClientId,
+export type ClientView = { id: ClientId,
 /** The name that the user gave it. */
 name: string,
 /** When its token was made. */
@@ -507,16 +405,12 @@ export type Completion = {
 /** At most 100. */
 values: Array<string>,
 /** How many there are in all, where the server says so. */
-total: number | null,
-/** Whether there are more. */
-hasMore: boolean, };
+total: number | null, hasMore: boolean, };
 
 /** What is completed. */
 export type CompletionTarget = { "kind": "prompt",
 /** Name on the server. */
-name: string, } | { "kind": "template",
-/** The template. */
-uriTemplate: string, };
+name: string, } | { "kind": "template", uriTemplate: string, };
 
 /** A condition on one argument (PERM-5). */
 export type Condition = {
@@ -560,11 +454,7 @@ changes: Array<FieldChange>,
 action: ConfigChangeKind, };
 
 /** The tools of one server that a setting covers. */
-export type CoveredTools = {
-/** The server. */
-server: ServerId,
-/** Its name. */
-name: string,
+export type CoveredTools = { server: ServerId, name: string,
 /** Names of the tools on the server. */
 tools: Array<string>, };
 
@@ -581,28 +471,16 @@ asked: number,
 denied: number, };
 
 /** What a server declared that it can do (SRV-13). */
-export type DeclaredCapabilities = {
-/** `tools` */
-tools: boolean,
-/** `resources` */
-resources: boolean,
+export type DeclaredCapabilities = { tools: boolean, resources: boolean,
 /** `resources.subscribe` */
-subscribe: boolean,
-/** `prompts` */
-prompts: boolean,
-/** `completions` */
-completions: boolean,
-/** `logging` */
-logging: boolean, };
+subscribe: boolean, prompts: boolean, completions: boolean, logging: boolean, };
 
 /** What would run without asking. */
 export type DraftAutoApprove = {
 /** Id or name of the server; every server that there is now where absent. */
 server: string | null,
 /** For this client (id or name); every client where absent. */
-client: string | null,
-/** To what. */
-to: AutoApprove, };
+client: string | null, to: AutoApprove, };
 
 /** A rule that would be added. */
 export type DraftRule = {
@@ -635,119 +513,53 @@ untilDone: boolean, };
  * A server wants input (SRV-15). An accepted form carries its fields as a JSON object; they are
  * checked against the schema, with its defaults applied, before the server gets them.
  */
-export type ElicitationRequest = {
-/** The server. */
-server: ServerSummary,
+export type ElicitationRequest = { server: ServerSummary,
 /** Whose call it asks about, where that is certain. */
 client: ClientSummary | null,
 /** What it says, cleaned of hidden characters. */
-message: string,
-/** What it wants. */
-want: ElicitationMode, };
+message: string, want: ElicitationMode, };
 
 /** What the UI and the command line switch on. A variant is added when somebody uses it. */
 export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "needs_client_registration" | "refused" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "timed_out" | "internal";
 
 /** What happened. */
-export type Event = { "event": "server_added",
-/** Which. */
-server: ServerId,
-/** Its name. */
-name: string, } | { "event": "server_removed",
-/** Which. */
-server: ServerId,
-/** Its name. */
-name: string, } | { "event": "server_started",
-/** Which. */
-server: ServerId, } | { "event": "server_stopped",
-/** Which. */
-server: ServerId, } | { "event": "status_changed",
-/** Which server. */
-server: ServerId,
+export type Event = { "event": "server_added", server: ServerId, name: string, } | { "event": "server_removed", server: ServerId, name: string, } | { "event": "server_started", server: ServerId, } | { "event": "server_stopped", server: ServerId, } | { "event": "status_changed", server: ServerId,
 /** The new status. */
-status: ServerStatus,
-/** Why. */
-cause: StatusCause, } | { "event": "running_servers",
+status: ServerStatus, cause: StatusCause, } | { "event": "running_servers",
 /** All that run now. */
-servers: Array<ServerId>, } | { "event": "tools_changed",
-/** On which server. */
-server: ServerId, } | { "event": "prompts_changed",
-/** On which server. */
-server: ServerId, } | { "event": "resources_changed",
-/** On which server. */
-server: ServerId,
+servers: Array<ServerId>, } | { "event": "tools_changed", server: ServerId, } | { "event": "prompts_changed", server: ServerId, } | { "event": "resources_changed", server: ServerId,
 /** The one resource, where it is one. */
 uri: string | null, } | { "event": "config_changed",
 /** What changed it. */
-cause: ConfigCause,
-/** The server, where it is about one. */
-server: ServerId | null,
+cause: ConfigCause, server: ServerId | null,
 /** Its name by now. */
 name: string | null,
 /** Whether a hand edit waits for confirmation. */
 unconfirmed: boolean,
 /** What is wrong with the file, if something is. */
-problem: string | null, } | { "event": "call_started",
-/** Which. */
-call: CallId,
-/** From whom. */
-client: ClientId,
-/** To which server. */
-server: ServerId,
+problem: string | null, } | { "event": "call_started", call: CallId, client: ClientId, server: ServerId,
 /** Which tool (name on the server). */
 tool: string,
 /** Its input on one line, secrets masked (TOOL-11). */
-input: string, } | { "event": "call_progress",
-/** Which. */
-call: CallId,
-/** `progress` */
-progress: number,
-/** `total` */
-total: number | null,
-/** `message` */
-message: string | null, } | { "event": "call_finished",
-/** Which. */
-call: CallId,
+input: string, } | { "event": "call_progress", call: CallId, progress: number, total: number | null, message: string | null, } | { "event": "call_finished", call: CallId,
 /** What decided. */
 verdict: Verdict,
 /** How it ended. */
 outcome: CallOutcome,
 /** How long it took in all, waiting included, in milliseconds. */
-durationMs: number, } | { "event": "approval_requested",
-/** The request. */
-pending: PendingApproval, } | { "event": "approval_changed",
+durationMs: number, } | { "event": "approval_requested", pending: PendingApproval, } | { "event": "approval_changed",
 /** The request as it is now. */
-pending: PendingApproval, } | { "event": "approval_resolved",
-/** Which. */
-approval: ApprovalId,
-/** Whether it was allowed. */
-allowed: boolean, } | { "event": "approval_expired",
-/** Which. */
-approval: ApprovalId, } | { "event": "sign_in_needed",
-/** Which. */
-server: ServerId,
+pending: PendingApproval, } | { "event": "approval_resolved", ask: ApprovalId, allowed: boolean, } | { "event": "approval_expired", ask: ApprovalId, } | { "event": "sign_in_needed", server: ServerId,
 /** Authorization server, where it is known. */
-issuer: string | null, } | { "event": "sign_in_changed",
-/** Of which server. */
-server: ServerId,
+issuer: string | null, } | { "event": "sign_in_changed", server: ServerId,
 /** As it stands. */
-signIn: SignInState, } | { "event": "client_connected",
-/** Which. */
-client: ClientId,
+signIn: SignInState, } | { "event": "client_connected", client: ClientId,
 /** What it says of itself. */
-says: string | null, } | { "event": "client_gone",
-/** Which. */
-client: ClientId, } | { "event": "log_line",
-/** Which server. */
-server: ServerId,
-/** The line. */
-line: LogLine, } | { "event": "pause_changed",
+says: string | null, } | { "event": "client_gone", client: ClientId, } | { "event": "log_line", server: ServerId, line: LogLine, } | { "event": "pause_changed",
 /** Whether it is paused now. */
 paused: boolean, } | { "event": "switch_changed",
 /** Whether it is on now. */
-on: boolean, } | { "event": "permissions_changed",
-/** Whether they are verified. */
-verified: boolean, };
+on: boolean, } | { "event": "permissions_changed", verified: boolean, };
 
 /** An event with its place in the order of things. */
 export type EventEnvelope = {
@@ -757,11 +569,7 @@ version: number,
  * Rises by one with each event since Gatehouse started; a gap means that the listener lagged
  * and has to read the snapshot again.
  */
-seq: number,
-/** When. */
-at: Timestamp,
-/** What. */
-event: Event, };
+seq: number, at: Timestamp, event: Event, };
 
 /**
  * What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
@@ -772,10 +580,7 @@ export type EventsList = Record<symbol, never>;
 /** Form of an export. */
 export type ExportFormat = "json_lines" | "csv";
 
-/** An export. */
-export type ExportedText = {
-/** The text. */
-text: string, };
+export type ExportedText = { text: string, };
 
 /** Classes of failure (SRV-4); they decide whether a retry makes sense. */
 export type FailureKind = "temporary_network" | "permanent_network" | "configuration" | "authorization" | "protocol" | "unknown";
@@ -800,9 +605,7 @@ export type FieldSecret = {
  * The field that it may serve and no other: `env/NAME`, `headers/NAME`, `signIn/secret`,
  * `signIn/companySecret` or `signIn/key`.
  */
-field: string,
-/** The secret itself. */
-value: RequestSecret, };
+field: string, value: RequestSecret, };
 
 /** SHA-256 (lower-case hexadecimal) over a tool's definition in canonical form. */
 export type Fingerprint = string;
@@ -814,17 +617,13 @@ export type Fingerprint = string;
 export type Generation = number;
 
 /** One rule: an allow (grant) or a deny. */
-export type Grant = {
-/** Its id. */
-id: GrantId,
+export type Grant = { id: GrantId,
 /** Allow or deny. */
 effect: RuleEffect,
 /** The server; `None` means every server and is legal for a deny only. */
 server: ServerBinding | null,
 /** What it covers. */
-width: Scope,
-/** Whom it is for. */
-clients: ClientScope,
+width: Scope, clients: ClientScope,
 /** How long it lasts. */
 lifetime: Lifetime,
 /** Conditions on the arguments; all must hold. */
@@ -840,9 +639,7 @@ pins: { [key in string]: Fingerprint },
  */
 program: string | null,
 /** When it was given. */
-created: Timestamp,
-/** Who made it. */
-author: RuleAuthor,
+created: Timestamp, author: RuleAuthor,
 /** For a deny: what the model gets to read. */
 reason: string | null, };
 
@@ -873,9 +670,7 @@ export type IdentityHash = string;
 /** How long a rule lasts (PERM-4). Only `Always` is ever written to disk. */
 export type Lifetime = { "lifetime": "once" } | { "lifetime": "until",
 /** That moment. */
-at: Timestamp, } | { "lifetime": "session",
-/** Which session. */
-session: SessionId, } | { "lifetime": "until_quit" } | { "lifetime": "always" };
+at: Timestamp, } | { "lifetime": "session", session: SessionId, } | { "lifetime": "until_quit" } | { "lifetime": "always" };
 
 /** How much a line matters (RFC 5424, as in `logging/setLevel`), least first. */
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
@@ -905,9 +700,7 @@ params: { [key in string]: MessageParam }, };
 export type MessageParam = { "text": string } | { "number": number } | { "time": Timestamp } | { "message": Message } | { "list": Array<Message> };
 
 /** A client with its token, which is shown this once. */
-export type MintedClient = {
-/** The client. */
-client: ClientView,
+export type MintedClient = { client: ClientView,
 /** Its token: 256 random bits in base64url. */
 token: RequestSecret,
 /** Address of the gateway. */
@@ -925,16 +718,12 @@ everyClient: boolean,
 sentence: Message, };
 
 /** A condition that an approval request proposes. */
-export type OfferedCondition = {
-/** The condition. */
-condition: Condition,
+export type OfferedCondition = { condition: Condition,
 /** The same in words. */
 sentence: Message, };
 
 /** A tool that a server lists and that clients do not get. */
-export type OmittedTool = {
-/** The server. */
-server: ServerId,
+export type OmittedTool = { server: ServerId,
 /** The server's name. */
 serverName: string,
 /** Name on the server, as far as it has one; hidden characters are shown by their numbers. */
@@ -945,10 +734,7 @@ reason: string, };
 /** Makes another operator key; the one before it counts no more. */
 export type OperatorKeyRotate = Record<symbol, never>;
 
-/** One source of packages. */
-export type PackageSource = { "from": "fastest" } | { "from": "usual" } | { "from": "custom",
-/** Its address. */
-url: string, };
+export type PackageSource = { "from": "fastest" } | { "from": "usual" } | { "from": "custom", url: string, };
 
 /** Where servers get their packages from (SRV-10). */
 export type PackageSources = {
@@ -964,22 +750,16 @@ export type Pause = Record<symbol, never>;
  * Where a connection was seen from (PERM-9): what the operating system said of its other end when it was
  * made. Any program of the user can stand there, so it is shown and compared and never trusted.
  */
-export type PeerProcess = {
-/** The program. */
-program: Program,
+export type PeerProcess = { program: Program,
 /** The programs that started it, nearest first. */
 parents: Array<Program>, };
 
 /** An approval request that waits for its answer. */
-export type PendingApproval = {
-/** Its id. */
-id: ApprovalId,
+export type PendingApproval = { id: ApprovalId,
 /** When it was made. */
 requestedAt: Timestamp,
 /** When it turns into a deny. */
-expiresAt: Timestamp,
-/** The request. */
-request: ApprovalRequest,
+expiresAt: Timestamp, ask: ApprovalRequest,
 /**
  * Whether somebody still waits. When the client gave up or was told to call again, an answer
  * becomes a ticket for the next identical call (PERM-11).
@@ -994,9 +774,7 @@ export type PolicyAutoApprove = {
 /** Id or name of the server; every server that there is now where absent. */
 server: string | null,
 /** For this client (id or name); every client where absent. */
-client: string | null,
-/** To what. */
-to: AutoApprove, };
+client: string | null, to: AutoApprove, };
 
 /** Lets suspended rules count again, and forgets the others. */
 export type PolicyConfirm = {
@@ -1047,9 +825,7 @@ since: Timestamp,
 draft: PolicyDraft, };
 
 /** Takes back an allow. */
-export type PolicyRevoke = {
-/** Which rule. */
-rule: GrantId, };
+export type PolicyRevoke = { rule: GrantId, };
 
 /** All rules. */
 export type PolicyShow = Record<symbol, never>;
@@ -1072,9 +848,7 @@ draft: PolicyDraft, };
 export type PolicySuspended = Record<symbol, never>;
 
 /** Takes back a deny. */
-export type PolicyUnblock = {
-/** Which rule. */
-rule: GrantId, };
+export type PolicyUnblock = { rule: GrantId, };
 
 /** Permissions as they are shown. */
 export type PolicyView = {
@@ -1105,25 +879,17 @@ path: string,
  */
 isKnown: boolean, };
 
-/** An argument of a prompt. */
-export type PromptArgument = {
-/** Its name. */
-name: string,
+export type PromptArgument = { name: string,
 /** Its title, else its name. */
-title: string,
-/** What it is. */
-description: string | null,
+title: string, description: string | null,
 /** Whether it has to be given. */
 required: boolean, };
 
-/** A prompt. */
 export type PromptView = {
 /** Name on the server. */
 name: string,
 /** Its title, else its name. */
-title: string,
-/** What it is for. */
-description: string | null,
+title: string, description: string | null,
 /** Its arguments, in its order. */
 arguments: Array<PromptArgument>, };
 
@@ -1137,9 +903,7 @@ secret: string | null,
 method: TokenEndpointAuthMethod | null, };
 
 /** Where a remote server is and what is sent with each request to it (SRV-11). */
-export type Remote = {
-/** Address. */
-url: string,
+export type Remote = { url: string,
 /** Static headers. */
 headers: { [key in string]: string },
 /** A program that prints more headers each time a connection is made, and after a 401. */
@@ -1150,23 +914,16 @@ signIn: SignInSettings, };
 /** A secret inside a request: unlike [`Secret`] it is written out, since it has to reach the core. */
 export type RequestSecret = string;
 
-/** A resource. */
-export type ResourceView = {
-/** Its URI. */
-uri: string,
+export type ResourceView = { uri: string,
 /** Its title, else its name. */
-title: string,
-/** What it is. */
-description: string | null,
+title: string, description: string | null,
 /** Its media type. */
 mimeType: string | null,
 /** Its size in bytes, where the server says so. */
 size: number | null, };
 
 /** What a part is. */
-export type ResultContent = { "kind": "text",
-/** The text. */
-text: TruncatedText,
+export type ResultContent = { "kind": "text", text: TruncatedText,
 /** The resource that it is, where it is one. */
 uri: string | null,
 /** Its media type, where it is said. */
@@ -1178,9 +935,7 @@ data: string | null,
 /** How many bytes it has. */
 bytes: number,
 /** The resource that it is, where it is one. */
-uri: string | null, } | { "kind": "link",
-/** Its URI. */
-uri: string,
+uri: string | null, } | { "kind": "link", uri: string,
 /** Its title, else its name. */
 title: string,
 /** Its media type. */
@@ -1191,16 +946,10 @@ json: TruncatedText, };
 /** One part of what a server gave. */
 export type ResultPart = {
 /** `user` or `assistant`, for the messages of a prompt. */
-role: string | null,
-/** What it is. */
-content: ResultContent, };
+role: string | null, content: ResultContent, };
 
 /** How a request for the user ended. */
-export type ResultStatus = { "end": "ok" } | { "end": "tool_error" } | { "end": "error",
-/** Its code. */
-code: number,
-/** Its message. */
-message: string, };
+export type ResultStatus = { "end": "ok" } | { "end": "tool_error" } | { "end": "error", code: number, message: string, };
 
 /** What a server gave, as it is shown. The whole of it is kept for a while and can be saved. */
 export type ResultView = {
@@ -1222,9 +971,7 @@ bytes: number,
 tookMs: number, };
 
 /** Writes a part of a shown result to the user's folder of downloads. */
-export type ResultsSave = {
-/** The result. */
-result: string,
+export type ResultsSave = { result: string,
 /** Which part, from 0; the whole result as JSON where absent. */
 part: number | null, };
 
@@ -1248,27 +995,11 @@ key: RequestSecret, };
  */
 export type Rule = { "rule": "policy_file",
 /** Reason that the file gives. */
-reason: string, } | { "rule": "paused" } | { "rule": "switched_off" } | { "rule": "explicit_deny",
-/** Which rule. */
-grant: GrantId,
+reason: string, } | { "rule": "paused" } | { "rule": "switched_off" } | { "rule": "explicit_deny", grant: GrantId,
 /** What the user said, if anything. */
-reason: string | null, } | { "rule": "rights_unverified" } | { "rule": "changed_definition",
-/** Which grant. */
-grant: GrantId, } | { "rule": "unbound_grant",
-/** Which grant. */
-grant: GrantId, } | { "rule": "late_ticket",
+reason: string | null, } | { "rule": "rights_unverified" } | { "rule": "changed_definition", grant: GrantId, } | { "rule": "unbound_grant", grant: GrantId, } | { "rule": "late_ticket",
 /** The approval request that was answered. */
-ask: ApprovalId, } | { "rule": "conditioned_grant",
-/** Which grant. */
-grant: GrantId, } | { "rule": "timed_grant",
-/** Which grant. */
-grant: GrantId, } | { "rule": "always_grant",
-/** Which grant. */
-grant: GrantId, } | { "rule": "answered",
-/** The approval request. */
-ask: ApprovalId, } | { "rule": "unanswered",
-/** The approval request. */
-ask: ApprovalId, } | { "rule": "by_user" } | { "rule": "default_ask" };
+ask: ApprovalId, } | { "rule": "conditioned_grant", grant: GrantId, } | { "rule": "timed_grant", grant: GrantId, } | { "rule": "always_grant", grant: GrantId, } | { "rule": "answered", ask: ApprovalId, } | { "rule": "unanswered", ask: ApprovalId, } | { "rule": "by_user" } | { "rule": "default_ask" };
 
 /** Who made a rule. It decides no call, only which rules another one may replace. */
 export type RuleAuthor = { "author": "person" } | { "author": "unprivileged" } | { "author": "confirmed",
@@ -1290,9 +1021,7 @@ waitsForFirstUse: boolean, };
 export type RuleEffect = "allow" | "deny";
 
 /** A rule and its sentence in words. */
-export type RuleView = {
-/** The rule. */
-rule: Grant,
+export type RuleView = { rule: Grant,
 /** The rule in words, as in "Always allow files: write_file, for Claude Code". */
 sentence: Message,
 /** What is said of it where it is not certain to be a person's own, as in "added without the operator key". */
@@ -1303,15 +1032,9 @@ lastUsed: Timestamp | null,
 reach: RuleCoverage | null, };
 
 /** A call that has begun and not ended. */
-export type RunningCall = {
-/** Its id. */
-call: CallId,
+export type RunningCall = { call: CallId,
 /** When it came in. */
-at: Timestamp,
-/** From whom. */
-client: ClientId,
-/** To which server. */
-server: ServerId,
+at: Timestamp, client: ClientId, server: ServerId,
 /** Which tool (name on the server); also a resource or prompt. */
 tool: string,
 /** Whether it is with its server, and can be cancelled; before that it waits for a decision. */
@@ -1320,9 +1043,7 @@ sent: boolean,
 progress: CallProgress | null, };
 
 /** A server wants a model's answer. Without a client that can give one the user may write it. */
-export type SamplingRequest = {
-/** The server. */
-server: ServerSummary,
+export type SamplingRequest = { server: ServerSummary,
 /** Whose call it asks about, where that is certain. */
 client: ClientSummary | null,
 /** The system prompt, where it wants one. */
@@ -1333,9 +1054,7 @@ messages: Array<string>,
 request: string, };
 
 /** Where something was written. */
-export type SavedFile = {
-/** Its path. */
-path: string, };
+export type SavedFile = { path: string, };
 
 /** What a rule covers (PERM-4). */
 export type Scope = { "width": "call",
@@ -1345,9 +1064,7 @@ hash: CallHash, } | { "width": "tool",
 tool: string, } | { "width": "reads" } | { "width": "writes" } | { "width": "everything" };
 
 /** A server wants more OAuth scopes. */
-export type ScopeUpgradeRequest = {
-/** The server. */
-server: ServerSummary,
+export type ScopeUpgradeRequest = { server: ServerSummary,
 /** The scopes that are missing. */
 scopes: Array<string>, };
 
@@ -1370,9 +1087,7 @@ generation: Generation,
 identity: IdentityHash, };
 
 /** What a server offers beside its tools. */
-export type ServerCatalog = {
-/** What it declared. */
-declared: DeclaredCapabilities,
+export type ServerCatalog = { declared: DeclaredCapabilities,
 /** Its instructions for the model. */
 instructions: string | null,
 /** Its resources, in its order. */
@@ -1413,13 +1128,7 @@ limits: ServerLimits,
 origin: ServerOrigin, };
 
 /** How many of each a server offers. */
-export type ServerCounts = {
-/** Tools. */
-tools: number,
-/** Resources. */
-resources: number,
-/** Prompts. */
-prompts: number, };
+export type ServerCounts = { tools: number, resources: number, prompts: number, };
 
 /** What a person (or a command) supplies to add or edit a server; the rest is Gatehouse's. */
 export type ServerDraft = {
@@ -1443,13 +1152,7 @@ limits: ServerLimits, };
 export type ServerId = string;
 
 /** How a server names itself (`serverInfo`), with its instructions. */
-export type ServerInfo = {
-/** `name` */
-name: string,
-/** `title` */
-title: string | null,
-/** `version` */
-version: string,
+export type ServerInfo = { name: string, title: string | null, version: string,
 /** `instructions` of the handshake. */
 instructions: string | null, };
 
@@ -1508,19 +1211,13 @@ export type ServerRequestKind = "form" | "url" | "sampling" | "step_up";
 /** State of one server. Derived from the actor's private state; never stored. */
 export type ServerStatus = { "state": "disabled" } | { "state": "stopped" } | { "state": "connecting",
 /** 1 for the first attempt. */
-attempt: number, } | { "state": "connected",
-/** Since when. */
-since: Timestamp,
+attempt: number, } | { "state": "connected", since: Timestamp,
 /** Negotiated protocol revision. */
 protocol: string,
 /** How the server names itself. */
 server: ServerInfo, } | { "state": "needs_auth",
 /** Authorization server, where it is known. */
-issuer: string | null, } | { "state": "needs_client_registration",
-/** Why. */
-reason: string, } | { "state": "failed",
-/** What kind of error. */
-error: FailureKind,
+issuer: string | null, } | { "state": "needs_client_registration", reason: string, } | { "state": "failed", error: FailureKind,
 /** What happened, why, and what to do, in plain words. */
 message: UserText,
 /** Attempts so far in this row. */
@@ -1529,15 +1226,7 @@ attempts: number,
 nextRetry: Timestamp | null, };
 
 /** The server of an approval request. */
-export type ServerSummary = {
-/** Which. */
-id: ServerId,
-/** Its generation. */
-generation: Generation,
-/** Its name. */
-name: string,
-/** Its description. */
-description: string | null,
+export type ServerSummary = { id: ServerId, generation: Generation, name: string, description: string | null,
 /** Name of its icon, one of those that are in the program. */
 icon: string, };
 
@@ -1565,9 +1254,7 @@ logTail: Array<LogLine>,
 errorsLastHour: number, };
 
 /** Adds a server and starts it if it is to run. */
-export type ServersAdd = {
-/** The server. */
-draft: ServerDraft,
+export type ServersAdd = { draft: ServerDraft,
 /** The answer to "Trust this server's read-only labels and allow reads?" */
 trustLabels: boolean,
 /** Secrets that the draft refers to as `${secret:NAME}`. */
@@ -1601,9 +1288,7 @@ server: string, };
  * Completes one argument of a prompt or of a resource template. */
 export type ServersComplete = {
 /** Id or name. */
-server: string,
-/** Of what. */
-of: CompletionTarget,
+server: string, of: CompletionTarget,
 /** Name of the argument. */
 argument: string,
 /** What there is of it. */
@@ -1632,9 +1317,7 @@ export type ServersGetPrompt = {
 /** Id or name. */
 server: string,
 /** Name on the server. */
-prompt: string,
-/** Its arguments. */
-arguments: { [key in string]: string }, };
+prompt: string, arguments: { [key in string]: string }, };
 
 /** All servers with their states. */
 export type ServersList = Record<symbol, never>;
@@ -1659,9 +1342,7 @@ address: RequestSecret, };
 /** Reads a resource for the user. */
 export type ServersReadResource = {
 /** Id or name. */
-server: string,
-/** Its URI. */
-uri: string, };
+server: string, uri: string, };
 
 /** Closes the connection and makes a new one. */
 export type ServersReconnect = {
@@ -1700,7 +1381,6 @@ export type ServersStart = {
 /** Id or name. */
 server: string, };
 
-/** Stops a server. */
 export type ServersStop = {
 /** Id or name. */
 server: string,
@@ -1722,18 +1402,14 @@ export type ServersSwitchOff = Record<symbol, never>;
 export type ServersSwitchOn = Record<symbol, never>;
 
 /** Connects to a draft without keeping it. */
-export type ServersTest = {
-/** The server. */
-draft: ServerDraft,
+export type ServersTest = { draft: ServerDraft,
 /** Secrets that the draft refers to; forgotten when the test is over. */
 secrets: Array<FieldSecret>, };
 
 /** Trusts a server's read-only labels, or ceases to. */
 export type ServersTrustLabels = {
 /** Id or name. */
-server: string,
-/** Whether they are trusted. */
-trusted: boolean, };
+server: string, trusted: boolean, };
 
 /** Says everything that is wrong with settings of a server. Nothing changes.
  */
@@ -1755,9 +1431,7 @@ secrets: Array<string>, };
  * Watches a resource for the user, or ceases to; changes come as `resources_changed`. */
 export type ServersWatchResource = {
 /** Id or name. */
-server: string,
-/** Its URI. */
-uri: string,
+server: string, uri: string,
 /** Whether it is watched from now on. */
 on: boolean, };
 
@@ -1828,13 +1502,10 @@ extra: boolean, };
 /** Endpoints as the user knows them. */
 export type SignInEndpoints = {
 /** Authorization endpoint. */
-authorize: string,
-/** Token endpoint. */
-token: string,
+authorize: string, token: string,
 /** Revocation endpoint (RFC 7009). */
 revoke: string | null, };
 
-/** Who signs in, and with what. */
 export type SignInMethod = { "with": "browser" } | { "with": "client_secret" } | { "with": "client_key",
 /** Private key in PEM, as `${secret:NAME}`. */
 key: string,
@@ -1864,9 +1535,7 @@ scopes: Array<string>,
  */
 redirect: string | null,
 /** Endpoints of an authorization server that cannot be discovered (AUTH-3). */
-endpoints: SignInEndpoints | null,
-/** Who signs in. */
-with: SignInMethod, };
+endpoints: SignInEndpoints | null, with: SignInMethod, };
 
 /** A sign-in that began. */
 export type SignInStart = {
@@ -1892,31 +1561,22 @@ expires: Timestamp | null,
 /** Whether it is renewed without the user. */
 renews: boolean, };
 
-/** What came of a sign-out. */
 export type SignOutResult = {
 /** Whether the authorization server took the tokens back too. */
 revoked: boolean, };
 
 /** Calls of one kind that the draft decides in another way. */
-export type SimulatedChange = {
-/** The client. */
-client: ClientId,
-/** The server. */
-server: ServerId,
+export type SimulatedChange = { client: ClientId, server: ServerId,
 /** What was used. */
 subject: Subject,
 /** By the rules that hold. */
-now: Decision,
-/** By the draft. */
-draft: Decision,
+now: Decision, draft: Decision,
 /** The draft's rule for the newest of them. */
 rule: Rule,
 /** How many calls. */
 calls: number,
 /** The newest of them. */
-last: CallId,
-/** When that was. */
-at: Timestamp, };
+last: CallId, at: Timestamp, };
 
 /** What a simulation found. Calls are judged as if they came now, with the tools as they are now. */
 export type SimulationReport = {
@@ -1929,9 +1589,7 @@ incomplete: number,
 /** Whether there were more calls than are looked at; then these are the newest. */
 cut: boolean,
 /** By the rules that hold. */
-now: DecisionCounts,
-/** By the draft. */
-draft: DecisionCounts,
+now: DecisionCounts, draft: DecisionCounts,
 /** Where the two differ, most calls first. */
 changes: Array<SimulatedChange>, };
 
@@ -1982,33 +1640,23 @@ export type StdioStreams = "sockets" | "pipes";
 /** What a call is about (PERM-18). */
 export type Subject = { "kind": "tool",
 /** Name on the server. */
-name: string, } | { "kind": "resource",
-/** The URI. */
-uri: string, } | { "kind": "prompt",
+name: string, } | { "kind": "resource", uri: string, } | { "kind": "prompt",
 /** Name on the server. */
 name: string, } | { "kind": "completion",
 /** The prompt's name or the resource template's URI. */
 reference: string, };
 
 /** An answer to one approval request; refused when the hash is not that of the approval request as it stands. */
-export type SubmittedAnswer = {
-/** Which approval request. */
-id: ApprovalId,
+export type SubmittedAnswer = { id: ApprovalId,
 /** For calls: the hash that was shown. */
-hash: CallHash | null,
-/** The answer. */
-answer: ApprovalAnswer, };
+hash: CallHash | null, answer: ApprovalAnswer, };
 
 /** A resource template (RFC 6570). */
-export type TemplateView = {
-/** The template. */
-uriTemplate: string,
+export type TemplateView = { uriTemplate: string,
 /** The variables in it, in its order. */
 variables: Array<string>,
 /** Its title, else its name. */
-title: string,
-/** What it is. */
-description: string | null,
+title: string, description: string | null,
 /** Its media type. */
 mimeType: string | null, };
 
@@ -2073,9 +1721,7 @@ changed: boolean, };
 /** One tool of the catalogue. */
 export type ToolView = {
 /** Name that clients use: `^[a-zA-Z0-9_-]{1,64}$`, unique, stable (TOOL-2). */
-exposedName: string,
-/** The server. */
-server: ServerId,
+exposedName: string, server: ServerId,
 /** The server's generation. */
 generation: Generation,
 /** The server's name. */
@@ -2186,9 +1832,7 @@ problems: Array<ServerProblem>, };
 /** Decision with the rule that made it (PERM-6). */
 export type Verdict = {
 /** Allow, ask or deny. */
-decision: Decision,
-/** The rule. */
-rule: Rule, };
+decision: Decision, rule: Rule, };
 
 /** Something that the user should know before answering. */
 export type Warning = { "warning": "first_use" } | { "warning": "definition_changed" } | { "warning": "hidden_characters",
@@ -2197,9 +1841,7 @@ place: string, } | { "warning": "look_alikes",
 /** Where: `title` or `name`. */
 place: string, } | { "warning": "unconfirmed_server" } | { "warning": "unknown_program" } | { "warning": "other_program",
 /** Seen before. */
-before: string, } | { "warning": "unbound_grant",
-/** Which grant. */
-grant: GrantId,
+before: string, } | { "warning": "unbound_grant", grant: GrantId,
 /** What it allows. */
 what: Message,
 /** The program that it will be bound to. */

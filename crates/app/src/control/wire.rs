@@ -23,7 +23,6 @@ pub(super) struct RequestLine {
     pub(super) args: Option<Box<RawValue>>,
 }
 
-/// An outgoing request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OutgoingRequest<'a> {

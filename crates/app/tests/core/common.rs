@@ -170,7 +170,6 @@ pub(crate) async fn wait_until<T, F: AsyncFnMut() -> Option<T>>(core: &Core, wha
     tokio::time::timeout(TIMEOUT, waiting).await.unwrap_or_else(|_| panic!("waited too long for {what}"))
 }
 
-/// Waits until a server has a state.
 pub(crate) async fn wait_until_state(core: &Core, name: &str, state: &str) -> ServerView {
     wait_until(core, &format!("{name} to be {state}"), async || {
         server(core, name).await.filter(|view| view.status.as_str() == state)

@@ -45,7 +45,6 @@ pub(crate) struct TokenEndpoint<'a> {
 pub(crate) type Form = Vec<(&'static str, Secret)>;
 
 impl TokenEndpoint<'_> {
-    /// Requests a token.
     pub(crate) async fn request(
         &self,
         client: &OAuthClient,

@@ -37,7 +37,6 @@ pub(crate) struct Attempts {
     servers: Mutex<HashMap<ServerId, Arc<ServerAttempts>>>,
 }
 
-/// The attempts of one server.
 pub(crate) struct ServerAttempts {
     /// Held while an attempt is being started.
     start_lock: tokio::sync::Mutex<()>,

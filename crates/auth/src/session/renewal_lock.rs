@@ -14,7 +14,6 @@ use crate::error::AuthError;
 
 /// How long to wait for another process. Longer than a renewal can take.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 /// Holds the lock until dropped.

@@ -41,7 +41,6 @@ const TEXT_TYPES: &[&str] = &[
     "application/x-sh",
 ];
 
-/// Limits of a fetch.
 pub(super) struct FetchLimits {
     /// Size of a page after decompression, in bytes.
     pub(super) bytes: usize,
@@ -71,7 +70,6 @@ pub(super) struct WebClient {
     limits: FetchLimits,
 }
 
-/// A fetched page.
 pub(super) struct FetchedPage {
     /// Its URL after redirects.
     pub(super) url: Url,
@@ -107,7 +105,6 @@ impl WebClient {
         Self { client, rule, limits }
     }
 
-    /// Fetches a page.
     pub(super) async fn get(&self, address: &str) -> Result<FetchedPage, ToolError> {
         let whole = self.limits.whole;
         tokio::time::timeout(whole, self.follow(address)).await.unwrap_or_else(|_| {

@@ -31,7 +31,6 @@ impl TokenDigest {
     }
 }
 
-/// Generates a token.
 pub(crate) fn generate() -> Result<Secret, UserError> {
     gatehouse_common::random::token().map_err(|error| no_random(&error))
 }

@@ -55,7 +55,6 @@ struct OpenConnections {
     authenticated: HashMap<ClientId, usize>,
 }
 
-/// An unauthenticated connection.
 struct UnauthenticatedConnection {
     /// Since when the connection has been silent; `None` until it was read for the first time.
     silent_since: Option<Instant>,
@@ -185,7 +184,6 @@ impl ConnectionLimitSlot {
         self.limits.changed.notify_one();
     }
 
-    /// Waits until the connection is authenticated.
     pub(crate) async fn wait_until_authenticated(&self) {
         self.authenticated.cancelled().await;
     }

@@ -40,7 +40,6 @@ const MAX_DRAINED_BYTES: usize = 64 * 1024 * 1024;
 pub(crate) struct ClientConnection {
     /// The two socket addresses.
     pub(crate) peer: ConnectionPeer,
-    /// Its slot in the connection limits.
     pub(crate) slot: ConnectionLimitSlot,
 }
 

@@ -184,7 +184,6 @@ pub(crate) struct CallExchange {
     pub(crate) stream: CallStream,
 }
 
-/// The stream of a call.
 pub(crate) enum CallStream {
     /// Can't be resumed. Losing its connection cancels the call (stateless revision).
     Transient,

@@ -80,7 +80,6 @@ impl HttpRpcError {
         self
     }
 
-    /// The HTTP status.
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }

@@ -230,7 +230,6 @@ pub(crate) fn handle_response(
     Ok(HandlerResponse::empty(StatusCode::ACCEPTED))
 }
 
-/// Handles a notification.
 pub(crate) fn handle_notification(
     state: &ProtocolState,
     client: &ClientState,

@@ -62,7 +62,6 @@ pub(crate) struct ListenStreams {
     releaser: SubscriptionReleaser,
 }
 
-/// A stream that was opened.
 pub(crate) struct OpenedStream {
     pub(crate) number: u64,
     pub(crate) log: Arc<EventLog>,
@@ -176,12 +175,10 @@ impl ListenStreams {
         }
     }
 
-    /// Ends the streams of one client.
     pub(crate) fn end_for_client(&self, client: &ClientId) {
         self.end_where(|stream| stream.client == *client);
     }
 
-    /// Ends all streams.
     pub(crate) fn end_all(&self) {
         self.end_where(|_| true);
     }

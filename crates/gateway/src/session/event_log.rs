@@ -60,7 +60,6 @@ pub(crate) struct EventLog {
 #[derive(Debug, Default)]
 struct EventLogState {
     events: VecDeque<(u64, Bytes)>,
-    /// Number of the last event.
     last_number: u64,
     bytes: usize,
     /// When the last event was written.
@@ -164,7 +163,6 @@ impl EventLog {
         self.state.lock().waker = Some(waker.clone());
     }
 
-    /// When the log ended.
     pub(crate) fn ended_at(&self) -> Option<Instant> {
         self.state.lock().ended_at
     }

@@ -57,7 +57,6 @@ impl ResourceSubscriptions {
         uris
     }
 
-    /// Releases all subscriptions.
     pub(crate) fn release_all(&self, releaser: &SubscriptionReleaser) {
         for (resource, _) in self.0.lock().drain() {
             releaser.release(resource);
@@ -77,7 +76,6 @@ impl SubscriptionReleaser {
         Self { tool_service, tasks }
     }
 
-    /// Releases one subscription.
     pub(crate) fn release(&self, resource: ResourceRef) {
         self.tasks.spawn(self.tool_service.unsubscribe(resource.server, resource.target));
     }

@@ -355,7 +355,6 @@ pub(crate) struct ClientSessions {
     open: RwLock<HashMap<SessionId, Arc<Session>>>,
 }
 
-/// What opening a session did.
 pub(crate) struct OpenedSession {
     pub(crate) session: Arc<Session>,
     /// The session that was ended to make room for it.

@@ -243,7 +243,6 @@ impl ToolService for ScriptedToolService {
     }
 }
 
-/// Records the events.
 #[derive(Default)]
 pub(crate) struct RecordedEvents(pub(crate) Mutex<Vec<Event>>);
 
@@ -364,7 +363,6 @@ impl Fixture {
         id
     }
 
-    /// A request in a session.
     pub(crate) fn session_request(
         &self,
         session: &str,

@@ -184,7 +184,6 @@ impl CloseSignal {
         self.known.borrow().clone()
     }
 
-    /// Waits for the reason.
     pub(crate) async fn wait_for_reason(&self) -> CloseReason {
         let mut known = self.known.subscribe();
         match known.wait_for(Option::is_some).await {

@@ -16,7 +16,6 @@ use crate::limit::{ClockHold, RequestClock};
 use crate::request::{Progress, ProgressSink, RpcOutcome};
 use crate::server_requests::Responder;
 
-/// The pending requests.
 pub(super) struct PendingRequests {
     next: AtomicU64,
     /// `None` once the connection has ended.

@@ -37,7 +37,6 @@ const FAILURE_PAUSE: Duration = Duration::from_mins(10);
 /// How much of a response is read, in bytes.
 const MAX_READ_BYTES: usize = 64 * 1024;
 
-/// A package ecosystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum PackageEcosystem {
     /// npm and compatible tools.

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use url::{Host, Url};
 use wildmatch::WildMatch;
 
-/// A pattern for URLs.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct UrlPattern {

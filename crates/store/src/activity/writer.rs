@@ -12,7 +12,6 @@ use super::{ID_SHIFT, Retention, first_id, full_text, programs, usage};
 use crate::error::StoreError;
 use crate::random::random_bytes;
 
-/// Messages to the writer.
 pub(super) enum WriterMessage {
     /// Write a record.
     Record(Box<CallRecord>),

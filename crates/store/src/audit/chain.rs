@@ -41,7 +41,6 @@ impl ChainHead {
     }
 }
 
-/// A stored entry.
 pub(super) struct StoredEntry {
     pub(super) seq: u64,
     pub(super) at: i64,

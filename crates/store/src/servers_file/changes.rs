@@ -63,7 +63,6 @@ fn fields(server: Option<&ServerConfig>) -> BTreeMap<String, Value> {
     fields
 }
 
-/// A value with its secrets masked.
 fn mask_secrets(pointer: &str, value: &Value) -> Value {
     match (pointer, value) {
         ("/url", Value::String(url)) => Value::from(redact_url_password(url)),

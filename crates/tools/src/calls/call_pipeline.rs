@@ -22,7 +22,6 @@ use crate::call_types::ClientPresence;
 use crate::call_types::response::{CallResponse, FinishedCall};
 use crate::shared_runs::{EarlierResult, MIN_CLIENT_TIMEOUT, Receipt, SharedRun};
 
-/// A call that came in.
 struct CallStart {
     id: CallId,
     at: Timestamp,

@@ -40,7 +40,6 @@ const PER_CONNECTION: [&str; 4] = [
 const MAX_ID_LEN: usize = 64;
 type ParamMembers = Vec<(Box<str>, Box<RawValue>)>;
 
-/// The target of a request.
 pub(crate) enum RequestTarget {
     /// A tool, by its exposed name.
     Tool(Box<str>),

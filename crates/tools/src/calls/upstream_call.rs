@@ -60,7 +60,6 @@ pub(crate) enum SendOutcome {
     Stopped(String),
 }
 
-/// Outcome of one round.
 enum RoundOutcome {
     /// The answer for the client.
     Done(Result<RpcOutcome, UpstreamError>),

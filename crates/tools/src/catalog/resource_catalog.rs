@@ -79,7 +79,6 @@ pub(crate) struct ResourceCatalog {
     listed_servers: Vec<ListedServer>,
 }
 
-/// One list.
 #[derive(Default)]
 struct ExposedList {
     listed: Vec<Box<RawValue>>,

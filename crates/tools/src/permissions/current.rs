@@ -19,7 +19,6 @@ pub(crate) struct CurrentPermissions {
     pub(crate) verified: bool,
     /// Why they couldn't.
     pub(crate) problem: Option<UserError>,
-    /// The stored permissions.
     pub(crate) stored: StoredPermissions,
     overrides: HashMap<ServerId, HashMap<String, (ServerBinding, AccessClass)>>,
     trusted: HashSet<ServerBinding>,

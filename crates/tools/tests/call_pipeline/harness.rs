@@ -221,7 +221,6 @@ impl ToolsHarness {
         .unwrap()
     }
 
-    /// Spawns a call.
     pub fn spawn_call(&self, tool: &str, arguments: &str) -> SpawnedCall {
         self.spawn_call_as(caller("Claude"), call(tool, arguments))
     }
@@ -442,7 +441,6 @@ pub fn choice(lifetime: ChoiceLifetime, width: ChoiceScope) -> GrantChoice {
     GrantChoice { lifetime, width, every_client: false, conditions: Vec::new() }
 }
 
-/// The choices that are offered.
 pub fn offered(choices: &[OfferedChoice]) -> Vec<GrantChoice> {
     choices.iter().map(OfferedChoice::choice).collect()
 }

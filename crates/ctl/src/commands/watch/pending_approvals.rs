@@ -24,10 +24,7 @@ pub(super) enum ApprovalChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ApprovalOutcome {
     /// It was answered, here or elsewhere.
-    Answered {
-        /// Whether it was allowed.
-        allowed: bool,
-    },
+    Answered { allowed: bool },
     /// It expired or was withdrawn.
     Expired,
 }

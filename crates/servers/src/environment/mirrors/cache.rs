@@ -18,7 +18,6 @@ const LONGEST_FILE: u64 = 64 * 1024;
 /// The choice for one ecosystem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CachedChoice {
-    /// When it was made.
     at: Timestamp,
     pub(super) mirror: String,
 }

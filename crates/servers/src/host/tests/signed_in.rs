@@ -30,7 +30,6 @@ async fn guard(State(()): State<()>, request: Request, go: Go) -> Response {
     go.run(Request::from_parts(parts, Body::from(body))).await
 }
 
-/// A scripted token source.
 struct ScriptedTokenSource {
     next: fn(&AuthRejection) -> Result<AuthRecovery, AuthError>,
     takes: Duration,

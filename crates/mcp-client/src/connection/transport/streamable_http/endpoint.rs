@@ -91,7 +91,6 @@ pub(crate) struct Endpoint {
 /// The clock of the request that a message belongs to, if any.
 pub(super) type CallClock<'a> = Option<&'a Arc<RequestClock>>;
 
-/// Response to a POST.
 pub(super) struct PostResponse {
     pub(super) status: StatusCode,
     pub(super) body: PostResponseBody,
@@ -99,7 +98,6 @@ pub(super) struct PostResponse {
     pub(super) session: Option<String>,
 }
 
-/// Body of a response.
 pub(super) enum PostResponseBody {
     /// None: the message was accepted.
     Accepted,
