@@ -41,7 +41,6 @@ impl ChildProcess {
     }
 
     /// Process id.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

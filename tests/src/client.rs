@@ -36,7 +36,6 @@ pub enum CallOutcome {
 
 impl CallOutcome {
     /// All text blocks of the result in one string; the message of an error.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Result(result) => result["content"]
@@ -158,7 +157,6 @@ impl Client {
     }
 
     /// Number of messages with this member that arrived so far and were not consumed.
-    #[must_use]
     pub fn buffered_count(&self, member: &str) -> usize {
         self.unread.iter().filter(|message| message.get(member).is_some()).count()
     }
@@ -232,7 +230,6 @@ impl Client {
     }
 
     /// Progress notifications of a call so far.
-    #[must_use]
     pub fn progress_of(&self, id: &str) -> Vec<Value> {
         self.unread.iter().filter(|message| message["progressOf"] == json!(id)).cloned().collect()
     }

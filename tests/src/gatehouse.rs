@@ -233,13 +233,11 @@ impl Gatehouse {
     }
 
     /// Its data folder.
-    #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         self.home.path().join("data")
     }
 
     /// The folder with everything of this Gatehouse: its data folder, its output, test files.
-    #[must_use]
     pub fn home(&self) -> &Path {
         self.home.path()
     }
@@ -265,7 +263,6 @@ impl Gatehouse {
     }
 
     /// Its standard error so far.
-    #[must_use]
     pub fn stderr(&self) -> String {
         fs::read_to_string(self.stderr_file()).unwrap_or_default()
     }

@@ -66,13 +66,11 @@ pub struct RequestCounts {
 
 impl RequestCounts {
     /// Number of requests of a kind.
-    #[must_use]
     pub fn asked(&self, what: &str) -> u64 {
         self.asked.get(what).copied().unwrap_or_default()
     }
 
     /// Number of granted requests of a kind.
-    #[must_use]
     pub fn granted(&self, what: &str) -> u64 {
         self.granted.get(what).copied().unwrap_or_default()
     }

@@ -70,12 +70,10 @@ impl AppWindow {
         Ok(window)
     }
 
-    #[must_use]
     pub fn main(&self) -> WebPage<'_> {
         self.page("main")
     }
 
-    #[must_use]
     pub fn prompt(&self) -> WebPage<'_> {
         self.page("prompt")
     }

@@ -277,13 +277,11 @@ impl Core {
     }
 
     /// URL of the gateway.
-    #[must_use]
     pub fn endpoint(&self) -> String {
         self.command_service.state().endpoint.clone()
     }
 
     /// The state of the operator key at the start.
-    #[must_use]
     pub fn operator_key_state(&self) -> OperatorKeyState {
         self.operator_key_state
     }

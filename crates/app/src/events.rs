@@ -40,14 +40,12 @@ impl EventBus {
     }
 
     /// Sequence number of the last event; 0 if there was none.
-    #[must_use]
     pub fn last(&self) -> u64 {
         self.state.lock().last
     }
 
     /// Events since the start, oldest first, limited in number. Log lines and call progress are left
     /// out, since they would push everything else out.
-    #[must_use]
     pub fn journal(&self) -> Vec<EventEnvelope> {
         let kept: Vec<_> = self.state.lock().journal.iter().cloned().collect();
         kept.iter().map(|envelope| EventEnvelope::clone(envelope)).collect()

@@ -41,7 +41,6 @@ impl TrayAction {
     const ALL: [Self; 4] = [Self::ShowMain, Self::ShowPrompt, Self::TogglePause, Self::Quit];
 
     /// Identifier of the menu item.
-    #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
             Self::ShowMain => "show-main",

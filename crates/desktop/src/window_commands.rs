@@ -12,7 +12,6 @@ pub enum WindowKind {
 
 impl WindowKind {
     /// The window's label in the toolkit, and the name of its capability file.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Main => "main",
@@ -34,7 +33,6 @@ macro_rules! window_commands {
 
         impl WindowCommand {
             /// Name in requests.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $($(Self::$command => $name,)*)*
@@ -42,7 +40,6 @@ macro_rules! window_commands {
             }
 
             /// The window that may run it.
-            #[must_use]
             pub const fn window(self) -> WindowKind {
                 match self {
                     $($(Self::$command => WindowKind::$window,)*)*

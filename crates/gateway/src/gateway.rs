@@ -110,7 +110,6 @@ impl Gateway {
     }
 
     /// The URL that clients use.
-    #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}/mcp", self.address)
     }

@@ -53,7 +53,6 @@ pub struct ServerLists {
 
 impl ServerLists {
     /// The declared capabilities as flags.
-    #[must_use]
     pub fn declared(&self) -> gatehouse_model::server::DeclaredCapabilities {
         let declared = Declared::read(&self.capabilities);
         gatehouse_model::server::DeclaredCapabilities {

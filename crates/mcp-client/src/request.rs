@@ -48,13 +48,11 @@ impl RequestParams {
     }
 
     /// The raw value of a member.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         self.members.iter().find(|(member, _)| &**member == name).map(|(_, value)| &**value)
     }
 
     /// The value of a member that is a string.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
@@ -122,7 +120,6 @@ pub enum RpcOutcome {
 
 impl RpcOutcome {
     /// The result, or `None` if the server answered with an error.
-    #[must_use]
     pub fn result(&self) -> Option<&RawValue> {
         match self {
             Self::Result(raw) => Some(raw),

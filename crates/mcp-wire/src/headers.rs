@@ -98,7 +98,6 @@ impl ParamHeader {
 
     /// The value of the argument: the text of a string, or a number or boolean as written. `None` if the
     /// argument is absent, `null`, an object or an array.
-    #[must_use]
     pub fn value_in<'a>(&self, arguments: &'a RawValue) -> Option<Cow<'a, str>> {
         let mut here = arguments;
         for step in &self.path {

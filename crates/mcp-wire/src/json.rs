@@ -80,7 +80,6 @@ pub fn read(text: &str) -> Result<Json, JsonDefect> {
 
 impl Json {
     /// A member of an object by its name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Json> {
         match self {
             Self::Object(members) => member(members, name),
@@ -89,7 +88,6 @@ impl Json {
     }
 
     /// The string, if the value is one.
-    #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(text) => Some(text),

@@ -34,19 +34,16 @@ impl<'a> Members<'a> {
         Self::read(raw.get())
     }
 
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(member, _)| member == name).map(|(_, value)| *value)
     }
 
     /// The value of a member that is a string.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(text_of)
     }
 
     /// The value of a member that is a boolean.
-    #[must_use]
     pub fn flag(&self, name: &str) -> Option<bool> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }

@@ -67,7 +67,6 @@ impl UriTemplate {
     }
 
     /// Number of bytes before the first expression.
-    #[must_use]
     pub fn literal_prefix(&self) -> usize {
         match self.parts.first() {
             Some(Part::Literal(literal)) => literal.len(),

@@ -262,7 +262,6 @@ impl OfferedChoice {
         Self { lifetime, width, every_client, sentence }
     }
 
-    #[must_use]
     pub fn choice(&self) -> GrantChoice {
         let Self { lifetime, width, every_client, sentence: _ } = *self;
         GrantChoice { lifetime, width, every_client, conditions: Vec::new() }

@@ -35,7 +35,6 @@ fn unbound() -> IdentityHash {
 
 impl ServerConfig {
     /// The binding of rules, secrets and sign-ins to this server.
-    #[must_use]
     pub fn binding(&self) -> ServerBinding {
         ServerBinding {
             server: self.id.clone(),

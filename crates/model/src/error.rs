@@ -51,13 +51,11 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// What happened in general and what to do next, for readers of other languages than English.
-    #[must_use]
     pub fn message(self) -> Message {
         Message::new(format!("error.{}", self.as_str()))
     }
 
     /// The code as it is on the wire.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BadRequest => "bad_request",

@@ -195,7 +195,6 @@ pub enum ConfigCause {
 
 impl ConfigCause {
     /// Its name in events and in the audit log.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",

@@ -321,7 +321,6 @@ pub enum Rule {
 
 impl Rule {
     /// The user's rule that decided, if it was one.
-    #[must_use]
     pub fn deciding_grant(&self) -> Option<&GrantId> {
         match self {
             Self::ExplicitDeny { grant, .. }

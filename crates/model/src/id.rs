@@ -26,7 +26,6 @@ macro_rules! text_id {
                 Self(format!(concat!($prefix, "{:016x}"), bits).into())
             }
 
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }

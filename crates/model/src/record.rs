@@ -134,7 +134,6 @@ pub struct CallFilter {
 
 impl CallRecord {
     /// Its position in the list of calls.
-    #[must_use]
     pub fn cursor(&self) -> CallCursor {
         CallCursor { at: self.at, id: self.id.clone() }
     }

@@ -23,7 +23,6 @@ impl Secret {
     }
 
     /// The secret text.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }

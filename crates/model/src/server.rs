@@ -37,7 +37,6 @@ pub struct ServerConfig {
 
 impl ServerConfig {
     /// Name of the icon that it is shown with.
-    #[must_use]
     pub fn icon(&self) -> &str {
         self.look.icon.as_deref().unwrap_or_else(|| self.transport.default_icon())
     }
@@ -110,7 +109,6 @@ impl Transport {
     }
 
     /// Name of this transport in files and texts.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Stdio { .. } => "stdio",
@@ -123,7 +121,6 @@ impl Transport {
     }
 
     /// Settings of a remote server; `None` for one that runs on this computer.
-    #[must_use]
     pub fn remote(&self) -> Option<&Remote> {
         match self {
             Self::Auto(remote) | Self::Http(remote) | Self::Sse(remote) | Self::Ws(remote) => Some(remote),
@@ -204,7 +201,6 @@ pub enum Builtin {
 
 impl Builtin {
     /// Its name in files and texts.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Time => "time",
@@ -258,20 +254,17 @@ impl Default for ServerLimits {
 
 impl ServerLimits {
     /// Time limit for connecting.
-    #[must_use]
     pub fn connect(&self) -> Duration {
         Duration::from_secs(u64::from(self.connect_secs.max(1)))
     }
 
     /// Time limit for a call without progress, if there is one. `all` applies to servers without their
     /// own.
-    #[must_use]
     pub fn call(&self, all: &CallLimits) -> Option<Duration> {
         self.call_secs.or(all.silent_secs)
     }
 
     /// Time limit for a call in all, if there is one. `all` applies to servers without their own.
-    #[must_use]
     pub fn call_cap(&self, all: &CallLimits) -> Option<Duration> {
         self.call_cap_secs.or(all.cap_secs)
     }
@@ -460,7 +453,6 @@ pub enum LogLevel {
 
 impl LogLevel {
     /// Its name in the protocol.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",

@@ -48,7 +48,6 @@ pub enum ServerStatus {
 
 impl ServerStatus {
     /// The tag alone.
-    #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Disabled => "disabled",

@@ -45,7 +45,6 @@ pub enum SubjectRef<'a> {
 }
 
 impl Subject {
-    #[must_use]
     pub fn borrowed(&self) -> SubjectRef<'_> {
         match self {
             Self::Tool { name } => SubjectRef::Tool(name),
@@ -56,7 +55,6 @@ impl Subject {
     }
 
     /// See [`SubjectRef::rule_name`].
-    #[must_use]
     pub fn rule_name(&self) -> Cow<'_, str> {
         self.borrowed().rule_name()
     }
@@ -82,7 +80,6 @@ impl<'a> SubjectRef<'a> {
     /// The name that rules use: a tool's own name, else kind, colon and name or URI. A tool that is called like
     /// another kind (`resource:x`) shares that kind's rule name. So rules are compared by rule name: a deny of
     /// either covers both, and an allow covers only the one whose definition it has pinned.
-    #[must_use]
     pub fn rule_name(self) -> Cow<'a, str> {
         match self {
             Self::Tool(name) => name.into(),

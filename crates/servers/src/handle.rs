@@ -36,24 +36,20 @@ impl fmt::Debug for ServerHandle {
 
 impl ServerHandle {
     /// The settings.
-    #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {
         self.shared.config.load_full()
     }
 
-    #[must_use]
     pub fn status(&self) -> ServerStatus {
         (**self.shared.status.load()).clone()
     }
 
     /// Removes the secrets that the server was given, for records of its calls.
-    #[must_use]
     pub fn redactor(&self) -> Redactor {
         Redactor::clone(&self.shared.redactor.load())
     }
 
     /// The known lists of tools, resources and prompts; kept while the server is not connected.
-    #[must_use]
     pub fn lists(&self) -> Arc<ServerLists> {
         self.shared.lists.load_full()
     }
@@ -65,13 +61,11 @@ impl ServerHandle {
     }
 
     /// The part of its log that is kept in memory (the last 200 lines), oldest first.
-    #[must_use]
     pub fn log(&self) -> Vec<LogLine> {
         self.shared.log.lock().iter().cloned().collect()
     }
 
     /// The last 20 lines of its log, oldest first.
-    #[must_use]
     pub fn log_tail(&self) -> Vec<LogLine> {
         let log = self.shared.log.lock();
         log.iter().skip(log.len().saturating_sub(TAIL_LINES)).cloned().collect()
@@ -83,7 +77,6 @@ impl ServerHandle {
     }
 
     /// Number of errors within the last hour: of its log, its connections and its calls.
-    #[must_use]
     pub fn errors_last_hour(&self, now: Timestamp) -> u32 {
         self.shared.errors.lock().count(now)
     }

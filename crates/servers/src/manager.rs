@@ -208,7 +208,6 @@ impl ServerManager {
     }
 
     /// Validates values against schemas that servers supply.
-    #[must_use]
     pub fn schemas(&self) -> &Arc<SchemaChecker> {
         &self.shared.schemas
     }
@@ -555,7 +554,6 @@ impl ServerManager {
     }
 
     /// All servers, in the order in which they were added.
-    #[must_use]
     pub fn list(&self) -> Vec<ServerSnapshot> {
         let (handles, now) = (self.handles(), self.shared.deps.clock.now());
         handles
@@ -571,13 +569,11 @@ impl ServerManager {
             .collect()
     }
 
-    #[must_use]
     pub fn get(&self, id: &ServerId) -> Option<ServerHandle> {
         self.shared.entries.read().by_id.get(id).map(|entry| entry.handle.clone())
     }
 
     /// All servers, in the order in which they were added.
-    #[must_use]
     pub fn handles(&self) -> Vec<ServerHandle> {
         self.shared.entries.read().handles()
     }
@@ -589,7 +585,6 @@ impl ServerManager {
     }
 
     /// A revision number that increases with every change of settings, statuses or lists.
-    #[must_use]
     pub fn revision(&self) -> watch::Receiver<u64> {
         self.shared.deps.registry.revision()
     }

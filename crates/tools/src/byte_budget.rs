@@ -114,7 +114,6 @@ impl ByteBudget {
     }
 
     /// Total number of kept bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.state.lock().all
     }

@@ -148,7 +148,6 @@ pub enum AccessKind {
 
 impl AccessKind {
     /// The JSON-RPC method.
-    #[must_use]
     pub fn method(self) -> &'static str {
         match self {
             Self::ReadResource => "resources/read",
@@ -159,7 +158,6 @@ impl AccessKind {
     }
 
     /// The subject that rules and approval requests use.
-    #[must_use]
     pub fn subject(self, target: &str) -> Subject {
         let target = target.to_owned();
         match self {

@@ -168,19 +168,16 @@ impl ToolManager {
     }
 
     /// Memory budget for everything that is kept for clients that may come back for it.
-    #[must_use]
     pub fn retained_bytes(&self) -> Arc<ByteBudget> {
         self.state.retained_bytes.clone()
     }
 
     /// The current catalog.
-    #[must_use]
     pub fn catalog(&self) -> Arc<ToolCatalog> {
         self.state.catalog.load_full()
     }
 
     /// Counters that change whenever a list for clients changes.
-    #[must_use]
     pub fn catalog_changes(&self) -> watch::Receiver<CatalogVersions> {
         self.state.catalog.versions()
     }
@@ -262,12 +259,10 @@ impl ToolManager {
         looked.unwrap_or_else(|_| Some("The result was not checked against the outputSchema.".to_owned()))
     }
 
-    #[must_use]
     pub fn approvals(&self) -> &ApprovalQueue {
         &self.state.approvals
     }
 
-    #[must_use]
     pub fn permissions(&self) -> &PermissionStore {
         &self.state.permissions
     }
@@ -328,7 +323,6 @@ impl ToolManager {
     }
 
     /// Calls in progress, oldest first.
-    #[must_use]
     pub fn running_calls(&self) -> Vec<RunningCall> {
         self.state.calls.running().list()
     }

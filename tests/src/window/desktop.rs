@@ -98,7 +98,6 @@ impl Desktop {
     }
 
     /// A command that runs on this desktop.
-    #[must_use]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let home = self.home.path();
         let mut command = Command::new(program);
@@ -124,19 +123,16 @@ impl Desktop {
     }
 
     /// The name of its display.
-    #[must_use]
     pub fn display(&self) -> &str {
         &self.display
     }
 
     /// The data folder of the application on this desktop.
-    #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         self.home.path().join("data/gatehouse")
     }
 
     /// The home folder, with everything that programs on this desktop write.
-    #[must_use]
     pub fn home(&self) -> &Path {
         self.home.path()
     }

@@ -189,20 +189,17 @@ impl ClientRegistry {
     }
 
     /// All clients, for display.
-    #[must_use]
     pub fn list(&self) -> Vec<ClientView> {
         self.snapshot.load().clients.iter().map(|client| client.view()).collect()
     }
 
     /// A client by its id or name.
-    #[must_use]
     pub fn get(&self, client: &str) -> Option<Arc<ClientEntry>> {
         let (clients, at) = self.find(client).ok()?;
         clients.get(at).map(|found| Arc::clone(&found.entry))
     }
 
     /// The error for the user if the stored list was rejected.
-    #[must_use]
     pub fn load_error(&self) -> Option<UserError> {
         self.snapshot.load().rejected.as_ref().map(rejected)
     }

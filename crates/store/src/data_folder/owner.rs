@@ -12,7 +12,6 @@ pub enum Owner {
 
 impl Owner {
     /// `window` or `serve`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Window => "window",

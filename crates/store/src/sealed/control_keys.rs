@@ -33,7 +33,6 @@ impl ControlKey {
         Self::derive(b"gatehouse control key 1: client", token)
     }
 
-    #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -76,7 +76,6 @@ impl SecretKey {
     }
 
     /// The key as one string, for use as an account name in keychains.
-    #[must_use]
     pub fn account(&self) -> &str {
         &self.0
     }

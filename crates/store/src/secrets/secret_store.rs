@@ -64,7 +64,6 @@ pub enum SecretStoreKind {
 
 impl SecretStoreKind {
     /// `keychain`, `vault` or `memory`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Keychain => "keychain",

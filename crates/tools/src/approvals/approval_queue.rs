@@ -104,20 +104,17 @@ impl ApprovalQueue {
 
     /// The pending requests, oldest first. Those that fit into one reply have their details (arguments,
     /// choices, conditions).
-    #[must_use]
     pub fn pending(&self) -> Vec<PendingApproval> {
         self.pending_omitting(&[])
     }
 
     /// As [`Self::pending`], but the requests in `known` come without details. At least one of the others has
     /// its details, so that a caller gets all by asking again with the ones it knows.
-    #[must_use]
     pub fn pending_omitting(&self, known: &[ApprovalId]) -> Vec<PendingApproval> {
         self.state.approvals.lock().pending(known)
     }
 
     /// Number of pending requests.
-    #[must_use]
     pub fn pending_count(&self) -> usize {
         self.state.approvals.lock().len()
     }

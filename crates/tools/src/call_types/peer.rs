@@ -56,13 +56,11 @@ impl Peer {
         Self { id: PeerId::Connection(CONNECTIONS.fetch_add(1, Ordering::Relaxed)), seen_from: None }
     }
 
-    #[must_use]
     pub fn program(&self) -> Option<&Program> {
         self.seen_from.as_ref().map(|seen| &seen.program)
     }
 
     /// The source of its calls in a session; `None` if neither process nor session is known.
-    #[must_use]
     pub fn source(&self, session: Option<&SessionId>) -> Option<CallSource> {
         match self.program() {
             Some(program) if program.is_known => Some(CallSource::Program(program.path.as_str().into())),

@@ -40,7 +40,6 @@ impl fmt::Debug for CallResponse {
 
 impl CallResponse {
     /// The raw bytes of either variant.
-    #[must_use]
     pub fn body(&self) -> &RawValue {
         match self {
             Self::Result(raw) | Self::Error(raw) => raw,

@@ -49,23 +49,19 @@ impl fmt::Debug for CatalogTool {
 
 impl CatalogTool {
     /// The name that clients use.
-    #[must_use]
     pub fn exposed_name(&self) -> &str {
         &self.exposed
     }
 
     /// The name on the server.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.definition.name
     }
 
-    #[must_use]
     pub fn server(&self) -> &ServerId {
         &self.tool_server.config.id
     }
 
-    #[must_use]
     pub fn generation(&self) -> Generation {
         self.tool_server.config.generation
     }
@@ -75,19 +71,16 @@ impl CatalogTool {
         &self.tool_server.binding
     }
 
-    #[must_use]
     pub fn server_name(&self) -> &str {
         &self.tool_server.config.name
     }
 
     /// The title, without invisible characters.
-    #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.definition.title.as_deref()
     }
 
     /// The definition as the server sent it, byte for byte.
-    #[must_use]
     pub fn definition(&self) -> &RawValue {
         &self.definition.raw
     }
@@ -102,7 +95,6 @@ impl CatalogTool {
         }
     }
 
-    #[must_use]
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.definition.fingerprint
     }
@@ -245,19 +237,16 @@ impl ToolCatalog {
     }
 
     /// All tools, grouped by server.
-    #[must_use]
     pub fn tools(&self) -> &[CatalogTool] {
         &self.tools
     }
 
     /// The tool with an exposed name.
-    #[must_use]
     pub fn by_exposed(&self, name: &str) -> Option<&CatalogTool> {
         self.tools.get(*self.by_exposed.get(name)?)
     }
 
     /// A tool by its server and its name on that server.
-    #[must_use]
     pub fn find(&self, server: &ServerId, name: &str) -> Option<&CatalogTool> {
         self.tools.iter().find(|tool| tool.name() == name && tool.server() == server)
     }
@@ -269,7 +258,6 @@ impl ToolCatalog {
 
     /// One of the lists for clients: the servers' bytes with exposed names, and for tools with cleaned titles and
     /// descriptions.
-    #[must_use]
     pub fn list(&self, of: CatalogList) -> &[Box<RawValue>] {
         match of {
             CatalogList::Tools => &self.list,
@@ -280,19 +268,16 @@ impl ToolCatalog {
     }
 
     /// The server of a resource: the one that lists it, otherwise the one with the closest matching template.
-    #[must_use]
     pub fn resource(&self, uri: &str) -> Option<ResolvedTarget> {
         self.resource_catalog.resource(uri)
     }
 
     /// The server of a resource template or of a resource, for completing arguments.
-    #[must_use]
     pub fn template(&self, uri: &str) -> Option<ResolvedTarget> {
         self.resource_catalog.template(uri)
     }
 
     /// The server of a prompt, by its exposed name.
-    #[must_use]
     pub fn prompt(&self, exposed: &str) -> Option<ResolvedTarget> {
         self.resource_catalog.prompt(exposed)
     }
@@ -324,7 +309,6 @@ impl ToolCatalog {
     }
 
     /// The tools that are left out, with reasons.
-    #[must_use]
     pub fn omitted(&self) -> &[OmittedTool] {
         &self.left_out
     }

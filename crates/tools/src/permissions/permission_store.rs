@@ -146,7 +146,6 @@ impl PermissionStore {
     }
 
     /// What is wrong with the stored permissions, if anything.
-    #[must_use]
     pub fn problem(&self) -> Option<UserError> {
         self.now().problem.clone()
     }

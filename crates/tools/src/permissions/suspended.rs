@@ -14,7 +14,6 @@ use super::view::RuleWords;
 
 impl PermissionStore {
     /// The suspended rules with their descriptions.
-    #[must_use]
     pub fn suspended(&self) -> Vec<RuleView> {
         let now = self.now();
         let view = |rule: &Grant| {

@@ -22,7 +22,6 @@ pub struct RuleWords {
 
 impl PermissionStore {
     /// All rules with their descriptions, and whether the permissions could be verified.
-    #[must_use]
     pub fn view(&self) -> PolicyView {
         let now = self.now();
         let used = self.state.last_used.lock();
@@ -77,7 +76,6 @@ impl PermissionStore {
     }
 
     /// All tools of the catalog as the UI shows them, with their access classes and effective permissions.
-    #[must_use]
     pub fn tool_views(&self) -> Vec<ToolView> {
         let catalog = self.state.catalog.load();
         let now = self.now();
@@ -118,7 +116,6 @@ impl PermissionStore {
     }
 
     /// What runs on a server without approval: its allows without expiry, in words (PERM-3).
-    #[must_use]
     pub fn auto_approve(&self, server: &ServerId) -> Vec<String> {
         let now = self.now();
         let Some(bound) = self.binding(server) else { return Vec::new() };
