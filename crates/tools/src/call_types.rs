@@ -119,6 +119,23 @@ pub struct ToolCall {
     pub cancel: CancellationToken,
 }
 
+impl ToolCall {
+    /// A call without further members, progress or client, that nobody cancels.
+    #[must_use]
+    pub fn new(exposed_name: String, arguments: Option<Box<RawValue>>) -> Self {
+        Self {
+            exposed_name,
+            arguments,
+            rest: Vec::new(),
+            meta: None,
+            progress: None,
+            asks: None,
+            listening: None,
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
 impl fmt::Debug for ToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolCall").field("exposed_name", &self.exposed_name).finish_non_exhaustive()
@@ -188,6 +205,25 @@ pub struct AccessCall {
     pub presence: Option<ClientPresence>,
     /// Cancelled when the client cancels the request, or disconnects and can't come back.
     pub cancel: CancellationToken,
+}
+
+impl AccessCall {
+    /// A request without further members, progress or client, that nobody cancels.
+    #[must_use]
+    pub fn new(server: ServerId, kind: AccessKind, target: String, exposed_name: String) -> Self {
+        Self {
+            server,
+            kind,
+            target,
+            exposed_name,
+            rest: Vec::new(),
+            meta: None,
+            progress: None,
+            asks: None,
+            listening: None,
+            cancel: CancellationToken::new(),
+        }
+    }
 }
 
 impl fmt::Debug for AccessCall {

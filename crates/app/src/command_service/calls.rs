@@ -48,16 +48,7 @@ pub(super) async fn call(
     // Cancelled when this future is dropped because the caller disconnected.
     let cancel = CancellationToken::new();
     let _cancel_on_drop = cancel.clone().drop_guard();
-    let call = ToolCall {
-        exposed_name: call.tool.clone(),
-        arguments: Some(arguments),
-        rest: Vec::new(),
-        meta: None,
-        progress: None,
-        client_peer: None,
-        presence: None,
-        cancel,
-    };
+    let call = ToolCall { cancel, ..ToolCall::new(call.tool.clone(), Some(arguments)) };
     let end = state.tools.call(caller, call).await;
     let is_rpc_error = matches!(end, CallResponse::Error(_));
     let is_tool_error = !is_rpc_error && has_error_flag(end.body());

@@ -137,16 +137,7 @@ pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Res
         )
     })?;
     let cancel = CancellationToken::new();
-    let call = ToolCall {
-        exposed_name: exposed.clone(),
-        arguments: Some(arguments),
-        rest: Vec::new(),
-        meta: None,
-        progress: None,
-        client_peer: None,
-        presence: None,
-        cancel: cancel.clone(),
-    };
+    let call = ToolCall { cancel: cancel.clone(), ..ToolCall::new(exposed.clone(), Some(arguments)) };
     let started = Instant::now();
     if let Some(run) = &wanted.run {
         match state.runs.lock().entry(run.clone()) {
@@ -211,16 +202,8 @@ fn access_call(
     rest: Vec<(&str, Box<RawValue>)>,
 ) -> AccessCall {
     AccessCall {
-        server: config.id.clone(),
-        kind,
-        target: target.to_owned(),
-        exposed_name: target.to_owned(),
         rest: rest.into_iter().map(|(name, value)| (name.into(), value)).collect(),
-        meta: None,
-        progress: None,
-        client_peer: None,
-        presence: None,
-        cancel: CancellationToken::new(),
+        ..AccessCall::new(config.id.clone(), kind, target.to_owned(), target.to_owned())
     }
 }
 

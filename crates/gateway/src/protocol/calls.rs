@@ -107,14 +107,10 @@ pub(crate) fn parse_tool_call(
         .map(|(name, value)| (name.into(), value.to_owned()))
         .collect();
     Ok(ToolCall {
-        exposed_name: name.into_owned(),
-        arguments: params.get("arguments").map(ToOwned::to_owned),
         rest,
         meta: params.get("_meta").map(ToOwned::to_owned),
-        progress: None,
-        client_peer: None,
-        presence: None,
         cancel,
+        ..ToolCall::new(name.into_owned(), params.get("arguments").map(ToOwned::to_owned))
     })
 }
 

@@ -42,20 +42,14 @@ impl ServiceRequest {
         let access =
             |kind: AccessKind, target: ResolvedTarget, exposed_name: Cow<'_, str>, name_member: &str| {
                 Self::Access(AccessCall {
-                    server: target.server,
-                    kind,
-                    target: target.target,
-                    exposed_name: exposed_name.into_owned(),
                     rest: params
                         .iter()
                         .filter(|(name, _)| *name != name_member && *name != "_meta")
                         .map(|(name, value)| (name.into(), value.to_owned()))
                         .collect(),
                     meta: params.get("_meta").map(ToOwned::to_owned),
-                    progress: None,
-                    client_peer: None,
-                    presence: None,
                     cancel: cancel.clone(),
+                    ..AccessCall::new(target.server, kind, target.target, exposed_name.into_owned())
                 })
             };
         Ok(Some(match method {

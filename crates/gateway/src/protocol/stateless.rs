@@ -229,16 +229,8 @@ fn listen(request: &RpcRequest<'_>) -> Result<HandlerOutcome, HttpRpcError> {
                 protocol_family: ProtocolFamily::Stateless,
             };
             let call = AccessCall {
-                server: target.server,
-                kind: AccessKind::Subscribe,
-                target: target.target,
-                exposed_name: uri.clone(),
-                rest: Vec::new(),
-                meta: None,
-                progress: None,
-                client_peer: None,
-                presence: None,
                 cancel: cancel.clone(),
+                ..AccessCall::new(target.server, AccessKind::Subscribe, target.target, uri.clone())
             };
             if matches!(state.tool_service.access(caller, call).await, CallResponse::Result(_)) {
                 state.listen_streams.add_resource(number, ResourceSubscription { resource, uri });

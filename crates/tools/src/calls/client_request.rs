@@ -397,14 +397,8 @@ mod tests {
         ClientRequest::tool(
             caller(),
             ToolCall {
-                exposed_name: "t".into(),
-                arguments: arguments.map(json),
                 rest: rest.iter().map(|(name, value)| ((*name).into(), json(value))).collect(),
-                meta: None,
-                progress: None,
-                client_peer: None,
-                presence: None,
-                cancel: CancellationToken::new(),
+                ..ToolCall::new("t".into(), arguments.map(json))
             },
         )
     }
@@ -454,16 +448,7 @@ mod tests {
     }
 
     fn with_meta(meta: &str) -> ClientRequest {
-        let call = ToolCall {
-            exposed_name: "t".into(),
-            arguments: Some(json("{}")),
-            rest: Vec::new(),
-            meta: Some(json(meta)),
-            progress: None,
-            client_peer: None,
-            presence: None,
-            cancel: CancellationToken::new(),
-        };
+        let call = ToolCall { meta: Some(json(meta)), ..ToolCall::new("t".into(), Some(json("{}"))) };
         ClientRequest::tool(caller(), call).unwrap()
     }
 
@@ -541,14 +526,9 @@ mod tests {
 
     fn request_of((arguments, rest, meta): &RequestParts) -> ClientRequest {
         let call = ToolCall {
-            exposed_name: "t".into(),
-            arguments: Some(json(&object_of(arguments))),
             rest: rest.iter().map(|(name, value)| (name.as_str().into(), json(value))).collect(),
             meta: Some(json(&object_of(meta))),
-            progress: None,
-            client_peer: None,
-            presence: None,
-            cancel: CancellationToken::new(),
+            ..ToolCall::new("t".into(), Some(json(&object_of(arguments))))
         };
         ClientRequest::tool(caller(), call).unwrap()
     }
@@ -624,16 +604,8 @@ mod tests {
             ClientRequest::access(
                 caller(),
                 AccessCall {
-                    server: "s".into(),
-                    kind,
-                    target: "file:///a\"b".into(),
-                    exposed_name: "x".into(),
                     rest: rest.iter().map(|(name, value)| ((*name).into(), json(value))).collect(),
-                    meta: None,
-                    progress: None,
-                    client_peer: None,
-                    presence: None,
-                    cancel: CancellationToken::new(),
+                    ..AccessCall::new("s".into(), kind, "file:///a\"b".into(), "x".into())
                 },
             )
         };
@@ -648,18 +620,7 @@ mod tests {
     #[test]
     fn a_long_target_is_refused() {
         for (length, is_taken) in [(LONGEST_TARGET, true), (LONGEST_TARGET + 1, false)] {
-            let call = AccessCall {
-                server: "s".into(),
-                kind: AccessKind::ReadResource,
-                target: "x".repeat(length),
-                exposed_name: "x".into(),
-                rest: Vec::new(),
-                meta: None,
-                progress: None,
-                client_peer: None,
-                presence: None,
-                cancel: CancellationToken::new(),
-            };
+            let call = AccessCall::new("s".into(), AccessKind::ReadResource, "x".repeat(length), "x".into());
             assert_eq!(ClientRequest::access(caller(), call).is_ok(), is_taken, "{length}");
         }
     }

@@ -8,7 +8,6 @@ use gatehouse_model::record::AuditEvent;
 use gatehouse_model::server::Builtin;
 use gatehouse_model::{ClientId, ErrorCode, GrantChoice, Rule};
 use gatehouse_tools::{AccessCall, AccessKind, AutoApproveSpec, RuleSpec};
-use tokio_util::sync::CancellationToken;
 
 use crate::harness::*;
 
@@ -228,18 +227,7 @@ async fn refusal_names_the_subject() {
         (AccessKind::GetPrompt, "no fault of the prompt"),
         (AccessKind::CompletePrompt, "no fault of the server"),
     ] {
-        let access = AccessCall {
-            server: "notes".into(),
-            kind,
-            target: "it".to_owned(),
-            exposed_name: "it".to_owned(),
-            rest: Vec::new(),
-            meta: None,
-            progress: None,
-            client_peer: None,
-            presence: None,
-            cancel: CancellationToken::new(),
-        };
+        let access = AccessCall::new("notes".into(), kind, "it".into(), "it".into());
         let end = value(harness.tools.access(caller("Claude"), access).await);
         let words = end["error"]["message"].as_str().unwrap();
         assert!(words.contains(thing) && !words.contains("tool"), "{words}");

@@ -367,16 +367,7 @@ pub fn raw(text: &str) -> Box<RawValue> {
 }
 
 pub fn call(tool: &str, arguments: &str) -> ToolCall {
-    ToolCall {
-        exposed_name: tool.to_owned(),
-        arguments: Some(raw(arguments)),
-        rest: Vec::new(),
-        meta: None,
-        progress: None,
-        client_peer: None,
-        presence: None,
-        cancel: CancellationToken::new(),
-    }
+    ToolCall::new(tool.to_owned(), Some(raw(arguments)))
 }
 
 pub fn with_progress_sink(call: ToolCall, progress: ProgressCallback) -> ToolCall {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Warning};
 use gatehouse_tools::{AccessCall, AccessKind, CallResponse, CatalogList, ToolCall};
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
 
 use crate::harness::*;
 
@@ -266,18 +265,8 @@ async fn stopped_server_keeps_listing_and_is_rechecked_after_start() {
 #[tokio::test]
 async fn non_tool_requests_are_judged_as_reads() {
     let (harness, _folder) = with_tools(&format!("[{}]", tool("act", "Acts.", "echo"))).await;
-    let read = || AccessCall {
-        server: "script".into(),
-        kind: AccessKind::ReadResource,
-        target: "file:///a".to_owned(),
-        exposed_name: "file:///a".to_owned(),
-        rest: Vec::new(),
-        meta: None,
-        progress: None,
-        client_peer: None,
-        presence: None,
-        cancel: CancellationToken::new(),
-    };
+    let read =
+        || AccessCall::new("script".into(), AccessKind::ReadResource, "file:///a".into(), "file:///a".into());
     let asked = |harness: &ToolsHarness| {
         let tools = harness.tools.clone();
         tokio::spawn(async move { value(tools.access(caller("Claude"), read()).await) })
@@ -305,18 +294,7 @@ async fn non_tool_requests_are_judged_as_reads() {
 async fn reports_server_that_does_not_run() {
     let harness = ToolsHarness::new().await;
     harness.servers.put(scripted("gone", Path::new("/nowhere/at/all"))).await.unwrap();
-    let call = AccessCall {
-        server: "gone".into(),
-        kind: AccessKind::GetPrompt,
-        target: "p".to_owned(),
-        exposed_name: "p".to_owned(),
-        rest: Vec::new(),
-        meta: None,
-        progress: None,
-        client_peer: None,
-        presence: None,
-        cancel: CancellationToken::new(),
-    };
+    let call = AccessCall::new("gone".into(), AccessKind::GetPrompt, "p".into(), "p".into());
     let tools = harness.tools.clone();
     let running = tokio::spawn(async move { value(tools.access(caller("Claude"), call).await) });
     let approval = harness.approval().await;
@@ -358,18 +336,8 @@ async fn sign_in_required_is_reported_without_asking() {
         matches!(harness.servers.list()[0].status, gatehouse_model::ServerStatus::NeedsAuth { .. })
     };
     harness.wait_until(needs).await;
-    let call = AccessCall {
-        server: "remote".into(),
-        kind: AccessKind::ReadResource,
-        target: "file:///a".to_owned(),
-        exposed_name: "file:///a".to_owned(),
-        rest: Vec::new(),
-        meta: None,
-        progress: None,
-        client_peer: None,
-        presence: None,
-        cancel: CancellationToken::new(),
-    };
+    let call =
+        AccessCall::new("remote".into(), AccessKind::ReadResource, "file:///a".into(), "file:///a".into());
     let end = value(harness.tools.access(caller("Claude"), call).await);
     assert!(end["error"]["message"].as_str().unwrap().contains("Sign in"), "{end}");
     assert!(harness.tools.approvals().pending().is_empty());
