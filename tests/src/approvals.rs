@@ -10,9 +10,6 @@ use crate::eventually::{eventually, eventually_holds};
 use crate::gatehouse::Gatehouse;
 
 /// Waits until `count` approvals are pending, and returns them.
-///
-/// # Errors
-/// When there are not in time.
 pub fn wait_for_pending(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value>> {
     eventually(format!("{count} pending approvals"), || {
         let pending = gatehouse.ask(&["approvals", "list"])?;
@@ -29,9 +26,6 @@ pub fn wait_for_pending(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value
 const LEAST_TIMEOUT: Duration = Duration::from_millis(3200);
 
 /// Waits until an approval request is so old that its client may have given up without a sign.
-///
-/// # Errors
-/// When it says no time, or one that lies too far ahead.
 pub fn wait_for_min_client_timeout(question: &Value) -> Result<()> {
     let asked = u64::try_from(question["requestedAt"].as_i64().context("requestedAt")?)?;
     let old = UNIX_EPOCH + Duration::from_millis(asked) + LEAST_TIMEOUT;
@@ -39,34 +33,22 @@ pub fn wait_for_min_client_timeout(question: &Value) -> Result<()> {
 }
 
 /// The choices that an approval request offers.
-///
-/// # Errors
-/// When it has none.
 pub fn choices(question: &Value) -> Result<&Vec<Value>> {
     question["request"]["choices"].as_array().with_context(|| format!("no choices in {question:#}"))
 }
 
 /// Whether an approval request offers anything permanent.
-///
-/// # Errors
-/// When it has no choices.
 pub fn offers_always(question: &Value) -> Result<bool> {
     Ok(choices(question)?.iter().any(|choice| choice["lifetime"] == "always"))
 }
 
 /// The choice “only in this folder” with this lifetime.
-///
-/// # Errors
-/// When it is not offered.
 pub fn folder_choice(question: &Value, lifetime: &str) -> Result<Value> {
     narrowed(question, lifetime, "inside")
 }
 
 /// The choice that allows this tool with this lifetime, narrowed by the first proposed condition of this
 /// kind.
-///
-/// # Errors
-/// When either is not offered.
 pub fn narrowed(question: &Value, lifetime: &str, test: &str) -> Result<Value> {
     let fits = |choice: &Value| {
         choice["lifetime"] == lifetime && choice["width"] == "tool" && choice["everyClient"] == false
@@ -86,9 +68,6 @@ pub fn once_choice() -> Value {
 }
 
 /// Allows with the id of one approval request and the hash of another one, which may be the same.
-///
-/// # Errors
-/// What the core says.
 pub fn allow(gatehouse: &Gatehouse, id: &Value, hash: &Value, choice: &Value) -> Result<Value> {
     let answer = json!({ "answer": "allow", "choice": choice });
     gatehouse

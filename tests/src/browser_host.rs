@@ -39,9 +39,6 @@ struct BrowserHost {
 
 /// Serves the pages in this folder over a core on that data folder until told to stop. `ready` gets the
 /// one line with the address. If the folder has a vault, the core starts once the page has unlocked it.
-///
-/// # Errors
-/// If the core does not start or no port is free.
 pub async fn serve(
     data_dir: PathBuf,
     pages: PathBuf,

@@ -25,9 +25,6 @@ pub struct ChildProcess {
 
 impl ChildProcess {
     /// Starts a command with piped standard input and output.
-    ///
-    /// # Errors
-    /// When the program cannot be started.
     pub fn start(name: &str, command: &mut Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -46,9 +43,6 @@ impl ChildProcess {
     }
 
     /// The next line.
-    ///
-    /// # Errors
-    /// When none comes in time or the output has ended.
     pub fn next_line(&mut self) -> Result<String> {
         match self.lines.recv_timeout(TEST_TIMEOUT) {
             Ok(line) => {
@@ -68,9 +62,6 @@ impl ChildProcess {
     }
 
     /// Reads until a line satisfies the predicate, and returns it.
-    ///
-    /// # Errors
-    /// When no such line comes in time.
     pub fn wait_for_line(&mut self, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let deadline = Instant::now() + TEST_TIMEOUT;
         while Instant::now() < deadline {
@@ -83,9 +74,6 @@ impl ChildProcess {
     }
 
     /// Writes one line to the child.
-    ///
-    /// # Errors
-    /// When the child no longer reads.
     pub fn write_line(&mut self, line: &str) -> Result<()> {
         let stdin = self.stdin.as_mut().context("standard input is closed")?;
         writeln!(stdin, "{line}")?;
@@ -99,18 +87,12 @@ impl ChildProcess {
     }
 
     /// Waits for the child to end.
-    ///
-    /// # Errors
-    /// When it does not end in time.
     pub fn wait(&mut self) -> Result<ExitStatus> {
         let Self { name, child, .. } = self;
         eventually(format!("the end of {name}"), || Ok(child.try_wait()?.ok_or("it runs")))
     }
 
     /// Sends a signal by its name (`TERM`, `KILL`, …).
-    ///
-    /// # Errors
-    /// When it could not be sent.
     pub fn signal(&self, signal: &str) -> Result<()> {
         let status = Command::new("kill").arg(format!("-{signal}")).arg(self.pid().to_string()).status()?;
         if status.success() { Ok(()) } else { bail!("kill -{signal} {} failed", self.pid()) }

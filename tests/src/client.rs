@@ -64,18 +64,12 @@ impl CallOutcome {
 
 impl Client {
     /// Starts the SDK's process and connects.
-    ///
-    /// # Errors
-    /// When the process cannot be started or the connection is refused.
     pub fn connect(sdk: Sdk, revision: &str, endpoint: &str, token: Option<&str>) -> Result<Self> {
         let command = json!({"op": "connect", "url": endpoint, "token": token, "revision": revision});
         Self::spawn(sdk)?.connected(revision, &command)
     }
 
     /// Connects with a program of the test, which has to run one of the scripts of [`script`].
-    ///
-    /// # Errors
-    /// As [`Client::connect`].
     pub fn connect_by(program: &mut Command, revision: &str, endpoint: &str, token: &str) -> Result<Self> {
         let command = json!({"op": "connect", "url": endpoint, "token": token, "revision": revision});
         Self::run("the client", program)?.connected(revision, &command)
@@ -84,9 +78,6 @@ impl Client {
     /// Connects with the TypeScript SDK as a client with client capabilities: `answers` has an
     /// elicitation result as `form` and as `url`, a text as `sampling`, a list as `roots`; capabilities
     /// that are left out are not declared.
-    ///
-    /// # Errors
-    /// As [`Client::connect`].
     pub fn connect_answering(revision: &str, endpoint: &str, token: &str, answers: &Value) -> Result<Self> {
         let command = json!({
             "op": "connect", "url": endpoint, "token": token, "revision": revision, "answers": answers,
@@ -116,9 +107,6 @@ impl Client {
     }
 
     /// Names of all tools.
-    ///
-    /// # Errors
-    /// When the list cannot be had.
     pub fn tools(&mut self) -> Result<Vec<Value>> {
         self.child_process.write_line(r#"{"op":"list"}"#)?;
         match self.answer("list")? {
@@ -129,9 +117,6 @@ impl Client {
 
     /// Sends one of the other requests that the TypeScript client supports: `read`, `watch`, `unwatch`,
     /// and `level`, which takes a log level instead of the URI.
-    ///
-    /// # Errors
-    /// When the client has ended.
     pub fn ask(&mut self, op: &str, uri: &str) -> Result<CallOutcome> {
         self.child_process.write_line(&json!({ "op": op, "uri": uri }).to_string())?;
         self.answer(op)
@@ -139,9 +124,6 @@ impl Client {
 
     /// The next message from the client that has this member: `asked`, `updated`, `logged`,
     /// `toolsChanged`.
-    ///
-    /// # Errors
-    /// When none comes in time.
     pub fn next_message(&mut self, member: &str) -> Result<Value> {
         let wanted = |message: &Value| message.get(member).is_some();
         if let Some(at) = self.unread.iter().position(wanted) {
@@ -162,9 +144,6 @@ impl Client {
     }
 
     /// Starts a call and returns its id for [`Client::finish`].
-    ///
-    /// # Errors
-    /// When the client has ended.
     pub fn begin(&mut self, name: &str, arguments: &Value) -> Result<String> {
         self.calls += 1;
         let id = format!("call-{}", self.calls);
@@ -174,9 +153,6 @@ impl Client {
     }
 
     /// Starts a call that the client gives up after `millis` milliseconds; for the Python SDK.
-    ///
-    /// # Errors
-    /// When the client has ended.
     pub fn begin_with_timeout(&mut self, name: &str, arguments: &Value, millis: u32) -> Result<String> {
         self.calls += 1;
         let id = format!("call-{}", self.calls);
@@ -187,26 +163,17 @@ impl Client {
     }
 
     /// Waits for the outcome of a call.
-    ///
-    /// # Errors
-    /// When it does not end in time.
     pub fn finish(&mut self, id: &str) -> Result<CallOutcome> {
         self.answer(id)
     }
 
     /// Calls and waits.
-    ///
-    /// # Errors
-    /// As [`Client::begin`] and [`Client::finish`].
     pub fn call(&mut self, name: &str, arguments: &Value) -> Result<CallOutcome> {
         let id = self.begin(name, arguments)?;
         self.finish(&id)
     }
 
     /// Cancels a call from the client's side.
-    ///
-    /// # Errors
-    /// When the client has ended.
     pub fn cancel(&mut self, id: &str) -> Result<()> {
         self.child_process.write_line(&json!({"op": "cancel", "id": id}).to_string())
     }

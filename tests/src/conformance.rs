@@ -24,9 +24,6 @@ const SIGN_INS: usize = 3;
 const STEP_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Runs the scenario named in the environment.
-///
-/// # Errors
-/// When the server could not be used as the scenario wants.
 pub async fn run() -> Result<()> {
     let url = std::env::args().next_back().context("the server's address is missing")?;
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").context("no scenario is named")?;

@@ -13,9 +13,6 @@ pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Looks again and again until a look succeeds; the error of a look is what it saw instead.
-///
-/// # Errors
-/// If no look succeeds in time, or looking itself fails.
 pub fn eventually<T, S: Display>(
     what: impl Display,
     mut look: impl FnMut() -> Result<Result<T, S>>,
@@ -31,9 +28,6 @@ pub fn eventually<T, S: Display>(
 }
 
 /// Looks again and again until a condition holds.
-///
-/// # Errors
-/// If it does not hold in time, or looking itself fails.
 pub fn eventually_holds(what: impl Display, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     eventually(what, || Ok(if holds()? { Ok(()) } else { Err("it does not hold") }))
 }

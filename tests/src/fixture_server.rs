@@ -44,17 +44,11 @@ pub struct FixtureServer {
 
 impl FixtureServer {
     /// Starts the fixture on a transport with a URL.
-    ///
-    /// # Errors
-    /// When it does not get ready.
     pub fn start(over: ServerTransport, more: &[&str]) -> Result<Self> {
         Self::start_at(over, 0, more)
     }
 
     /// Starts the fixture at this port.
-    ///
-    /// # Errors
-    /// When it does not get ready.
     pub fn start_at(over: ServerTransport, port: u16, more: &[&str]) -> Result<Self> {
         let mut command = Command::new(paths::program("fixture-server")?);
         let option = over.option().context("a server over standard streams has no address")?;
@@ -66,9 +60,6 @@ impl FixtureServer {
     }
 
     /// The port in its URL.
-    ///
-    /// # Errors
-    /// When it has none.
     pub fn port(&self) -> Result<u16> {
         let rest = self.url.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next());
         let port = rest.and_then(|authority| authority.rsplit(':').next()).context("no port")?;
@@ -76,9 +67,6 @@ impl FixtureServer {
     }
 
     /// Kills it.
-    ///
-    /// # Errors
-    /// When it ended already.
     pub fn kill(&mut self) -> Result<()> {
         let mut child_process = self.child_process.take().context("it has ended")?;
         child_process.signal("KILL")?;
@@ -88,9 +76,6 @@ impl FixtureServer {
 }
 
 /// Starts the fixture and adds it; it is connected when this returns.
-///
-/// # Errors
-/// When it does not connect.
 pub fn add(gatehouse: &Gatehouse, name: &str, over: ServerTransport, more: &[&str]) -> Result<FixtureServer> {
     let upstream = add_unconnected(gatehouse, name, over, more)?;
     gatehouse.await_status(name, "connected")?;
@@ -98,9 +83,6 @@ pub fn add(gatehouse: &Gatehouse, name: &str, over: ServerTransport, more: &[&st
 }
 
 /// Starts the fixture and adds it without waiting for the connection.
-///
-/// # Errors
-/// When it cannot be added.
 pub fn add_unconnected(
     gatehouse: &Gatehouse,
     name: &str,

@@ -35,9 +35,6 @@ pub struct CommandRunner {
 
 impl CommandRunner {
     /// Runs a command.
-    ///
-    /// # Errors
-    /// The core's error.
     pub fn run(&self, name: &str, args: &Value) -> Result<Value> {
         let args = to_raw_value(args)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -75,17 +72,11 @@ pub const PASSPHRASE: &str = "correct horse battery staple";
 
 impl Gatehouse {
     /// Starts on an empty data folder, with a vault for its secrets.
-    ///
-    /// # Errors
-    /// When it does not get ready.
     pub fn start() -> Result<Self> {
         Self::start_with(|_| Ok(()))
     }
 
     /// Starts after the data folder was prepared by the closure.
-    ///
-    /// # Errors
-    /// When it does not get ready.
     pub fn start_with(prepare: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let mut gatehouse = Self::not_started()?;
         prepare(&gatehouse.data_dir())?;
@@ -96,9 +87,6 @@ impl Gatehouse {
     /// Starts on a simulated computer with a managed policy, which [`Gatehouse::administer`] writes.
     /// There is none at first. It runs in its own mount namespace, so the machine's own file is left
     /// alone.
-    ///
-    /// # Errors
-    /// When it does not get ready, or this machine allows no mount namespaces.
     pub fn start_administered() -> Result<Self> {
         let mut gatehouse = Self::not_started()?;
         administrator::prepare(&gatehouse.computer())?;
@@ -114,9 +102,6 @@ impl Gatehouse {
     }
 
     /// Starts as from a desktop entry: with this home folder, a login shell, and no other variables.
-    ///
-    /// # Errors
-    /// When it does not get ready.
     pub fn start_bare(home: &Path) -> Result<Self> {
         let mut gatehouse = Self::not_started()?;
         let mut command = gatehouse.serve_command(&[])?;
@@ -130,26 +115,17 @@ impl Gatehouse {
     }
 
     /// Starts again after [`Gatehouse::stop`] or [`Gatehouse::kill`].
-    ///
-    /// # Errors
-    /// When it does not get ready.
     pub fn launch(&mut self) -> Result<()> {
         self.launch_with(&[])
     }
 
     /// Starts again with more arguments for `serve`.
-    ///
-    /// # Errors
-    /// When it does not get ready.
     pub fn launch_with(&mut self, more: &[&str]) -> Result<()> {
         let mut command = self.serve_command(more)?;
         self.run(&mut command)
     }
 
     /// Starts again with more variables in its environment.
-    ///
-    /// # Errors
-    /// When it does not get ready.
     pub fn launch_with_env(&mut self, variables: &[(&str, &str)]) -> Result<()> {
         let mut command = self.serve_command(&[])?;
         command.envs(variables.iter().copied());
@@ -157,9 +133,6 @@ impl Gatehouse {
     }
 
     /// Deletes the user's copy of the operator key. Returns it, for [`Gatehouse::restore_operator_key`].
-    ///
-    /// # Errors
-    /// When there was none.
     pub fn take_operator_key(&self) -> Result<String> {
         let known = fs::read_to_string(self.key_file())?;
         fs::remove_file(self.key_file())?;
@@ -167,17 +140,11 @@ impl Gatehouse {
     }
 
     /// Restores the user's copy of the operator key.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn restore_operator_key(&self, known: &str) -> Result<()> {
         Ok(fs::write(self.key_file(), known)?)
     }
 
     /// Rotates the operator key, and keeps the new one as the user's.
-    ///
-    /// # Errors
-    /// When it is not made.
     pub fn rotate_key(&self) -> Result<()> {
         let output = self.ctl_script(ROTATE, &[])?.stdin(Stdio::null()).output()?;
         if output.status.success() { Ok(()) } else { bail!("the key was not rotated: {output:?}") }
@@ -200,9 +167,6 @@ impl Gatehouse {
 
     /// The command that starts `serve` here: the vault's passphrase is read from descriptor 4, the
     /// operator key is written to descriptor 3 at the first start, and is valid for the later ones.
-    ///
-    /// # Errors
-    /// When `gatehousectl` is not built.
     pub fn serve_command(&self, more: &[&str]) -> Result<Command> {
         let mut command = Command::new("/bin/sh");
         command
@@ -221,9 +185,6 @@ impl Gatehouse {
     }
 
     /// Writes the managed policy of this computer; see [`Gatehouse::start_administered`].
-    ///
-    /// # Errors
-    /// When the computer has no administrator, or the file cannot be written.
     pub fn administer(&self, policy: &str) -> Result<()> {
         ensure!(self.has_administrator, "this computer has no administrator");
         let folder = administrator::folder(&self.computer());
@@ -243,9 +204,6 @@ impl Gatehouse {
     }
 
     /// Opens the data folder with the user's passphrase while Gatehouse does not run.
-    ///
-    /// # Errors
-    /// When it runs, or the folder cannot be opened.
     pub fn open_store(&self) -> Result<Store> {
         let dir = self.data_dir();
         let secrets = open_vault(&dir, &Secret::new(PASSPHRASE))?;
@@ -253,9 +211,6 @@ impl Gatehouse {
     }
 
     /// A folder beside the data folder for files of the test.
-    ///
-    /// # Errors
-    /// When it cannot be made.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.home.path().join(name);
         fs::create_dir_all(&folder)?;
@@ -289,25 +244,16 @@ impl Gatehouse {
     }
 
     /// Process id of `serve`.
-    ///
-    /// # Errors
-    /// When it is not running.
     pub fn pid(&self) -> Result<u32> {
         Ok(self.serve.as_ref().context("not running")?.pid())
     }
 
     /// The operator key of this folder.
-    ///
-    /// # Errors
-    /// When it was not written.
     pub fn operator_key(&self) -> Result<String> {
         Ok(fs::read_to_string(self.key_file())?.trim().to_owned())
     }
 
     /// Stops it as a user would, with SIGTERM.
-    ///
-    /// # Errors
-    /// When it does not stop, or not cleanly.
     pub fn stop(&mut self) -> Result<()> {
         let mut serve = self.serve.take().context("not running")?;
         serve.signal("TERM")?;
@@ -316,9 +262,6 @@ impl Gatehouse {
     }
 
     /// Kills it with SIGKILL.
-    ///
-    /// # Errors
-    /// When it was not running.
     pub fn kill(&mut self) -> Result<()> {
         let mut serve = self.serve.take().context("not running")?;
         serve.signal("KILL")?;
@@ -327,34 +270,22 @@ impl Gatehouse {
     }
 
     /// Runs a `gatehousectl` command with the operator's key.
-    ///
-    /// # Errors
-    /// When it cannot be run.
     pub fn run_as_operator(&self, words: &[&str]) -> Result<Output> {
         self.ctl(words, true)
     }
 
     /// Runs a `gatehousectl` command with the operator key and this variable in its environment.
-    ///
-    /// # Errors
-    /// When it cannot be run.
     pub fn operator_in(&self, variable: (&str, &str), words: &[&str]) -> Result<Output> {
         let (name, value) = variable;
         Ok(self.ctl_command(words, true)?.env(name, value).stdin(Stdio::null()).output()?)
     }
 
     /// Runs a `gatehousectl` command without the key, as any program of the same user could.
-    ///
-    /// # Errors
-    /// When it cannot be run.
     pub fn run_unprivileged(&self, words: &[&str]) -> Result<Output> {
         self.ctl(words, false)
     }
 
     /// Starts a long-running operator's command; its output on both streams can be read as it arrives.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub fn begin(&self, words: &[&str]) -> Result<ChildProcess> {
         let mut command = self.ctl_script(OPERATOR_WITH_STDERR, words)?;
         ChildProcess::start(&format!("gatehousectl {words:?}"), &mut command)
@@ -392,9 +323,6 @@ impl Gatehouse {
     }
 
     /// Runs an operator's command that has to succeed, and parses its JSON.
-    ///
-    /// # Errors
-    /// When it fails or prints something else.
     pub fn ask(&self, words: &[&str]) -> Result<Value> {
         let mut all = vec!["--json"];
         all.extend_from_slice(words);
@@ -414,34 +342,22 @@ impl Gatehouse {
     }
 
     /// Runs a command of the core with the operator key, as the windows do.
-    ///
-    /// # Errors
-    /// What the core says.
     pub fn command(&self, name: &str, args: &Value) -> Result<Value> {
         self.commands()?.run(name, args)
     }
 
     /// A handle that runs commands from other threads.
-    ///
-    /// # Errors
-    /// When there is no operator key.
     pub fn commands(&self) -> Result<CommandRunner> {
         Ok(CommandRunner { data_dir: self.data_dir(), key: self.operator_key()? })
     }
 
     /// Adds a client and returns its token.
-    ///
-    /// # Errors
-    /// When it cannot be added.
     pub fn add_client(&self, name: &str) -> Result<String> {
         let minted = self.ask(&["clients", "add", name])?;
         Ok(minted["token"].as_str().context("no token")?.to_owned())
     }
 
     /// Waits until a server has a status.
-    ///
-    /// # Errors
-    /// When it does not come to that in time.
     pub fn await_status(&self, server: &str, state: &str) -> Result<Value> {
         eventually(format!("{server} to be {state}"), || {
             let servers = self.ask(&["servers", "list"])?;
@@ -461,18 +377,12 @@ impl Gatehouse {
     }
 
     /// `gatehousectl approvals watch` as text.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub fn terminal(&self) -> Result<ApprovalTerminal> {
         let mut command = self.ctl_command(&["approvals", "watch"], true)?;
         Ok(ApprovalTerminal { watch: ChildProcess::start("approvals watch", &mut command)? })
     }
 
     /// `gatehousectl approvals watch` as JSON, used as the person who answers.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub fn person(&self) -> Result<Person> {
         let mut command = self.ctl_command(&["--json", "approvals", "watch"], true)?;
         Ok(Person { watch: ChildProcess::start("approvals watch", &mut command)? })
@@ -487,9 +397,6 @@ pub struct ApprovalTerminal {
 
 impl ApprovalTerminal {
     /// The next approval request: its id and every line that was shown.
-    ///
-    /// # Errors
-    /// When none comes.
     pub fn next_approval(&mut self) -> Result<(String, Vec<String>)> {
         let mut shown = Vec::new();
         loop {
@@ -506,9 +413,6 @@ impl ApprovalTerminal {
     }
 
     /// Types a line.
-    ///
-    /// # Errors
-    /// When the watch has ended.
     pub fn write_line(&mut self, line: &str) -> Result<()> {
         self.watch.write_line(line)
     }
@@ -522,18 +426,12 @@ pub struct Person {
 
 impl Person {
     /// The next approval request for a call.
-    ///
-    /// # Errors
-    /// When none comes.
     pub fn next_approval(&mut self) -> Result<Value> {
         let line = self.watch.wait_for_line(|line| line.contains(r#""request":"#))?;
         Ok(serde_json::from_str(&line)?)
     }
 
     /// Answers an approval request in the syntax of `approvals watch`.
-    ///
-    /// # Errors
-    /// When the watch has ended.
     pub fn answer(&mut self, question: &Value, words: &str) -> Result<()> {
         let id = question["id"].as_str().context("no id in the question")?;
         self.watch.write_line(&format!("{id} {words}"))

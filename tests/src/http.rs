@@ -22,17 +22,11 @@ pub struct RawHttpResponse {
 }
 
 /// Sends a POST with these headers and this body, and reads the whole answer.
-///
-/// # Errors
-/// When the connection fails.
 pub fn post(endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<RawHttpResponse> {
     send("POST", endpoint, headers, body)
 }
 
 /// Sends a request with these headers and this body, and reads the whole answer.
-///
-/// # Errors
-/// When the connection fails.
 pub fn send(method: &str, endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<RawHttpResponse> {
     let rest = endpoint.strip_prefix("http://").context("not an http address")?;
     let (authority, path) = rest.split_once('/').context("no path")?;
@@ -62,9 +56,6 @@ pub fn send(method: &str, endpoint: &str, headers: &[(&str, &str)], body: &[u8])
 }
 
 /// The simplest client of revision 2026-07-28: one request, one JSON answer.
-///
-/// # Errors
-/// When the connection fails.
 pub fn stateless_request(endpoint: &str, token: &str, method: &str, params: &str) -> Result<RawHttpResponse> {
     StatelessClient { name: "bytes", capabilities: "{}" }.send(endpoint, token, method, params)
 }
@@ -79,9 +70,6 @@ pub struct StatelessClient<'a> {
 
 impl StatelessClient<'_> {
     /// Sends one request.
-    ///
-    /// # Errors
-    /// When the connection fails.
     pub fn send(self, endpoint: &str, token: &str, method: &str, params: &str) -> Result<RawHttpResponse> {
         let (headers, body) = self.request(token, method, params);
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
@@ -120,9 +108,6 @@ impl StatelessClient<'_> {
 
     /// Makes another program call a tool with these params, byte for byte as [`StatelessClient::begin`] would:
     /// node with a script of ours, so that the peer process is a known program with another name.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub fn begin_with_paste(self, endpoint: &str, token: &str, params: &str) -> Result<Elsewhere> {
         let (headers, body) = self.request(token, "tools/call", params);
         let headers: Map<String, Value> =
@@ -146,9 +131,6 @@ pub struct Elsewhere(ChildProcess);
 
 impl Elsewhere {
     /// Its answer. The header lines are left out.
-    ///
-    /// # Errors
-    /// When the connection failed.
     pub fn end(mut self) -> Result<RawHttpResponse> {
         let answer: Value = serde_json::from_str(&self.0.next_line()?)?;
         let status = answer["status"].as_u64().and_then(|status| u16::try_from(status).ok());
@@ -177,9 +159,6 @@ impl BackgroundCall {
     }
 
     /// Its answer.
-    ///
-    /// # Errors
-    /// When the connection failed.
     pub fn end(self) -> Result<RawHttpResponse> {
         self.0.join().map_err(|_| anyhow::anyhow!("the call broke off"))?
     }

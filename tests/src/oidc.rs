@@ -109,9 +109,6 @@ pub enum Iss {
 
 impl AuthorizationServer {
     /// Starts both; the options are `--jwt`, `--older` and `--lifetime SECONDS`.
-    ///
-    /// # Errors
-    /// When they do not get ready.
     pub fn start(options: &[&str]) -> Result<Self> {
         let mut command = Command::new("node");
         command.arg(paths::tests_dir().join("js/authorization-server.mjs")).args(options);
@@ -123,66 +120,42 @@ impl AuthorizationServer {
     }
 
     /// The preregistered clients.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn clients(&self) -> Result<RegisteredClients> {
         self.get("clients")
     }
 
     /// The requests to the present issuer so far.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn counts(&self) -> Result<RequestCounts> {
         self.get("counts")
     }
 
     /// Every token that the MCP server received so far, in order.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn received_tokens(&self) -> Result<Vec<ReceivedToken>> {
         self.get("seen")
     }
 
     /// Tokens and codes that were sent to an issuer other than their own: kind and hash, for each
     /// issuer.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn misdirected_secrets(&self) -> Result<BTreeMap<String, Vec<Value>>> {
         self.get("strays")
     }
 
     /// Every token, code, verifier and secret so far.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn secrets(&self) -> Result<Vec<IssuedSecret>> {
         self.get("secrets")
     }
 
     /// Sets the lifetime of access tokens in seconds.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn set_lifetime(&self, seconds: u32) -> Result<()> {
         self.post("switches", &json!({ "lifetime": seconds })).map(drop)
     }
 
     /// Sets the delay of the token endpoint in milliseconds.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn set_delay(&self, milliseconds: u32) -> Result<()> {
         self.post("switches", &json!({ "delay": milliseconds })).map(drop)
     }
 
     /// Sets the `iss` of the next authorization responses.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn set_iss(&self, iss: Iss) -> Result<()> {
         let word = match iss {
             Iss::Right => "right",
@@ -193,42 +166,27 @@ impl AuthorizationServer {
     }
 
     /// The next request for this grant type gets an error such as `invalid_client`.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn answer_once(&self, grant: &str, error: &str) -> Result<()> {
         self.post("answer", &json!({ "grant": grant, "error": error })).map(drop)
     }
 
     /// Revokes everything that a user allowed.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn revoke(&self, user: &str) -> Result<()> {
         self.post("revoke", &json!({ "user": user })).map(drop)
     }
 
     /// Expires all access tokens; refresh tokens stay valid.
-    ///
-    /// # Errors
-    /// When the server is gone.
     pub fn expire(&self) -> Result<()> {
         self.post("expire", &json!({})).map(drop)
     }
 
     /// Replaces the present issuer by another one, and returns it.
-    ///
-    /// # Errors
-    /// When it does not start.
     pub fn replace_issuer(&self) -> Result<String> {
         let swapped = self.post("swap", &json!({}))?;
         Ok(swapped["issuer"].as_str().context("no issuer")?.to_owned())
     }
 
     /// Waits until no access token is valid any more.
-    ///
-    /// # Errors
-    /// When tokens are renewed all the time.
     pub fn wait_until_expired(&self) -> Result<()> {
         eventually("the end of all access tokens", || {
             let counts = self.counts()?;
@@ -238,9 +196,6 @@ impl AuthorizationServer {
 
     /// Searches these files and texts for everything that was ever issued. As a check of the search
     /// itself, they have to contain the protected server's URL.
-    ///
-    /// # Errors
-    /// When something is found, or when there was nothing to look for or in.
     pub fn ensure_nothing_leaked(&self, folder: &Path, texts: &[(&str, String)]) -> Result<()> {
         let secrets = self.secrets()?;
         ensure!(!secrets.is_empty(), "nothing was ever given away");
@@ -319,18 +274,12 @@ impl Browser {
     }
 
     /// Follows an address to the last page.
-    ///
-    /// # Errors
-    /// When it does not get there.
     pub fn visit(self, address: &str) -> Result<BrowserPage> {
         self.run(address, self.more)
     }
 
     /// Follows an address up to the redirect that leaves the authorization server, and returns that
     /// redirect's address.
-    ///
-    /// # Errors
-    /// When it does not get there.
     pub fn stop_before_callback(self, address: &str) -> Result<String> {
         let more = [self.more, &["--stop"]].concat();
         let page = self.run(address, &more)?;

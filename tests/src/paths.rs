@@ -11,9 +11,6 @@ pub fn tests_dir() -> &'static Path {
 }
 
 /// A program of this workspace, from the folder of the running test.
-///
-/// # Errors
-/// When it was not built.
 pub fn program(name: &str) -> Result<PathBuf> {
     let mut folder = std::env::current_exe()?;
     folder.pop();
@@ -25,17 +22,11 @@ pub fn program(name: &str) -> Result<PathBuf> {
 }
 
 /// The Python interpreter with the packages of `tests/py/requirements.txt`.
-///
-/// # Errors
-/// When `cargo xtask setup` has not been run.
 pub fn python() -> Result<PathBuf> {
     python_of("venv")
 }
 
 /// The Python interpreter with the packages of `tests/py/requirements-older.txt`.
-///
-/// # Errors
-/// When `cargo xtask setup` has not been run.
 pub fn older_python() -> Result<PathBuf> {
     python_of("venv-older")
 }

@@ -24,9 +24,6 @@ pub struct SignInTestbed {
 
 impl SignInTestbed {
     /// Starts all of them; the options are those of [`AuthorizationServer::start`].
-    ///
-    /// # Errors
-    /// When one does not start.
     pub fn start(options: &[&str]) -> Result<Self> {
         let provider = AuthorizationServer::start(options)?;
         let gatehouse = Gatehouse::start()?;
@@ -36,9 +33,6 @@ impl SignInTestbed {
     }
 
     /// Adds the protected server with default settings, so that everything is discovered.
-    ///
-    /// # Errors
-    /// When the status does not say that a sign-in is needed.
     pub fn add(&self, name: &str) -> Result<()> {
         self.gatehouse.ask(&["servers", "add", name, "--url", &self.provider.mcp])?;
         self.gatehouse.await_status(name, "needs_auth")?;
@@ -46,9 +40,6 @@ impl SignInTestbed {
     }
 
     /// Adds the protected server with sign-in settings and their secrets, as the window does.
-    ///
-    /// # Errors
-    /// When it cannot be added.
     pub fn add_with(&self, name: &str, sign_in: &Value, secrets: &[(&str, &str)]) -> Result<()> {
         let transport = json!({ "type": "http", "url": self.provider.mcp, "signIn": sign_in });
         let secrets: Vec<Value> =
@@ -59,9 +50,6 @@ impl SignInTestbed {
     }
 
     /// Adds the protected server with the preregistered client and its own redirect URI.
-    ///
-    /// # Errors
-    /// When the status does not say that a sign-in is needed.
     pub fn add_confidential(&self, name: &str) -> Result<()> {
         let client = self.provider.clients()?.confidential;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -75,9 +63,6 @@ impl SignInTestbed {
     }
 
     /// Signs in, waits until the server runs, and allows all of its tools.
-    ///
-    /// # Errors
-    /// When it does not come to that.
     pub fn sign_in(&self, name: &str, user: &'static str) -> Result<BrowserPage> {
         let signing = SignInCommand::begin(&self.gatehouse, name)?;
         let page = Browser::of(user).visit(&signing.address)?;
@@ -87,9 +72,6 @@ impl SignInTestbed {
     }
 
     /// Waits until a server runs, and allows all of its tools.
-    ///
-    /// # Errors
-    /// When it does not come to that.
     pub fn await_connected(&self, name: &str) -> Result<()> {
         self.gatehouse.await_status(name, "connected")?;
         self.gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
@@ -97,18 +79,12 @@ impl SignInTestbed {
     }
 
     /// Calls a tool of a server.
-    ///
-    /// # Errors
-    /// When the call does not end.
     pub fn call(&mut self, server: &str, tool: &str, arguments: &Value) -> Result<CallOutcome> {
         let name = self.exposed(server, tool)?;
         self.client.call(&name, arguments)
     }
 
     /// The protected server's answer to `whoami`.
-    ///
-    /// # Errors
-    /// When it does not answer well.
     pub fn whoami(&mut self, server: &str) -> Result<String> {
         let answer = self.call(server, "whoami", &json!({}))?;
         ensure!(answer.is_ok(), "whoami of {server}: {answer:?}");
@@ -116,9 +92,6 @@ impl SignInTestbed {
     }
 
     /// The exposed name of a tool.
-    ///
-    /// # Errors
-    /// When there is no such tool.
     pub fn exposed(&self, server: &str, tool: &str) -> Result<String> {
         let tools = self.gatehouse.ask(&["tools", "list", "--server", server])?;
         let of = |view: &Value| view["tool"] == tool || view["name"] == tool;
@@ -128,9 +101,6 @@ impl SignInTestbed {
     }
 
     /// The public state of a server's sign-in.
-    ///
-    /// # Errors
-    /// When there is no such server.
     pub fn state(&self, server: &str) -> Result<Value> {
         let servers = self.gatehouse.ask(&["servers", "list"])?;
         let found = servers.as_array().into_iter().flatten().find(|view| view["config"]["name"] == server);
@@ -138,9 +108,6 @@ impl SignInTestbed {
     }
 
     /// Waits until the sign-in of a server is `out`, `waiting` or `in`.
-    ///
-    /// # Errors
-    /// When it does not come to that in time.
     pub fn await_sign_in(&self, server: &str, is: &str) -> Result<Value> {
         eventually(format!("the sign-in of {server} to be {is}"), || {
             let state = self.state(server)?;
@@ -149,9 +116,6 @@ impl SignInTestbed {
     }
 
     /// Stops Gatehouse, runs the closure, starts Gatehouse again and reconnects its client.
-    ///
-    /// # Errors
-    /// When it does not stop well or does not get ready.
     pub fn restart(&mut self, meanwhile: impl FnOnce(&AuthorizationServer) -> Result<()>) -> Result<()> {
         self.gatehouse.stop()?;
         meanwhile(&self.provider)?;
@@ -161,9 +125,6 @@ impl SignInTestbed {
     }
 
     /// Stops Gatehouse, and searches everything it wrote for what the authorization server issued.
-    ///
-    /// # Errors
-    /// When a token, code, verifier or secret is found.
     pub fn end(mut self) -> Result<()> {
         let gatehouse = &self.gatehouse;
         let mut texts = vec![
@@ -194,17 +155,11 @@ pub struct SignInCommand {
 
 impl SignInCommand {
     /// Starts a sign-in.
-    ///
-    /// # Errors
-    /// When no address comes.
     pub fn begin(gatehouse: &Gatehouse, server: &str) -> Result<Self> {
         Self::begin_with(gatehouse, server, "--print")
     }
 
     /// Starts a sign-in whose browser is on another computer; [`SignInCommand::paste`] has to follow.
-    ///
-    /// # Errors
-    /// When no address comes.
     pub fn begin_with_paste(gatehouse: &Gatehouse, server: &str) -> Result<Self> {
         Self::begin_with(gatehouse, server, "--paste")
     }
@@ -216,17 +171,11 @@ impl SignInCommand {
     }
 
     /// Types the callback URL of the browser.
-    ///
-    /// # Errors
-    /// When the command has ended.
     pub fn paste(&mut self, address: &str) -> Result<()> {
         self.child_process.write_line(address)
     }
 
     /// Waits until it succeeds.
-    ///
-    /// # Errors
-    /// When it ends badly.
     pub fn wait_for_success(mut self) -> Result<()> {
         let said = self.rest();
         let status = self.child_process.wait()?;
@@ -235,9 +184,6 @@ impl SignInCommand {
     }
 
     /// Waits until it fails, and returns its output.
-    ///
-    /// # Errors
-    /// When it ends well.
     pub fn wait_for_failure(mut self) -> Result<String> {
         let said = self.rest();
         let status = self.child_process.wait()?;

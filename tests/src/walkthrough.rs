@@ -13,9 +13,6 @@ use crate::window::{AppWindow, Desktop, WebPage};
 const CLIENT: &str = "Claude Code";
 
 /// Plays it from the first start on, saves screenshots in a folder, and reports each step.
-///
-/// # Errors
-/// When something is not as it has to be.
 pub fn play(desktop: &Desktop, pictures: &Path, report: impl Fn(&str)) -> Result<()> {
     let folder = desktop.folder("notes")?;
     fs::write(folder.join("todo.md"), "- buy milk\n- call Bo\n")?;

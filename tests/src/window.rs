@@ -38,9 +38,6 @@ pub struct WebPage<'a> {
 
 impl AppWindow {
     /// Starts the application on this desktop and waits until both of its pages are loaded.
-    ///
-    /// # Errors
-    /// When it is not built with the feature `test-door`, or does not come up.
     pub fn start(desktop: &Desktop) -> Result<Self> {
         let window = Self::open(desktop)?;
         window.main().wait_until("return document.querySelector('header code') !== null")?;
@@ -48,9 +45,6 @@ impl AppWindow {
     }
 
     /// Starts the application as [`AppWindow::start`] does, but its core may wait for user input.
-    ///
-    /// # Errors
-    /// As [`AppWindow::start`].
     pub fn open(desktop: &Desktop) -> Result<Self> {
         let driver = WebDriverSession::start(desktop, &paths::program("gatehouse")?)?;
         let mut window = Self { driver, pages: BTreeMap::new() };
@@ -79,9 +73,6 @@ impl AppWindow {
     }
 
     /// How many pages there are.
-    ///
-    /// # Errors
-    /// When the application is gone.
     pub fn count(&self) -> Result<usize> {
         Ok(self.driver.handles()?.len())
     }
@@ -91,9 +82,6 @@ impl AppWindow {
     }
 
     /// Quits the application by its own command, as a user would, and waits until it is gone.
-    ///
-    /// # Errors
-    /// When it does not end.
     pub fn quit(self) -> Result<()> {
         self.main().run("window.__TAURI_INTERNALS__.invoke('quit'); return null").ok();
         self.driver.wait_until_closed()
@@ -106,27 +94,18 @@ impl WebPage<'_> {
     }
 
     /// Its address.
-    ///
-    /// # Errors
-    /// When the page is gone.
     pub fn address(&self) -> Result<String> {
         self.switch_to()?;
         Ok(self.driver.get("url")?.as_str().unwrap_or_default().to_owned())
     }
 
     /// Runs the body of a function in the page.
-    ///
-    /// # Errors
-    /// When it throws.
     pub fn run(&self, body: &str) -> Result<Value> {
         self.switch_to()?;
         self.driver.post("execute/sync", &json!({ "script": body, "args": [] }))
     }
 
     /// Runs the body of an async function in the page and waits for its value.
-    ///
-    /// # Errors
-    /// With what it threw.
     pub fn wait_for(&self, body: &str) -> Result<Value> {
         self.switch_to()?;
         let script = format!(
@@ -141,17 +120,11 @@ impl WebPage<'_> {
     }
 
     /// Invokes a command of the shell as the page could.
-    ///
-    /// # Errors
-    /// With the refusal, as JSON text.
     pub fn invoke(&self, command: &str, args: &Value) -> Result<Value> {
         self.wait_for(&format!("return window.__TAURI_INTERNALS__.invoke({}, {args})", json!(command)))
     }
 
     /// Runs the body repeatedly until its value is not empty.
-    ///
-    /// # Errors
-    /// When it does not in time; the text of the page is in the error.
     pub fn wait_until(&self, body: &str) -> Result<Value> {
         let found = eventually(format!("the page to fulfil {body}"), || {
             let found = self.run(body)?;
@@ -162,25 +135,16 @@ impl WebPage<'_> {
     }
 
     /// The visible text of the page.
-    ///
-    /// # Errors
-    /// When the page is gone.
     pub fn text(&self) -> Result<String> {
         Ok(self.run("return document.body.innerText")?.as_str().unwrap_or_default().to_owned())
     }
 
     /// Waits until the page shows this text.
-    ///
-    /// # Errors
-    /// When it does not in time.
     pub fn wait_for_text(&self, text: &str) -> Result<()> {
         self.wait_until(&format!("return document.body.innerText.includes({})", json!(text))).map(drop)
     }
 
     /// Clicks on the first enabled, visible element that matches, with the pointer.
-    ///
-    /// # Errors
-    /// When there is none in time.
     pub fn click(&self, css: &str) -> Result<()> {
         let element = self.element(&format!("document.querySelectorAll({})", json!(css)))?;
         self.driver.post(&format!("element/{element}/click"), &json!({})).map(drop)
@@ -188,9 +152,6 @@ impl WebPage<'_> {
 
     /// Clicks on the element with this name that is a button, a link, a label, an input or has an ARIA
     /// role.
-    ///
-    /// # Errors
-    /// When there is none in time.
     pub fn press(&self, name: &str) -> Result<()> {
         let element = self.element(&format!(
             "[...document.querySelectorAll('button, a, [role], label, input')].filter((it) => \
@@ -201,9 +162,6 @@ impl WebPage<'_> {
     }
 
     /// Clears the field with this label and types into it.
-    ///
-    /// # Errors
-    /// When there is no such field in time.
     pub fn fill(&self, label: &str, text: &str) -> Result<()> {
         let element = self.element(&format!(
             "[...document.querySelectorAll('input, textarea')].filter((it) => \
@@ -215,9 +173,6 @@ impl WebPage<'_> {
     }
 
     /// Takes a screenshot of the page, once it stands still.
-    ///
-    /// # Errors
-    /// When the picture cannot be written.
     pub fn screenshot(&self, file: &Path) -> Result<()> {
         self.wait_for("await document.fonts.ready; await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")?;
         let encoded = self.driver.get("screenshot")?;

@@ -245,17 +245,11 @@ impl Core {
     }
 
     /// Runs a command; its reply is JSON.
-    ///
-    /// # Errors
-    /// The command's error, or that the authority is insufficient.
     pub async fn execute(&self, command: Command, authority: Authority) -> Result<Box<RawValue>, UserError> {
         self.command_service.execute(command, authority).await
     }
 
     /// Runs a command; its reply is typed.
-    ///
-    /// # Errors
-    /// The command's error, or that the authority is insufficient.
     pub async fn run<R: TypedCommand>(
         &self,
         request: &R,

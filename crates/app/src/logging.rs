@@ -24,9 +24,6 @@ const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 const OLD_FILES: u32 = 3;
 
 /// Starts logging. Call it once per process.
-///
-/// # Errors
-/// If the log file cannot be opened, or logging was started already.
 pub fn start(data_dir: &Path) -> Result<(), UserError> {
     let file = RotatedFile::open(&data_dir.join("logs")).map_err(|e| {
         UserError::new(ErrorCode::Storage, message!("error.app.logUnopened")).with_cause(format!("{e}."))

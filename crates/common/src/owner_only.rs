@@ -20,9 +20,6 @@ pub fn file(options: &mut OpenOptions) -> &mut OpenOptions {
 
 /// Creates a folder, including missing parents, that only its owner can enter. An existing folder keeps
 /// its mode.
-///
-/// # Errors
-/// If it cannot be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

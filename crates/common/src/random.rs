@@ -9,9 +9,6 @@ use gatehouse_model::Secret;
 pub use getrandom::Error;
 
 /// Random bytes.
-///
-/// # Errors
-/// If the system's random number generator fails.
 pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)?;
@@ -19,9 +16,6 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
 }
 
 /// A new token or key: 256 random bits in base64url.
-///
-/// # Errors
-/// If the system's random number generator fails.
 pub fn token() -> Result<Secret, Error> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes::<32>()?)))
 }

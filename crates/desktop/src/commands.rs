@@ -34,9 +34,6 @@ impl WindowCommand {
 /// Commands for the main window.
 impl Desktop {
     /// Runs any command of the core with the operator's authority, since a person operates the window.
-    ///
-    /// # Errors
-    /// If there is no such command, or the command's error.
     pub async fn command(&self, name: &str, args: &Value) -> Result<Box<RawValue>, UserError> {
         let command = parse_window_command(name, args)?;
         self.host().execute(command).await
@@ -58,17 +55,11 @@ impl Desktop {
     }
 
     /// Starts the core again if it could not be started.
-    ///
-    /// # Errors
-    /// Why the core does not run.
     pub async fn start_again(&self) -> Result<(), UserError> {
         self.host().start_again(|outcome| on_core_start(self.receivers(), outcome)).await
     }
 
     /// Where secrets are stored, and whether the vault waits for its passphrase.
-    ///
-    /// # Errors
-    /// If the core does not run, or the vault cannot be looked for.
     pub async fn vault(&self) -> Result<VaultView, UserError> {
         self.host().vault().await
     }
@@ -98,25 +89,16 @@ impl Desktop {
     }
 
     /// Changes the passphrase of the vault.
-    ///
-    /// # Errors
-    /// If the core does not run, or the vault cannot be written.
     pub async fn change_passphrase(&self, old: Secret, new: Secret) -> Result<PassphraseResult, UserError> {
         self.host().change_passphrase(old, new).await
     }
 
     /// The stored preferences. The prompt window may read them too.
-    ///
-    /// # Errors
-    /// If the store cannot be used.
     pub fn preferences(&self) -> Result<Preferences, UserError> {
         self.platform().load_preferences()
     }
 
     /// Opens an address in the browser.
-    ///
-    /// # Errors
-    /// If the address may not be opened, or the browser did not start.
     pub fn open_link(&self, address: &str) -> Result<(), UserError> {
         self.browser().open_link(address)
     }
@@ -146,9 +128,6 @@ impl Desktop {
 /// Commands for the prompt window.
 impl Desktop {
     /// The pending approvals; details of those that the page already has (`known`) are left out.
-    ///
-    /// # Errors
-    /// If the core does not run.
     pub async fn prompt_pending(&self, known: Vec<ApprovalId>) -> Result<Box<RawValue>, UserError> {
         self.host().execute(Command::ApprovalsList(ApprovalsList { known })).await
     }
@@ -163,9 +142,6 @@ impl Desktop {
     }
 
     /// One argument of a pending call without its mask, because the user pressed Show.
-    ///
-    /// # Errors
-    /// If there is no such argument of a pending call.
     pub async fn prompt_reveal(&self, request: ApprovalsReveal) -> Result<Box<RawValue>, UserError> {
         self.host().execute(Command::ApprovalsReveal(request)).await
     }

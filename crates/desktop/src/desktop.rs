@@ -50,9 +50,6 @@ pub struct DesktopStart {
 
 impl Desktop {
     /// A shell whose core is about to be started.
-    ///
-    /// # Errors
-    /// An internal error.
     pub fn new(options: DesktopOptions) -> Result<(Self, DesktopStart), UserError> {
         let platform = options.platform;
         let browser = Browser::new(Arc::<dyn Platform>::clone(&platform));
@@ -78,9 +75,6 @@ impl Desktop {
     }
 
     /// URL of the running core's gateway.
-    ///
-    /// # Errors
-    /// Why the core does not run.
     pub async fn endpoint(&self) -> Result<String, UserError> {
         self.host().endpoint().await
     }

@@ -10,9 +10,6 @@ use url::Url;
 /// Starts the user's browser.
 pub trait BrowserLauncher: Send + Sync {
     /// Opens an address whose scheme was checked, as one argument and without a shell.
-    ///
-    /// # Errors
-    /// Why it could not be opened.
     fn launch_browser(&self, url: &str) -> Result<(), String>;
 }
 

@@ -7,15 +7,9 @@ use serde_json::Value;
 
 pub trait PreferencesStore: Send + Sync {
     /// The stored preferences; the defaults if there are none or they cannot be parsed.
-    ///
-    /// # Errors
-    /// If the store cannot be used.
     fn load_preferences(&self) -> Result<Preferences, UserError>;
 
     /// Stores the preferences.
-    ///
-    /// # Errors
-    /// If the store cannot be used or written.
     fn save_preferences(&self, preferences: Preferences) -> Result<(), UserError>;
 }
 

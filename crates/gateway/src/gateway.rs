@@ -72,9 +72,6 @@ impl Gateway {
     }
 
     /// As [`Self::bind`], with any [`ToolService`].
-    ///
-    /// # Errors
-    /// As [`Self::bind`].
     pub async fn bind_with(listen: SocketAddr, services: GatewayServices) -> Result<Self, GatewayError> {
         if !listen.ip().is_loopback() {
             return Err(GatewayError::NotLoopback(listen));

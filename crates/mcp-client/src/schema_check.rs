@@ -119,9 +119,6 @@ impl SchemaChecker {
     }
 
     /// Validates, blocking the current thread.
-    ///
-    /// # Errors
-    /// As for [`Self::check`].
     pub fn check_now(&self, check: &SchemaCheck) -> Result<(), SchemaError> {
         if check.schema.len() > MAX_SCHEMA_BYTES {
             return Err(SchemaError::Unusable(format!("it is larger than {} KiB", MAX_SCHEMA_BYTES / 1024)));

@@ -98,9 +98,6 @@ macro_rules! commands {
             }
 
             /// Exports the types of all commands and replies with everything that they use.
-            ///
-            /// # Errors
-            /// If a file cannot be written.
             pub fn export_types(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
                 $(<$name as TS>::export_all(config)?; <$reply as ExportReply>::export_reply(config)?;)*
                 Ok(())
@@ -146,9 +143,6 @@ macro_rules! commands {
 /// Exports a reply type; containers and primitives export the types that they consist of.
 pub trait ExportReply {
     /// Writes the TypeScript of the reply.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
     fn export_reply(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError>;
 }
 

@@ -22,9 +22,6 @@ pub trait AskUser: Send + Sync {
 /// Opens an address in the user's browser, after a check of its scheme.
 pub trait OpenUrl: Send + Sync {
     /// Opens the address.
-    ///
-    /// # Errors
-    /// Why it could not be opened.
     fn open(&self, url: &str) -> Result<(), String>;
 }
 

@@ -108,17 +108,11 @@ pub mod as_rule_name {
     use super::Subject;
 
     /// Writes the rule name.
-    ///
-    /// # Errors
-    /// Those of the serializer.
     pub fn serialize<S: Serializer>(subject: &Subject, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&subject.rule_name())
     }
 
     /// Reads a rule name.
-    ///
-    /// # Errors
-    /// When the value isn't a string.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Subject, D::Error> {
         String::deserialize(deserializer).map(|name| Subject::from_rule_name(&name))
     }

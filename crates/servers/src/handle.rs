@@ -177,9 +177,6 @@ impl ServerHandle {
 
     /// Waits for one attempt to connect if there is no connection. `true` if it had to wait: then
     /// the lists may have changed.
-    ///
-    /// # Errors
-    /// When the attempt did not succeed.
     pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, UpstreamError> {
         if !self.shared.is_on() {
             return Err(UpstreamErrorKind::SwitchedOff.into());

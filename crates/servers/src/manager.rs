@@ -518,9 +518,6 @@ impl ServerManager {
 
     /// Connects with settings that are not saved, reads the lists, and closes. Nothing is left
     /// behind, even if the returned future is dropped.
-    ///
-    /// # Errors
-    /// Why there is no connection.
     pub async fn test(&self, config: ServerConfig) -> Result<ServerTestResult, UserError> {
         let cancel = self.shared.test_cancel.lock().child_token();
         self.ensure_running()?;

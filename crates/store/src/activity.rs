@@ -113,9 +113,6 @@ impl Activity {
     }
 
     /// Matching records, newest first. Blocks on the disk. Records of the last 200 ms may be missing.
-    ///
-    /// # Errors
-    /// When the database refuses or a record can't be parsed.
     pub fn list(&self, filter: &CallFilter) -> Result<Vec<CallRecord>, StoreError> {
         let (sql, values) = query(filter);
         let reader = self.reader.lock();

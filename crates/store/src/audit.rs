@@ -228,9 +228,6 @@ impl Audit {
     }
 
     /// Up to `limit` entries after the given one, oldest first.
-    ///
-    /// # Errors
-    /// When the database refuses or an entry can't be parsed.
     pub fn list(&self, after: Option<u64>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
         let mut entries = Vec::new();
         for_each_entry(&self.ledger.lock(), after.unwrap_or(0), Some(limit), |stored| {
@@ -241,9 +238,6 @@ impl Audit {
     }
 
     /// Up to `limit` entries before the given one (or before the end), newest first.
-    ///
-    /// # Errors
-    /// When the database refuses or an entry can't be parsed.
     pub fn latest(&self, before: Option<u64>, limit: u32) -> Result<Vec<AuditEntry>, StoreError> {
         let stored = read_newest_first(&self.ledger.lock(), before, limit)?;
         stored.into_iter().map(chain::StoredEntry::into_entry).collect()

@@ -20,9 +20,6 @@ impl DefinitionStore {
     }
 
     /// Stores a definition.
-    ///
-    /// # Errors
-    /// When the database refuses.
     pub fn keep(&self, fingerprint: &Fingerprint, definition: &str) -> Result<(), StoreError> {
         self.keep_all([(fingerprint, definition)])
     }
@@ -50,9 +47,6 @@ impl DefinitionStore {
     }
 
     /// The definition with this fingerprint, if it was stored.
-    ///
-    /// # Errors
-    /// When the database refuses.
     pub fn get(&self, fingerprint: &Fingerprint) -> Result<Option<String>, StoreError> {
         let ledger = self.ledger.lock();
         let mut query = ledger.prepare_cached("SELECT definition FROM definitions WHERE fingerprint = ?1")?;

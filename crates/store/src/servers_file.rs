@@ -171,9 +171,6 @@ impl ServersFile {
 
     /// Calls `on_change` on a thread of its own about 200 ms after another program edited the file, until the
     /// guard is dropped. The callback should then call [`ServersFile::load`].
-    ///
-    /// # Errors
-    /// When the folder can't be watched.
     pub fn watch(&self, on_change: Box<dyn Fn() + Send + Sync>) -> Result<WatchGuard, StoreError> {
         self.known_content.set_if_unknown(std::fs::read(&self.path).ok().as_deref());
         watch::watch(self.path.clone(), self.known_content.clone(), on_change)

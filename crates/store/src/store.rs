@@ -38,9 +38,6 @@ pub struct StoreOptions {
 impl Store {
     /// Locks the data folder and opens its parts. The retention of call records is taken from the settings;
     /// while those are rejected, no record is deleted. Blocks.
-    ///
-    /// # Errors
-    /// As [`Store::open_with_retention`].
     pub fn open(options: StoreOptions) -> Result<Self, StoreError> {
         Self::open_inner(options, None)
     }

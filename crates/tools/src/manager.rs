@@ -310,9 +310,6 @@ impl ToolManager {
     /// Judges the calls since a point in time by the rules in force and by a draft, and reports the
     /// differences. Nothing is changed. Rules of the draft have the ids `draft-1`, `draft-2` and so on, in the
     /// order in which they are made.
-    ///
-    /// # Errors
-    /// If the draft is invalid, or the records can't be read.
     pub async fn simulate(
         &self,
         since: Timestamp,

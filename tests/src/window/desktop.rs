@@ -63,9 +63,6 @@ impl Drop for HelperProcess {
 
 impl Desktop {
     /// Starts a desktop.
-    ///
-    /// # Errors
-    /// When one of its programs is not installed or does not start.
     pub fn start() -> Result<Self> {
         let mut desktop = Self::without_keychain()?;
         desktop.keychain()?;
@@ -73,9 +70,6 @@ impl Desktop {
     }
 
     /// Starts a desktop without a keychain.
-    ///
-    /// # Errors
-    /// As [`Desktop::start`].
     pub fn without_keychain() -> Result<Self> {
         let home = tempfile::Builder::new().prefix("gatehouse-desktop-").tempdir()?;
         for folder in ["run", "data", "config", "cache", "tmp"] {
@@ -138,9 +132,6 @@ impl Desktop {
     }
 
     /// A folder for files of the test.
-    ///
-    /// # Errors
-    /// When it cannot be made.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.home.path().join(name);
         fs::create_dir_all(&folder)?;
@@ -148,9 +139,6 @@ impl Desktop {
     }
 
     /// Takes a screenshot of the whole screen.
-    ///
-    /// # Errors
-    /// When that fails.
     pub fn screenshot(&self, file: &Path) -> Result<()> {
         let status = self.command("scrot").arg("--overwrite").arg(file).status().context("scrot")?;
         ensure!(status.success(), "no picture of the screen");
@@ -158,34 +146,22 @@ impl Desktop {
     }
 
     /// The name of the window with the keyboard focus; empty if none has it.
-    ///
-    /// # Errors
-    /// When `xdotool` cannot be started.
     pub fn focused_window(&self) -> Result<String> {
         self.xdotool(&["getactivewindow", "getwindowname"])
     }
 
     /// Whether a window with this name is visible.
-    ///
-    /// # Errors
-    /// When `xdotool` cannot be started.
     pub fn is_visible(&self, name: &str) -> Result<bool> {
         Ok(!self.xdotool(&["search", "--onlyvisible", "--name", &format!("^{name}$")])?.is_empty())
     }
 
     /// Waits until a window with this name is visible, or is not.
-    ///
-    /// # Errors
-    /// When that does not come in time.
     pub fn until_visible(&self, name: &str, wanted: bool) -> Result<()> {
         let what = format!("the window {name} to be visible: {wanted}");
         eventually_holds(what, || Ok(self.is_visible(name)? == wanted))
     }
 
     /// Runs `xdotool`, and returns its output.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub fn xdotool(&self, words: &[&str]) -> Result<String> {
         let output = self.command("xdotool").args(words).stderr(Stdio::null()).output().context("xdotool")?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

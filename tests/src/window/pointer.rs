@@ -27,9 +27,6 @@ pub struct Pointer {
 
 impl Pointer {
     /// Connects to the display of a desktop.
-    ///
-    /// # Errors
-    /// When the display is gone or lacks the extension for tests.
     pub fn connect(desktop: &Desktop) -> Result<Self> {
         let (display, at) = RustConnection::connect(Some(desktop.display()))?;
         display.xtest_get_version(2, 2)?.reply().context("no XTEST")?;
@@ -40,9 +37,6 @@ impl Pointer {
 
     /// The centre of the leftmost area of one colour (red, green, blue) on the screen that is at least
     /// 20 by 20 pixels large.
-    ///
-    /// # Errors
-    /// When the screen cannot be read.
     pub fn find(&self, colour: [u8; 3]) -> Result<Option<ScreenPoint>> {
         let (width, height) = self.size;
         let image = self
@@ -74,18 +68,12 @@ impl Pointer {
     }
 
     /// Moves the pointer.
-    ///
-    /// # Errors
-    /// When the display is gone.
     pub fn move_to(&self, at: ScreenPoint) -> Result<()> {
         self.display.xtest_fake_input(MOTION_NOTIFY_EVENT, 0, 0, self.root, at.x, at.y, 0)?;
         self.display.sync()
     }
 
     /// Presses and releases the first button. Returns when the display has processed both.
-    ///
-    /// # Errors
-    /// When the display is gone.
     pub fn click(&self) -> Result<()> {
         for kind in [BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT] {
             self.display.xtest_fake_input(kind, 1, 0, self.root, 0, 0, 0)?;

@@ -45,9 +45,6 @@ pub enum OperatorKeyState {
 }
 
 /// Creates an operator key: 256 random bits in base64url.
-///
-/// # Errors
-/// If the system's random number generator fails.
 pub(crate) fn new_operator_key() -> Result<Secret, UserError> {
     random::token().map_err(|e| {
         UserError::new(ErrorCode::Internal, message!("error.app.noKeyMade"))

@@ -81,9 +81,6 @@ impl ControlClient {
     }
 
     /// Runs a command by name, with arguments and reply as JSON.
-    ///
-    /// # Errors
-    /// Same as [`ControlClient::run`].
     pub async fn run_raw(&mut self, command: &str, args: &RawValue) -> Result<Box<RawValue>, UserError> {
         if self.key.is_none()
             && let Some(rule) = COMMANDS.iter().find(|rule| rule.name == command)
@@ -104,9 +101,6 @@ impl ControlClient {
     }
 
     /// Turns the connection into a stream of events.
-    ///
-    /// # Errors
-    /// Same as [`ControlClient::run`].
     pub async fn events(mut self, after: Option<u64>) -> Result<ControlEvents, UserError> {
         let args = to_raw_value(&EventsArgs { after }).map_err(|e| internal(&e))?;
         let id = self.send(EVENTS, &args).await?;

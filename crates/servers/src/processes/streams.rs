@@ -59,9 +59,6 @@ fn missing() -> io::Error {
 
 /// Creates a standard input. The opposite direction is shut down, so nothing that the child writes
 /// to it arrives.
-///
-/// # Errors
-/// If the system cannot create a socket pair.
 pub(crate) fn input(streams: StdioStreams) -> io::Result<(ParentEnd, Stdio)> {
     let (own, child) = stream(streams)?;
     #[cfg(target_os = "linux")]
@@ -78,9 +75,6 @@ pub(crate) fn input(streams: StdioStreams) -> io::Result<(ParentEnd, Stdio)> {
 /// The opposite direction stays open, although nothing is ever sent on it: Python's asyncio treats
 /// a standard output whose opposite direction has ended as closed by its reader. Only Gatehouse
 /// holds the end that could send.
-///
-/// # Errors
-/// If the system cannot create a socket pair.
 pub(crate) fn output(streams: StdioStreams) -> io::Result<(ParentEnd, Stdio)> {
     stream(streams)
 }

@@ -10,9 +10,6 @@ use crate::error::StoreError;
 impl Activity {
     /// The programs from which permitted calls of a client came, latest first. Blocks on the disk. Calls of
     /// the last 200 ms may be missing.
-    ///
-    /// # Errors
-    /// When the database refuses.
     pub fn programs_of(&self, client: &ClientId) -> Result<Vec<String>, StoreError> {
         let reader = self.reader.lock();
         let mut query =

@@ -13,9 +13,6 @@ use crate::error::StoreError;
 impl Activity {
     /// Whether a call to this subject (server and the name used in rules) was ever permitted. Blocks on the
     /// disk. Calls of the last 200 ms may be missing.
-    ///
-    /// # Errors
-    /// When the database refuses.
     pub fn was_allowed(&self, server: &ServerId, name: &str) -> Result<bool, StoreError> {
         let reader = self.reader.lock();
         let mut query = reader.prepare_cached("SELECT 1 FROM used WHERE server = ?1 AND name = ?2")?;
@@ -24,9 +21,6 @@ impl Activity {
 
     /// When each rule last decided a call, within the retention of the call records. Blocks on the disk.
     /// Calls of the last 200 ms may be missing.
-    ///
-    /// # Errors
-    /// When the database refuses.
     pub fn rules_used(&self) -> Result<Vec<(GrantId, Timestamp)>, StoreError> {
         let reader = self.reader.lock();
         let mut query = reader.prepare_cached("SELECT rule, at FROM rule_used")?;

@@ -13,9 +13,6 @@ pub use gatehouse_model::command::ExportFormat as AuditFormat;
 impl Audit {
     /// The whole audit as text. CSV follows RFC 4180 and has a header. `redact` removes from each entry what
     /// the reader must not see; the hashes are still those of the complete entries.
-    ///
-    /// # Errors
-    /// When the database refuses or an entry can't be parsed.
     pub fn export(
         &self,
         format: AuditFormat,

@@ -70,9 +70,6 @@ impl ControlKeys {
     }
 
     /// Stores the operator's key, replacing the previous one.
-    ///
-    /// # Errors
-    /// When the secret store refuses.
     pub fn keep_operator(&self, key: &ControlKey) -> Result<(), SecretError> {
         self.secrets.set(&self.operator_key_name(), &text(key))
     }
@@ -86,17 +83,11 @@ impl ControlKeys {
     }
 
     /// Stores the key of a client.
-    ///
-    /// # Errors
-    /// When the secret store refuses.
     pub fn keep_client(&self, token_sha256: &str, key: &ControlKey) -> Result<(), SecretError> {
         self.secrets.set(&self.client_key_name(token_sha256), &text(key))
     }
 
     /// Deletes the key of a client.
-    ///
-    /// # Errors
-    /// When the secret store refuses.
     pub fn forget_client(&self, token_sha256: &str) -> Result<(), SecretError> {
         self.secrets.delete(&self.client_key_name(token_sha256))
     }

@@ -9,21 +9,12 @@ use crate::error::SecretError;
 /// unlock it.
 pub trait SecretStore: Send + Sync {
     /// The secret with this key, if there is one.
-    ///
-    /// # Errors
-    /// When the store is locked or doesn't answer.
     fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError>;
 
     /// Stores a secret, replacing the previous one. Durable on return, unless the store is in memory.
-    ///
-    /// # Errors
-    /// When the store is locked or doesn't answer.
     fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError>;
 
     /// Deletes a secret. Succeeds if there is none.
-    ///
-    /// # Errors
-    /// When the store is locked or doesn't answer.
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError>;
 
     /// Deletes secrets. One that can't be deleted doesn't keep the others.

@@ -98,9 +98,6 @@ pub(crate) fn not_found(what: &str) -> CallResponse {
 
 impl ClientRequest {
     /// Parses a tool call.
-    ///
-    /// # Errors
-    /// The response to a malformed call.
     pub(crate) fn tool(caller: Caller, call: ToolCall) -> Result<Self, CallResponse> {
         let ToolCall { exposed_name, arguments, rest, meta, progress, client_peer, presence, cancel } = call;
         let text = arguments.unwrap_or_else(|| raw("{}".to_owned()));
@@ -138,9 +135,6 @@ impl ClientRequest {
     }
 
     /// Parses a request that isn't a tool call.
-    ///
-    /// # Errors
-    /// The response to a malformed request.
     pub(crate) fn access(caller: Caller, call: AccessCall) -> Result<Self, CallResponse> {
         let AccessCall {
             server,

@@ -48,9 +48,6 @@ fn bad_request(what: Message) -> UserError {
 
 impl RuleDraft {
     /// Makes the rule; `None` if the choice is for one time and leaves no rule.
-    ///
-    /// # Errors
-    /// If the choice is invalid.
     pub(crate) fn rule(
         &self,
         id: GrantId,

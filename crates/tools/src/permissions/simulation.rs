@@ -59,9 +59,6 @@ pub struct SimulationDraft {
 
 impl PermissionStore {
     /// As [`crate::ToolManager::simulate`], with the catalog as it is.
-    ///
-    /// # Errors
-    /// If the draft is invalid, or the records can't be read.
     pub(crate) async fn simulate(
         &self,
         since: Timestamp,

@@ -172,9 +172,6 @@ impl PermissionStore {
     }
 
     /// Sets or clears the access class that the user gives a tool.
-    ///
-    /// # Errors
-    /// If there is no such server or it can't be stored.
     pub async fn classify(
         &self,
         server: &ServerId,
@@ -197,9 +194,6 @@ impl PermissionStore {
     }
 
     /// Sets whether a server's read-only labels are trusted (PERM-2).
-    ///
-    /// # Errors
-    /// If there is no such server or it can't be stored.
     pub async fn trust_labels(&self, server: &ServerId, trusted: bool) -> Result<(), UserError> {
         let server = server.clone();
         self.change(move |store, now| {
