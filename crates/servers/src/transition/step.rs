@@ -1,5 +1,6 @@
-//! The transition for each pair of input and phase. All phases are matched explicitly, so that a
-//! new phase or input doesn't compile until it is handled everywhere.
+//! The transition for each pair of input and phase. Inputs that have a meaning in several phases match all
+//! phases explicitly, so that a new phase doesn't compile until it is handled. Reports about an attempt or a
+//! connection count only in the phase of that attempt or connection, and are ignored in every other.
 
 use std::time::Duration;
 
@@ -169,123 +170,86 @@ impl TransitionStep {
     }
 
     fn retry_due(&mut self) {
-        match self.state.phase {
-            Phase::Failed { attempts, next_retry: Some(_), .. } => {
-                self.open(attempts.saturating_add(1), StatusCause::Retry);
-            }
-            Phase::Failed { next_retry: None, .. }
-            | Phase::Disabled
-            | Phase::Stopped
-            | Phase::Connecting { .. }
-            | Phase::Connected { .. }
-            | Phase::NeedsAuth { .. }
-            | Phase::NeedsClientRegistration { .. } => {}
+        if let Phase::Failed { attempts, next_retry: Some(_), .. } = self.state.phase {
+            self.open(attempts.saturating_add(1), StatusCause::Retry);
         }
     }
 
     fn ready(&mut self, epoch: Epoch, protocol: String, server: ServerInfo) {
-        match self.state.phase {
-            Phase::Connecting { .. } if epoch == self.state.epoch => {
-                self.state.phase = Phase::Connected { since: self.context.now, protocol, server, missed: 0 };
-                self.effects.extend([ServerEffect::Announce(StatusCause::Handshake), ServerEffect::Settle]);
-            }
-            Phase::Connecting { .. }
-            | Phase::Disabled
-            | Phase::Stopped
-            | Phase::Connected { .. }
-            | Phase::NeedsAuth { .. }
-            | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => {}
+        if matches!(self.state.phase, Phase::Connecting { .. }) && epoch == self.state.epoch {
+            self.state.phase = Phase::Connected { since: self.context.now, protocol, server, missed: 0 };
+            self.effects.extend([ServerEffect::Announce(StatusCause::Handshake), ServerEffect::Settle]);
         }
     }
 
     fn attempt_failed(&mut self, epoch: Epoch, failure: ConnectFailure) {
-        match self.state.phase {
-            Phase::Connecting { attempt } if epoch == self.state.epoch => {
-                self.effects.push(ServerEffect::Retire(epoch));
-                match failure {
-                    ConnectFailure::NeedsAuth { issuer } => {
-                        self.enter_phase(Phase::NeedsAuth { issuer }, StatusCause::Challenge);
-                    }
-                    ConnectFailure::Error { kind: FailureKind::Authorization, message: _ } => {
-                        self.enter_phase(Phase::NeedsAuth { issuer: None }, StatusCause::Challenge);
-                    }
-                    ConnectFailure::NeedsClientRegistration { reason } => {
-                        self.enter_phase(Phase::NeedsClientRegistration { reason }, StatusCause::Challenge);
-                    }
-                    ConnectFailure::Error { kind, message } => {
-                        let should_retry = is_retryable(kind) && attempt <= MAX_RETRIES;
-                        self.fail(
-                            FailedConnection { kind, message, attempts: attempt, should_retry },
-                            StatusCause::AttemptFailed,
-                        );
-                    }
+        if let Phase::Connecting { attempt } = self.state.phase
+            && epoch == self.state.epoch
+        {
+            self.effects.push(ServerEffect::Retire(epoch));
+            match failure {
+                ConnectFailure::NeedsAuth { issuer } => {
+                    self.enter_phase(Phase::NeedsAuth { issuer }, StatusCause::Challenge);
+                }
+                ConnectFailure::Error { kind: FailureKind::Authorization, message: _ } => {
+                    self.enter_phase(Phase::NeedsAuth { issuer: None }, StatusCause::Challenge);
+                }
+                ConnectFailure::NeedsClientRegistration { reason } => {
+                    self.enter_phase(Phase::NeedsClientRegistration { reason }, StatusCause::Challenge);
+                }
+                ConnectFailure::Error { kind, message } => {
+                    let should_retry = is_retryable(kind) && attempt <= MAX_RETRIES;
+                    self.fail(
+                        FailedConnection { kind, message, attempts: attempt, should_retry },
+                        StatusCause::AttemptFailed,
+                    );
                 }
             }
-            Phase::Connecting { .. }
-            | Phase::Disabled
-            | Phase::Stopped
-            | Phase::Connected { .. }
-            | Phase::NeedsAuth { .. }
-            | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => {}
         }
     }
 
     fn closed(&mut self, epoch: Epoch, kind: FailureKind, reason: String) {
-        match self.state.phase {
-            Phase::Connected { since, .. } if epoch == self.state.epoch => {
-                let failed = FailedConnection {
-                    kind,
-                    message: reason.as_str().into(),
-                    attempts: 1,
-                    should_retry: is_retryable(kind),
-                };
-                self.connection_lost(since, failed, StatusCause::UnexpectedClose { reason });
-            }
-            Phase::Connected { .. }
-            | Phase::Disabled
-            | Phase::Stopped
-            | Phase::Connecting { .. }
-            | Phase::NeedsAuth { .. }
-            | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => {}
+        if let Phase::Connected { since, .. } = self.state.phase
+            && epoch == self.state.epoch
+        {
+            let failed = FailedConnection {
+                kind,
+                message: reason.as_str().into(),
+                attempts: 1,
+                should_retry: is_retryable(kind),
+            };
+            self.connection_lost(since, failed, StatusCause::UnexpectedClose { reason });
         }
     }
 
     /// After a lost session, reconnects once, immediately. If the next session is lost too soon,
     /// the server fails, because reconnecting would loop (SRV-6).
     fn session_lost(&mut self, epoch: Epoch) {
-        match self.state.phase {
-            Phase::Connected { .. } if epoch == self.state.epoch => {
-                let now = self.context.now;
-                let before = self.state.session_lost.replace(now);
-                if before.is_some_and(|before| before.plus(SESSION_LASTS) > now) {
-                    self.leave_phase();
-                    let message = message!("error.servers.sessionLostAgain").into();
-                    let kind = FailureKind::Protocol;
-                    self.fail(
-                        FailedConnection { kind, message, attempts: 1, should_retry: false },
-                        StatusCause::SessionLost,
-                    );
-                } else {
-                    self.open(1, StatusCause::SessionLost);
-                }
+        if matches!(self.state.phase, Phase::Connected { .. }) && epoch == self.state.epoch {
+            let now = self.context.now;
+            let before = self.state.session_lost.replace(now);
+            if before.is_some_and(|before| before.plus(SESSION_LASTS) > now) {
+                self.leave_phase();
+                let message =
+                    "The server lost its session again right after it was opened anew. Restart the \
+                               server, then reconnect."
+                        .into();
+                let kind = FailureKind::Protocol;
+                self.fail(
+                    FailedConnection { kind, message, attempts: 1, should_retry: false },
+                    StatusCause::SessionLost,
+                );
+            } else {
+                self.open(1, StatusCause::SessionLost);
             }
-            Phase::Connected { .. }
-            | Phase::Disabled
-            | Phase::Stopped
-            | Phase::Connecting { .. }
-            | Phase::NeedsAuth { .. }
-            | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => {}
         }
     }
 
     fn health(&mut self, epoch: Epoch, health: HealthReport) {
-        let current = epoch == self.state.epoch;
-        match &mut self.state.phase {
-            Phase::Connected { since, missed, .. } if current => match health {
+        if let Phase::Connected { since, missed, .. } = &mut self.state.phase
+            && epoch == self.state.epoch
+        {
+            match health {
                 HealthReport::Answered => *missed = 0,
                 HealthReport::Busy => {}
                 HealthReport::Missed { allowed } => {
@@ -298,30 +262,14 @@ impl TransitionStep {
                         self.connection_lost(since, failed, StatusCause::Unresponsive);
                     }
                 }
-            },
-            Phase::Connected { .. }
-            | Phase::Disabled
-            | Phase::Stopped
-            | Phase::Connecting { .. }
-            | Phase::NeedsAuth { .. }
-            | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => {}
+            }
         }
     }
 
     fn challenged(&mut self, epoch: Epoch, issuer: Option<String>) {
-        match self.state.phase {
-            Phase::Connected { .. } if epoch == self.state.epoch => {
-                self.leave_phase();
-                self.enter_phase(Phase::NeedsAuth { issuer }, StatusCause::Challenge);
-            }
-            Phase::Connected { .. }
-            | Phase::Disabled
-            | Phase::Stopped
-            | Phase::Connecting { .. }
-            | Phase::NeedsAuth { .. }
-            | Phase::NeedsClientRegistration { .. }
-            | Phase::Failed { .. } => {}
+        if matches!(self.state.phase, Phase::Connected { .. }) && epoch == self.state.epoch {
+            self.leave_phase();
+            self.enter_phase(Phase::NeedsAuth { issuer }, StatusCause::Challenge);
         }
     }
 
