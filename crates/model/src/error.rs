@@ -1,6 +1,7 @@
 //! Errors for users and programs (UI-12): what happened, why, and what to do next.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use ts_rs::TS;
 
 use crate::message::Message;
@@ -9,8 +10,9 @@ use crate::text::UserText;
 use crate::time::Timestamp;
 
 /// What the UI and the command line switch on. A variant is added when somebody uses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorCode {
     /// The request itself is wrong.
     BadRequest,
@@ -57,26 +59,7 @@ impl ErrorCode {
 
     /// The code as it is on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::BadRequest => "bad_request",
-            Self::NotFound => "not_found",
-            Self::NameTaken => "name_taken",
-            Self::NotPermitted => "not_permitted",
-            Self::StaleAnswer => "stale_answer",
-            Self::Paused => "paused",
-            Self::ServerUnavailable => "server_unavailable",
-            Self::NeedsClientRegistration => "needs_client_registration",
-            Self::Refused => "refused",
-            Self::BadConfig => "bad_config",
-            Self::NewerVersion => "newer_version",
-            Self::DataFolderInUse => "data_folder_in_use",
-            Self::PortInUse => "port_in_use",
-            Self::SecretsUnavailable => "secrets_unavailable",
-            Self::Storage => "storage",
-            Self::NotRunning => "not_running",
-            Self::TimedOut => "timed_out",
-            Self::Internal => "internal",
-        }
+        self.into()
     }
 }
 

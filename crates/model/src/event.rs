@@ -1,6 +1,7 @@
 //! All events of the core as one enum (EVT-1): the same for windows, tray, command line and tests.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use ts_rs::TS;
 
 use crate::approval::PendingApproval;
@@ -172,8 +173,9 @@ pub enum Event {
 }
 
 /// What changed the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ConfigCause {
     /// A server was added.
     Added,
@@ -196,15 +198,6 @@ pub enum ConfigCause {
 impl ConfigCause {
     /// Its name in events and in the audit log.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Edited => "edited",
-            Self::Renamed => "renamed",
-            Self::Removed => "removed",
-            Self::Enabled => "enabled",
-            Self::Disabled => "disabled",
-            Self::Settings => "settings",
-            Self::File => "file",
-        }
+        self.into()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use ts_rs::TS;
 
 use crate::id::{Generation, ServerId};
@@ -58,8 +59,9 @@ pub struct ServerAppearance {
 ///
 /// Values of `env` and `headers` may hold `${secret:NAME}` and `${env:NAME}`; they are resolved
 /// only when the connection is made, and a secret only for the server and field it was bound to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS, IntoStaticStr)]
 #[serde(tag = "type", rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum Transport {
     /// A child process that speaks JSON-RPC, one message a line, over its standard streams.
     #[serde(rename_all = "camelCase")]
@@ -110,14 +112,7 @@ impl Transport {
 
     /// Name of this transport in files and texts.
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Stdio { .. } => "stdio",
-            Self::Auto(_) => "auto",
-            Self::Http(_) => "http",
-            Self::Sse(_) => "sse",
-            Self::Ws(_) => "ws",
-            Self::Builtin { .. } => "builtin",
-        }
+        self.into()
     }
 
     /// Settings of a remote server; `None` for one that runs on this computer.
@@ -178,8 +173,9 @@ pub struct HeaderProgram {
 }
 
 /// The built-in servers (SRV-17).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS, IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum Builtin {
     /// The time in any zone.
     Time,
@@ -202,12 +198,7 @@ pub enum Builtin {
 impl Builtin {
     /// Its name in files and texts.
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Notes => "notes",
-            Self::Files { .. } => "files",
-            Self::Fetch { .. } => "fetch",
-        }
+        self.into()
     }
 }
 
@@ -430,8 +421,11 @@ pub enum LogSource {
 }
 
 /// How much a line matters (RFC 5424, as in `logging/setLevel`), least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS, IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum LogLevel {
     /// For developers.
     Debug,
@@ -454,16 +448,7 @@ pub enum LogLevel {
 impl LogLevel {
     /// Its name in the protocol.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
-        }
+        self.into()
     }
 }
 

@@ -1,14 +1,16 @@
 //! The status of a server, as shown to users and clients (SRV-2).
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use ts_rs::TS;
 
 use crate::text::UserText;
 use crate::time::Timestamp;
 
 /// State of one server. Derived from the actor's private state; never stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS, IntoStaticStr)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum ServerStatus {
     /// Switched off by the user.
     Disabled,
@@ -49,15 +51,7 @@ pub enum ServerStatus {
 impl ServerStatus {
     /// The tag alone.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Disabled => "disabled",
-            Self::Stopped => "stopped",
-            Self::Connecting { .. } => "connecting",
-            Self::Connected { .. } => "connected",
-            Self::NeedsAuth { .. } => "needs_auth",
-            Self::NeedsClientRegistration { .. } => "needs_client_registration",
-            Self::Failed { .. } => "failed",
-        }
+        self.into()
     }
 }
 

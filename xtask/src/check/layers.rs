@@ -99,7 +99,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
 /// Members that may use no other external crates.
 const ONLY_THESE: [(&str, &[&str]); 3] = [
     ("gatehouse-mcp-wire", &["serde", "serde_json", "thiserror", "base64", "http", "memchr"]),
-    ("gatehouse-model", &["serde", "serde_json", "thiserror", "ts-rs", "zeroize", "sha2", "hex"]),
+    ("gatehouse-model", &["serde", "serde_json", "strum", "thiserror", "ts-rs", "zeroize", "sha2", "hex"]),
     (
         "gatehouse-policy",
         &[
