@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::eventually::{eventually, eventually_holds};
 use crate::gatehouse::Gatehouse;
+use crate::http::BackgroundCall;
 
 /// Waits until `count` approvals are pending, and returns them.
 pub fn wait_for_pending(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value>> {
@@ -72,6 +73,24 @@ pub fn allow(gatehouse: &Gatehouse, id: &Value, hash: &Value, choice: &Value) ->
     let answer = json!({ "answer": "allow", "choice": choice });
     gatehouse
         .command("approvals.answer", &json!({ "answers": [{ "id": id, "hash": hash, "answer": answer }] }))
+}
+
+/// Denies one approval request.
+pub fn deny(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
+    Ok(())
+}
+
+/// Calls a tool, denies the expected approval request, and checks that the tool did not run. Returns the
+/// request.
+pub fn assert_asked(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<Value> {
+    let call = BackgroundCall::call(&gatehouse.endpoint, token, tool, arguments);
+    let question =
+        wait_for_pending(gatehouse, 1).with_context(|| format!("{arguments} was not asked"))?.remove(0);
+    deny(gatehouse, &question)?;
+    let end = call.end()?;
+    ensure!(end.body.contains(r#""isError":true"#), "{arguments} ran: {end:?}");
+    Ok(question)
 }
 
 /// The first character of a text that moves the cursor, reverses text or is invisible.

@@ -1,7 +1,7 @@
 //! An agent tries to use a grant for a host with another scheme or another port of that host. Each test
 //! states what was tried and what stopped it.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use gatehouse_tests::approvals;
 use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
@@ -16,12 +16,7 @@ fn assert_runs(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {
 }
 
 fn assert_asked(gatehouse: &Gatehouse, token: &str, url: &str) -> Result<()> {
-    let call = BackgroundCall::call(&gatehouse.endpoint, token, "echo", &json!({ "url": url }).to_string());
-    let question =
-        approvals::wait_for_pending(gatehouse, 1).with_context(|| format!("{url} was not asked"))?.remove(0);
-    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-    ensure!(call.end()?.body.contains(r#""isError":true"#), "{url} ran");
-    Ok(())
+    approvals::assert_asked(gatehouse, token, "echo", &json!({ "url": url }).to_string()).map(drop)
 }
 
 /// Tried: a file share, a scheme that is a tool of its own, and other ports of an allowed host. Stopped

@@ -34,11 +34,6 @@ fn calls(log: &Path) -> Vec<String> {
     text.lines().filter(|line| line.contains(r#""tools/call""#)).map(str::to_owned).collect()
 }
 
-fn deny(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
-    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-    Ok(())
-}
-
 fn is_stale(answer: Result<Value>) -> bool {
     answer.is_err_and(|problem| problem.to_string().contains("another call"))
 }
@@ -162,7 +157,7 @@ fn approval_covers_exact_argument_bytes() -> Result<()> {
     approvals::allow(&gatehouse, &first["id"], &first["request"]["hash"], &approvals::once_choice())?;
     ensure!(shown.end()?.body.contains(SHOWN), "what was shown did not run");
     for other in all.iter().filter(|other| other["id"] != first["id"]) {
-        deny(&gatehouse, other)?;
+        approvals::deny(&gatehouse, other)?;
     }
     for call in waiting {
         ensure!(call.end()?.body.contains("isError"), "another call ran");
@@ -201,7 +196,7 @@ fn asks_again_when_tool_changes_while_pending() -> Result<()> {
     ensure!(!approvals::offers_always(&again)?, "always is on offer: {again:#}");
     let sent = calls(&log);
     ensure!(sent.len() == 1 && sent[0].contains("mutate"), "the changed tool was sent to: {sent:#?}");
-    deny(&gatehouse, &again)?;
+    approvals::deny(&gatehouse, &again)?;
     ensure!(call.end()?.body.contains("isError"), "the changed tool ran");
     ensure!(calls(&log).len() == 1, "the changed tool ran");
     Ok(())
@@ -239,7 +234,7 @@ fn suspends_grant_when_tool_changes() -> Result<()> {
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     ensure!(question["request"]["changes"].to_string().contains("/description"), "{question:#}");
     ensure!(!approvals::offers_always(&question)?, "always is on offer: {question:#}");
-    deny(&gatehouse, &question)?;
+    approvals::deny(&gatehouse, &question)?;
     ensure!(call.end()?.body.contains("isError") && calls(&log).len() == before, "the changed tool ran");
     Ok(())
 }
@@ -293,7 +288,7 @@ fn approval_of_cancelled_call_covers_no_other() -> Result<()> {
     let late = approvals::allow(&gatehouse, &last["id"], &last["request"]["hash"], &approvals::once_choice());
     ensure!(is_stale(late), "an answer to what is gone was taken");
     ensure!(approvals::wait_for_pending(&gatehouse, 1)?[0]["id"] == left["id"], "the other was touched");
-    deny(&gatehouse, &left)?;
+    approvals::deny(&gatehouse, &left)?;
     ensure!(client.finish(&harmful)?.is_tool_error(), "the harmful one ran");
     theirs.end()?;
     ensure!(calls(&log).is_empty(), "something was sent: {:#?}", calls(&log));
@@ -352,7 +347,7 @@ fn rejects_foreign_or_reused_request_state() -> Result<()> {
                 return Ok(());
             }
             let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-            deny(&gatehouse, &question)?;
+            approvals::deny(&gatehouse, &question)?;
             let end = call.end()?;
             ensure!(end.body.contains("isError"), "{lifecycle}, {what}: {end:?}");
             Ok(())
@@ -406,7 +401,7 @@ fn another_program_goes_on_with_a_round() -> Result<()> {
                 asked["request"]["arguments"].to_string().contains("Zoe"),
                 "the round is not shown: {asked:#}"
             );
-            deny(&gatehouse, &asked)?;
+            approvals::deny(&gatehouse, &asked)?;
             stolen.end()?
         };
         ensure!(end.body.contains("requestState") || end.body.contains("isError"), "{lifecycle}: {end:?}");
@@ -438,7 +433,7 @@ fn url_elicitation_retry_covers_only_same_call() -> Result<()> {
     ensure!(is_page(&first), "{first:?}");
     let other = client.begin("ask_url_error", &json!({ "times": 3 }))?;
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    deny(&gatehouse, &question)?;
+    approvals::deny(&gatehouse, &question)?;
     ensure!(client.finish(&other)?.is_tool_error(), "other arguments ran");
     let again = client.call("ask_url_error", &json!({ "times": 2 }))?;
     ensure!(is_page(&again), "the same call was asked again: {again:?}");
@@ -447,7 +442,7 @@ fn url_elicitation_retry_covers_only_same_call() -> Result<()> {
     ensure!(calls(&log).len() == 3, "{:#?}", calls(&log));
     let more = client.begin("ask_url_error", &json!({ "times": 2 }))?;
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    deny(&gatehouse, &question)?;
+    approvals::deny(&gatehouse, &question)?;
     ensure!(client.finish(&more)?.is_tool_error(), "it ran on under a yes that was used up");
     Ok(())
 }
@@ -470,7 +465,7 @@ fn lost_session_sends_approved_call_once() -> Result<()> {
     ensure!(calls(&log).len() == 2, "{:#?}", calls(&log));
     let again = BackgroundCall::call(&gatehouse.endpoint, &token, "echo", r#"{"once":true}"#);
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    deny(&gatehouse, &question)?;
+    approvals::deny(&gatehouse, &question)?;
     ensure!(again.end()?.body.contains("isError") && calls(&log).len() == 2, "it ran again");
     Ok(())
 }
@@ -496,7 +491,7 @@ fn asks_for_call_with_forged_request_state() -> Result<()> {
     let shown = question["request"]["arguments"].to_string();
     ensure!(shown.contains("forged-state") && shown.contains("accept"), "not shown: {shown}");
     ensure!(calls(&log).len() == 1, "it went out before anybody answered");
-    deny(&gatehouse, &question)?;
+    approvals::deny(&gatehouse, &question)?;
     let end = call.end()?;
     ensure!(end.body.contains("isError"), "{end:?}");
     ensure!(calls(&log).len() == 1, "it went out after a no");
@@ -525,7 +520,7 @@ fn another_script_of_the_interpreter_calls_the_same() -> Result<()> {
     ensure!(ran(&mut own)?, "what was shown did not run");
     let left = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     ensure!(left["id"] == both[1]["id"], "the other was touched: {left:#}");
-    deny(&gatehouse, &left)?;
+    approvals::deny(&gatehouse, &left)?;
     ensure!(!ran(&mut thief)? && calls(&log).len() == 1, "the other script ran: {:#?}", calls(&log));
 
     let gone = script(&gatehouse, &token, "gone")?;
@@ -539,7 +534,7 @@ fn another_script_of_the_interpreter_calls_the_same() -> Result<()> {
     approvals::wait_for_pending(&gatehouse, 0)?;
     let mut thief = script(&gatehouse, &token, "late thief")?;
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
-    deny(&gatehouse, &question)?;
+    approvals::deny(&gatehouse, &question)?;
     ensure!(!ran(&mut thief)? && calls(&log).len() == 1, "the late yes was for another: {:#?}", calls(&log));
     Ok(())
 }

@@ -9,28 +9,17 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::approvals::{self, assert_asked};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::npm_server;
-use gatehouse_tests::fixture_server::{ServerTransport, add};
+use gatehouse_tests::fixture;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::{BackgroundCall, RawHttpResponse};
-use gatehouse_tests::{approvals, fixture};
+use gatehouse_tests::server::{ServerTransport, add};
 use serde_json::{Value, json};
 
 fn call(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<RawHttpResponse> {
     BackgroundCall::call(&gatehouse.endpoint, token, tool, arguments).end()
-}
-
-/// Calls, denies the expected approval request, and returns it.
-fn assert_asked(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<Value> {
-    let call = BackgroundCall::call(&gatehouse.endpoint, token, tool, arguments);
-    let question = approvals::wait_for_pending(gatehouse, 1)
-        .with_context(|| format!("{arguments} was not asked"))?
-        .remove(0);
-    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-    let end = call.end()?;
-    ensure!(end.body.contains(r#""isError":true"#), "{arguments} ran: {end:?}");
-    Ok(question)
 }
 
 /// Tried: another server under the name of a trusted one: replacing a removed one, by renaming another,

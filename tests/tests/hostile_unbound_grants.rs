@@ -35,11 +35,6 @@ fn allow(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
     Ok(())
 }
 
-fn deny(gatehouse: &Gatehouse, question: &Value) -> Result<()> {
-    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-    Ok(())
-}
-
 /// Calls, answers the expected approval request, and returns it.
 fn call_and_answer(gatehouse: &Gatehouse, client: &mut Client, text: &str, allowed: bool) -> Result<Value> {
     let call = client.begin(NOTE, &note(text))?;
@@ -48,7 +43,7 @@ fn call_and_answer(gatehouse: &Gatehouse, client: &mut Client, text: &str, allow
     if allowed {
         allow(gatehouse, &question)?;
     } else {
-        deny(gatehouse, &question)?;
+        approvals::deny(gatehouse, &question)?;
     }
     let end = client.finish(&call)?;
     ensure!(end.is_ok() == allowed, "{text}: {end:?}");
@@ -148,7 +143,7 @@ fn unbound_grant_binds_to_one_of_two_programs() -> Result<()> {
         })?;
         ensure!(allow(&gatehouse, beside).is_err(), "{lifetime}: the old question took an answer");
         ensure!(warning(&anew, "unbound_grant").is_none(), "{lifetime}: {anew:#}");
-        deny(&gatehouse, &anew)?;
+        approvals::deny(&gatehouse, &anew)?;
         ensure!(thief.finish(&stolen)?.is_tool_error(), "{lifetime}: the other program's call ran");
         ensure!(rule(&gatehouse)?["rule"]["program"] == *program(&shown), "{lifetime}: bound to another one");
         ensure!(own.call(NOTE, &note("own 2"))?.is_ok(), "{lifetime}: the grant is gone");
