@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use gatehouse_mcp_wire::headers::ParamHeader;
-use gatehouse_model::server::{Remote, ServerAppearance, ServerLimits, ServerOrigin};
-use gatehouse_model::{BoxFuture, Generation, Secret, ServerConfig, ServerStatus, SystemClock, Transport};
+use gatehouse_model::server::Remote;
+use gatehouse_model::{BoxFuture, Secret, ServerConfig, ServerStatus, SystemClock, Transport};
 use gatehouse_servers::{
     PolicyFile, RequestParams, RpcOutcome, ServerDeps, ServerHandle, ServerManager, ServerRequest,
     ServerRequestHandler, ServerRequestResult, UpstreamRequest, handle_server_request,
@@ -73,17 +73,8 @@ impl ScenarioClient {
             guard_program: None,
         });
         manager.set_fallback_handler(Arc::new(AcceptingUser));
-        let mut config = ServerConfig {
-            id: "srv-conformance".into(),
-            generation: Generation::default(),
-            name: "conformance".to_owned(),
-            transport: Transport::Http(Remote::at(url)),
-            enabled: true,
-            autostart: true,
-            look: ServerAppearance::default(),
-            limits: ServerLimits::default(),
-            origin: ServerOrigin::User,
-        };
+        let mut config =
+            ServerConfig::new("srv-conformance", "conformance", Transport::Http(Remote::at(url)));
         let (sign_in, entered) = user::settings(scenario, &context)?;
         config.transport = Transport::Http(Remote { sign_in, ..Remote::at(url) });
         // Secrets are bound to the server with all of its settings.

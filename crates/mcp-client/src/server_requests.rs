@@ -318,23 +318,13 @@ fn with_defaults(schema: &Map<String, Value>, given: &Map<String, Value>) -> Map
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::server::{Remote, ServerAppearance, ServerLimits, ServerOrigin};
-    use gatehouse_model::{Generation, Transport};
+    use gatehouse_model::Transport;
+    use gatehouse_model::server::Remote;
 
     use super::*;
 
     fn request(method: &str, params: Value) -> ServerRequest {
-        let config = ServerConfig {
-            id: "asks".into(),
-            generation: Generation::default(),
-            name: "asks".to_owned(),
-            transport: Transport::Http(Remote::at("http://asks/mcp")),
-            enabled: true,
-            autostart: true,
-            look: ServerAppearance::default(),
-            limits: ServerLimits::default(),
-            origin: ServerOrigin::User,
-        };
+        let config = ServerConfig::new("asks", "asks", Transport::Http(Remote::at("http://asks/mcp")));
         ServerRequest { server: Arc::new(config), method: method.into(), params: json::raw(&params) }
     }
 

@@ -88,7 +88,7 @@ fn reference(value: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::{Builtin, HeaderProgram, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams};
+    use crate::server::{Builtin, HeaderProgram, ServerAppearance, ServerLimits, StdioStreams};
     use crate::sign_in::{RegisteredClient, SignInSettings};
 
     fn stdio(command: &str, args: &[&str], env: &[(&str, &str)], cwd: Option<&str>) -> Transport {
@@ -161,15 +161,8 @@ mod tests {
     #[test]
     fn binding_ignores_name_switches_and_limits() {
         let config = ServerConfig {
-            id: "srv-1".into(),
             generation: Generation(3),
-            name: "one".into(),
-            transport: stdio("a", &[], &[], None),
-            enabled: true,
-            autostart: true,
-            look: ServerAppearance::default(),
-            limits: ServerLimits::default(),
-            origin: ServerOrigin::User,
+            ..ServerConfig::new("srv-1", "one", stdio("a", &[], &[], None))
         };
         let other = ServerConfig {
             name: "two".into(),

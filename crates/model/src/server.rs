@@ -37,6 +37,22 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
+    /// A server as the user enters it, with all other settings as they are by default.
+    #[must_use]
+    pub fn new(id: impl Into<ServerId>, name: impl Into<String>, transport: Transport) -> Self {
+        Self {
+            id: id.into(),
+            generation: Generation::default(),
+            name: name.into(),
+            transport,
+            enabled: true,
+            autostart: true,
+            look: ServerAppearance::default(),
+            limits: ServerLimits::default(),
+            origin: ServerOrigin::default(),
+        }
+    }
+
     /// Name of the icon that it is shown with.
     pub fn icon(&self) -> &str {
         self.look.icon.as_deref().unwrap_or_else(|| self.transport.default_icon())

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_auth::NoSignIn;
-use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
+use gatehouse_model::server::Builtin;
 use gatehouse_model::status::FailureKind;
-use gatehouse_model::{Event, EventSink, Generation, ServerConfig, ServerStatus, SystemClock, Transport};
+use gatehouse_model::{Event, EventSink, ServerConfig, ServerStatus, SystemClock, Transport};
 use gatehouse_servers::{
     RequestParams, RpcOutcome, ServerDeps, ServerHandle, ServerManager, UpstreamRequest,
 };
@@ -35,17 +35,7 @@ fn manager(data_dir: &Path) -> ServerManager {
 }
 
 fn config(name: &str, transport: Transport) -> ServerConfig {
-    ServerConfig {
-        id: name.into(),
-        generation: Generation::default(),
-        name: name.to_owned(),
-        transport,
-        enabled: true,
-        autostart: false,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        origin: ServerOrigin::User,
-    }
+    ServerConfig { autostart: false, ..ServerConfig::new(name, name, transport) }
 }
 
 fn builtin(name: &str, builtin: Builtin) -> ServerConfig {

@@ -3,22 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use gatehouse_model::server::{Remote, ServerAppearance, ServerLimits, ServerOrigin};
-use gatehouse_model::{Generation, ServerConfig, Transport};
+use gatehouse_model::server::Remote;
+use gatehouse_model::{ServerConfig, Transport};
 use gatehouse_servers::PolicyFile;
 
 fn remote(url: &str) -> ServerConfig {
-    ServerConfig {
-        id: "r".into(),
-        generation: Generation::default(),
-        name: "r".to_owned(),
-        enabled: true,
-        autostart: true,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        origin: ServerOrigin::default(),
-        transport: Transport::Auto(Remote { url: url.to_owned(), ..Remote::default() }),
-    }
+    ServerConfig::new("r", "r", Transport::Auto(Remote { url: url.to_owned(), ..Remote::default() }))
 }
 
 /// Why the address is forbidden under a policy with this one pattern in this one list.

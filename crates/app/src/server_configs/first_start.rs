@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
-use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError, message};
+use gatehouse_model::server::Builtin;
+use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError, message};
 use gatehouse_store::{LoadedServers, SealError, Store};
 
 const FILE: &str = "servers.json";
@@ -54,15 +54,5 @@ fn built_in(name: &str, builtin: Builtin) -> Result<ServerConfig, UserError> {
     let bits = getrandom::u64().map_err(|e| {
         UserError::new(ErrorCode::Internal, message!("error.app.noId")).with_cause(format!("{e}."))
     })?;
-    Ok(ServerConfig {
-        id: ServerId::from_random(bits),
-        generation: Generation::default(),
-        name: name.to_owned(),
-        transport: Transport::Builtin { builtin },
-        enabled: true,
-        autostart: true,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        origin: ServerOrigin::User,
-    })
+    Ok(ServerConfig::new(ServerId::from_random(bits), name, Transport::Builtin { builtin }))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gatehouse_auth::{AuthRecovery, AuthRejection, SignInDeps, SignIns, TokenSource as _};
 use gatehouse_model::record::SignInOutcome;
-use gatehouse_model::server::{Remote, ServerAppearance, ServerLimits, ServerOrigin};
+use gatehouse_model::server::Remote;
 use gatehouse_model::sign_in::{SignInSettings, SignInState};
 use gatehouse_model::{
     ApprovalAnswer, ApprovalRequest, AskUser, AuditEvent, AuditLog, BoxFuture, Clock, ErrorCode, Event,
@@ -148,15 +148,8 @@ pub(crate) struct TestEnv {
 
 pub(crate) fn config(url: &str, sign_in: SignInSettings) -> ServerConfig {
     ServerConfig {
-        id: "srv-1".into(),
         generation: Generation(1),
-        name: "notes".to_owned(),
-        transport: Transport::Http(Remote { sign_in, ..Remote::at(url) }),
-        enabled: true,
-        autostart: true,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        origin: ServerOrigin::User,
+        ..ServerConfig::new("srv-1", "notes", Transport::Http(Remote { sign_in, ..Remote::at(url) }))
     }
 }
 

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use gatehouse_auth::NoSignIn;
 use gatehouse_gateway::{ClientRegistry, Gateway, GatewayDeps};
 use gatehouse_model::approval::{ApprovalAnswer, GrantChoice, SubmittedAnswer};
-use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
-use gatehouse_model::{
-    ApprovalRequest, EventSink, Generation, ServerConfig, ServerId, SystemClock, Transport,
-};
+use gatehouse_model::server::Builtin;
+use gatehouse_model::{ApprovalRequest, EventSink, Generation, ServerConfig, SystemClock, Transport};
 use gatehouse_servers::{ServerDeps, ServerManager};
 use gatehouse_store::memory;
 use gatehouse_tools::{ApprovalLimits, SystemPaths, ToolDeps, ToolManager};
@@ -44,15 +42,8 @@ impl TestStack {
         });
         let errors = servers
             .load(vec![ServerConfig {
-                id: ServerId::new("srv-time"),
                 generation: Generation(1),
-                name: "Clock".into(),
-                transport: Transport::Builtin { builtin: Builtin::Time },
-                enabled: true,
-                autostart: true,
-                look: ServerAppearance::default(),
-                limits: ServerLimits::default(),
-                origin: ServerOrigin::User,
+                ..ServerConfig::new("srv-time", "Clock", Transport::Builtin { builtin: Builtin::Time })
             }])
             .await;
         assert!(errors.is_empty(), "{errors:?}");

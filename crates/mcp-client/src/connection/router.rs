@@ -253,8 +253,8 @@ mod tests {
     use std::path::PathBuf;
 
     use gatehouse_auth::NoSignIn;
-    use gatehouse_model::server::{HeaderProgram, Remote, ServerAppearance, ServerLimits, ServerOrigin};
-    use gatehouse_model::{Generation, Secret, SystemClock, Transport};
+    use gatehouse_model::server::{HeaderProgram, Remote};
+    use gatehouse_model::{Secret, SystemClock, Transport};
 
     use super::*;
     use crate::error::ConnectError;
@@ -306,17 +306,7 @@ mod tests {
     }
 
     fn config() -> ServerConfig {
-        ServerConfig {
-            id: "router".into(),
-            generation: Generation::default(),
-            name: "router".to_owned(),
-            transport: Transport::Http(Remote::at("http://router/mcp")),
-            enabled: true,
-            autostart: true,
-            look: ServerAppearance::default(),
-            limits: ServerLimits::default(),
-            origin: ServerOrigin::User,
-        }
+        ServerConfig::new("router", "router", Transport::Http(Remote::at("http://router/mcp")))
     }
 
     fn raw(text: &str) -> Box<RawValue> {

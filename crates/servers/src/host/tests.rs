@@ -18,8 +18,7 @@ use gatehouse_mcp_client::{
     LifecycleHint, Progress, ProgressSink, RequestError, RequestParams, RpcOutcome, UpstreamRequest, connect,
 };
 use gatehouse_mcp_wire::ProtocolFamily;
-use gatehouse_model::server::{ServerAppearance, ServerLimits, ServerOrigin};
-use gatehouse_model::{Generation, Secret, ServerConfig, ServerId, SystemClock, Transport};
+use gatehouse_model::{Generation, Secret, ServerConfig, SystemClock, Transport};
 use gatehouse_store::SecretStore;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -66,17 +65,8 @@ impl ConnectionHarness {
     }
 
     fn spec(&self, transport: Transport, lifecycle: LifecycleHint) -> ConnectSpec {
-        let config = ServerConfig {
-            id: ServerId::from("srv-test"),
-            generation: Generation(1),
-            name: "test".to_owned(),
-            transport,
-            enabled: true,
-            autostart: true,
-            look: ServerAppearance::default(),
-            limits: ServerLimits::default(),
-            origin: ServerOrigin::User,
-        };
+        let config =
+            ServerConfig { generation: Generation(1), ..ServerConfig::new("srv-test", "test", transport) };
         ConnectSpec {
             config: Arc::new(config),
             deps: Arc::clone(&self.deps),

@@ -11,9 +11,7 @@ use gatehouse_mcp_client::{
     UpstreamError, UpstreamErrorKind, UpstreamRequest, json as raw_json,
 };
 use gatehouse_mcp_wire::ProtocolFamily;
-use gatehouse_model::server::{
-    LogLevel, LogLine, LogSource, Remote, ServerAppearance, ServerLimits, ServerOrigin,
-};
+use gatehouse_model::server::{LogLevel, LogLine, LogSource, Remote};
 use gatehouse_model::status::{FailureKind, ServerInfo};
 use gatehouse_model::{
     BoxFuture, Clock, Event, EventSink, Generation, ServerConfig, ServerStatus, StatusCause, Timestamp,
@@ -52,17 +50,7 @@ pub(crate) fn http(name: &str) -> TestServerConfig {
 }
 
 pub(crate) fn config_of(name: &str) -> ServerConfig {
-    ServerConfig {
-        id: name.into(),
-        generation: Generation::default(),
-        name: name.to_owned(),
-        transport: Transport::Http(Remote::at(format!("http://{name}/mcp"))),
-        enabled: true,
-        autostart: true,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        origin: ServerOrigin::User,
-    }
+    ServerConfig::new(name, name, Transport::Http(Remote::at(format!("http://{name}/mcp"))))
 }
 
 impl TestServerConfig {

@@ -14,21 +14,18 @@ use crate::fixture::StoreFixture;
 
 fn server(id: &str, name: &str, command: &str) -> ServerConfig {
     ServerConfig {
-        id: ServerId::new(id),
         generation: Generation(1),
-        name: name.to_owned(),
-        transport: Transport::Stdio {
-            command: command.to_owned(),
-            args: Vec::new(),
-            env: std::collections::BTreeMap::new(),
-            cwd: None,
-            streams: Default::default(),
-        },
-        enabled: true,
-        autostart: true,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        origin: ServerOrigin::User,
+        ..ServerConfig::new(
+            ServerId::new(id),
+            name,
+            Transport::Stdio {
+                command: command.to_owned(),
+                args: Vec::new(),
+                env: std::collections::BTreeMap::new(),
+                cwd: None,
+                streams: Default::default(),
+            },
+        )
     }
 }
 

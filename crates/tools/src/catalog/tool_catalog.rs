@@ -354,7 +354,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use gatehouse_model::Transport;
-    use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
+    use gatehouse_model::server::Builtin;
     use gatehouse_servers::ToolDefinition;
 
     use super::*;
@@ -365,15 +365,8 @@ mod tests {
 
     fn source(name: &str, generation: u32, tools: impl Iterator<Item = (String, String)>) -> ServerSource {
         let config = ServerConfig {
-            id: name.into(),
             generation: Generation(generation),
-            name: name.to_owned(),
-            transport: Transport::Builtin { builtin: Builtin::Time },
-            enabled: true,
-            autostart: true,
-            look: ServerAppearance::default(),
-            limits: ServerLimits::default(),
-            origin: ServerOrigin::User,
+            ..ServerConfig::new(name, name, Transport::Builtin { builtin: Builtin::Time })
         };
         let lists = ServerLists {
             generation: Generation(1),

@@ -10,7 +10,7 @@ use gatehouse_auth::NoSignIn;
 use gatehouse_common::messages::{Language, render};
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, PeerProcess, Program};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::server::{Builtin, ServerAppearance, ServerLimits, ServerOrigin};
+use gatehouse_model::server::Builtin;
 use gatehouse_model::{
     ApprovalAnswer, ApprovalRequest, CallApprovalRequest, ClientEntry, Clock, Event, EventSink, Generation,
     GrantChoice, Message, OfferedChoice, PendingApproval, Secret, ServerConfig, SubmittedAnswer, Timestamp,
@@ -379,17 +379,7 @@ pub fn builtin(name: &str, builtin: Builtin) -> ServerConfig {
 }
 
 pub fn config(name: &str, transport: Transport) -> ServerConfig {
-    ServerConfig {
-        id: name.into(),
-        generation: Generation(1),
-        name: name.to_owned(),
-        transport,
-        enabled: true,
-        autostart: true,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        origin: ServerOrigin::User,
-    }
+    ServerConfig { generation: Generation(1), ..ServerConfig::new(name, name, transport) }
 }
 
 /// A server whose tools are in `tools.json` of a folder, and which notes there what it gets.
