@@ -9,8 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually;
-use gatehouse_tests::fixture_server::{Gatehouse, status_text};
-use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::fixture_server::ServerTransport;
+use gatehouse_tests::gatehouse::{Gatehouse, status_text};
 use gatehouse_tests::{fixture_server, paths};
 use serde_json::{Value, json};
 

@@ -79,10 +79,7 @@ fn rejects_restored_old_database() -> Result<()> {
     gatehouse.launch()?;
     let shown = gatehouse.ask(&["policy", "show"])?;
     ensure!(shown["verified"] == false, "an old copy passes for the present one: {shown:#}");
-    ensure!(
-        gatehouse.problems()?.contains("permissions"),
-        "nobody is told"
-    );
+    ensure!(gatehouse.problems()?.contains("permissions"), "nobody is told");
     let mut client = Client::connect(Sdk::TypeScript, "2026-07-28", &gatehouse.endpoint, Some(&token))?;
     let call = client.begin("add_note", &json!({ "text": "revived" }))?;
     let mut person = gatehouse.person()?;

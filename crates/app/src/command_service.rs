@@ -120,7 +120,7 @@ async fn dispatch(
         Command::ServersEdit(c) => encode_reply(&c.clone(), servers::edit(state, c)).await,
         Command::ServersDuplicate(c) => encode_reply(&c, servers::duplicate(state, &c)).await,
         Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c)).await,
-        Command::ServersValidate(c) => encode_reply(&c.clone(), draft::validate(state, c)).await,
+        Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c)).await,
         Command::ServersRemove(c) => encode_reply(&c, servers::remove(state, &c.server)).await,
         Command::ServersStart(c) => encode_reply(&c, servers::start(state, &c.server)).await,
         Command::ServersStop(c) => encode_reply(&c, servers::stop(state, &c)).await,

@@ -19,7 +19,6 @@ use crate::redact::Redactor;
 /// Why there is no connection. `Display` is English.
 #[derive(Clone, Debug)]
 pub enum ConnectError {
-    #[error("The command \"{command}\" was not found. {advice}")]
     CommandNotFound {
         /// As it was entered.
         command: String,

@@ -123,12 +123,12 @@ pub enum Event {
     },
     /// An approval request was answered.
     ApprovalResolved {
-        ask: ApprovalId,
+        approval: ApprovalId,
         allowed: bool,
     },
     /// An approval request ended without an answer.
     ApprovalExpired {
-        ask: ApprovalId,
+        approval: ApprovalId,
     },
     /// A server wants the user to sign in.
     SignInNeeded {

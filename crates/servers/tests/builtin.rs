@@ -121,7 +121,7 @@ async fn missing_folder_fails_with_configuration_error() {
         let (error, message, next_retry) =
             tokio::time::timeout(Duration::from_secs(10), failed).await.unwrap();
         assert_eq!((error, next_retry), (FailureKind::Configuration, None), "{kind}");
-        assert!(message.contains("cannot be opened"), "{kind}: {message}");
+        assert!(message.to_string().contains("cannot be opened"), "{kind}: {message}");
     }
     manager.shutdown().await;
 }

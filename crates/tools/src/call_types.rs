@@ -129,8 +129,8 @@ impl ToolCall {
             rest: Vec::new(),
             meta: None,
             progress: None,
-            asks: None,
-            listening: None,
+            client_peer: None,
+            presence: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -219,8 +219,8 @@ impl AccessCall {
             rest: Vec::new(),
             meta: None,
             progress: None,
-            asks: None,
-            listening: None,
+            client_peer: None,
+            presence: None,
             cancel: CancellationToken::new(),
         }
     }

@@ -92,6 +92,7 @@ import type {
   ToolView,
   ToolsClassify,
   ToolsList,
+  ToolsOmitted,
   ValidationReport,
 } from "./types";
 

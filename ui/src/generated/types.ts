@@ -549,7 +549,7 @@ outcome: CallOutcome,
 /** How long it took in all, waiting included, in milliseconds. */
 durationMs: number, } | { "event": "approval_requested", pending: PendingApproval, } | { "event": "approval_changed",
 /** The request as it is now. */
-pending: PendingApproval, } | { "event": "approval_resolved", ask: ApprovalId, allowed: boolean, } | { "event": "approval_expired", ask: ApprovalId, } | { "event": "sign_in_needed", server: ServerId,
+pending: PendingApproval, } | { "event": "approval_resolved", approval: ApprovalId, allowed: boolean, } | { "event": "approval_expired", approval: ApprovalId, } | { "event": "sign_in_needed", server: ServerId,
 /** Authorization server, where it is known. */
 issuer: string | null, } | { "event": "sign_in_changed", server: ServerId,
 /** As it stands. */
@@ -759,7 +759,7 @@ export type PendingApproval = { id: ApprovalId,
 /** When it was made. */
 requestedAt: Timestamp,
 /** When it turns into a deny. */
-expiresAt: Timestamp, ask: ApprovalRequest,
+expiresAt: Timestamp, request: ApprovalRequest,
 /**
  * Whether somebody still waits. When the client gave up or was told to call again, an answer
  * becomes a ticket for the next identical call (PERM-11).
@@ -814,37 +814,23 @@ client: string | null,
 /** How long and how wide. */
 choice: GrantChoice, };
 
-/**
- * Judges calls that were made by the present rules and by a draft of others, and says where they
- * differ. Nothing changes (PERM-15).
- */
-export type PolicyRehearse = {
-/** Calls since then. */
-since: Timestamp,
-/** The other rules. */
-draft: PolicyDraft, };
-
 /** Takes back an allow. */
 export type PolicyRevoke = { rule: GrantId, };
 
 /** All rules. */
 export type PolicyShow = Record<symbol, never>;
 
-/** Judges calls that were made by the present rules and by a draft of others, and says where they
+/**
+ * Judges calls that were made by the present rules and by a draft of others, and says where they
  * differ. Nothing changes (PERM-15).
  */
 export type PolicySimulate = {
-/**
- * Calls since then.
- */
+/** Calls since then. */
 since: Timestamp,
-/**
- * The other rules.
- */
+/** The other rules. */
 draft: PolicyDraft, };
 
-/**
- * What was allowed under an operator key that was made anew since; it counts for nothing. */
+/** What was allowed under an operator key that was made anew since; it counts for nothing. */
 export type PolicySuspended = Record<symbol, never>;
 
 /** Takes back a deny. */
@@ -1184,25 +1170,19 @@ roots: Array<string>, };
 /** How an entry came to be. */
 export type ServerOrigin = "user" | "import" | "link" | "project";
 
-/** One thing that is wrong with the settings of a server.
- */
+/** One thing that is wrong with the settings of a server. */
 export type ServerProblem = {
 /**
  * JSON pointer to the field within the server's entry in servers.json; `/name` for its name. The
  * field may be absent.
  */
 pointer: string,
-/**
- * What is wrong with it.
- */
+/** What is wrong with it. */
 message: Message,
-/**
- * Its place in the text that was validated; absent for a draft.
- */
+/** Its place in the text that was validated; absent for a draft. */
 span: TextSpan | null, };
 
-/**
- * The user's answer to a request of a server. */
+/** The user's answer to a request of a server. */
 export type ServerRequestAnswer = "accepted" | "declined" | "cancelled" | "unanswered";
 
 /** Kinds of requests that a server makes to the user. */
@@ -1276,16 +1256,12 @@ export type ServersCancelSignIn = {
 /** Id or name. */
 server: string, };
 
-/** What a server offers beside its tools.
- */
+/** What a server offers beside its tools. */
 export type ServersCatalog = {
-/**
- * Id or name.
- */
+/** Id or name. */
 server: string, };
 
-/**
- * Completes one argument of a prompt or of a resource template. */
+/** Completes one argument of a prompt or of a resource template. */
 export type ServersComplete = {
 /** Id or name. */
 server: string, of: CompletionTarget,
@@ -1324,11 +1300,6 @@ export type ServersList = Record<symbol, never>;
 
 /** The last 200 lines of a server's standard error or log, oldest first. */
 export type ServersLog = {
-/** Id or name. */
-server: string, };
-
-/** What a server offers beside its tools. */
-export type ServersOffer = {
 /** Id or name. */
 server: string, };
 
@@ -1411,24 +1382,16 @@ export type ServersTrustLabels = {
 /** Id or name. */
 server: string, trusted: boolean, };
 
-/** Says everything that is wrong with settings of a server. Nothing changes.
- */
+/** Says everything that is wrong with settings of a server. Nothing changes. */
 export type ServersValidate = {
-/**
- * Id or name of the server that is edited; absent for a new one.
- */
+/** Id or name of the server that is edited; absent for a new one. */
 server: string | null,
-/**
- * Its settings.
- */
+/** Its settings. */
 settings: SettingsInput,
-/**
- * The fields that a secret is given for with them, as in `FieldSecret`.
- */
+/** The fields that a secret is given for with them, as in `FieldSecret`. */
 secrets: Array<string>, };
 
-/**
- * Watches a resource for the user, or ceases to; changes come as `resources_changed`. */
+/** Watches a resource for the user, or ceases to; changes come as `resources_changed`. */
 export type ServersWatchResource = {
 /** Id or name. */
 server: string, uri: string,
@@ -1460,9 +1423,7 @@ calls: CallLimits,
 /** How clients see the names of tools and prompts (TOOL-2). */
 toolNames: ToolNaming, };
 
-/**
- * Settings of a server that are to be validated.
- */
+/** Settings of a server that are to be validated. */
 export type SettingsInput = { "draft": ServerDraft } | { "json": string };
 
 /**
@@ -1682,20 +1643,14 @@ description: string | null,
 /** Whether it counts as a read once the server's read-only labels are trusted (PERM-2). */
 readOnly: boolean, };
 
-/** A part of a text.
- */
+/** A part of a text. */
 export type TextSpan = {
-/**
- * Where it begins, in UTF-16 code units from the start of the text.
- */
+/** Where it begins, in UTF-16 code units from the start of the text. */
 from: number,
-/**
- * Where it ends.
- */
+/** Where it ends. */
 to: number, };
 
-/**
- * Milliseconds since 1970-01-01T00:00:00Z. */
+/** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Timestamp = number;
 
 /** `token_endpoint_auth_method` */
@@ -1798,7 +1753,7 @@ writes: number,
 /** Of everything. */
 all: number, };
 
-/** One error in words. */
+/** One error in words. `Display` is English. */
 export type UserError = {
 /** What to switch on. */
 code: ErrorCode,
@@ -1816,17 +1771,11 @@ hint: UserText | null, };
  */
 export type UserText = string | Message;
 
-/**
- * What came of validating the settings of a server.
- */
+/** What came of validating the settings of a server. */
 export type ValidationReport = {
-/**
- * The settings; absent where a text could not be read.
- */
+/** The settings; absent where a text could not be read. */
 draft: ServerDraft | null,
-/**
- * Everything that is wrong with them; empty if they may be saved.
- */
+/** Everything that is wrong with them; empty if they may be saved. */
 problems: Array<ServerProblem>, };
 
 /** Decision with the rule that made it (PERM-6). */

@@ -60,13 +60,9 @@ export function useMessages(): Translate {
 /** A text that the core made, in words. */
 export type Render = (message: Message) => string;
 
-/** Texts of the core in the language of the window. The same function for as long as the language is. */
+/** Texts of the core in the language of the window. */
 export function useRender(): Render {
-  const { language, messages } = useSpeech();
-  return useMemo(() => {
-    const words = { language, templates: messages, time: (at: number) => timesIn(language).full(at) };
-    return useMessages(message: Message).render;
-  }, [language, messages]);
+  return useMessages().render;
 }
 
 /** Times as people in the window's language write them. */

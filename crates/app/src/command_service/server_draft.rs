@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gatehouse_model::command::ServersValidate;
 use gatehouse_model::server::{Builtin, ServerDraft};
 use gatehouse_model::server_problem::{SettingsInput, ValidationReport};
-use gatehouse_model::{ServerConfig, ServerId, Transport, UserError, UserText, message};
+use gatehouse_model::{ServerConfig, ServerId, Transport, UserError};
 use gatehouse_store::{
     ConfigProblem, EntryText, SettingsView, validate_draft, validate_name, validate_secrets,
 };

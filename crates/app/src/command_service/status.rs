@@ -13,8 +13,7 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
     let running = servers.iter().filter(|s| matches!(s.status, ServerStatus::Connected { .. })).count();
     let mut problems = Vec::new();
     if !policy.verified {
-        let error = UserError::new(
-            ErrorCode::Storage, message!("error.app.permissionsUntrusted"));
+        let error = UserError::new(ErrorCode::Storage, message!("error.app.permissionsUntrusted"));
         problems.push(match policy.problem {
             Some(cause) => error.with_cause(cause),
             None => error,

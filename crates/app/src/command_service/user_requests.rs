@@ -66,7 +66,7 @@ pub(super) async fn watch(state: &AppState, wanted: &ServersWatchResource) -> Re
             Ok(())
         }
         (true, false) => {
-            let call = access_call(&config, AccessKind::Subscribe, (&wanted.uri, Vec::new()));
+            let call = access_call(&config, AccessKind::Subscribe, &wanted.uri, Vec::new());
             match state.tools.access_for_user(call).await {
                 CallResponse::Result(_) => {
                     state.watched.lock().insert(key);

@@ -224,7 +224,7 @@ fn not_running(data_dir: &Path, error: &io::Error) -> UserError {
         _ => UserError::new(ErrorCode::NotRunning, message!("error.app.unreachable"))
             .with_cause(format!("{error}.")),
     };
-    problem.with_hint(message!("error.app.noGatehouseHint"))
+    not_running.with_hint(message!("error.app.noGatehouseHint"))
 }
 
 fn unproven_error() -> UserError {

@@ -64,8 +64,7 @@ async fn rejects_invalid_drafts() {
         let wrong = ServerDraft { transport, ..draft("wrong", Builtin::Time) };
         let refused = add(&core, wrong).await.unwrap_err();
         assert_eq!(refused.code, ErrorCode::BadRequest, "{refused}");
-        assert!(refused.cause.is_some()
-                || refused.hint.is_some(), "{refused}");
+        assert!(refused.cause.is_some() || refused.hint.is_some(), "{refused}");
     }
     assert!(server(&core, "wrong").await.is_none());
     core.shutdown().await;

@@ -6,7 +6,7 @@ use gatehouse_model::server::{
     Builtin, HeaderProgram, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
 };
 use gatehouse_model::sign_in::{RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings};
-use gatehouse_model::{Generation, Message, ServerConfig, ServerId, Transport, UserText, message};
+use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -87,19 +87,14 @@ pub(super) fn defect_problem(defect: JsonDefect) -> ConfigProblem {
         JsonDefect::DuplicateKey { pointer } => {
             ConfigProblem { place: ProblemPlace::Repeated(pointer), kind: ProblemKind::Twice }
         }
-        JsonDefect::LoneSurrogate { pointer } => {
-            let reason = JsonDefect::LoneSurrogate { pointer: pointer.clone() }.to_string();
-            ConfigProblem::at(pointer, ProblemKind::Unreadable(reason))
-        }
-        other @ (JsonDefect::Malformed { .. } | JsonDefect::TooDeep) => {
-            ConfigProblem::at("", ProblemKind::Unreadable(other.to_string()))
-        }
+        JsonDefect::LoneSurrogate { pointer } => ConfigProblem::at(pointer, ProblemKind::Unreadable),
+        JsonDefect::Malformed { .. } | JsonDefect::TooDeep => ConfigProblem::at("", ProblemKind::Unreadable),
     }
 }
 
 /// The entry; `None` if it is unknown what kind of server it is. Wrong fields have their default values.
 fn read_members(raw: &RawValue, reader: &mut EntryReader) -> Option<ServerEntry> {
-    let entry = reader.object(raw, String::new(), Wanted::Entry)?;
+    let entry = reader.object(raw, String::new(), Wanted::Object)?;
     let kind = reader.noted(kind(&entry))?;
     let own = transport_fields(kind);
     for name in entry.names() {
@@ -195,12 +190,12 @@ fn insert_unless_default(
 /// The type of the server that an entry is about.
 fn kind(entry: &EntryObject<'_>) -> Result<&'static str, ConfigProblem> {
     if let Some(raw) = entry.get("type") {
-        let given: String = serde_json::from_str(raw.get()).map_err(|_| ConfigProblem::at("/type", ProblemKind::Wanted(Wanted::Text))
-        })?;
-        return TYPES.into_iter().find(|known| *known == given).ok_or_else(|| {
-            let meant = suggest(&given, TYPES);
-            ConfigProblem::at("/type", ProblemKind::UnknownType { given, meant })
-        });
+        let given: String = serde_json::from_str(raw.get())
+            .map_err(|_| ConfigProblem::at("/type", ProblemKind::Wanted(Wanted::Text)))?;
+        return TYPES
+            .into_iter()
+            .find(|known| *known == given)
+            .ok_or_else(|| ConfigProblem::at("/type", ProblemKind::UnknownType));
     }
     let has = |name: &str| entry.get(name).is_some();
     match (has("command"), has("url"), has("builtin")) {
@@ -296,8 +291,7 @@ fn sign_in(entry: &EntryObject<'_>, reader: &mut EntryReader) -> SignInSettings 
     let endpoints = reader.part(&part, "endpoints", Wanted::Object).map(|endpoints| {
         reader.only(&endpoints, &["authorize", "token", "revoke"]);
         SignInEndpoints {
-            authorize: reader.required_text(&endpoints, "authorize")
-            }
+            authorize: reader.required_text(&endpoints, "authorize"),
             token: reader.required_text(&endpoints, "token"),
             revoke: reader.text(&endpoints, "revoke"),
         }
@@ -362,7 +356,7 @@ fn limits(entry: &EntryObject<'_>, reader: &mut EntryReader) -> ServerLimits {
         health_timeout_secs,
         health_failures,
         strict: reader.flag(&part, "strict", usual.strict),
-        roots: reader.list(&part, "roots", Wanted::Folders),
+        roots: reader.list(&part, "roots", Wanted::TextList),
     }
 }
 

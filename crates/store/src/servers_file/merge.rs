@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use gatehouse_model::approval::{ConfigChangeKind, ConfigChangeRequest};
 use gatehouse_model::server::ServerOrigin;
-use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, UserError, message};
+use gatehouse_model::{ErrorCode, Generation, Message, ServerConfig, ServerId, UserError, message};
 use serde_json::value::RawValue;
 
 use super::document::RawEntry;
@@ -44,11 +44,11 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
     for RawEntry { name, raw, line } in entries {
         let read = if used.insert(fold_case(&name)) {
             match validate_name(&name, None, &[]) {
-                Some(problem) => Err(EntryFault::from_problem(&problem)),
-                None => entry::read(&raw).map_err(|problems| EntryFault::from_problems(&problems)),
+                Some(problem) => Err(problem.sentence()),
+                None => entry::read(&raw).map_err(|problems| all_sentences(&problems)),
             }
         } else {
-            Err(EntryFault { cause: message!("error.store.name.twice").into(), hint: None })
+            Err(message!("problem.name.twice"))
         };
         let entry = match read {
             Ok(entry) => Some(entry),
@@ -176,32 +176,18 @@ fn hand_edit(
     }
 }
 
-/// Why an entry cannot be used, and what to do.
-struct EntryFault {
-    cause: String,
-    hint: Option<String>,
+/// All problems of an entry, of which there is at least one.
+fn all_sentences(problems: &[ConfigProblem]) -> Message {
+    let sentences = problems.iter().map(ConfigProblem::sentence);
+    sentences
+        .reduce(|first, second| message!("problem.both", first = first, second = second))
+        .unwrap_or_else(|| message!("problem.broken"))
 }
 
-impl EntryFault {
-    fn from_problem(problem: &ConfigProblem) -> Self {
-        Self { cause: problem.sentence(), hint: problem.hint() }
-    }
-
-    /// All problems of an entry, the first of which says what to do.
-    fn from_problems(problems: &[ConfigProblem]) -> Self {
-        let causes: Vec<String> = problems.iter().map(ConfigProblem::sentence).collect();
-        Self { cause: causes.join(" "), hint: problems.first().and_then(ConfigProblem::hint) }
-    }
-}
-
-fn entry_error(name: &str, line: usize, fault: EntryFault) -> UserError {
-    let error = UserError::new(
+fn entry_error(name: &str, line: usize, cause: Message) -> UserError {
+    UserError::new(
         ErrorCode::BadConfig,
         message!("error.store.entryUnusable", name = name, file = FILE, line = line.to_string()),
     )
-    .with_cause(fault.cause);
-    match fault.hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    }
+    .with_cause(cause)
 }

@@ -5,9 +5,6 @@ use gatehouse_common::invisible_chars::{is_invisible, one_line};
 
 const MAX_NAME_CHARS: usize = 64;
 
-/// What a name may hold, for people.
-pub(super) const NAME_HINT: &str = "Use letters, digits, spaces, “-”, “_” or “.”.";
-
 /// What is wrong with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameProblem {
@@ -17,18 +14,6 @@ pub(super) enum NameProblem {
     /// It holds a slash, or is a path.
     Slash,
     Invisible,
-}
-
-impl NameProblem {
-    pub(super) fn sentence(self) -> &'static str {
-        match self {
-            Self::Empty => "It is empty.",
-            Self::TooLong => "It has more than 64 characters.",
-            Self::OuterSpace => "It begins or ends with white space.",
-            Self::Slash => "It holds a slash, or is a path.",
-            Self::Invisible => "It holds a character that cannot be seen.",
-        }
-    }
 }
 
 /// What is wrong with a server's name, which has 1 to 64 characters, no slash, control character or

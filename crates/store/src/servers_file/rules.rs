@@ -31,7 +31,7 @@ pub fn validate_name(name: &str, own: Option<&ServerId>, others: &[ServerConfig]
         || others.iter().any(|other| Some(&other.id) != own && fold_case(&other.name) == fold_case(name));
     let kind = match name_problem(name) {
         Some(problem) => ProblemKind::InvalidName { problem, shown: shown_name(name) },
-        None if is_taken() => ProblemKind::NameTaken { shown: shown_name(name) },
+        None if is_taken() => ProblemKind::NameTaken,
         None => return None,
     };
     Some(ConfigProblem::of_name(kind))
