@@ -11,7 +11,7 @@ use crate::server::ServerDraft;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum SettingsInput {
     /// As the form holds them.
-    Draft(ServerDraft),
+    Draft(Box<ServerDraft>),
     /// As JSON text: an object with one server, its name and its entry in servers.json.
     Json(String),
 }

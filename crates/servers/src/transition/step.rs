@@ -230,10 +230,7 @@ impl TransitionStep {
             let before = self.state.session_lost.replace(now);
             if before.is_some_and(|before| before.plus(SESSION_LASTS) > now) {
                 self.leave_phase();
-                let message =
-                    "The server lost its session again right after it was opened anew. Restart the \
-                               server, then reconnect."
-                        .into();
+                let message = message!("error.servers.sessionLostAgain").into();
                 let kind = FailureKind::Protocol;
                 self.fail(
                     FailedConnection { kind, message, attempts: 1, should_retry: false },
