@@ -12,10 +12,10 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_tests::approvals::{self, assert_asked};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::npm_server;
-use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::http::{BackgroundCall, RawHttpResponse};
 use gatehouse_tests::fixture;
 use gatehouse_tests::fixture_server::{ServerTransport, add};
+use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::http::{BackgroundCall, RawHttpResponse};
 use serde_json::{Value, json};
 
 fn call(gatehouse: &Gatehouse, token: &str, tool: &str, arguments: &str) -> Result<RawHttpResponse> {

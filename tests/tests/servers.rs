@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::{eventually, eventually_holds};
-use gatehouse_tests::gatehouse::{Gatehouse, status_text};
 use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add, add_unconnected};
+use gatehouse_tests::gatehouse::{Gatehouse, status_text};
 use serde_json::{Value, json};
 
 const OLD: &str = "2025-11-25";

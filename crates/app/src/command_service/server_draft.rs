@@ -50,7 +50,7 @@ pub(super) async fn validate(
         SettingsInput::Draft(draft) => {
             let found = all_problems(draft);
             let problems = found.iter().map(|problem| problem.to_view(SettingsView::Form)).collect();
-            ValidationReport { draft: Some(draft.clone()), problems }
+            ValidationReport { draft: Some(ServerDraft::clone(draft)), problems }
         }
         SettingsInput::Json(text) => {
             let (text, read) = EntryText::read(text);

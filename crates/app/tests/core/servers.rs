@@ -88,7 +88,7 @@ async fn validates_without_changing_anything() {
     let keyed = || ServerDraft { transport: secret.clone(), ..draft("keyed", Builtin::Time) };
     let form = |server: Option<&str>, draft, secrets: &[&str]| ServersValidate {
         server: server.map(str::to_owned),
-        settings: SettingsInput::Draft(draft),
+        settings: SettingsInput::Draft(Box::new(draft)),
         secrets: secrets.iter().map(|&field| field.to_owned()).collect(),
     };
     let json = |server: Option<&str>, text: &str| ServersValidate {
