@@ -19,32 +19,26 @@ pub type Catalog = BTreeMap<String, String>;
 /// Key of the separator between the messages of a list.
 pub const AND: &str = "list.and";
 
-static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| {
-    read(&[
-        include_str!("../../../locales/en/errors.json"),
-        include_str!("../../../locales/en/appErrors.json"),
-        include_str!("../../../locales/en/authErrors.json"),
-        include_str!("../../../locales/en/gatewayErrors.json"),
-        include_str!("../../../locales/en/serversErrors.json"),
-        include_str!("../../../locales/en/storeErrors.json"),
-        include_str!("../../../locales/en/toolsErrors.json"),
-        include_str!("../../../locales/en/rules.json"),
-        include_str!("../../../locales/en/shell.json"),
-    ])
-});
-static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| {
-    read(&[
-        include_str!("../../../locales/zh-CN/errors.json"),
-        include_str!("../../../locales/zh-CN/appErrors.json"),
-        include_str!("../../../locales/zh-CN/authErrors.json"),
-        include_str!("../../../locales/zh-CN/gatewayErrors.json"),
-        include_str!("../../../locales/zh-CN/serversErrors.json"),
-        include_str!("../../../locales/zh-CN/storeErrors.json"),
-        include_str!("../../../locales/zh-CN/toolsErrors.json"),
-        include_str!("../../../locales/zh-CN/rules.json"),
-        include_str!("../../../locales/zh-CN/shell.json"),
-    ])
-});
+/// The catalogs of one language that hold messages of the core.
+macro_rules! catalog {
+    ($folder:literal) => {
+        read(&[
+            include_str!(concat!("../../../locales/", $folder, "/errors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/appErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/authErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/gatewayErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/serversErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/storeErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/toolsErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/problems.json")),
+            include_str!(concat!("../../../locales/", $folder, "/rules.json")),
+            include_str!(concat!("../../../locales/", $folder, "/shell.json")),
+        ])
+    };
+}
+
+static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| catalog!("en"));
+static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| catalog!("zh-CN"));
 
 impl Language {
     #[must_use]

@@ -204,7 +204,9 @@ impl ProblemKind {
             Self::NotOneServer => Message::new("problem.oneServer"),
             Self::UnknownField { name, .. } if name == "name" => Message::new("problem.key"),
             Self::UnknownField { name, .. } if name == "disabled" => Message::new("problem.disabled"),
-            Self::UnknownField { name, .. } if is_permission(name) => Message::new("problem.permission"),
+            Self::UnknownField { name, .. } if is_permission(name) => {
+                message!("problem.permission", name = name)
+            }
             Self::UnknownField { name, meant: Some(meant) } => {
                 message!("problem.unknownMeant", name = name, meant = *meant)
             }
