@@ -88,7 +88,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
     ("open", &["gatehouse", "gatehouse-ctl"]),
     ("rmcp", &["gatehouse-mcp-client"]),
     ("oauth2", &["gatehouse-auth"]),
-    ("axum", &["gatehouse-gateway", "gatehouse-tests"]),
+    ("axum", &["gatehouse-auth", "gatehouse-tests"]),
     ("rusqlite", &["gatehouse-store"]),
     ("keyring", &["gatehouse-store"]),
     ("ts-rs", &["gatehouse-model", "xtask"]),

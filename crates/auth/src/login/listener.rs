@@ -1,24 +1,23 @@
 //! The loopback listener for the redirect (RFC 8252 section 7.3), bound before the authorization URL is
 //! built. It serves one path and one method and accepts one response; any other request has no effect.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use gatehouse_model::{ErrorCode, UserError, message};
-use http::header::{
-    ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+use axum::extract::State;
+use axum::handler::Handler;
+use axum::http::header::{
+    ACCEPT_LANGUAGE, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{Html, IntoResponse, Response};
+use gatehouse_model::{ErrorCode, UserError, message};
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use url::{Host, Url};
@@ -33,6 +32,9 @@ const PATH: &str = "/callback";
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of simultaneous connections.
 const MAX_CONNECTIONS: usize = 32;
+/// Headers of every response.
+const HEADERS: [(HeaderName, &str); 3] =
+    [(CACHE_CONTROL, "no-store"), (REFERRER_POLICY, "no-referrer"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
 
 /// A bound listener with its redirect URI.
 pub(crate) struct LoopbackListener {
@@ -131,10 +133,7 @@ impl LoopbackListener {
 }
 
 async fn handle_connection(stream: TcpStream, callback: Arc<CallbackReceiver>) {
-    let service = service_fn(move |request| {
-        let callback = Arc::clone(&callback);
-        async move { Ok::<_, Infallible>(respond(&request, &callback).await) }
-    });
+    let service = TowerToHyperService::new(respond.with_state(callback));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
@@ -146,43 +145,30 @@ async fn handle_connection(stream: TcpStream, callback: Arc<CallbackReceiver>) {
     }
 }
 
-async fn respond(request: &Request<Incoming>, callback: &CallbackReceiver) -> Response<Full<Bytes>> {
-    if request.uri().path() != callback.redirect().path() {
-        return empty_response(StatusCode::NOT_FOUND);
+/// Answers one request. Path and method are compared here instead of by axum's router: the path can be the
+/// user's setting, in which the router would read patterns, and its GET routes also take HEAD, which would use
+/// up the one response.
+async fn respond(
+    State(callback): State<Arc<CallbackReceiver>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    if uri.path() != callback.redirect().path() {
+        return (StatusCode::NOT_FOUND, HEADERS).into_response();
     }
-    if request.method() != Method::GET {
-        let mut response = empty_response(StatusCode::METHOD_NOT_ALLOWED);
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
-        return response;
+    if method != Method::GET {
+        return (StatusCode::METHOD_NOT_ALLOWED, HEADERS, [(ALLOW, "GET")]).into_response();
     }
-    let language = request.headers().get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    let language = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
     let chinese = callback_page::prefers_chinese(language.unwrap_or_default());
-    match callback.take(request.uri().query().unwrap_or_default()) {
+    let (status, page) = match callback.take(uri.query().unwrap_or_default()) {
         Ok(ended) => match ended.await {
-            Ok(true) => html(StatusCode::OK, CallbackPage::Done, chinese),
-            Ok(false) | Err(_) => html(StatusCode::OK, CallbackPage::Failed, chinese),
+            Ok(true) => (StatusCode::OK, CallbackPage::Done),
+            Ok(false) | Err(_) => (StatusCode::OK, CallbackPage::Failed),
         },
-        Err(_) => html(StatusCode::BAD_REQUEST, CallbackPage::Unexpected, chinese),
-    }
-}
-
-fn html(status: StatusCode, page: CallbackPage, chinese: bool) -> Response<Full<Bytes>> {
-    let mut response = empty_response(status);
-    *response.body_mut() = Full::new(Bytes::from(page.html(chinese)));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    if let Ok(policy) = HeaderValue::from_str(callback_page::content_security_policy()) {
-        headers.insert(CONTENT_SECURITY_POLICY, policy);
-    }
-    response
-}
-
-fn empty_response(status: StatusCode) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+        Err(_) => (StatusCode::BAD_REQUEST, CallbackPage::Unexpected),
+    };
+    let policy = [(CONTENT_SECURITY_POLICY, callback_page::content_security_policy())];
+    (status, HEADERS, policy, Html(page.html(chinese))).into_response()
 }

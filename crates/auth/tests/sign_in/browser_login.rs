@@ -76,6 +76,15 @@ async fn accepts_only_matching_callback_once() {
         let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
         let answer = client().request(method.clone(), address).send().await.unwrap();
         assert_eq!(answer.status(), status, "{method} {address}");
+        assert_eq!(answer.headers().get("allow").is_some_and(|allowed| allowed == "GET"), status == 405);
+        for (name, value) in [
+            ("cache-control", "no-store"),
+            ("referrer-policy", "no-referrer"),
+            ("x-content-type-options", "nosniff"),
+            ("connection", "close"),
+        ] {
+            assert_eq!(answer.headers()[name], value, "{method} {address}");
+        }
         assert!(matches!(test_env.state().await, SignInState::Waiting { .. }), "{method} {address}");
     }
     assert!(test_env.issuer.recorded("/token").is_empty());
@@ -212,6 +221,22 @@ async fn sends_configured_redirect_uri_verbatim() {
     test_env.wait_until_settled().await;
     let _taken = std::net::TcpListener::bind(("127.0.0.1", free)).unwrap();
     assert_eq!(test_env.begin_error().await.code, ErrorCode::PortInUse);
+}
+
+#[tokio::test]
+async fn takes_path_of_configured_redirect_literally() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // Routers read patterns in such a path.
+    let redirect = format!("http://127.0.0.1:{free}/:app/*rest");
+    let test_env =
+        TestEnv::with(SignInSettings { redirect: Some(redirect), ..SignInSettings::default() }).await;
+    let back = follow_to_callback(&test_env.begin().await).await;
+    for path in ["/x/y", "/:app/x", "/x/*rest", "/:app/*rest/"] {
+        let other = back.replace("/:app/*rest", path);
+        assert_eq!(client().get(&other).send().await.unwrap().status(), 404, "{path}");
+    }
+    assert_eq!(client().get(&back).send().await.unwrap().status(), 200);
+    assert!(matches!(test_env.wait_until_settled().await, SignInState::In { .. }));
 }
 
 #[tokio::test]
