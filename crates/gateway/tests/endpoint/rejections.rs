@@ -111,6 +111,50 @@ async fn rejects_unsupported_request_heads() {
 }
 
 #[tokio::test]
+async fn serves_one_path_with_three_methods() {
+    use reqwest::Method;
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let every = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+        Method::TRACE,
+    ];
+    let origin = fixture.url().trim_end_matches("/mcp").to_owned();
+    for path in ["/", "/mcp/", "/mcp/x", "/MCP", "/%6dcp", "//mcp", "/servers/a/mcp", "/v1/tools", "/mcp"] {
+        for method in &every {
+            let url = format!("{origin}{path}");
+            let response = fixture.http.request(method.clone(), &url).send().await.unwrap();
+            assert_eq!(response.status(), 401, "{method} {path}: paths are not told without a token");
+            if path != "/mcp" {
+                let request = fixture.http.request(method.clone(), &url).bearer_auth(&fixture.token);
+                let response = request.header("mcp-session-id", &session).send().await.unwrap();
+                assert_eq!(response.status(), 404, "{method} {path}");
+            }
+        }
+    }
+    // HEAD is not answered like GET, which would open the session's stream.
+    for method in [Method::HEAD, Method::PUT, Method::PATCH, Method::OPTIONS, Method::TRACE] {
+        let request = fixture.http.request(method.clone(), fixture.url()).bearer_auth(&fixture.token);
+        let request = request.header("accept", "text/event-stream").header("mcp-session-id", &session);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 405, "{method}");
+        assert_eq!(response.headers()["allow"], "GET, POST, DELETE", "{method}");
+    }
+    for method in [Method::GET, Method::DELETE] {
+        let request = fixture.http.request(method.clone(), fixture.url()).bearer_auth(&fixture.token);
+        let response = request.header("mcp-protocol-version", "2026-07-28").send().await.unwrap();
+        assert_eq!(response.status(), 405, "{method} of the stateless revision");
+        assert_eq!(response.headers()["allow"], "POST", "{method} of the stateless revision");
+    }
+}
+
+#[tokio::test]
 async fn rejects_20_mib_body_and_delivers_error() {
     let fixture = Fixture::start().await;
     let large = "x".repeat(20 * 1024 * 1024);
