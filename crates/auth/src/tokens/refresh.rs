@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gatehouse_model::record::SignInOutcome;
 use gatehouse_model::sign_in::SignInMethod;
-use gatehouse_model::{ErrorCode, Secret, ServerConfig, UserError, message};
+use gatehouse_model::{ErrorCode, Secret, ServerConfig, Timestamp, UserError, message};
 use tokio::time::Instant;
 
 use crate::background_tasks::BackgroundTasks;
@@ -35,6 +35,24 @@ pub(crate) enum RefreshReason {
     Refused(Secret),
 }
 
+impl RefreshReason {
+    /// Whether these tokens are newer than the reason: another task or process has renewed them meanwhile.
+    fn is_settled_by(&self, tokens: &Tokens, now: Timestamp) -> bool {
+        match self {
+            Self::Due => !tokens.is_refresh_due(now),
+            Self::Refused(sent) => tokens.access != *sent && tokens.is_valid(now),
+        }
+    }
+
+    /// The token that may be used further if no new one can be had for now. A refused token may not.
+    fn fallback_token(&self, tokens: &Tokens, now: Timestamp) -> Option<Secret> {
+        match self {
+            Self::Due if tokens.is_valid(now) => Some(tokens.access.clone()),
+            Self::Due | Self::Refused(_) => None,
+        }
+    }
+}
+
 /// Hands out tokens and renews them.
 pub(crate) struct TokenRefresher {
     sessions: Arc<SignInSessions>,
@@ -60,10 +78,12 @@ impl TokenRefresher {
         let (rejected_token, retry_after) =
             session_state.with(|data| (data.rejected_token.clone(), data.retry_after));
         match tokens {
+            // The server refused this token, and it could not be renewed.
             Some(tokens) if rejected_token.as_ref() == Some(&tokens.access) => return Ok(None),
             Some(tokens) if !tokens.is_refresh_due(self.sessions.now()) => {
                 return Ok(Some(tokens.access.clone()));
             }
+            // A renewal has just failed, but the token can still be used.
             Some(tokens)
                 if tokens.is_valid(self.sessions.now())
                     && retry_after.is_some_and(|until| Instant::now() < until) =>
@@ -97,43 +117,32 @@ impl TokenRefresher {
         renewal.await.map_err(|_| AuthError::Aborted)?
     }
 
+    /// One renewal. What the caller knows of the tokens may be outdated, so the decision is made with those
+    /// that are stored once both locks are held.
     async fn refresh_locked(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
         session_state: &Arc<SessionState>,
         reason: RefreshReason,
     ) -> Result<Option<Secret>, AuthError> {
-        let _one = session_state.refresh_lock.lock().await;
-        let _alone = self.sessions.lock_renewals(&server.id).await?;
-        let stored = self.sessions.load_sign_in(server, session_state).await?;
-        let Some(stored) = stored else { return self.refresh_without_user(server, session_state).await };
-        let Some(tokens) = &stored.tokens else { return Ok(None) };
-        let valid = tokens.is_valid(self.sessions.now());
-        let is_renewed = match &reason {
-            RefreshReason::Due => !tokens.is_refresh_due(self.sessions.now()),
-            RefreshReason::Refused(sent) => tokens.access != *sent && valid,
+        let _task_lock = session_state.refresh_lock.lock().await;
+        let _process_lock = self.sessions.lock_renewals(&server.id).await?;
+        let Some(stored) = self.sessions.load_sign_in(server, session_state).await? else {
+            return self.refresh_without_user(server, session_state).await;
         };
-        if is_renewed {
+        let Some(tokens) = &stored.tokens else { return Ok(None) };
+        let now = self.sessions.now();
+        if reason.is_settled_by(tokens, now) {
             return Ok(Some(tokens.access.clone()));
         }
-        let usable = |error: AuthError| match reason {
-            RefreshReason::Due if valid => {
-                session_state.with(|data| data.retry_after = Some(Instant::now() + RETRY_DELAY));
-                tracing::debug!(server = %server.id, %error, "a token could not be renewed yet");
-                Ok(Some(tokens.access.clone()))
-            }
-            RefreshReason::Due | RefreshReason::Refused(_) => Err(error),
-        };
-        let Some(refresh) = &tokens.refresh else {
+        let fallback = reason.fallback_token(tokens, now);
+        let Some(refresh_token) = &tokens.refresh else {
             return match self.refresh_without_user(server, session_state).await {
-                Ok(Some(token)) => Ok(Some(token)),
-                Ok(None) => {
-                    Ok((valid && matches!(reason, RefreshReason::Due)).then(|| tokens.access.clone()))
-                }
-                Err(error) => usable(error),
+                Ok(token) => Ok(token.or(fallback)),
+                Err(error) => postpone(server, session_state, fallback, error),
             };
         };
-        match self.refresh(server, &stored, refresh).await {
+        match self.request_refresh(server, &stored, refresh_token).await {
             Ok(response) => {
                 let refreshed = StoredSignIn {
                     tokens: Some(self.refreshed_tokens(tokens, response)),
@@ -141,7 +150,7 @@ impl TokenRefresher {
                 };
                 self.store_refreshed(server, session_state, refreshed).await
             }
-            Err(RefreshError::Temporary(error)) => usable(error),
+            Err(RefreshError::Temporary(error)) => postpone(server, session_state, fallback, error),
             Err(RefreshError::Ended(cause)) => {
                 self.mark_expired(server, session_state, &stored, cause).await?;
                 if is_non_interactive(server) {
@@ -153,7 +162,8 @@ impl TokenRefresher {
         }
     }
 
-    /// Fetches a token without the user, if the settings allow it.
+    /// Fetches a token with a grant that needs neither a refresh token nor the user; `None` if the settings
+    /// name no such grant.
     async fn refresh_without_user(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
@@ -191,11 +201,12 @@ impl TokenRefresher {
         self.store_refreshed(server, session_state, fetched).await
     }
 
-    async fn refresh(
+    /// Exchanges the refresh token at the token endpoint. The new tokens are not stored yet.
+    async fn request_refresh(
         &self,
         server: &ServerConfig,
         stored: &StoredSignIn,
-        refresh: &Secret,
+        refresh_token: &Secret,
     ) -> Result<TokenResponse, RefreshError> {
         let target =
             SignInTarget::of(server).map_err(|error| RefreshError::Temporary(AuthError::Refused(error)))?;
@@ -217,7 +228,7 @@ impl TokenRefresher {
         };
         let form: Form = vec![
             ("grant_type", Secret::new("refresh_token")),
-            ("refresh_token", refresh.clone()),
+            ("refresh_token", refresh_token.clone()),
             ("resource", Secret::new(&*stored.resource)),
         ];
         match endpoint.request(&client, form).await {
@@ -282,6 +293,19 @@ impl TokenRefresher {
         self.sessions.notify(server).await;
         Ok(())
     }
+}
+
+/// Goes on with the fallback token, if there is one, and delays the next try. Without one, the error stands.
+fn postpone(
+    server: &ServerConfig,
+    session_state: &SessionState,
+    fallback: Option<Secret>,
+    error: AuthError,
+) -> Result<Option<Secret>, AuthError> {
+    let Some(token) = fallback else { return Err(error) };
+    session_state.with(|data| data.retry_after = Some(Instant::now() + RETRY_DELAY));
+    tracing::debug!(server = %server.id, %error, "a token could not be renewed yet");
+    Ok(Some(token))
 }
 
 /// Why a refresh failed.
