@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use gatehouse_model::server::StdioStreams;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 
 use super::guard::{ChildRun, GroupChange};
-use super::reaper::{self, MARKER};
+use super::reaper::{self, MARKER, ProcessSignal};
 use super::streams;
 
 /// How long a process may take to exit after its input was closed.
@@ -26,6 +26,7 @@ const CLOSE_GRACE: Duration = Duration::from_secs(2);
 const TERMINATE_GRACE: Duration = Duration::from_secs(2);
 /// How long the processes that it left behind may take after each signal.
 const DESCENDANT_GRACE: Duration = Duration::from_millis(500);
+/// How often it is checked whether they are gone.
 const POLL: Duration = Duration::from_millis(10);
 
 /// Parameters of a process.
@@ -41,25 +42,6 @@ pub(crate) struct ChildSpec {
     pub(crate) streams: StdioStreams,
 }
 
-/// A running process. Dropping it kills its group and its marked descendants at once.
-pub(crate) struct Child {
-    wrapper: Box<dyn ChildWrapper>,
-    group: Option<i32>,
-    marker: String,
-    run: Arc<ChildRun>,
-    finished: bool,
-}
-
-impl ServerProcess for Child {
-    fn wait(&mut self) -> BoxFuture<'_, ProcessExit> {
-        Box::pin(Self::wait(self))
-    }
-
-    fn stop(self: Box<Self>) -> BoxFuture<'static, ProcessExit> {
-        Box::pin(Self::stop(*self))
-    }
-}
-
 /// A started process, with its streams.
 pub(crate) struct StartedChild {
     pub(crate) child: Child,
@@ -68,39 +50,17 @@ pub(crate) struct StartedChild {
     pub(crate) stderr: OutputReader,
 }
 
-/// How a process ended, from its status.
-fn exit_of(status: ExitStatus) -> ProcessExit {
-    #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return ProcessExit::Signal(signal);
-    }
-    ProcessExit::Code(status.code().unwrap_or(-1))
-}
-
+/// Starts a process. The child guard runs before it and is told of its group, so that the process is ended
+/// even if Gatehouse is killed.
+///
+/// # Errors
+/// If the streams cannot be created or the program cannot be started.
 pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<StartedChild> {
     run.ensure_guard().await;
     let (stdin, child_stdin) = streams::input(spec.streams)?;
     let (stdout, child_stdout) = streams::output(spec.streams)?;
     let (stderr, child_stderr) = streams::output(spec.streams)?;
-    let mut command = CommandWrap::with_new(&spec.program, |command| {
-        command
-            .args(&spec.args)
-            .env_clear()
-            .envs(streams::environment(spec.streams))
-            .envs(spec.env.iter().map(|(name, value)| (name, value)))
-            .env(MARKER, &spec.marker)
-            .current_dir(&spec.cwd)
-            .stdin(child_stdin)
-            .stdout(child_stdout)
-            .stderr(child_stderr);
-    });
-    #[cfg(unix)]
-    command.wrap(process_wrap::tokio::ProcessGroup::leader());
-    #[cfg(windows)]
-    {
-        command.wrap(process_wrap::tokio::JobObject);
-        command.wrap(process_wrap::tokio::KillOnDrop);
-    }
+    let mut command = build_command(spec, child_stdin, child_stdout, child_stderr);
     let mut wrapper = command.spawn()?;
     // The command holds the child's ends of the streams; while it lives, they never end.
     drop(command);
@@ -113,6 +73,42 @@ pub(crate) async fn start(spec: &ChildSpec, run: &Arc<ChildRun>) -> io::Result<S
         child.run.report(group, GroupChange::Started).await;
     }
     Ok(StartedChild { child, stdin: stdin?, stdout: stdout?, stderr: stderr? })
+}
+
+/// The command of a process that leads its own group (a job object on Windows).
+fn build_command(spec: &ChildSpec, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> CommandWrap {
+    let mut command = CommandWrap::with_new(&spec.program, |command| {
+        command
+            .args(&spec.args)
+            .env_clear()
+            .envs(streams::environment(spec.streams))
+            .envs(spec.env.iter().map(|(name, value)| (name, value)))
+            .env(MARKER, &spec.marker)
+            .current_dir(&spec.cwd)
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(stderr);
+    });
+    #[cfg(unix)]
+    command.wrap(process_wrap::tokio::ProcessGroup::leader());
+    #[cfg(windows)]
+    {
+        command.wrap(process_wrap::tokio::JobObject);
+        command.wrap(process_wrap::tokio::KillOnDrop);
+    }
+    command
+}
+
+/// A running process. Dropping it kills its group and its marked descendants at once.
+pub(crate) struct Child {
+    wrapper: Box<dyn ChildWrapper>,
+    /// Id of its process group, which is its own id.
+    group: Option<i32>,
+    marker: String,
+    /// Where the end of the group is reported.
+    run: Arc<ChildRun>,
+    /// Nothing of it is left; there is nothing to kill when it is dropped.
+    finished: bool,
 }
 
 impl Child {
@@ -130,21 +126,7 @@ impl Child {
 
     /// Ends the process and everything that it started. Its input must be closed before.
     pub(crate) async fn stop(mut self) -> ProcessExit {
-        let exit = match tokio::time::timeout(CLOSE_GRACE, self.wait()).await {
-            Ok(exit) => exit,
-            Err(_) => {
-                reaper::signal_group(self.group, reaper::ProcessSignal::Terminate);
-                match tokio::time::timeout(TERMINATE_GRACE, self.wait()).await {
-                    Ok(exit) => exit,
-                    Err(_) => {
-                        if let Err(error) = self.wrapper.start_kill() {
-                            tracing::debug!(%error, "a process group could not be killed");
-                        }
-                        self.wait().await
-                    }
-                }
-            }
-        };
+        let exit = self.end_process().await;
         self.reap_descendants().await;
         self.finished = true;
         if let Some(group) = self.group {
@@ -153,13 +135,29 @@ impl Child {
         exit
     }
 
+    /// Ends the process itself. It can exit by itself, since its input is closed; if it does not, its group is
+    /// terminated, then killed.
+    async fn end_process(&mut self) -> ProcessExit {
+        if let Ok(exit) = tokio::time::timeout(CLOSE_GRACE, self.wait()).await {
+            return exit;
+        }
+        reaper::signal_group(self.group, ProcessSignal::Terminate);
+        if let Ok(exit) = tokio::time::timeout(TERMINATE_GRACE, self.wait()).await {
+            return exit;
+        }
+        if let Err(error) = self.wrapper.start_kill() {
+            tracing::debug!(%error, "a process group could not be killed");
+        }
+        self.wait().await
+    }
+
     /// Ends what the process left behind: the rest of its group, and processes that left the group
     /// but still carry the marker.
     async fn reap_descendants(&mut self) {
         let marker = self.marker.clone();
-        for kind in [reaper::ProcessSignal::Terminate, reaper::ProcessSignal::Kill] {
-            let group_left = reaper::signal_group(self.group, kind);
-            let marked_left = signal_marked(marker.clone(), kind).await;
+        for signal in [ProcessSignal::Terminate, ProcessSignal::Kill] {
+            let group_left = reaper::signal_group(self.group, signal);
+            let marked_left = signal_marked(marker.clone(), signal).await;
             if !group_left && !marked_left {
                 return;
             }
@@ -167,7 +165,7 @@ impl Child {
             while tokio::time::Instant::now() < end {
                 tokio::time::sleep(POLL).await;
                 if !reaper::is_group_alive(self.group)
-                    && !signal_marked(marker.clone(), reaper::ProcessSignal::Nothing).await
+                    && !signal_marked(marker.clone(), ProcessSignal::Nothing).await
                 {
                     return;
                 }
@@ -177,12 +175,6 @@ impl Child {
     }
 }
 
-async fn signal_marked(marker: String, kind: reaper::ProcessSignal) -> bool {
-    tokio::task::spawn_blocking(move || reaper::signal_marked(&|found| found == marker, kind))
-        .await
-        .unwrap_or(false)
-}
-
 impl Drop for Child {
     fn drop(&mut self) {
         if !self.finished {
@@ -190,7 +182,34 @@ impl Drop for Child {
                 tracing::debug!(%error, "a dropped process could not be killed");
             }
             let marker = std::mem::take(&mut self.marker);
-            reaper::signal_marked(&|found| found == marker, reaper::ProcessSignal::Kill);
+            reaper::signal_marked(&|found| found == marker, ProcessSignal::Kill);
         }
     }
+}
+
+impl ServerProcess for Child {
+    fn wait(&mut self) -> BoxFuture<'_, ProcessExit> {
+        Box::pin(Self::wait(self))
+    }
+
+    fn stop(self: Box<Self>) -> BoxFuture<'static, ProcessExit> {
+        Box::pin(Self::stop(*self))
+    }
+}
+
+/// How a process ended, from its status.
+fn exit_of(status: ExitStatus) -> ProcessExit {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return ProcessExit::Signal(signal);
+    }
+    ProcessExit::Code(status.code().unwrap_or(-1))
+}
+
+/// Signals the processes that carry the marker. `true` if there was one. The search reads from the system,
+/// so it runs where blocking is allowed.
+async fn signal_marked(marker: String, signal: ProcessSignal) -> bool {
+    tokio::task::spawn_blocking(move || reaper::signal_marked(&|found| found == marker, signal))
+        .await
+        .unwrap_or(false)
 }
