@@ -35,7 +35,7 @@ pub(in crate::connection) async fn connect(
     inbound: mpsc::Sender<Inbound>,
     cancel: &CancellationToken,
 ) -> Result<Connection, ConnectError> {
-    let endpoint = streamable_http::endpoint(spec).await?;
+    let endpoint = streamable_http::prepare_endpoint(spec).await?;
     line::connect(spec, &SseOpener { spec, endpoint, inbound }, cancel).await
 }
 

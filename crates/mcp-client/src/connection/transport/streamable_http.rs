@@ -7,49 +7,34 @@
 mod client;
 pub(super) mod endpoint;
 pub(super) mod events;
+mod handshake;
 mod headers;
+mod response;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures::{FutureExt, StreamExt};
 use gatehouse_mcp_wire::ProtocolFamily;
 use http::HeaderMap;
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::common::client_side_sse::ExponentialBackoff;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::client::RmcpClient;
-use self::endpoint::{CredentialSources, Endpoint, HeaderProgramSource, PostResponse, PostResponseBody};
-use self::events::Events;
+use self::endpoint::{Endpoint, PostResponse};
+pub(in crate::connection) use self::handshake::{connect, prepare_endpoint};
 use self::headers::ParamHeaders;
 use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
-use crate::connection::envelope::{self, Incoming, MetaOptions, RequestMeta};
-use crate::connection::lifecycle::{self, FailedHandshake, HandshakeError};
-use crate::connection::pending_requests::{MessageOrigin, RequestTicket};
-use crate::connection::raw_capabilities::RawCapabilities;
-use crate::connection::router::{IncomingRequest, MessageRouter, ResponseSender, RouterDeps};
+use crate::connection::envelope::{self, MetaOptions, RequestMeta};
+use crate::connection::lifecycle;
+use crate::connection::pending_requests::RequestTicket;
+use crate::connection::router::MessageRouter;
 use crate::connection::subscription_stream::SubscriptionStream;
-use crate::connection::{ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound, LifecycleHint};
-use crate::error::{ConnectError, RequestError};
+use crate::connection::{Connection, ConnectionTransport, Handshake};
+use crate::error::RequestError;
 use crate::limit::CallLimit;
 use crate::redact::Redactor;
 use crate::request::{RpcOutcome, UpstreamRequest};
 
-/// Longest pause before rmcp reopens its event stream.
-const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(30);
 /// Time limit for messages to the server that expect no response.
 const BEST_EFFORT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the end of a stream is awaited after its response has come.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the stream of one response is resumed without a new message.
-const MAX_RESUMES: u32 = 5;
-/// The pause before resuming if the server sets none, and the longest pause that it may set.
-const RESUME_PAUSE: Duration = Duration::from_secs(1);
-const MAX_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
 /// The HTTP transport of one server.
 pub(in crate::connection) struct HttpTransport {
@@ -63,153 +48,27 @@ pub(in crate::connection) struct HttpTransport {
     subscriptions: OnceLock<SubscriptionStream>,
 }
 
-/// How long the standing event stream may delay a connection.
-const EVENT_STREAM_WAIT: Duration = Duration::from_secs(1);
-
 /// What the handshake determined for every request.
 struct NegotiatedProtocol {
     protocol_family: ProtocolFamily,
     request_meta: RequestMeta,
 }
 
-/// Connects and shakes hands.
-pub(in crate::connection) async fn connect(
-    spec: &ConnectSpec,
-    inbound: mpsc::Sender<Inbound>,
-    cancel: &CancellationToken,
-) -> Result<Connection, ConnectError> {
-    let limit = spec.config.limits.connect();
-    let attempt = async {
-        let endpoint = endpoint(spec).await?;
-        let mut last = ConnectError::Cancelled;
-        for hint in spec.lifecycle.order() {
-            match shake_hands(spec, &endpoint, &inbound, *hint).await {
-                Ok(connection) => return Ok(connection),
-                Err(FailedHandshake { error, may_try_another }) => {
-                    last = error.redacted(&spec.redactor);
-                    if !may_try_another {
-                        break;
-                    }
-                }
-            }
-            tracing::debug!(server = %spec.config.id, error = %last, "another lifecycle is tried");
-        }
-        Err(last)
-    };
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(ConnectError::Cancelled),
-        outcome = tokio::time::timeout(limit, attempt) => {
-            outcome.unwrap_or(Err(ConnectError::TimedOut { after: limit }))
-        }
-    }
-}
-
-/// The endpoint of a remote server, for any HTTP-based transport.
-pub(in crate::connection) async fn endpoint(spec: &ConnectSpec) -> Result<Arc<Endpoint>, ConnectError> {
-    let Some(remote) = spec.config.transport.remote() else {
-        return Err(ConnectError::Unsupported { kind: spec.config.transport.kind() });
-    };
-    let values = spec.deps.host.headers(&spec.config, &spec.redactor).await?;
-    let program = remote
-        .headers_from
-        .as_ref()
-        .map(|program| HeaderProgramSource { program: program.clone(), host: Arc::clone(&spec.deps.host) });
-    let endpoint = Endpoint::new(
-        &remote.url,
-        &values,
-        CredentialSources {
-            tokens: Arc::clone(&spec.deps.tokens),
-            server: Arc::clone(&spec.config),
-            program,
-            redactor: spec.redactor.clone(),
-        },
-    )?;
-    endpoint.refresh_headers().await?;
-    Ok(Arc::new(endpoint))
-}
-
-/// One handshake.
-async fn shake_hands(
-    spec: &ConnectSpec,
-    endpoint: &Arc<Endpoint>,
-    inbound: &mpsc::Sender<Inbound>,
-    hint: LifecycleHint,
-) -> Result<Connection, FailedHandshake> {
-    let deps = &spec.deps;
-    endpoint.set_session(None);
-    drop(endpoint.take_last_error());
-    let send_response: ResponseSender = {
-        let endpoint = Arc::clone(endpoint);
-        Arc::new(move |message| {
-            let endpoint = Arc::clone(&endpoint);
-            Box::pin(async move { post_best_effort(&endpoint, message).await })
-        })
-    };
-    let router = Arc::new(MessageRouter::new(RouterDeps {
-        config: Arc::clone(&spec.config),
-        deps: Arc::clone(deps),
-        inbound: inbound.clone(),
-        send_response,
-        redactor: spec.redactor.clone(),
-    }));
-    let capabilities = Arc::new(RawCapabilities::default());
-    let stream_opened = CancellationToken::new();
-    let client = RmcpClient {
-        endpoint: Arc::clone(endpoint),
-        router: Arc::clone(&router),
-        capabilities: Arc::clone(&capabilities),
-        stream_opened: stream_opened.clone(),
-    };
-    let mut pauses = ExponentialBackoff::default();
-    pauses.max_delay = Some(MAX_RECONNECT_DELAY);
-    let mut config =
-        StreamableHttpClientTransportConfig::with_uri(endpoint.url()).reinit_on_expired_session(false);
-    config.retry_config = Arc::new(pauses);
-    let transport = StreamableHttpClientTransport::with_client(client, config);
-    match lifecycle::negotiate(transport, hint, &capabilities).await {
-        Ok((service, handshake)) => {
-            if handshake.protocol_family == ProtocolFamily::Stateful
-                && endpoint.session_headers().contains_key(endpoint::SESSION)
-            {
-                // Some servers lose requests that they send before that stream is open.
-                if tokio::time::timeout(EVENT_STREAM_WAIT, stream_opened.cancelled()).await.is_err() {
-                    tracing::debug!(server = %spec.config.id, "the server opens its stream late");
-                }
-            }
-            let transport = HttpTransport {
-                endpoint: Arc::clone(endpoint),
-                router,
-                closing: Arc::new(CloseSignal::default()),
-                tasks: deps.tasks.clone(),
-                runtime: tokio::runtime::Handle::current(),
-                param_headers: ParamHeaders::default(),
-                negotiated: OnceLock::new(),
-                subscriptions: OnceLock::new(),
-            };
-            Ok(transport.into_connection(service, handshake))
-        }
-        Err(HandshakeError::Final(error)) => Err(FailedHandshake { error, may_try_another: false }),
-        Err(HandshakeError::Lifecycle(error)) => Err(FailedHandshake { error, may_try_another: true }),
-        Err(HandshakeError::Transport(what)) => Err(match endpoint.take_last_error() {
-            // An HTTP status is the same for every lifecycle, with one exception: a probe that made
-            // the server fail says nothing about `initialize`.
-            Some(error @ RequestError::Status { status: 500.., .. }) => {
-                FailedHandshake { error: error.into(), may_try_another: hint == LifecycleHint::Auto }
-            }
-            Some(error @ RequestError::Protocol(_)) => {
-                FailedHandshake { error: error.into(), may_try_another: true }
-            }
-            Some(error) => FailedHandshake { error: error.into(), may_try_another: false },
-            None => FailedHandshake {
-                error: ConnectError::Protocol(format!("the handshake broke off ({what}).")),
-                may_try_another: true,
-            },
-        }),
-    }
-}
-
 impl HttpTransport {
+    fn new(endpoint: Arc<Endpoint>, router: Arc<MessageRouter>, tasks: TaskTracker) -> Self {
+        Self {
+            endpoint,
+            router,
+            closing: Arc::new(CloseSignal::default()),
+            tasks,
+            runtime: tokio::runtime::Handle::current(),
+            param_headers: ParamHeaders::default(),
+            negotiated: OnceLock::new(),
+            subscriptions: OnceLock::new(),
+        }
+    }
+
+    /// The connection after a handshake. Starts its tasks.
     fn into_connection(self, service: lifecycle::RmcpService, handshake: Handshake) -> Connection {
         let negotiated = NegotiatedProtocol {
             protocol_family: handshake.protocol_family,
@@ -316,11 +175,13 @@ impl HttpTransport {
         outcome
     }
 
+    /// The error of a request for which the connection ended too early.
     fn ended(&self) -> RequestError {
         let reason = self.closing.current_reason().unwrap_or_else(|| CloseReason::new(CloseCause::Requested));
         RequestError::Closed(reason.to_string())
     }
 
+    /// POSTs a request and reads its response.
     async fn exchange(
         &self,
         message: Vec<u8>,
@@ -328,151 +189,7 @@ impl HttpTransport {
         ticket: &mut RequestTicket,
     ) -> Result<RpcOutcome, RequestError> {
         let PostResponse { body, .. } = self.endpoint.post(message, headers, Some(&ticket.clock)).await?;
-        match body {
-            PostResponseBody::Json(bytes) => self.parse_body(&bytes, ticket),
-            PostResponseBody::Events(events) => self.read_events(events, ticket).await,
-            PostResponseBody::Accepted => {
-                Err(RequestError::Protocol("it took note of a request instead of answering it.".to_owned()))
-            }
-        }
-    }
-
-    /// Reads a response that is the whole body.
-    fn parse_body(&self, bytes: &[u8], ticket: &mut RequestTicket) -> Result<RpcOutcome, RequestError> {
-        let wrong = || RequestError::Protocol("its answer is not a message of the protocol.".to_owned());
-        for part in envelope::split(bytes).map_err(|_| wrong())? {
-            match envelope::read(part) {
-                // An error without an id can only belong to the one request that was POSTed.
-                Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
-                    return Ok(RpcOutcome::Error(error.to_owned()));
-                }
-                Ok(message) => self.handle_message(&message, ticket.number),
-                Err(envelope::InvalidMessage) => return Err(wrong()),
-            }
-        }
-        ticket.answer.try_recv().map_err(|_| {
-            RequestError::Protocol("it answered another request than the one that was asked.".to_owned())
-        })
-    }
-
-    /// Reads a response from an event stream, which is resumed if it breaks.
-    async fn read_events(
-        &self,
-        mut events: Events,
-        ticket: &mut RequestTicket,
-    ) -> Result<RpcOutcome, RequestError> {
-        let mut last_event = None;
-        let mut pause = RESUME_PAUSE;
-        let mut resumes = 0;
-        loop {
-            let broken = loop {
-                let event = tokio::select! {
-                    biased;
-                    answer = &mut ticket.answer => {
-                        self.drain(events);
-                        return self.receive_answer(answer);
-                    }
-                    event = events.next() => event,
-                };
-                match event {
-                    Some(Ok(event)) => {
-                        if let Some(retry) = event.retry {
-                            pause = Duration::from_millis(retry).min(MAX_RESUME_PAUSE);
-                        }
-                        last_event = event.id.or(last_event);
-                        if let Some(data) = event.data.filter(|data| !data.trim().is_empty()) {
-                            if let Some(reply) = self.handle_event(&data, ticket.number) {
-                                return Ok(reply);
-                            }
-                            resumes = 0;
-                        }
-                    }
-                    Some(Err(error)) => break Some(error.to_string()),
-                    None => break None,
-                }
-            };
-            if let Ok(reply) = ticket.answer.try_recv() {
-                return Ok(reply);
-            }
-            let lost = || {
-                RequestError::Protocol(match broken {
-                    Some(why) => format!("the stream of its answer broke ({why})."),
-                    None => "the stream of its answer ended without the answer.".to_owned(),
-                })
-            };
-            // Without an event id the stream cannot be resumed.
-            let Some(from) = last_event.as_deref().filter(|_| resumes < MAX_RESUMES) else {
-                return Err(lost());
-            };
-            resumes += 1;
-            tokio::time::sleep(pause).await;
-            match self.endpoint.get(Some(from), self.endpoint.session_headers()).await {
-                Ok(Some(again)) => events = again,
-                Ok(None) => return Err(lost()),
-                Err(RequestError::Network(_)) => events = futures::stream::empty().boxed(),
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn receive_answer(
-        &self,
-        answer: Result<RpcOutcome, oneshot::error::RecvError>,
-    ) -> Result<RpcOutcome, RequestError> {
-        answer.map_err(|_| self.ended())
-    }
-
-    /// Processes one event of a response stream. Returns an error without an id, which ends the
-    /// stream.
-    fn handle_event(&self, data: &str, call: u64) -> Option<RpcOutcome> {
-        let Ok(parts) = envelope::split(data.as_bytes()) else {
-            tracing::debug!("an event is no message and is passed over");
-            return None;
-        };
-        for part in parts {
-            match envelope::read(part) {
-                Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
-                    return Some(RpcOutcome::Error(error.to_owned()));
-                }
-                Ok(message) => self.handle_message(&message, call),
-                Err(envelope::InvalidMessage) => tracing::debug!("an event is no message and is passed over"),
-            }
-        }
-        None
-    }
-
-    fn handle_message(&self, message: &Incoming<'_>, call: u64) {
-        match message {
-            Incoming::Response { id: Some(id), outcome } => {
-                if let Some(number) = envelope::parse_own_id(id) {
-                    self.router.pending_requests.answer(number, *outcome);
-                }
-            }
-            Incoming::Response { id: None, .. } => {}
-            Incoming::Notification { method, params } => {
-                self.router.notification(method, *params, MessageOrigin::Call(call))
-            }
-            Incoming::Request { id, method, params } => {
-                self.router.handle_request(
-                    IncomingRequest { id, method, params: *params },
-                    MessageOrigin::Call(call),
-                );
-            }
-        }
-    }
-
-    /// Reads a stream to its end, so that its HTTP connection can be reused.
-    fn drain(&self, mut events: Events) {
-        if let Some(None) = events.next().now_or_never() {
-            return;
-        }
-        let rest = async move {
-            let all = async { while events.next().await.is_some() {} };
-            if tokio::time::timeout(DRAIN_TIMEOUT, all).await.is_err() {
-                tracing::trace!("a stream stays open after its answer and is dropped");
-            }
-        };
-        self.tasks.spawn_on(rest, &self.runtime);
+        self.read_response(body, ticket).await
     }
 }
 
