@@ -1,0 +1,177 @@
+//! The servers with their actors: loading, adding, editing and removing them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gatehouse_model::{ErrorCode, Event, ServerConfig, ServerId, StatusCause, UserError, message};
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{STOP_TIMEOUT, ServerManager, send};
+use crate::actor::{ActorShutdown, INBOX, ServerActor};
+use crate::handle::ServerHandle;
+use crate::shared::{ActorMessage, ServerShared};
+use crate::transition::{ServerInput, ServerState};
+
+/// All servers.
+#[derive(Default)]
+pub(super) struct ServerTable {
+    pub(super) by_id: HashMap<ServerId, ManagedServer>,
+    /// In the order in which the servers were added.
+    pub(super) order: Vec<ServerId>,
+}
+
+impl ServerTable {
+    /// In the order in which the servers were added.
+    pub(super) fn handles(&self) -> Vec<ServerHandle> {
+        self.order.iter().filter_map(|id| self.by_id.get(id)).map(|entry| entry.handle.clone()).collect()
+    }
+}
+
+/// One server with its actor.
+pub(super) struct ManagedServer {
+    pub(super) handle: ServerHandle,
+    /// Ends the actor when the entry is dropped.
+    stop: DropGuard,
+    /// Cancelled when nothing of the actor is left.
+    done: CancellationToken,
+}
+
+/// Outcome of a [`ServerManager::put`].
+enum PutOutcome {
+    Added,
+    Edited,
+}
+
+impl ServerManager {
+    /// Makes these the servers: adds, edits and removes what differs, and starts those with
+    /// autostart in parallel, without waiting for them. A server that cannot be added (because its
+    /// name is taken) is left out, and its error is returned.
+    pub async fn load(&self, configs: Vec<ServerConfig>) -> Vec<UserError> {
+        let gone: Vec<ServerId> = {
+            let entries = self.shared.entries.read();
+            entries
+                .order
+                .iter()
+                .filter(|id| !configs.iter().any(|config| config.id == **id))
+                .cloned()
+                .collect()
+        };
+        for id in gone {
+            if let Some(entry) = self.detach(&id) {
+                let manager = self.clone();
+                self.shared.tracker.spawn(async move { manager.await_shutdown(entry).await });
+            }
+        }
+        let mut problems = Vec::new();
+        for config in configs {
+            if let Err(problem) = self.put_with_cause(config, StatusCause::Launch).await {
+                tracing::warn!(%problem, "a server was left out");
+                problems.push(problem);
+            }
+        }
+        problems
+    }
+
+    /// Adds a server, or edits the one with this id. A new one is started if it is enabled and has
+    /// autostart; an edited one reconnects only if its transport or generation changed. Returns the
+    /// settings as stored: an edit of the transport always increases the generation.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NameTaken`] if another server has the name.
+    pub async fn put(&self, config: ServerConfig) -> Result<Arc<ServerConfig>, UserError> {
+        self.put_with_cause(config, StatusCause::User).await
+    }
+
+    async fn put_with_cause(
+        &self,
+        config: ServerConfig,
+        cause: StatusCause,
+    ) -> Result<Arc<ServerConfig>, UserError> {
+        self.ensure_running()?;
+        let (handle, put) = self.insert_or_update(config)?;
+        let config = handle.config();
+        match put {
+            PutOutcome::Added => {
+                let (server, name) = (config.id.clone(), config.name.clone());
+                self.shared.deps.registry.changed();
+                self.shared.deps.registry.emit(Event::ServerAdded { server, name });
+                if config.enabled && config.autostart {
+                    send(&handle, ActorMessage::ServerInput(ServerInput::Start { cause })).await?;
+                }
+            }
+            PutOutcome::Edited => send(&handle, ActorMessage::Edited).await?,
+        }
+        Ok(config)
+    }
+
+    /// Adds or replaces the entry under the lock; nothing is started here.
+    fn insert_or_update(&self, mut config: ServerConfig) -> Result<(ServerHandle, PutOutcome), UserError> {
+        let mut entries = self.shared.entries.write();
+        let taken = entries.by_id.values().any(|entry| {
+            entry.handle.shared.id != config.id && entry.handle.shared.config.load().name == config.name
+        });
+        if taken {
+            return Err(UserError::new(
+                ErrorCode::NameTaken,
+                message!("error.servers.nameTaken", name = &config.name),
+            )
+            .with_hint(message!("error.servers.otherNameHint")));
+        }
+        if let Some(entry) = entries.by_id.get(&config.id) {
+            let before = entry.handle.config();
+            let floor = if before.transport == config.transport {
+                before.generation
+            } else {
+                before.generation.next()
+            };
+            config.generation = config.generation.max(floor);
+            entry.handle.shared.config.store(Arc::new(config));
+            return Ok((entry.handle.clone(), PutOutcome::Edited));
+        }
+        let config = Arc::new(config);
+        let (inbox, messages) = mpsc::channel(INBOX);
+        let status = ServerState::new(config.enabled).status();
+        let shared =
+            Arc::new(ServerShared::new(Arc::clone(&config), status, inbox, Arc::clone(&self.shared.common)));
+        let (stop, done) = (CancellationToken::new(), CancellationToken::new());
+        let shutdown = ActorShutdown { stop: stop.clone(), hard: self.shared.hard.clone() };
+        let actor = ServerActor::new(Arc::clone(&shared), messages, self.shared.deps.clone(), shutdown);
+        let left = done.clone().drop_guard();
+        self.shared.tracker.spawn(async move {
+            actor.run().await;
+            drop(left);
+        });
+        let handle = ServerHandle { shared };
+        let entry = ManagedServer { handle: handle.clone(), stop: stop.drop_guard(), done };
+        entries.order.push(config.id.clone());
+        entries.by_id.insert(config.id.clone(), entry);
+        Ok((handle, PutOutcome::Added))
+    }
+
+    /// Removes a server and waits until nothing of it runs.
+    pub async fn remove(&self, id: &ServerId) {
+        if let Some(entry) = self.detach(id) {
+            self.await_shutdown(entry).await;
+        }
+    }
+
+    /// Takes a server out of the table.
+    fn detach(&self, id: &ServerId) -> Option<ManagedServer> {
+        let mut entries = self.shared.entries.write();
+        entries.order.retain(|other| other != id);
+        entries.by_id.remove(id)
+    }
+
+    /// Ends a server that was taken out of the table, and waits until nothing of it runs.
+    async fn await_shutdown(&self, entry: ManagedServer) {
+        let ManagedServer { handle, stop, done } = entry;
+        drop(stop);
+        self.shared.deps.registry.changed();
+        if tokio::time::timeout(STOP_TIMEOUT, done.cancelled()).await.is_err() {
+            tracing::warn!(server = %handle.shared.id, "a removed server takes long to stop");
+        }
+        let name = handle.config().name.clone();
+        self.shared.deps.registry.emit(Event::ServerRemoved { server: handle.shared.id.clone(), name });
+    }
+}
