@@ -1,20 +1,21 @@
 //! The environment of a server's process: the PATH of the user's login shell, proxy settings, the
-//! few variables that programs need to work, and the variables of the server's settings (SRV-9).
+//! few variables that programs need to work, and the variables of the server's settings (SRV-9). The
+//! program itself is found by `program_resolver`.
 //!
 //! The rest of Gatehouse's environment is withheld: it may contain secrets that are not meant for a
 //! server.
 
 mod login_shell;
 pub(crate) mod mirrors;
+mod program_resolver;
 mod runtimes;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gatehouse_common::user_environment::{self, PROXIES};
-use gatehouse_mcp_client::ConnectError;
 use tokio::sync::OnceCell;
 
 /// Variables that are passed on if set.
@@ -69,6 +70,7 @@ pub(crate) struct UserEnvironment {
 #[derive(Debug)]
 pub(crate) struct ProcessEnvironment {
     variables: BTreeMap<OsString, OsString>,
+    /// Where programs are searched for; also in `variables`.
     path: OsString,
     home: PathBuf,
 }
@@ -97,7 +99,10 @@ impl ProcessEnvironment {
             }
         }
         let home = home();
-        let path = join_paths(shell.get("PATH").cloned().or_else(|| std::env::var_os("PATH")), &home);
+        let path = program_resolver::search_path(
+            shell.get("PATH").cloned().or_else(|| std::env::var_os("PATH")),
+            &home,
+        );
         variables.insert("PATH".into(), path.clone());
         Self { variables, path, home }
     }
@@ -117,46 +122,6 @@ impl ProcessEnvironment {
         }
         variables.into_iter().collect()
     }
-
-    /// The working folder of a server's settings; the user's home if they set none.
-    pub(crate) fn folder(&self, cwd: Option<&str>) -> Result<PathBuf, ConnectError> {
-        let folder = cwd
-            .filter(|cwd| !cwd.trim().is_empty())
-            .map_or_else(|| self.home.clone(), |cwd| self.expand(cwd));
-        if folder.is_dir() {
-            Ok(folder)
-        } else {
-            Err(ConnectError::BadConfig {
-                what: format!("The working folder {} does not exist.", folder.display()),
-            })
-        }
-    }
-
-    /// Resolves a command to the path of a program, before it is started.
-    pub(crate) fn find(
-        &self,
-        command: &str,
-        folder: &Path,
-        own_path: Option<&str>,
-    ) -> Result<PathBuf, ConnectError> {
-        let command = command.trim();
-        if command.is_empty() {
-            return Err(ConnectError::BadConfig { what: "The entry names no command.".to_owned() });
-        }
-        let path = own_path.map_or_else(|| self.path.clone(), OsString::from);
-        which::which_in(self.expand(command), Some(path), folder).map_err(|_| ConnectError::CommandNotFound {
-            command: command.to_owned(),
-            advice: runtimes::advice(command),
-        })
-    }
-
-    fn expand(&self, text: &str) -> PathBuf {
-        match text.strip_prefix("~/") {
-            Some(rest) => self.home.join(rest),
-            None if text == "~" => self.home.clone(),
-            None => PathBuf::from(text),
-        }
-    }
 }
 
 fn is_inherited(name: &str) -> bool {
@@ -170,40 +135,9 @@ fn home() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(std::path::MAIN_SEPARATOR_STR))
 }
 
-/// Appends the usual folders that the PATH lacks.
-fn join_paths(found: Option<OsString>, home: &Path) -> OsString {
-    let mut folders: Vec<PathBuf> =
-        found.as_deref().map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
-    for usual in usual_folders(home) {
-        if !folders.contains(&usual) {
-            folders.push(usual);
-        }
-    }
-    // A folder whose name contains the separator cannot be in a PATH; then the PATH is left
-    // unchanged.
-    std::env::join_paths(folders).unwrap_or_else(|_| found.unwrap_or_else(|| OsStr::new("").to_owned()))
-}
-
-fn usual_folders(home: &Path) -> Vec<PathBuf> {
-    if cfg!(windows) {
-        return vec![home.join(".cargo").join("bin"), home.join(".local").join("bin")];
-    }
-    ["/usr/local/bin", "/opt/homebrew/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/snap/bin"]
-        .into_iter()
-        .map(PathBuf::from)
-        .chain(
-            [".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin"].into_iter().map(|folder| home.join(folder)),
-        )
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn process_env(path: &str, home: &Path) -> ProcessEnvironment {
-        ProcessEnvironment { variables: BTreeMap::new(), path: path.into(), home: home.to_owned() }
-    }
 
     #[test]
     fn inherits_only_listed_variables() {
@@ -237,46 +171,5 @@ mod tests {
         };
         let env = found.with_variables([("LANG", "de_DE"), ("KEY", "v")].into_iter());
         assert_eq!(env, [("KEY".into(), "v".into()), ("LANG".into(), "de_DE".into())]);
-    }
-
-    #[test]
-    fn appends_usual_folders_to_path() {
-        let joined = join_paths(Some("/opt/x:/usr/bin".into()), Path::new("/home/u"));
-        let folders: Vec<PathBuf> = std::env::split_paths(&joined).collect();
-        assert_eq!(folders.first().unwrap(), Path::new("/opt/x"));
-        assert_eq!(folders.iter().filter(|folder| *folder == Path::new("/usr/bin")).count(), 1);
-        assert!(folders.contains(&PathBuf::from("/home/u/.local/bin")));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn resolves_commands() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("tool");
-        std::fs::write(&program, "#!/bin/sh\n").unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::write(folder.path().join("text"), "").unwrap();
-        let here = process_env(folder.path().to_str().unwrap(), folder.path());
-
-        assert_eq!(here.find("tool", Path::new("/"), None).unwrap(), program);
-        assert_eq!(here.find("~/tool", Path::new("/"), None).unwrap(), program);
-        assert_eq!(
-            here.find("./tool", folder.path(), None).unwrap().canonicalize().unwrap(),
-            program.canonicalize().unwrap()
-        );
-        assert!(here.find("text", Path::new("/"), None).is_err(), "not executable");
-        let error = here.find("npx", Path::new("/"), None).unwrap_err().to_string();
-        assert!(error.contains("“npx” was not found") && error.contains("Node.js"), "{error}");
-        assert!(matches!(here.find(" ", Path::new("/"), None), Err(ConnectError::BadConfig { .. })));
-    }
-
-    #[test]
-    fn rejects_missing_working_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let here = process_env("", folder.path());
-        assert_eq!(here.folder(None).unwrap(), folder.path());
-        assert_eq!(here.folder(Some("~")).unwrap(), folder.path());
-        assert!(here.folder(Some("/no/such/folder")).unwrap_err().to_string().contains("does not exist"));
     }
 }

@@ -82,8 +82,8 @@ impl LocalHost {
         let sources = ReferenceSources { config, secrets: &self.secrets, redactor };
         let own = references::resolve(sources, FieldGroup::Env, fields).await?;
         let own_path = own.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.reveal());
-        let folder = process_env.folder(cwd.as_deref())?;
-        let program = process_env.find(command, &folder, own_path)?;
+        let folder = process_env.working_folder(cwd.as_deref())?;
+        let program = process_env.resolve_program(command, &folder, own_path)?;
         let mut mirror_variables = Vec::new();
         if let Some(kind) = mirrors::package_manager_for(command, args) {
             let given = |name: &str| {

@@ -36,8 +36,8 @@ pub(super) async fn run(
     let wrong = |why: String| ConnectError::BadConfig {
         what: format!("The program \"{}\" that prints headers {why}.", program.command),
     };
-    let folder = process_env.folder(None)?;
-    let path = process_env.find(&program.command, &folder, None)?;
+    let folder = process_env.working_folder(None)?;
+    let path = process_env.resolve_program(&program.command, &folder, None)?;
     let unstarted = |error| wrong(format!("could not be started: {error}"));
     let (stdout, child_stdout) = streams::output(StdioStreams::Sockets).map_err(unstarted)?;
     let mut command = CommandWrap::with_new(&path, |command| {
