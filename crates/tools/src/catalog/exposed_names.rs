@@ -12,9 +12,12 @@ use sha2::{Digest, Sha256};
 
 use crate::persistence::write_json;
 
+/// Longest name, in bytes, that every client accepts.
 const MAX_NAME_LEN: usize = 64;
+/// The files of the two registries.
 const TOOLS: &str = "tool-names.json";
 const PROMPTS: &str = "prompt-names.json";
+/// Version of their format.
 const VERSION: u32 = 1;
 
 /// The names of tools and prompts.
@@ -47,8 +50,10 @@ impl ExposedNames {
 #[derive(Debug)]
 pub(crate) struct NameRegistry {
     file: Option<PathBuf>,
-    given: HashMap<(ToolNaming, ServerId), HashMap<Box<str>, Box<str>>>,
-    taken: HashMap<(ToolNaming, Box<str>), (ServerId, Box<str>)>,
+    /// Exposed names by server and tool.
+    by_tool: HashMap<(ToolNaming, ServerId), HashMap<Box<str>, Box<str>>>,
+    /// Server and tool by exposed name.
+    by_name: HashMap<(ToolNaming, Box<str>), (ServerId, Box<str>)>,
     unsaved: bool,
 }
 
@@ -70,15 +75,14 @@ impl NameRegistry {
     /// Loads the names of earlier runs. An unreadable file is replaced: names don't grant permissions.
     pub(crate) fn open(dir: Option<&Path>, file: &str) -> Self {
         let file = dir.map(|dir| dir.join(file));
-        let mut registry = Self { file, given: HashMap::new(), taken: HashMap::new(), unsaved: false };
+        let mut registry = Self { file, by_tool: HashMap::new(), by_name: HashMap::new(), unsaved: false };
         let Some(text) = registry.file.as_ref().and_then(|file| fs::read_to_string(file).ok()) else {
             return registry;
         };
         match serde_json::from_str::<NameFile>(&text) {
             Ok(file) if file.version == VERSION => {
                 for name in file.names {
-                    let free = !registry.taken.contains_key(&(name.naming, name.exposed.clone()));
-                    if is_legal(&name.exposed) && free {
+                    if is_legal(&name.exposed) && registry.is_free(name.naming, &name.exposed) {
                         registry.assign(name.naming, &name.server, &name.tool, &name.exposed);
                     }
                 }
@@ -105,43 +109,34 @@ impl NameRegistry {
         tool: &str,
     ) -> Box<str> {
         let candidates = candidates(naming, id, server_name, tool);
-        let given = self.given.get(&(naming, id.clone())).and_then(|tools| tools.get(tool));
-        if let Some(given) = given {
+        let assigned = self.by_tool.get(&(naming, id.clone())).and_then(|tools| tools.get(tool));
+        if let Some(assigned) = assigned {
             // In the modes that always include the server, a renamed server gets new names.
-            if naming == ToolNaming::OnConflict || candidates.contains(given) {
-                return given.clone();
+            if naming == ToolNaming::OnConflict || candidates.contains(assigned) {
+                return assigned.clone();
             }
         }
-        for name in candidates {
-            if !self.taken.contains_key(&(naming, name.clone())) {
-                self.assign(naming, id, tool, &name);
-                return name;
-            }
-        }
-        let mut salt = 0_u32;
-        loop {
-            let name = with_hash("tool", &format!("{id}\n{tool}\n{salt}"));
-            if !self.taken.contains_key(&(naming, name.clone())) {
-                self.assign(naming, id, tool, &name);
-                return name;
-            }
-            salt = salt.wrapping_add(1);
-        }
+        let name = candidates
+            .into_iter()
+            .find(|name| self.is_free(naming, name))
+            .unwrap_or_else(|| self.salted_name(naming, id, tool));
+        self.assign(naming, id, tool, &name);
+        name
     }
 
     /// Releases the names of a server that was removed.
     pub(crate) fn forget(&mut self, server: &ServerId) {
-        self.given.retain(|(_, owner), _| owner != server);
-        let before = self.taken.len();
-        self.taken.retain(|_, (owner, _)| owner != server);
-        self.unsaved |= before != self.taken.len();
+        self.by_tool.retain(|(_, owner), _| owner != server);
+        let before = self.by_name.len();
+        self.by_name.retain(|_, (owner, _)| owner != server);
+        self.unsaved |= before != self.by_name.len();
     }
 
     /// Stores the names if there are new ones. Blocks on the disk.
     pub(crate) fn save(&mut self) {
         let Some(file) = self.file.as_ref().filter(|_| self.unsaved) else { return };
         let mut names: Vec<StoredName> = self
-            .taken
+            .by_name
             .iter()
             .map(|((naming, exposed), (server, tool))| StoredName {
                 naming: *naming,
@@ -159,16 +154,36 @@ impl NameRegistry {
         }
     }
 
-    fn assign(&mut self, naming: ToolNaming, server: &ServerId, tool: &str, exposed: &str) {
-        let old = self.given.entry((naming, server.clone())).or_default().insert(tool.into(), exposed.into());
-        if let Some(old) = old {
-            self.taken.remove(&(naming, old));
+    fn is_free(&self, naming: ToolNaming, name: &str) -> bool {
+        !self.by_name.contains_key(&(naming, Box::<str>::from(name)))
+    }
+
+    /// A free name for a tool whose candidates all belong to other tools.
+    fn salted_name(&self, naming: ToolNaming, id: &ServerId, tool: &str) -> Box<str> {
+        let mut salt = 0_u32;
+        loop {
+            let name = with_hash("tool", &format!("{id}\n{tool}\n{salt}"));
+            if self.is_free(naming, &name) {
+                return name;
+            }
+            salt = salt.wrapping_add(1);
         }
-        self.taken.insert((naming, exposed.into()), (server.clone(), tool.into()));
+    }
+
+    /// Assigns a name to a tool, and releases the one that it had.
+    fn assign(&mut self, naming: ToolNaming, server: &ServerId, tool: &str, exposed: &str) {
+        let old =
+            self.by_tool.entry((naming, server.clone())).or_default().insert(tool.into(), exposed.into());
+        if let Some(old) = old {
+            self.by_name.remove(&(naming, old));
+        }
+        self.by_name.insert((naming, exposed.into()), (server.clone(), tool.into()));
         self.unsaved = true;
     }
 }
 
+/// The names that a tool may have, the preferred one first. The last one ends with a hash, so that it is
+/// rarely taken.
 fn candidates(naming: ToolNaming, id: &ServerId, server_name: &str, tool: &str) -> Vec<Box<str>> {
     let own = sanitize(tool);
     let server = sanitize(server_name);
@@ -187,14 +202,15 @@ fn candidates(naming: ToolNaming, id: &ServerId, server_name: &str, tool: &str) 
     names
 }
 
-/// A prefix of the name with a short hash, within the maximum length.
-fn with_hash(name: &str, of: &str) -> Box<str> {
-    let digest = hex::encode(Sha256::digest(of.as_bytes()));
+/// A prefix of the name with a short hash of what it stands for, within the maximum length.
+fn with_hash(name: &str, identity: &str) -> Box<str> {
+    let digest = hex::encode(Sha256::digest(identity.as_bytes()));
     let tail = digest.get(..8).unwrap_or_default();
     let head: String = name.chars().take(MAX_NAME_LEN - tail.len() - 1).collect();
     format!("{head}_{tail}").into()
 }
 
+/// Replaces the characters that some clients don't accept.
 fn sanitize(name: &str) -> String {
     let legal: String = name
         .chars()
