@@ -6,6 +6,7 @@ use ts_rs::TS;
 use crate::grant::{AccessClassification, Condition, FieldChange};
 use crate::id::{ApprovalId, CallHash, ClientId, Generation, GrantId, ServerId, SessionId};
 use crate::message::Message;
+use crate::server::ServerConfig;
 use crate::time::Timestamp;
 
 pub use crate::grant::AutoApprove;
@@ -149,6 +150,18 @@ pub struct ServerSummary {
     pub description: Option<String>,
     /// Name of its icon, one of those that are in the program.
     pub icon: String,
+}
+
+impl From<&ServerConfig> for ServerSummary {
+    fn from(config: &ServerConfig) -> Self {
+        Self {
+            id: config.id.clone(),
+            generation: config.generation,
+            name: config.name.clone(),
+            description: config.look.description.clone(),
+            icon: config.icon().to_owned(),
+        }
+    }
 }
 
 /// One argument as the prompt shows it: the whole value, never cut.

@@ -164,16 +164,7 @@ impl StepUp {
 
     async fn request_approval(&self, server: &ServerConfig, missing: &[String]) -> bool {
         let Some(approver) = self.approver.lock().clone() else { return false };
-        let request = ScopeUpgradeRequest {
-            server: ServerSummary {
-                id: server.id.clone(),
-                generation: server.generation,
-                name: server.name.clone(),
-                description: server.look.description.clone(),
-                icon: server.icon().to_owned(),
-            },
-            scopes: missing.to_vec(),
-        };
+        let request = ScopeUpgradeRequest { server: ServerSummary::from(server), scopes: missing.to_vec() };
         matches!(approver.ask(ApprovalRequest::StepUp(request)).await, ApprovalAnswer::Accept { .. })
     }
 }

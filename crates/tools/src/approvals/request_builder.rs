@@ -81,13 +81,7 @@ impl ApprovalRequestBuilder {
             offer(pending_call, &permissions, &warnings, &paths, &names);
         CallApprovalRequest {
             client,
-            server: ServerSummary {
-                id: pending_call.server().clone(),
-                generation: pending_call.generation(),
-                name: pending_call.config.name.clone(),
-                description: pending_call.config.look.description.clone(),
-                icon: pending_call.config.icon().to_owned(),
-            },
+            server: ServerSummary::from(&*pending_call.config),
             subject: pending_call.subject.clone(),
             title,
             exposed_name: pending_call.exposed_name.to_string(),

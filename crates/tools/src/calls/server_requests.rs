@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use gatehouse_mcp_wire::raw::raw;
 use gatehouse_model::approval::{
-    ClientSummary as Asker, ElicitationMode, ElicitationRequest, SamplingRequest, ServerSummary,
+    ClientSummary, ElicitationMode, ElicitationRequest, SamplingRequest, ServerSummary,
 };
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ApprovalAnswer, ApprovalRequest, AskUser as _, BoxFuture, ServerId};
@@ -40,7 +40,8 @@ const INTERNAL: i32 = -32603;
 pub(crate) struct CallResponder {
     answerer: Weak<ServerRequestAnswerer>,
     client: Option<Arc<dyn ClientPeer>>,
-    asker: Arc<Asker>,
+    client_summary: Arc<ClientSummary>,
+    /// Whether pages must be completed before the call can go on.
     until_done: bool,
     /// The run that identical calls share. It is no longer shared once the client itself is asked.
     run: Option<RunHandle>,
@@ -56,7 +57,7 @@ impl CallResponder {
         Self {
             answerer: Arc::downgrade(pipeline.server_requests()),
             client,
-            asker: Arc::new(pending_call.client_summary()),
+            client_summary: Arc::new(pending_call.client_summary()),
             until_done: false,
             run,
         }
@@ -68,14 +69,14 @@ impl CallResponder {
     }
 
     /// Whether the client can answer this itself.
-    pub(crate) fn can(&self, what: ClientFeature) -> bool {
-        self.client.as_ref().is_some_and(|client| client.can(what))
+    pub(crate) fn can(&self, feature: ClientFeature) -> bool {
+        self.client.as_ref().is_some_and(|client| client.can(feature))
     }
 
     pub(crate) fn responder(&self) -> Responder {
-        let session = self.asker.session.as_ref().map_or("", |session| session.as_str());
+        let session = self.client_summary.session.as_ref().map_or("", |session| session.as_str());
         Responder {
-            client_key: format!("{} {session}", self.asker.id).into(),
+            client_key: format!("{} {session}", self.client_summary.id).into(),
             respond: Arc::new(self.clone()),
         }
     }
@@ -83,9 +84,9 @@ impl CallResponder {
 
 impl ServerRequestHandler for CallResponder {
     fn respond(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
-        let able = ClientFeature::of(&request).is_some_and(|what| self.can(what));
+        let is_supported = ClientFeature::of(&request).is_some_and(|feature| self.can(feature));
         match &self.client {
-            Some(client) if able => {
+            Some(client) if is_supported => {
                 // Identical calls would wait for input that only this client can give, so the run is no longer
                 // shared.
                 if let Some(run) = &self.run {
@@ -94,8 +95,10 @@ impl ServerRequestHandler for CallResponder {
                 client.ask(request)
             }
             Some(_) | None => {
-                let context =
-                    RequestContext { client: Some((*self.asker).clone()), until_done: self.until_done };
+                let context = RequestContext {
+                    client: Some((*self.client_summary).clone()),
+                    until_done: self.until_done,
+                };
                 ask_user(&self.answerer, request, context)
             }
         }
@@ -117,11 +120,14 @@ impl ServerRequestHandler for UnattributedResponder {
     }
 }
 
+/// The call that a request belongs to.
 struct RequestContext {
-    client: Option<Asker>,
+    /// The client that made it; `None` if the request can't be attributed to a call.
+    client: Option<ClientSummary>,
     until_done: bool,
 }
 
+/// Answers without the client, as long as Gatehouse isn't shutting down.
 fn ask_user(
     answerer: &Weak<ServerRequestAnswerer>,
     request: ServerRequest,
@@ -134,37 +140,6 @@ fn ask_user(
             None => Err(rpc_error(INTERNAL, "Gatehouse is shutting down.")),
         }
     })
-}
-
-/// Number of requests per server that wait for the user.
-#[derive(Default)]
-struct PendingRequestCounts(Mutex<HashMap<ServerId, usize>>);
-
-/// One counted request. Dropping this decrements the count.
-struct PendingRequestGuard<'a>(&'a PendingRequestCounts, ServerId);
-
-impl PendingRequestCounts {
-    fn reserve(&self, server: &ServerId) -> Option<PendingRequestGuard<'_>> {
-        let mut waiting = self.0.lock();
-        let count = waiting.entry(server.clone()).or_default();
-        if *count >= MAX_PENDING_PER_SERVER {
-            return None;
-        }
-        *count += 1;
-        Some(PendingRequestGuard(self, server.clone()))
-    }
-}
-
-impl Drop for PendingRequestGuard<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.0.0.lock();
-        if let Some(count) = waiting.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
-                waiting.remove(&self.1);
-            }
-        }
-    }
 }
 
 /// Answers requests that the client of their call can't answer, or that belong to no call.
@@ -205,23 +180,54 @@ impl ServerRequestAnswerer {
         let Some(ask) = build_approval_request(&request, context) else {
             return refused("This cannot be asked.");
         };
-        let sampling = matches!(ask, ApprovalRequest::Sampling(_));
+        let is_sampling = matches!(ask, ApprovalRequest::Sampling(_));
         let answer = self.approvals.ask(ask).await;
         drop(reserved);
-        if sampling { sampling_answer(answer) } else { elicitation_answer(answer) }
+        if is_sampling { sampling_answer(answer) } else { elicitation_answer(answer) }
     }
 }
 
+/// Number of requests per server that wait for the user.
+#[derive(Default)]
+struct PendingRequestCounts {
+    by_server: Mutex<HashMap<ServerId, usize>>,
+}
+
+/// One counted request. Dropping this decrements the count.
+struct PendingRequestGuard<'a> {
+    counts: &'a PendingRequestCounts,
+    server: ServerId,
+}
+
+impl PendingRequestCounts {
+    /// Counts one more request; `None` if too many wait already.
+    fn reserve(&self, server: &ServerId) -> Option<PendingRequestGuard<'_>> {
+        let mut by_server = self.by_server.lock();
+        let count = by_server.entry(server.clone()).or_default();
+        if *count >= MAX_PENDING_PER_SERVER {
+            return None;
+        }
+        *count += 1;
+        Some(PendingRequestGuard { counts: self, server: server.clone() })
+    }
+}
+
+impl Drop for PendingRequestGuard<'_> {
+    fn drop(&mut self) {
+        let mut by_server = self.counts.by_server.lock();
+        if let Some(count) = by_server.get_mut(&self.server) {
+            *count -= 1;
+            if *count == 0 {
+                by_server.remove(&self.server);
+            }
+        }
+    }
+}
+
+/// What is shown to the user; `None` if the request lacks something or is of another kind.
 fn build_approval_request(request: &ServerRequest, context: RequestContext) -> Option<ApprovalRequest> {
     let params: Map<String, Value> = serde_json::from_str(request.params.get()).ok()?;
-    let config = &request.server;
-    let server = ServerSummary {
-        id: config.id.clone(),
-        generation: config.generation,
-        name: config.name.clone(),
-        description: config.look.description.clone(),
-        icon: config.icon().to_owned(),
-    };
+    let server = ServerSummary::from(&*request.server);
     let RequestContext { client, until_done } = context;
     let want = match ClientFeature::of(request)? {
         ClientFeature::Roots => return None,
