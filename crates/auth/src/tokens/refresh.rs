@@ -163,7 +163,7 @@ impl TokenRefresher {
     }
 
     /// Fetches a token with a grant that needs neither a refresh token nor the user; `None` if the settings
-    /// name no such grant.
+    /// name no such grant, or the user is needed after all.
     async fn refresh_without_user(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,

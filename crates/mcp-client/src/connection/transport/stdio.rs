@@ -21,11 +21,11 @@ use crate::host::{PreparedProcess, ProcessExit, ServerProcess, StartedProcess};
 
 /// Time limit for the login shell, the keychain and the search for the fastest mirror together. The
 /// server's own limit begins after that.
-const PREPARING: Duration = Duration::from_secs(15);
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long output from before the exit is still read.
-const DRAIN: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a process that closed its output may take to exit, so that the exit code is known.
-const EXIT_AFTER_CLOSE: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Starts the process and shakes hands; restarts it with another lifecycle if the first one was not
 /// understood.
@@ -34,13 +34,13 @@ pub(in crate::connection) async fn connect(
     inbound: mpsc::Sender<Inbound>,
     cancel: &CancellationToken,
 ) -> Result<Connection, ConnectError> {
+    let preparation = spec.deps.host.prepare_process(&spec.config, &spec.redactor);
     let prepared = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(ConnectError::Cancelled),
-        prepared = tokio::time::timeout(PREPARING, spec.deps.host.prepare_process(&spec.config, &spec.redactor)) => match prepared {
-            Ok(prepared) => prepared?,
-            Err(_) => return Err(ConnectError::TimedOut { after: PREPARING }),
-        },
+        prepared = tokio::time::timeout(PREPARE_TIMEOUT, preparation) => {
+            prepared.unwrap_or(Err(ConnectError::TimedOut { after: PREPARE_TIMEOUT }))?
+        }
     };
     line::connect(spec, &ProcessOpener { spec, prepared, inbound }, cancel).await
 }
@@ -58,6 +58,7 @@ impl LineConnector for ProcessOpener<'_> {
     }
 }
 
+/// Starts the process, with a task that reads its standard error and one that supervises it.
 async fn open(
     spec: &ConnectSpec,
     prepared: &dyn PreparedProcess,
@@ -90,17 +91,19 @@ struct ProcessSupervisor {
     process: Box<dyn ServerProcess>,
     reading: ReaderTask,
     stderr: JoinHandle<()>,
+    /// The last lines of standard error.
     tail: Arc<LogTail>,
     transport: Arc<LineTransport>,
 }
 
 impl ProcessSupervisor {
+    /// Runs until the process and everything that it started are gone.
     async fn supervise(mut self) {
         let cause = self.first_cause().await;
         let mut last_lines = Arc::from([]);
         if cause != CloseCause::Requested {
             // The last lines of standard error may still be in the pipe.
-            if tokio::time::timeout(DRAIN, &mut self.stderr).await.is_err() {
+            if tokio::time::timeout(DRAIN_TIMEOUT, &mut self.stderr).await.is_err() {
                 tracing::debug!("something still holds the standard error of a server");
             }
             last_lines = self.tail.last_lines();
@@ -115,27 +118,37 @@ impl ProcessSupervisor {
         self.transport.closing.mark_closed();
     }
 
+    /// Waits for the first event that ends the connection.
     async fn first_cause(&mut self) -> CloseCause {
         tokio::select! {
             biased;
             () = self.transport.closing.close_requested() => CloseCause::Requested,
             exit = self.process.wait() => {
-                // Responses that were written before the exit still count.
-                if !self.reading.task.is_finished() && tokio::time::timeout(DRAIN, &mut self.reading.task).await.is_err() {
-                    tracing::debug!("something still holds the output of a process that has ended");
-                }
+                self.drain_output().await;
                 exit.into()
             }
             ended = &mut self.reading.task => match ended {
-                Ok(CloseCause::OutputClosed) => {
-                    match tokio::time::timeout(EXIT_AFTER_CLOSE, self.process.wait()).await {
-                        Ok(exit) => exit.into(),
-                        Err(_) => CloseCause::OutputClosed,
-                    }
-                }
+                Ok(CloseCause::OutputClosed) => self.cause_of_closed_output().await,
                 Ok(cause) => cause,
                 Err(error) => CloseCause::Broken(error.to_string()),
             },
+        }
+    }
+
+    /// Reads the output of a process that has exited: responses that it wrote before still count.
+    async fn drain_output(&mut self) {
+        if !self.reading.task.is_finished()
+            && tokio::time::timeout(DRAIN_TIMEOUT, &mut self.reading.task).await.is_err()
+        {
+            tracing::debug!("something still holds the output of a process that has ended");
+        }
+    }
+
+    /// How the process exited, if it closed its output because it is exiting.
+    async fn cause_of_closed_output(&mut self) -> CloseCause {
+        match tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await {
+            Ok(exit) => exit.into(),
+            Err(_) => CloseCause::OutputClosed,
         }
     }
 }
