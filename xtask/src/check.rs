@@ -1,6 +1,7 @@
 //! The checks that have to pass before a change is merged. All checks run even if one fails, so that one
 //! run reports everything that has to be fixed.
 
+mod doc_paths;
 mod files;
 mod forbidden_words;
 mod layers;
@@ -28,13 +29,14 @@ struct Check {
 }
 
 /// The checks in order: quick ones first.
-static CHECKS: [Check; 15] = [
+static CHECKS: [Check; 16] = [
     Check { name: "format", what: "format", run: format },
     Check { name: "files", what: "files and words", run: file_rules },
     Check { name: "layers", what: "dependencies between crates", run: |p| layers::check(&p.root) },
     Check { name: "circles", what: "circles of modules", run: |p| module_circles::check(&p.root) },
     Check { name: "type-names", what: "names of types", run: |p| type_names::check(&p.root) },
     Check { name: "requirements", what: "ids of requirements", run: requirements::check },
+    Check { name: "doc-paths", what: "paths that documents name", run: doc_paths::check },
     Check { name: "codegen", what: "generated types", run: codegen::check },
     Check { name: "ui-lint", what: "lints of the interface", run: |p| npm_script(&p.ui(), "lint") },
     Check { name: "ui-types", what: "types of the interface", run: |p| npm_script(&p.ui(), "types") },

@@ -1,7 +1,7 @@
 //! Conventions of files: limited length, a module doc at the top, no `mod.rs`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -17,18 +17,25 @@ pub(crate) struct TextFile {
     pub(crate) text: String,
 }
 
-/// All text files that are or would be committed.
-pub(crate) fn all(root: &Path) -> Result<Vec<TextFile>> {
+/// Paths of all files that are or would be committed, relative to the checkout's root, with forward slashes.
+pub(crate) fn paths(root: &Path) -> Result<Vec<String>> {
     let list =
         output(program("git", root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]))?;
-    let mut paths: Vec<&str> = list.split('\0').filter(|path| !path.is_empty()).collect();
+    // Deleted files are listed until the deletion is staged.
+    let is_there = |path: &&str| !path.is_empty() && root.join(path).exists();
+    let mut paths: Vec<String> = list.split('\0').filter(is_there).map(str::to_owned).collect();
     paths.sort_unstable();
     paths.dedup();
-    let read = |path: &str| {
-        let text = String::from_utf8(fs::read(root.join(PathBuf::from(path))).ok()?).ok()?;
-        Some(TextFile { path: path.to_owned(), text })
+    Ok(paths)
+}
+
+/// All text files that are or would be committed.
+pub(crate) fn all(root: &Path) -> Result<Vec<TextFile>> {
+    let read = |path: String| {
+        let text = String::from_utf8(fs::read(root.join(&path)).ok()?).ok()?;
+        Some(TextFile { path, text })
     };
-    Ok(paths.into_iter().filter_map(read).collect())
+    Ok(paths(root)?.into_iter().filter_map(read).collect())
 }
 
 pub(crate) fn violations(files: &[TextFile]) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! The policy, case by case. What stands in the tables beside this file is what Gatehouse promises; the
-//! language of the tables is described in `../words/table.rs`.
+//! language of the tables is described in `crates/policy/tests/words/table.rs`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, reason = "tests")]
 
 #[path = "../words/table.rs"]
