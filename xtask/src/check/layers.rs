@@ -1,16 +1,22 @@
 //! Allowed crate dependencies. A dependency that is not in these tables is a design error unless the
-//! tables are changed; ARCHITECTURE.md explains them. Dev-dependencies are not checked.
+//! tables are changed; ARCHITECTURE.md explains them and has to list the same members. What a member is allowed
+//! to use it has to use. Dev-dependencies are not checked.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+/// Names of crates, each with the crates that belong to it.
+type Table = [(&'static str, &'static [&'static str])];
 
 /// Which members of the workspace a member may use.
 const MEMBERS: [(&str, &[&str]); 17] = [
     ("gatehouse-model", &[]),
     ("gatehouse-common", &["gatehouse-model"]),
-    ("gatehouse-mcp-wire", &["gatehouse-model"]),
+    ("gatehouse-mcp-wire", &[]),
     ("gatehouse-policy", &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire"]),
     ("gatehouse-store", &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire"]),
     ("gatehouse-auth", &["gatehouse-model", "gatehouse-common", "gatehouse-store"]),
@@ -54,7 +60,6 @@ const MEMBERS: [(&str, &[&str]); 17] = [
         &[
             "gatehouse-model",
             "gatehouse-common",
-            "gatehouse-policy",
             "gatehouse-store",
             "gatehouse-auth",
             "gatehouse-servers",
@@ -116,6 +121,9 @@ const ONLY_THESE: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// Has the same table for readers.
+const DOCUMENT: &str = "ARCHITECTURE.md";
+
 pub(crate) fn check(root: &Path) -> Result<()> {
     let metadata = MetadataCommand::new().current_dir(root).no_deps().exec()?;
     let members: Vec<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
@@ -124,7 +132,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         for used in used_by(package) {
             violations.extend(violation(&package.name, used, members.contains(&used)));
         }
+        violations.extend(unused(&package.name, &used_by(package).collect::<Vec<_>>()));
     }
+    let document =
+        fs::read_to_string(root.join(DOCUMENT)).with_context(|| format!("cannot read {DOCUMENT}"))?;
+    violations.extend(differences(&document, &MEMBERS));
     if violations.is_empty() { Ok(()) } else { bail!("{}", violations.join("\n")) }
 }
 
@@ -134,18 +146,15 @@ fn used_by(package: &Package) -> impl Iterator<Item = &str> {
 }
 
 fn violation(member: &str, used: &str, is_member: bool) -> Option<String> {
-    let of = |table: &[(&str, &'static [&'static str])], name: &str| {
-        table.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed)
-    };
     if is_member {
-        let Some(allowed) = of(&MEMBERS, member) else {
+        let Some(allowed) = allowed_by(&MEMBERS, member) else {
             return Some(format!(
                 "{member} is not in the table of crate dependencies (xtask/src/check/layers.rs)"
             ));
         };
         return (!allowed.contains(&used)).then(|| format!("{member} must not depend on {used}"));
     }
-    if of(&ONLY_THESE, member).is_some_and(|allowed| !allowed.contains(&used)) {
+    if allowed_by(&ONLY_THESE, member).is_some_and(|allowed| !allowed.contains(&used)) {
         return Some(format!(
             "{member} must not use {used}: the crate is limited to those in ONLY_THESE (xtask/src/check/layers.rs)"
         ));
@@ -154,6 +163,42 @@ fn violation(member: &str, used: &str, is_member: bool) -> Option<String> {
     let (_, allowed) = reserved?;
     (!allowed.contains(&member))
         .then(|| format!("{member} must not use {used}: only {} may", allowed.join(", ")))
+}
+
+fn allowed_by(table: &Table, name: &str) -> Option<&'static [&'static str]> {
+    table.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed)
+}
+
+/// The members that a member may use and does not.
+fn unused(member: &str, used: &[&str]) -> Vec<String> {
+    let allowed = allowed_by(&MEMBERS, member).unwrap_or_default();
+    let unused = allowed.iter().filter(|name| !used.contains(name));
+    unused.map(|name| format!("{member} may depend on {name}, and does not")).collect()
+}
+
+/// Members for which the document lists others than the table of members.
+fn differences(document: &str, table: &Table) -> Vec<String> {
+    let is_listed = |word: &str| table.iter().any(|(member, _)| name_in_document(member) == word);
+    let mut differences = Vec::new();
+    for (member, allowed) in table {
+        let name = name_in_document(member);
+        let start = format!("| {name} | ");
+        let row = document.lines().find_map(|line| line.strip_prefix(start.as_str()));
+        let words =
+            row.unwrap_or_default().split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+        let listed: BTreeSet<&str> = words.filter(|word| is_listed(word)).collect();
+        let expected: BTreeSet<&str> = allowed.iter().map(|used| name_in_document(used)).collect();
+        if row.is_none() || listed != expected {
+            let expected: Vec<&str> = expected.into_iter().collect();
+            differences.push(format!("{DOCUMENT}: the row of {name} has to list: {}", expected.join(", ")));
+        }
+    }
+    differences
+}
+
+/// A member of the workspace as the document calls it: by its folder.
+fn name_in_document(member: &str) -> &str {
+    if member == "gatehouse" { "src-tauri" } else { member.strip_prefix("gatehouse-").unwrap_or(member) }
 }
 
 /// Whether a crate is the named one or one of its family: `tauri`, `tauri-build`, but not `opener`.
@@ -186,5 +231,31 @@ mod tests {
         ] {
             assert_eq!(violation(member, used, is_member).is_none(), allowed, "{member} uses {used}");
         }
+    }
+
+    #[test]
+    fn reports_what_is_allowed_and_not_used() {
+        assert_eq!(unused("gatehouse-common", &["gatehouse-model", "serde"]), Vec::<String>::new());
+        let found = unused("gatehouse-common", &["serde"]);
+        assert_eq!(found, ["gatehouse-common may depend on gatehouse-model, and does not"]);
+    }
+
+    #[test]
+    fn compares_the_document_with_the_table() {
+        let table: &Table = &[
+            ("gatehouse-a", &[]),
+            ("gatehouse-b-c", &["gatehouse-a"]),
+            ("gatehouse", &["gatehouse-a", "gatehouse-b-c"]),
+        ];
+        let good = "| a | serde; no member |\n| b-c | a (for it); serde |\n| src-tauri | b-c and a |\n";
+        assert_eq!(differences(good, table), Vec::<String>::new());
+        let bad = "| a | b-c |\n| b-c | a |\n";
+        assert_eq!(
+            differences(bad, table),
+            [
+                "ARCHITECTURE.md: the row of a has to list: ",
+                "ARCHITECTURE.md: the row of src-tauri has to list: a, b-c"
+            ]
+        );
     }
 }
