@@ -136,8 +136,7 @@ export const appearanceFields: readonly (keyof ServerForm)[] = [
 ];
 
 /** A field that something can be wrong with. */
-export type FormField =
-  "name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField;
+type FormField = "name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField;
 
 /** What is wrong with each field, in the words of the core. */
 export type FormFaults = Partial<Record<FormField, Message>>;
