@@ -1,6 +1,6 @@
 import { SegmentedControl } from "@mantine/core";
 
-import { navigate } from "../app-shell/route";
+import { navigate } from "../navigation/route";
 import { useMessages } from "../messages";
 import { Page } from "../components/Page";
 import { CallsView } from "./CallsView";

@@ -4,7 +4,8 @@ import type { CallOutcome, CallRecord } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { formatJson } from "../results/contentText";
-import { outcomeLabel, ruleLabel, durationLabel } from "./labels";
+import { durationLabel } from "../messages/duration";
+import { outcomeLabel, ruleLabel } from "./labels";
 import styles from "./CallDetails.module.css";
 
 /** The full record of one call. */

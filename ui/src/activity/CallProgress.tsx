@@ -1,5 +1,5 @@
 import clsx from "clsx";
-import { formatCountdown } from "../approvals/labels";
+import { formatCountdown } from "../messages/countdown";
 import type { RunningCall } from "../generated/types";
 import { useMessages } from "../messages";
 import { useNow } from "../components/useNow";

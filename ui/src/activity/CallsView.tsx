@@ -16,7 +16,8 @@ import { CallDetails } from "./CallDetails";
 import { RunningCalls } from "./RunningCalls";
 import { useCallHistory } from "./useCallHistory";
 import { useRunningCalls } from "./useRunningCalls";
-import { outcomeLabel, ruleLabel, subjectName, durationLabel } from "./labels";
+import { durationLabel } from "../messages/duration";
+import { outcomeLabel, ruleLabel, subjectName } from "./labels";
 import activityListStyles from "./ActivityList.module.css";
 import styles from "./CallsView.module.css";
 

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useNames } from "../core/useNames";
-import { formatRoute } from "../app-shell/route";
+import { formatRoute } from "../navigation/route";
 import type { EventEnvelope, UserError } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { CopyButton } from "../components/CopyButton";

@@ -3,6 +3,7 @@
 import type { Names } from "../core/useNames";
 import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../generated/types";
 import type { MessageKey, Translate } from "../messages";
+import { durationLabel } from "../messages/duration";
 import { userErrorText } from "../messages/userError";
 
 export function subjectName(subject: Subject): string {
@@ -23,12 +24,6 @@ export function ruleLabel(t: Translate, rule: Rule): string {
 
 export function outcomeLabel(t: Translate, outcome: CallOutcome): string {
   return t(`activity.outcome.${outcome.outcome}`, outcome.outcome === "rpc_error" ? { code: outcome.code } : {});
-}
-
-export function durationLabel(t: Translate, milliseconds: number): string {
-  return milliseconds < 1000
-    ? t("activity.took.ms", { count: milliseconds })
-    : t("activity.took.s", { count: (milliseconds / 1000).toFixed(1) });
 }
 
 export type EventKind = "servers" | "calls" | "approvals" | "clients" | "gatehouse";

@@ -11,8 +11,8 @@ import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { userErrorId, userErrorLine } from "../messages/userError";
-import type { Preferences } from "../platform";
 import { ServersPage } from "../servers/ServersPage";
+import type { PreferencesProps } from "../theme/useAppearance";
 import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
 import { Notice } from "../components/Notice";
@@ -29,12 +29,10 @@ import {
 } from "./lazyPages";
 import { pages } from "./pages";
 import { Sidebar } from "./Sidebar";
-import { navigate, useRoute, type Route } from "./route";
+import { navigate, useRoute, type Route } from "../navigation/route";
 import { TopBar } from "./TopBar";
 import pageStyles from "../components/Page.module.css";
 import styles from "./AppShell.module.css";
-
-export type PreferencesProps = { preferences: Preferences; onPreferences: (preferences: Preferences) => void };
 
 /** The main window: sidebar, top bar, notices, and the current page. */
 export function AppShell(look: PreferencesProps) {

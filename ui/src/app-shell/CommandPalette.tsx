@@ -8,7 +8,7 @@ import { useMessages } from "../messages";
 import { toUserError } from "../platform";
 import { wantsSignIn } from "../servers/status";
 import { pages } from "./pages";
-import { navigate } from "./route";
+import { navigate } from "../navigation/route";
 
 /** The store of the palette, and what opens it. */
 const [commandPaletteStore, commandPalette] = createSpotlight();

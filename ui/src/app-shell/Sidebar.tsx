@@ -5,7 +5,7 @@ import clsx from "clsx";
 import { useMessages } from "../messages";
 import { Logo } from "../components/Logo";
 import { pages } from "./pages";
-import { formatRoute, type Route } from "./route";
+import { formatRoute, type Route } from "../navigation/route";
 import styles from "./Sidebar.module.css";
 
 /** Navigation to all pages, with the number of pending approvals. */

@@ -9,7 +9,7 @@ import {
 } from "@tabler/icons-react";
 
 import type { MessageKey } from "../messages";
-import type { Route } from "./route";
+import type { Route } from "../navigation/route";
 
 export type PageEntry = { name: MessageKey; icon: TablerIcon; route: Route; covers: readonly Route["page"][] };
 

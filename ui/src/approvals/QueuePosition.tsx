@@ -2,7 +2,7 @@ import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
 
 import { useMessages } from "../messages";
 import { pendingIn, type ApprovalQueue } from "./queue";
-import cardStyles from "./cards/Card.module.css";
+import cardStyles from "./Card.module.css";
 import styles from "./QueuePosition.module.css";
 
 /** "1 of 3", with buttons for the previous and next request. */

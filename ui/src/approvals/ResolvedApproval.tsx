@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import type { ApprovalRequest, PendingApproval } from "../generated/types";
 import { useMessages, type MessageKey } from "../messages";
 import type { Resolution } from "./queue";
-import cardStyles from "./cards/Card.module.css";
+import cardStyles from "./Card.module.css";
 import styles from "./ResolvedApproval.module.css";
 
 /** What remains of a resolved approval, in its place in the queue. */

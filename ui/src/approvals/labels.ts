@@ -62,9 +62,3 @@ export function preventsPermanentGrant({ warning }: Warning): boolean {
 export function lifetimeLabel(t: Translate, lifetime: ChoiceLifetime, call: CallApprovalRequest): string {
   return t(`ask.life.${lifetime}`, { client: call.client.name });
 }
-
-/** Minutes and seconds. */
-export function formatCountdown(milliseconds: number): string {
-  const seconds = Math.max(0, Math.ceil(milliseconds / 1000));
-  return `${String(Math.floor(seconds / 60))}:${String(seconds % 60).padStart(2, "0")}`;
-}

@@ -13,7 +13,7 @@ import { LoadingIndicator } from "../components/LoadingIndicator";
 import { CompletionField } from "./CompletionField";
 import { FilterInput } from "../components/FilterBar";
 import { ResourceReader } from "./ResourceReader";
-import { expandTemplate } from "./uriTemplate";
+import { expandTemplate } from "../core/uriTemplate";
 import catalogStyles from "./catalog.module.css";
 
 /** The resources and templates of a server, with the selected one. */

@@ -5,9 +5,9 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import type { AutoApprove, ClientView } from "../generated/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../components/useConfirm";
-import { AllowNewTools, AutoApproveControl, autoApproveLabel } from "../components/AutoApproveControl";
-import { clientAutoApprove } from "../permissions/clientAutoApprove";
-import { useAutoApprove } from "../components/useAutoApprove";
+import { AllowNewTools, AutoApproveControl, autoApproveLabel } from "../auto-approve/AutoApproveControl";
+import { clientAutoApprove } from "../auto-approve/clientAutoApprove";
+import { useAutoApprove } from "../auto-approve/useAutoApprove";
 import clientsPageStyles from "./ClientsPage.module.css";
 import styles from "./ClientAutoApprove.module.css";
 

@@ -1,7 +1,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 
-import { createPendingApprovalReader } from "../approvals/pendingApprovals";
+import { createPendingApprovalReader } from "./pendingApprovals";
 import type { EventEnvelope, PendingApproval } from "../generated/types";
 import type { Platform } from "../platform";
 import { invalidatedQueries } from "./invalidation";

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useCoreQuery } from "../core/useCoreQuery";
-import { formatRoute } from "../app-shell/route";
+import { formatRoute } from "../navigation/route";
 import type { PolicyView } from "../generated/types";
 import { useMessages, useRender, useTimes } from "../messages";
 import { EmptyState } from "../components/EmptyState";

@@ -3,7 +3,7 @@ import { IconAlertTriangle, IconBan, IconCheck, IconClock } from "@tabler/icons-
 import clsx from "clsx";
 import { useEffect, useRef } from "react";
 
-import { formatCountdown } from "../approvals/labels";
+import { formatCountdown } from "../messages/countdown";
 import { useAction } from "../core/useAction";
 import { useMessages, useTimes } from "../messages";
 import { useNow } from "../components/useNow";

@@ -6,9 +6,9 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import type { AutoApprove, DraftAutoApprove, Grant, PolicySimulate } from "../generated/types";
 import { useMessages } from "../messages";
 import { useConfirm } from "../components/useConfirm";
-import { AutoApproveControl, autoApproveLabel } from "../components/AutoApproveControl";
+import { AutoApproveControl, autoApproveLabel } from "../auto-approve/AutoApproveControl";
 import { SimulationResult } from "./SimulationResult";
-import { useAutoApprove } from "../components/useAutoApprove";
+import { useAutoApprove } from "../auto-approve/useAutoApprove";
 import styles from "./Simulation.module.css";
 
 /** What is simulated: another auto-approve level, or revoking a rule. */

@@ -2,7 +2,7 @@ import clsx from "clsx";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { AnswerGuardContext } from "../approvals/AnswerGuardContext";
-import { createPendingApprovalReader } from "../approvals/pendingApprovals";
+import { createPendingApprovalReader } from "../core/pendingApprovals";
 import { QueuePosition } from "../approvals/QueuePosition";
 import { answeredTogether, pendingIn } from "../approvals/queue";
 import { ApprovalItem } from "../approvals/ApprovalItem";
@@ -15,7 +15,7 @@ import { defaultPreferences, type PromptPlatform } from "../platform";
 import { useAppearance } from "../theme/useAppearance";
 import { catalogues } from "./catalogues";
 import answerButtonStyles from "../approvals/AnswerButton.module.css";
-import cardStyles from "../approvals/cards/Card.module.css";
+import cardStyles from "../approvals/Card.module.css";
 import styles from "./PromptWindow.module.css";
 
 /** The prompt window. */

@@ -4,22 +4,27 @@ import { useState, type ReactNode } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { ResultContent, ResultPart } from "../generated/types";
+import type { ResultContent, ResultPart, ResultView } from "../generated/types";
 import { useMessages, useSizes } from "../messages";
-import { isInCatalog } from "../catalog/uriTemplate";
+import { isInCatalog } from "../core/uriTemplate";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { ResultParts } from "./ResultParts";
 import { isJson, mediaKind } from "./contentText";
 import { TextContent } from "./TextContent";
 import { useSaveResult } from "./useSaveResult";
 import { useResultRequest } from "./useResultRequest";
 import styles from "./ContentPart.module.css";
 
-type Props = { part: ResultPart; at: number; result: string; server: string };
+type LinkProps = {
+  server: string;
+  /** Shows the result of reading a linked resource. */
+  renderResult: (shown: ResultView) => ReactNode;
+};
+
+type Props = LinkProps & { part: ResultPart; at: number; result: string };
 
 /** One content part of a result. */
-export function ContentPart({ part: { role, content }, at, result, server }: Props) {
+export function ContentPart({ part: { role, content }, at, result, ...link }: Props) {
   const t = useMessages();
   const save = useSaveResult(result);
   const onSave = () => {
@@ -28,7 +33,7 @@ export function ContentPart({ part: { role, content }, at, result, server }: Pro
   return (
     <div className={styles.part}>
       {role !== null && <h4>{role === "user" || role === "assistant" ? t(`result.role.${role}`) : role}</h4>}
-      <Content content={content} server={server} onSave={onSave} />
+      <Content content={content} onSave={onSave} {...link} />
     </div>
   );
 }
@@ -36,7 +41,7 @@ export function ContentPart({ part: { role, content }, at, result, server }: Pro
 type ContentProps<Content> = { content: Content; onSave: () => void };
 type Of<Kind extends ResultContent["kind"]> = Extract<ResultContent, { kind: Kind }>;
 
-function Content({ content, server, onSave }: ContentProps<ResultContent> & { server: string }) {
+function Content({ content, onSave, ...link }: ContentProps<ResultContent> & LinkProps) {
   switch (content.kind) {
     case "text":
       return (
@@ -48,7 +53,7 @@ function Content({ content, server, onSave }: ContentProps<ResultContent> & { se
     case "binary":
       return <BinaryContent content={content} onSave={onSave} />;
     case "link":
-      return <ResourceLink content={content} server={server} />;
+      return <ResourceLink content={content} {...link} />;
     case "other":
       return <TextContent text={content.json} json onSave={onSave} />;
   }
@@ -100,7 +105,11 @@ function BinaryContent({ content: { mimeType, data, bytes, uri }, onSave }: Cont
 }
 
 /** A resource link; resources of the same server can be read in place. */
-function ResourceLink({ content: { uri, title, mimeType }, server }: { content: Of<"link">; server: string }) {
+function ResourceLink({
+  content: { uri, title, mimeType },
+  server,
+  renderResult,
+}: LinkProps & { content: Of<"link"> }) {
   const t = useMessages();
   const { platform } = useCore();
   const catalog = useCoreQuery("servers.catalog", { server }).data;
@@ -127,7 +136,7 @@ function ResourceLink({ content: { uri, title, mimeType }, server }: { content: 
       </div>
       {busy && shown === null && <LoadingIndicator />}
       {error && <ErrorAlert error={error} />}
-      {shown && <ResultParts shown={shown} server={server} />}
+      {shown && renderResult(shown)}
     </>
   );
 }

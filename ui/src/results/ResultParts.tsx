@@ -3,9 +3,9 @@ import { IconAlertCircle, IconAlertTriangle, IconCircleCheck, IconDeviceFloppy }
 import clsx from "clsx";
 import { useId } from "react";
 
-import { durationLabel } from "../activity/labels";
 import type { ResultView, ResultStatus } from "../generated/types";
 import { useMessages, useSizes, type Translate } from "../messages";
+import { durationLabel } from "../messages/duration";
 import { ContentPart } from "./ContentPart";
 import { TextContent } from "./TextContent";
 import { useSaveResult } from "./useSaveResult";
@@ -20,6 +20,7 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
   const title = useId();
   const { end, parts, structured, unfit, meta } = shown;
   const isGood = end.end === "ok" && unfit === null;
+  const renderResult = (linked: ResultView) => <ResultParts shown={linked} server={server} />;
   return (
     <section className={styles.result} aria-labelledby={title}>
       <header className={styles.head}>
@@ -51,7 +52,7 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
       {end.end === "error" && <p className={clsx(styles.message, "selectable")}>{end.message}</p>}
       {end.end !== "error" && parts.length === 0 && structured === null && <p className="dim">{t("result.nothing")}</p>}
       {parts.map((part, at) => (
-        <ContentPart key={at} part={part} at={at} result={shown.id} server={server} />
+        <ContentPart key={at} part={part} at={at} result={shown.id} server={server} renderResult={renderResult} />
       ))}
       {structured !== null && (
         <div className={contentPartStyles.part}>

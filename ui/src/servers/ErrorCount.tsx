@@ -1,6 +1,6 @@
 import { IconAlertTriangle } from "@tabler/icons-react";
 
-import { formatRoute } from "../app-shell/route";
+import { formatRoute } from "../navigation/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import styles from "./ErrorCount.module.css";

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 
-import { navigate } from "../app-shell/route";
+import { navigate } from "../navigation/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { useRestoreFocus } from "../components/useRestoreFocus";

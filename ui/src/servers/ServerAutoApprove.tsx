@@ -5,9 +5,9 @@ import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { AutoApprove, ServerView } from "../generated/types";
 import { useMessages, useRender } from "../messages";
-import { AllowNewTools, AutoApproveControl } from "../components/AutoApproveControl";
-import { useAutoApprove } from "../components/useAutoApprove";
-import { autoApproveOf, newToolsCovered, rulesOf } from "./serverRules";
+import { AllowNewTools, AutoApproveControl } from "../auto-approve/AutoApproveControl";
+import { useAutoApprove } from "../auto-approve/useAutoApprove";
+import { autoApproveOf, newToolsCovered, rulesOf } from "../auto-approve/serverRules";
 import styles from "./ServerAutoApprove.module.css";
 
 /** The auto-approve setting of a server, and its rules as chips (PERM-3). */

@@ -2,7 +2,7 @@ import { ActionIcon, Menu, Switch } from "@mantine/core";
 import { IconDots } from "@tabler/icons-react";
 
 import clsx from "clsx";
-import { formatRoute, navigate } from "../app-shell/route";
+import { formatRoute, navigate } from "../navigation/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { ServerIcon } from "../components/ServerIcon";

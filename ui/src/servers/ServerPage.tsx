@@ -4,7 +4,7 @@ import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 import clsx from "clsx";
 import { CallsView } from "../activity/CallsView";
 import { useCoreQuery } from "../core/useCoreQuery";
-import { formatRoute, navigate, serverTabs, type ServerTab } from "../app-shell/route";
+import { formatRoute, navigate, serverTabs, type ServerTab } from "../navigation/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { PromptsTab } from "../catalog/PromptsTab";

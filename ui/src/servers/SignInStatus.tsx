@@ -3,7 +3,7 @@ import { IconAlertCircle, IconCircleDashed } from "@tabler/icons-react";
 import clsx from "clsx";
 import { useState } from "react";
 
-import { formatCountdown } from "../approvals/labels";
+import { formatCountdown } from "../messages/countdown";
 import type { UserError, ServerView, SignInState } from "../generated/types";
 import { useMessages } from "../messages";
 import { userErrorText } from "../messages/userError";

@@ -5,7 +5,7 @@ import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { RuleEffect, Grant, GrantChoice, ToolView } from "../generated/types";
 import { useMessages } from "../messages";
-import { ruleOf } from "./serverRules";
+import { ruleOf } from "../auto-approve/serverRules";
 import styles from "./ToolPermission.module.css";
 
 /** Ask, allow or block one tool, for every client. */

@@ -11,7 +11,7 @@ import { FilterInput } from "../components/FilterBar";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { VirtualList } from "../components/VirtualList";
 import { ToolRunnerDrawer } from "../tool-runner/ToolRunnerDrawer";
-import { ruleOf } from "./serverRules";
+import { ruleOf } from "../auto-approve/serverRules";
 import { ToolRow } from "./ToolRow";
 import serverPageStyles from "./ServerPage.module.css";
 import styles from "./ToolsTab.module.css";

@@ -2,11 +2,11 @@ import { Kbd, Select, SegmentedControl, Switch } from "@mantine/core";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { PreferencesProps } from "../app-shell/AppShell";
 import type { StatusReport } from "../generated/types";
 import { languageNames, useMessages, type MessageKey } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { Page } from "../components/Page";
+import type { PreferencesProps } from "../theme/useAppearance";
 import { AuditSection } from "./AuditSection";
 import { CallsSection } from "./CallsSection";
 import { ClientDocumentSection } from "./ClientDocumentSection";

@@ -3,6 +3,9 @@ import { useEffect, useState } from "react";
 import { bestLanguage, type Language } from "../messages";
 import type { Preferences } from "../platform";
 
+/** The preferences of the window, and how they are changed. */
+export type PreferencesProps = { preferences: Preferences; onPreferences: (preferences: Preferences) => void };
+
 const dark = "(prefers-color-scheme: dark)";
 
 /** What the preferences come to on this desktop; the document says so to styles and readers. */

@@ -14,8 +14,9 @@ import { toGrantChoice, lastingChoices, allowOnce } from "../grants/grantChoices
 import { DenyPanel } from "../grants/DenyPanel";
 import { PeerProcessLine } from "./PeerProcessLine";
 import { ServerSummaryLine } from "./ServerSummaryLine";
-import { formatCountdown, preventsPermanentGrant, classReasonLabel, warningLabel } from "../labels";
-import cardStyles from "./Card.module.css";
+import { formatCountdown } from "../../messages/countdown";
+import { preventsPermanentGrant, classReasonLabel, warningLabel } from "../labels";
+import cardStyles from "../Card.module.css";
 import styles from "./ApprovalCard.module.css";
 
 type Props = {

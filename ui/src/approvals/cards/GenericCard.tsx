@@ -4,7 +4,7 @@ import type { ApprovalAnswer, ApprovalRequest } from "../../generated/types";
 import { useMessages } from "../../messages";
 import { AnswerButton } from "../AnswerButton";
 import { DefinitionChanges } from "./DefinitionChanges";
-import cardStyles from "./Card.module.css";
+import cardStyles from "../Card.module.css";
 
 type GenericRequest = Extract<ApprovalRequest, { kind: "config_change" | "client" }>;
 type Props = { request: GenericRequest; place?: ReactNode; onAnswer: (answer: ApprovalAnswer) => void };

@@ -9,7 +9,7 @@ import { MarkedText } from "../../components/MarkedText";
 import { AnswerButton } from "../AnswerButton";
 import { AnswerGuardContext } from "../AnswerGuardContext";
 import { ServerSummaryLine } from "./ServerSummaryLine";
-import cardStyles from "./Card.module.css";
+import cardStyles from "../Card.module.css";
 
 type Props = {
   title: string;

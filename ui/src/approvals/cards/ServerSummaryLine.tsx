@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 
 import type { ServerSummary } from "../../generated/types";
 import { ServerIcon } from "../../components/ServerIcon";
-import cardStyles from "./Card.module.css";
+import cardStyles from "../Card.module.css";
 import styles from "./ServerSummaryLine.module.css";
 
 /** Which server it is about, and what that one is for. */

@@ -10,7 +10,7 @@ import { MarkedText } from "../../components/MarkedText";
 import { AnswerButton } from "../AnswerButton";
 import { seen } from "../../components/invisibleChars";
 import { ServerRequestCard } from "./ServerRequestCard";
-import cardStyles from "./Card.module.css";
+import cardStyles from "../Card.module.css";
 import styles from "./UrlCard.module.css";
 
 type Props = {

@@ -4,7 +4,7 @@ import { useEffect, useRef, type ReactNode } from "react";
 import { useMessages } from "../../messages";
 import { AnswerButton } from "../AnswerButton";
 import answerButtonStyles from "../AnswerButton.module.css";
-import cardStyles from "../cards/Card.module.css";
+import cardStyles from "../Card.module.css";
 import styles from "./AnswerPanel.module.css";
 
 type Props = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { ApprovalId, PendingApproval } from "../generated/types";
-import { testApproval } from "./testApprovals";
+import { testApproval } from "../approvals/testApprovals";
 import { createPendingApprovalReader } from "./pendingApprovals";
 
 function bare(pending: PendingApproval, isAbridged: boolean): PendingApproval {

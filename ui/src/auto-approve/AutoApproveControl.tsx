@@ -2,7 +2,7 @@ import { Button, SegmentedControl } from "@mantine/core";
 
 import type { AutoApprove } from "../generated/types";
 import { useMessages, type MessageKey } from "../messages";
-import { autoApproveLevels } from "../permissions/clientAutoApprove";
+import { autoApproveLevels } from "./clientAutoApprove";
 import styles from "./AutoApproveControl.module.css";
 
 type Props = {

@@ -1,7 +1,7 @@
 // What may run without asking for one client, over all servers, out of what the core says of each. Pure.
 
 import type { AutoApprove, PolicyView, ServerView } from "../generated/types";
-import { autoApproveOf, newToolsCovered } from "../servers/serverRules";
+import { autoApproveOf, newToolsCovered } from "./serverRules";
 
 /** From the narrowest to the widest. */
 export const autoApproveLevels: readonly AutoApprove[] = ["ask", "reads", "writes", "all"];
