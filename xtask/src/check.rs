@@ -29,7 +29,7 @@ struct Check {
 }
 
 /// The checks in order: quick ones first.
-static CHECKS: [Check; 16] = [
+static CHECKS: [Check; 17] = [
     Check { name: "format", what: "format", run: format },
     Check { name: "files", what: "files and words", run: file_rules },
     Check { name: "layers", what: "dependencies between crates", run: |p| layers::check(&p.root) },
@@ -46,6 +46,11 @@ static CHECKS: [Check; 16] = [
         run: |p| npm_script(&p.ui(), "format:check"),
     },
     Check { name: "ui-unused", what: "unused code of the interface", run: |p| npm_script(&p.ui(), "unused") },
+    Check {
+        name: "ui-circles",
+        what: "circles of files and folders of the interface",
+        run: |p| npm_script(&p.ui(), "circles"),
+    },
     Check {
         name: "e2e-types",
         what: "types of its tests in a browser",

@@ -9,6 +9,7 @@ import ts from "typescript";
 import { beforeAll, describe, expect, it } from "vitest";
 
 import { catalogues as ofPrompt } from "../prompt/catalogues";
+import { importedFiles, readTsConfig } from "../test-imports";
 import { catalogues } from "./catalogues";
 
 const ui = resolve(import.meta.dirname, "../..");
@@ -31,8 +32,7 @@ function keysOfRust(): Set<string> {
 describe("messages", () => {
   let program: ts.Program;
   beforeAll(() => {
-    const { config } = ts.readConfigFile(`${ui}/tsconfig.json`, (path) => ts.sys.readFile(path)) as { config: unknown };
-    const { fileNames, options } = ts.parseJsonConfigFileContent(config, ts.sys, ui);
+    const { fileNames, options } = readTsConfig(ui);
     program = ts.createProgram(fileNames, options);
   }, 60_000);
 
@@ -84,10 +84,7 @@ function reachableFrom(program: ts.Program, start: string): ts.SourceFile[] {
     const file = program.getSourceFile(path);
     if (!file || found.has(path) || !isOwnSource(file)) return;
     found.set(path, file);
-    for (const { fileName } of ts.preProcessFile(file.text, true, true).importedFiles) {
-      const target = ts.resolveModuleName(fileName, path, program.getCompilerOptions(), ts.sys).resolvedModule;
-      if (target) add(target.resolvedFileName);
-    }
+    importedFiles(path, file.text, program.getCompilerOptions()).forEach(add);
   };
   add(start);
   return [...found.values()];
