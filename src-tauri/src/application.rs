@@ -12,7 +12,7 @@ use tauri::{App, AppHandle, Manager, RunEvent, Window, WindowEvent, Wry};
 
 use crate::commands::{main as of_main, prompt as of_prompt};
 use crate::platform::TauriPlatform;
-use crate::process::locations;
+use crate::process::data_folder;
 use crate::process::process_start::ProcessStart;
 use crate::shell::shortcut;
 use crate::shell::tray::SystemTray;
@@ -81,7 +81,7 @@ pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
 /// everything else, so that the second process touches nothing.
 fn single_instance() -> TauriPlugin<Wry> {
     let plugin = tauri_plugin_single_instance::Builder::new().callback(|app, _, _| main_window::raise(app));
-    match locations::data_dir_override() {
+    match data_folder::data_dir_override() {
         // If a data folder is named, the instance is that of this folder.
         Some(folder) => plugin.dbus_id(instance_name(IDENTIFIER, &folder)).build(),
         None => plugin.build(),
@@ -109,7 +109,7 @@ fn window_event(window: &Window, event: &WindowEvent) {
 }
 
 fn setup_app(app: &App) -> Result<(), StartError> {
-    let data_dir = locations::data_dir(app.handle())?;
+    let data_dir = data_folder::data_dir(app.handle())?;
     // Before anything is written there. The core reports errors of the folder again.
     let log = gatehouse_app::prepare_folder(&data_dir).map_err(UserError::from);
     if let Err(error) = log.and_then(|folder| gatehouse_app::logging::start(&folder)) {

@@ -2,6 +2,6 @@
 //!
 //! Must never let a variable through that could load code into the window or control it.
 
+pub(crate) mod data_folder;
 pub(crate) mod environment;
-pub(crate) mod locations;
 pub(crate) mod process_start;

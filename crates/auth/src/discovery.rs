@@ -4,7 +4,7 @@
 //!
 //! Must never read or store a token, and never decide for the user whom to sign in with.
 
-pub(crate) mod address;
 pub(crate) mod metadata;
 pub(crate) mod resolve;
+pub(crate) mod resource_identifier;
 pub(crate) mod www_authenticate;

@@ -6,13 +6,13 @@
 //! verifiers and secrets are never logged and never part of an event or error. The browser is only opened if
 //! the caller states that the user asked for it.
 
-mod account;
 mod background_tasks;
 mod client;
 mod discovery;
 mod error;
 mod grants;
 mod http_client;
+mod id_token;
 mod login;
 mod oauth_error;
 mod session;

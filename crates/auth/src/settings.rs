@@ -5,7 +5,7 @@ use gatehouse_model::sign_in::{SignInMethod, SignInSettings};
 use gatehouse_model::{ErrorCode, ServerConfig, UserError, message};
 use url::Url;
 
-use crate::discovery::address::server_url;
+use crate::discovery::resource_identifier::server_url;
 use crate::error::AuthError;
 
 /// A remote server, which can be signed in to.

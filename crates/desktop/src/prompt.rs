@@ -1,9 +1,9 @@
 //! The prompt window, which shows pending approvals: one task owns the window, receives messages and
-//! applies the effects of the policy. It makes no decision about an approval request; if the window
+//! applies the effects of its state machine. It makes no decision about an approval request; if the window
 //! cannot be shown, the request expires, which denies it.
 
 mod input_delay;
-mod policy;
+mod visibility;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,11 +14,11 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 use input_delay::InputDelay;
-use policy::{PromptEffect, PromptPolicy};
+use visibility::{PromptEffect, PromptVisibility};
 
 use crate::main_page::PageSink;
 
-pub(crate) use policy::PromptInput;
+pub(crate) use visibility::PromptInput;
 
 /// Signals for the page of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,7 +61,7 @@ pub trait PromptWindow: Send {
 enum PromptMessage {
     /// Build the window without showing it.
     Preload,
-    /// An input of the policy.
+    /// An input of the state machine.
     PromptInput(PromptInput),
     /// Set this height, in logical pixels.
     Fit(f64),
@@ -81,7 +81,7 @@ pub(crate) struct Prompt {
 pub(crate) struct PromptDriver {
     outbox: mpsc::UnboundedReceiver<PromptMessage>,
     prompt: Prompt,
-    policy: PromptPolicy,
+    visibility: PromptVisibility,
     window: Box<dyn PromptWindow>,
 }
 
@@ -90,7 +90,8 @@ impl Prompt {
     pub(crate) fn new(window: Box<dyn PromptWindow>) -> (Self, PromptDriver) {
         let (inbox, outbox) = mpsc::unbounded_channel();
         let prompt = Self { inbox, input_delay: Arc::default(), page: Arc::default() };
-        let driver = PromptDriver { outbox, prompt: prompt.clone(), policy: PromptPolicy::default(), window };
+        let driver =
+            PromptDriver { outbox, prompt: prompt.clone(), visibility: PromptVisibility::default(), window };
         (prompt, driver)
     }
 
@@ -99,7 +100,7 @@ impl Prompt {
         self.send(PromptMessage::Preload);
     }
 
-    /// Sends an input to the policy.
+    /// Sends an input to the state machine.
     pub(crate) fn input(&self, input: PromptInput) {
         self.send(PromptMessage::PromptInput(input));
     }
@@ -148,7 +149,7 @@ impl PromptDriver {
     /// Runs until the application ends.
     pub(crate) async fn run(mut self) {
         loop {
-            let message = match self.policy.next_wakeup() {
+            let message = match self.visibility.next_wakeup() {
                 None => self.outbox.recv().await,
                 Some(at) => match tokio::time::timeout_at(at.into(), self.outbox.recv()).await {
                     Ok(message) => message,
@@ -175,7 +176,7 @@ impl PromptDriver {
     }
 
     fn apply(&mut self, input: PromptInput) {
-        for effect in self.policy.transition(input, Instant::now()) {
+        for effect in self.visibility.transition(input, Instant::now()) {
             match effect {
                 PromptEffect::Show => {
                     if self.window.show() {

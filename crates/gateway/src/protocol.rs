@@ -3,7 +3,7 @@
 //! Knows HTTP headers and status codes, but no connection. Never reserializes arguments or results, and reaches a
 //! tool, a resource or a prompt only through [`crate::tool_service::ToolService`].
 
-pub(crate) mod accepts;
+pub(crate) mod accept_header;
 pub(crate) mod calls;
 pub(crate) mod catalog_lists;
 pub(crate) mod dispatch;

@@ -9,8 +9,8 @@ use gatehouse_model::grant::{FieldChange, FieldConcern};
 use gatehouse_model::id::Fingerprint;
 use sha2::{Digest, Sha256};
 
+use crate::display::{has_hidden, reveal, write_revealed};
 use crate::json::{self, Json, JsonDefect, push_segment};
-use crate::show::{has_hidden, reveal, write_revealed};
 
 /// Members that aren't part of the fingerprint.
 const UNPINNED_MEMBERS: &[&str] = &["_meta", "icons"];

@@ -9,8 +9,8 @@ pub mod call_hash;
 pub mod conditions;
 pub mod coverage;
 pub mod definition;
-pub mod describe;
-pub mod show;
+pub mod display;
+pub mod rule_messages;
 pub mod verdict;
 
 mod secrets;

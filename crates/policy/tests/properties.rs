@@ -9,8 +9,8 @@ use gatehouse_model::grant::{ClientScope, Decision, Grant, Lifetime, Rule, RuleE
 use gatehouse_model::subject::Subject;
 use gatehouse_policy::call_hash::{CallHashInput, call_hash};
 use gatehouse_policy::definition::{DefinitionKind, diff, fingerprint};
+use gatehouse_policy::display;
 use gatehouse_policy::json::{Json, JsonDefect, read};
-use gatehouse_policy::show;
 use gatehouse_policy::verdict::RuleSet;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -529,24 +529,24 @@ proptest! {
 
     #[test]
     fn cleaning_removes_hidden_characters_and_is_idempotent(text in "([a-c ]|\\PC|\u{1b}\\[[0-9;]{0,3}m|\u{1b}\\]|\u{7}|[\u{200b}-\u{200f}\u{202a}-\u{202e}\u{fe0f}\u{e0020}\r\n\t]){0,40}") {
-        let clean = show::clean_text(&text).into_owned();
-        prop_assert!(!show::has_hidden(&clean));
-        prop_assert_eq!(show::clean_text(&clean), clean.as_str());
-        prop_assert!(!show::has_hidden(&show::reveal(&text)));
-        if !show::has_hidden(&text) {
+        let clean = display::clean_text(&text).into_owned();
+        prop_assert!(!display::has_hidden(&clean));
+        prop_assert_eq!(display::clean_text(&clean), clean.as_str());
+        prop_assert!(!display::has_hidden(&display::reveal(&text)));
+        if !display::has_hidden(&text) {
             prop_assert_eq!(text.replace('\r', ""), clean);
         }
     }
 
     #[test]
     fn rendered_arguments_have_no_hidden_characters(json in any_json()) {
-        for argument in show::render_arguments(&json) {
-            prop_assert!(!show::has_hidden(&argument.text), "{}", argument.text);
-            prop_assert!(!show::has_hidden(&argument.name));
+        for argument in display::render_arguments(&json) {
+            prop_assert!(!display::has_hidden(&argument.text), "{}", argument.text);
+            prop_assert!(!display::has_hidden(&argument.name));
             prop_assert!(read(&argument.text).is_ok());
         }
-        prop_assert!(show::one_line(&json).chars().count() <= show::LINE_LENGTH);
-        prop_assert!(!show::has_hidden(&show::one_line(&json)));
-        prop_assert!(read(&show::masked_json(&json)).is_ok());
+        prop_assert!(display::one_line(&json).chars().count() <= display::LINE_LENGTH);
+        prop_assert!(!display::has_hidden(&display::one_line(&json)));
+        prop_assert!(read(&display::masked_json(&json)).is_ok());
     }
 }

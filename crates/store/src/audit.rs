@@ -27,10 +27,10 @@ use crate::secrets::key::SecretKey;
 use crate::secrets::secret_store::{SecretStore, SecretStoreKind};
 
 mod chain;
-mod check;
 mod checkpoint;
 mod checkpoint_writer;
 mod export;
+mod verify;
 
 use chain::{
     ChainHead, entry_mac, for_each_entry, integer, last_seq, read_head, read_newest_first, seal_entries_from,

@@ -7,12 +7,12 @@
 
 mod answers;
 mod approval_queue;
+mod approval_table;
+mod choices_and_warnings;
 mod errors;
 mod expiry;
 mod limits;
-mod offered_choices;
 mod outcome;
-mod pending;
 mod proposals;
 mod request_builder;
 mod usage_history;

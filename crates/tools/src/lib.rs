@@ -10,11 +10,11 @@ mod call_types;
 mod calls;
 mod catalog;
 mod ids;
+mod json_file;
 mod manager;
 mod paths;
 mod pending_call;
 mod permissions;
-mod persistence;
 mod shared_runs;
 
 pub use approvals::{ApprovalLimits, ApprovalQueue};

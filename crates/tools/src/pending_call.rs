@@ -12,7 +12,7 @@ use gatehouse_model::{
 };
 use gatehouse_policy::conditions::{ConditionOutcome, Conditions};
 use gatehouse_policy::coverage::SubjectFacts;
-use gatehouse_policy::show::{argument_values, clean_text, render_arguments, render_unmasked};
+use gatehouse_policy::display::{argument_values, clean_text, render_arguments, render_unmasked};
 use gatehouse_policy::verdict::{CallFacts, PolicyContext};
 
 use crate::call_types::Caller;

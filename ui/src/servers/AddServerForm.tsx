@@ -16,7 +16,7 @@ import {
   type ServerForm,
 } from "./serverForm";
 import { PasteBox } from "./PasteBox";
-import { fillForm } from "./recognise";
+import { fillForm } from "./pastedText";
 import { ServerFields } from "./ServerFields";
 import { ConnectionTestResult } from "./ConnectionTestResult";
 import { focusFirstInvalidField } from "./focusFirstInvalidField";

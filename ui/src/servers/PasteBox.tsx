@@ -3,7 +3,7 @@ import clsx from "clsx";
 import { useState } from "react";
 
 import { useMessages } from "../messages";
-import { recognise, type RecognisedPaste } from "./recognise";
+import { recognise, type RecognisedPaste } from "./pastedText";
 import styles from "./PasteBox.module.css";
 
 /** `namedBefore` is the name that the last pasted text gave. */

@@ -1,7 +1,7 @@
 import type { RJSFSchema } from "@rjsf/utils";
 
 import { SchemaForm } from "../forms/SchemaForm";
-import { buttons } from "./buttons";
+import { buttons } from "./formButtons";
 
 type Props = {
   schema: RJSFSchema;

@@ -5,8 +5,8 @@
 use gatehouse_model::sign_in::SignInEndpoints;
 use url::Url;
 
-use super::address::{covers, resource};
 use super::metadata::{ResourceMetadata, ServerMetadata};
+use super::resource_identifier::{covers, resource};
 use super::www_authenticate::{self, Challenge};
 use crate::error::{AuthError, unusable};
 use crate::http_client::{AuthHttpClient, HttpError, host};

@@ -7,13 +7,13 @@ use gatehouse_model::{Clock, Secret};
 
 use super::grant_request::{GrantContext, GrantRequest};
 use super::token_endpoint::{Form, TokenEndpoint};
-use crate::account::Claims;
 use crate::client::authentication::{ClientAuth, ClientSource, OAuthClient};
 use crate::client::{identity, secret_references};
 use crate::discovery::metadata::ServerMetadata;
 use crate::discovery::resolve::{fetch_server_metadata, find, token_endpoint};
 use crate::error::{AuthError, unusable};
 use crate::http_client::AuthHttpClient;
+use crate::id_token::Claims;
 use crate::session::token_store::{IdpSignIn, StoredSignIn, TokenStore};
 use crate::settings::SignInTarget;
 

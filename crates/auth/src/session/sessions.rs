@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::renewal_lock;
 use super::session_state::SessionState;
 use super::token_store::{StoredSignIn, TokenStore};
-use crate::discovery::address::covers;
+use crate::discovery::resource_identifier::covers;
 use crate::error::AuthError;
 use crate::settings::{SignInTarget, is_non_interactive};
 

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use url::Url;
 
-use crate::discovery::address::{resource, server_url};
+use crate::discovery::resource_identifier::{resource, server_url};
 use crate::error::AuthError;
 
 /// A token is renewed this long before it expires, or after two thirds of its lifetime if that is later.

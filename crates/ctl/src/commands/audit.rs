@@ -12,8 +12,8 @@ use gatehouse_model::record::{
 };
 
 use crate::cli::{AuditVerb, ExportFormatArg};
-use crate::describe::{class_word, subject};
 use crate::error::CliError;
+use crate::labels::{class_word, subject};
 use crate::output::{Printer, table};
 use crate::session::ControlSession;
 use crate::terminal_text;

@@ -9,8 +9,8 @@ use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, Simu
 use gatehouse_model::{Clock as _, Decision, GrantId, Rule, RuleEffect, SystemClock, Timestamp};
 
 use crate::cli::SimulateArgs;
-use crate::describe::subject;
 use crate::error::CliError;
+use crate::labels::subject;
 use crate::output::{Printer, table};
 use crate::session::ControlSession;
 use crate::terminal_text;

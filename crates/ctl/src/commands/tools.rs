@@ -5,8 +5,8 @@ use gatehouse_model::command::{ToolsClassify, ToolsList, ToolsOmitted};
 use gatehouse_model::grant::AccessClass;
 
 use crate::cli::{AccessClassArg, ToolsVerb};
-use crate::describe::class_word;
 use crate::error::CliError;
+use crate::labels::class_word;
 use crate::output::{Printer, table};
 use crate::session::ControlSession;
 use crate::terminal_text;

@@ -16,7 +16,7 @@ use crate::http::connection_limits::{ConnectionLimitSlot, TooManyConnections};
 use crate::http::peer_process::{ConnectionPeer, PeerResolver};
 use crate::http::request_guard;
 use crate::http::response::{self, GatewayBody};
-use crate::protocol::accepts::Accepts;
+use crate::protocol::accept_header::Accepts;
 use crate::protocol::dispatch::{self, PostedMessage};
 use crate::protocol::mcp_headers;
 use crate::protocol::rpc_error::HttpRpcError;

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::protocol::accepts::Accepts;
+use crate::protocol::accept_header::Accepts;
 use crate::protocol::protocol_compat::{self, AdaptError};
 use crate::protocol::response::{HandlerResponse, MessageChunks, RpcResponse};
 use crate::protocol::rpc_error::HttpRpcError;

@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderMap;
 
 use crate::clients::client_state::ClientState;
-use crate::protocol::accepts::Accepts;
+use crate::protocol::accept_header::Accepts;
 use crate::protocol::envelope::{self, RpcMessage};
 use crate::protocol::mcp_headers;
 use crate::protocol::request::{HandlerOutcome, RpcRequest};

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderMap;
 
 use crate::clients::client_state::ClientState;
-use crate::protocol::accepts::Accepts;
+use crate::protocol::accept_header::Accepts;
 use crate::protocol::calls::CallExchange;
 use crate::protocol::response::{HandlerResponse, MessageChunks, RpcResponse};
 use crate::protocol::state::ProtocolState;

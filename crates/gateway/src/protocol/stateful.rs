@@ -17,7 +17,7 @@ use hyper::header::HeaderMap;
 use crate::clients::capabilities::ClientCapabilities;
 use crate::clients::client_state::ClientState;
 use crate::clients::token;
-use crate::protocol::accepts::Accepts;
+use crate::protocol::accept_header::Accepts;
 use crate::protocol::calls::{self, CallExchange, CallStream, DispatchedCall, OnDisconnect};
 use crate::protocol::envelope::ClientResponse;
 use crate::protocol::initialize;

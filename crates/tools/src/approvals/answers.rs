@@ -14,13 +14,13 @@ use gatehouse_policy::coverage::DefinitionRef;
 use gatehouse_servers::{SchemaCheck, form_schema_check};
 
 use super::approval_queue::ApprovalQueue;
-use super::errors::{bad_request, stale_answer};
-use super::offered_choices::is_offered;
-use super::outcome::{CallApprovalOutcome, OneTimeApproval};
-use super::pending::{
+use super::approval_table::{
     ApprovalSource, ApprovalWaiter, LateAnswer, LateDecision, QueuedApproval, server_request_answered,
     unbound_grant,
 };
+use super::choices_and_warnings::is_offered;
+use super::errors::{bad_request, stale_answer};
+use super::outcome::{CallApprovalOutcome, OneTimeApproval};
 use crate::paths::path_lookup::{self, KnownPaths};
 use crate::pending_call::PendingCall;
 use crate::permissions::PermissionChange;

@@ -19,15 +19,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::approval_table::{
+    ApprovalSource, ApprovalTable, ApprovalWaiter, LateAnswer, LateDecision, QueuedApproval,
+    StoredLateAnswer, WaitState,
+};
 use super::errors::{bad_request, stale_answer};
 use super::limits::{
     ALL_BYTES, ApprovalLimits, CLIENT_BYTES, QueueFull, SERVER_REQUEST_BYTES, call_size, request_size,
 };
 use super::outcome::{CallApprovalOutcome, OneTimeApproval, WaitBudget};
-use super::pending::{
-    ApprovalSource, ApprovalTable, ApprovalWaiter, LateAnswer, LateDecision, QueuedApproval,
-    StoredLateAnswer, WaitState,
-};
 use crate::call_types::call_key::CallKey;
 use crate::ids::IdGenerator;
 use crate::paths::path_lookup::PathLookup;

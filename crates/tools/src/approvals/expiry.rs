@@ -9,10 +9,10 @@ use gatehouse_policy::coverage::is_unbound;
 use tokio::time::Instant;
 
 use super::approval_queue::ApprovalQueue;
-use super::outcome::CallApprovalOutcome;
-use super::pending::{
+use super::approval_table::{
     ApprovalSource, ApprovalWaiter, QueuedApproval, server_request_answered, unbound_grant,
 };
+use super::outcome::CallApprovalOutcome;
 use crate::call_types::call_key::CallKey;
 use crate::paths::path_lookup::{self, KnownPaths};
 use crate::pending_call::{PendingCall, PolicyInputs};

@@ -8,7 +8,7 @@ use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::approval::ShownArgument;
 use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_policy::conditions::{ConditionOutcome, Conditions, path_readings};
-use gatehouse_policy::show::{has_hidden, render_arguments};
+use gatehouse_policy::display::{has_hidden, render_arguments};
 use url::Url;
 
 use crate::paths::is_local;

@@ -8,12 +8,12 @@ use gatehouse_model::grant::FieldChange;
 use gatehouse_model::{CallApprovalRequest, GrantId, Rule};
 use gatehouse_policy::coverage::DefinitionRef;
 use gatehouse_policy::definition::{diff, fingerprint};
-use gatehouse_policy::describe::CallNames;
-use gatehouse_policy::show::reveal;
+use gatehouse_policy::display::reveal;
+use gatehouse_policy::rule_messages::CallNames;
 use gatehouse_store::Store;
 
+use super::choices_and_warnings::{CallHistory, Offer, offer, warnings};
 use super::limits::shown_bytes;
-use super::offered_choices::{CallHistory, Offer, offer, warnings};
 use super::proposals;
 use super::usage_history::UsageHistory;
 use crate::catalog::definition_source::DefinitionSource;

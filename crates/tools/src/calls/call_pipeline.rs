@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gatehouse_model::record::{CallOutcome, RunningCall};
 use gatehouse_model::{CallId, CallRecord, Decision, Event, Rule, Timestamp, Verdict};
-use gatehouse_policy::show::{one_line, reveal};
+use gatehouse_policy::display::{one_line, reveal};
 use gatehouse_servers::{RpcOutcome, UpstreamError, UpstreamErrorKind};
 use tokio::time::Instant;
 

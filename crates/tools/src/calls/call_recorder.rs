@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gatehouse_mcp_wire::json::{Json, read};
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallRecord, Event, EventSink};
-use gatehouse_policy::show::masked_json;
+use gatehouse_policy::display::masked_json;
 use gatehouse_servers::{Redactor, SchemaChecker};
 use gatehouse_store::Store;
 use serde::Deserialize;

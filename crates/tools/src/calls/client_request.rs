@@ -8,7 +8,7 @@ use gatehouse_mcp_wire::json::{Json, JsonDefect, read};
 use gatehouse_mcp_wire::raw::{Members as RawMembers, object, quoted, raw};
 use gatehouse_model::ServerId;
 use gatehouse_model::approval::{ShownArgument, Subject};
-use gatehouse_policy::show::render_arguments;
+use gatehouse_policy::display::render_arguments;
 use gatehouse_servers::RequestParams;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::persistence::write_json;
+use crate::json_file::write_json;
 
 /// In seconds. Giving up sooner isn't a time-out: it is a user pressing stop.
 const MIN_TIMEOUT_SECS: u64 = 10;

@@ -7,7 +7,7 @@ use gatehouse_model::CallHash;
 use gatehouse_model::approval::Subject;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_policy::call_hash::{ApprovalHashInput, CallHashInput, approval_hash, call_hash};
-use gatehouse_policy::show::reveal;
+use gatehouse_policy::display::reveal;
 
 use super::call_state::ResolvedCall;
 use super::client_request::{ClientRequest, RequestTarget, not_found};

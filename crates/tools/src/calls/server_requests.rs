@@ -10,7 +10,7 @@ use gatehouse_model::approval::{
 };
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ApprovalAnswer, ApprovalRequest, AskUser as _, BoxFuture, ServerId};
-use gatehouse_policy::show::clean_text;
+use gatehouse_policy::display::clean_text;
 use gatehouse_servers::{
     ROOTS_LIST, Responder, ServerManager, ServerRequest, ServerRequestHandler, ServerRequestResult,
     roots_result,

@@ -5,7 +5,7 @@ use gatehouse_mcp_wire::uri_template;
 use gatehouse_model::server_catalog::{
     PromptArgument, PromptView, ResourceView, ServerCatalog, TemplateView,
 };
-use gatehouse_policy::show::clean_text;
+use gatehouse_policy::display::clean_text;
 use gatehouse_servers::ServerLists;
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -10,7 +10,7 @@ use gatehouse_model::{ServerId, ToolNaming};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::persistence::write_json;
+use crate::json_file::write_json;
 
 /// Longest name, in bytes, that every client accepts.
 const MAX_NAME_LEN: usize = 64;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::ServerId;
-use gatehouse_policy::show::clean_text;
+use gatehouse_policy::display::clean_text;
 use gatehouse_servers::{SchemaCheck, SchemaChecker, SchemaError};
 use serde::Deserialize;
 use serde_json::value::RawValue;

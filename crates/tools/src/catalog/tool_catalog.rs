@@ -12,7 +12,7 @@ use gatehouse_model::{
     Fingerprint, Generation, OmittedTool, ServerBinding, ServerConfig, ServerId, ToolNaming,
 };
 use gatehouse_policy::coverage::{DefinitionRef, SubjectFacts};
-use gatehouse_policy::show::reveal;
+use gatehouse_policy::display::reveal;
 use gatehouse_servers::ServerLists;
 use serde_json::value::RawValue;
 

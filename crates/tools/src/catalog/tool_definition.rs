@@ -11,7 +11,7 @@ use gatehouse_model::grant::{AccessClass, AccessClassification};
 use gatehouse_model::server::TestedTool;
 use gatehouse_policy::access::{ToolFacts, classify};
 use gatehouse_policy::definition::{DefinitionKind, fingerprint, hidden_character_pointers};
-use gatehouse_policy::show::{clean_text, has_hidden};
+use gatehouse_policy::display::{clean_text, has_hidden};
 use gatehouse_servers::ToolDefinition;
 use serde_json::value::RawValue;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gatehouse_model::grant::{AutoApproveView, ClientScope, PolicyView, RuleView};
 use gatehouse_model::{ClientId, Grant, Message, RuleEffect, Scope, ServerId, ToolView};
 use gatehouse_policy::coverage::{SubjectFacts, is_unbound};
-use gatehouse_policy::describe::{RuleNames, describe_author, describe_rule};
+use gatehouse_policy::rule_messages::{RuleNames, describe_author, describe_rule};
 
 use super::effective::{PermanentRules, rule_coverage, setting};
 use super::permission_store::PermissionStore;

@@ -6,7 +6,7 @@ use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Subjec
 use gatehouse_model::grant::Scope;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{ErrorCode, Grant, GrantId, PendingApproval, Rule};
-use gatehouse_policy::describe::describe_width;
+use gatehouse_policy::rule_messages::describe_width;
 use gatehouse_tools::{AutoApproveSpec, Caller, Peer, RuleSpec};
 
 use crate::harness::*;

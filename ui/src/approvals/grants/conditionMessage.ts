@@ -1,5 +1,5 @@
 // Describes a condition that is being written in the way the core describes proposed ones, with the same keys and
-// parameters (crates/policy/src/describe.rs). Pure.
+// parameters (crates/policy/src/rule_messages.rs). Pure.
 
 import type { Condition, Message, OfferedCondition } from "../../generated/types";
 import type { MessageKey } from "../../messages";

@@ -10,7 +10,7 @@ use gatehouse_model::{Clock as _, PendingApproval, SystemClock};
 
 use super::answer::wider_words;
 use super::pending_approvals::ApprovalOutcome;
-use crate::describe::{describe_class, subject};
+use crate::labels::{describe_class, subject};
 use crate::terminal_text;
 
 /// Shown when the client has given up.

@@ -48,14 +48,14 @@ pub(crate) enum PromptEffect {
 
 /// State of the approval requests and of the window.
 #[derive(Debug, Default)]
-pub(crate) struct PromptPolicy {
+pub(crate) struct PromptVisibility {
     pending: BTreeSet<ApprovalId>,
     shown: bool,
     /// Since when nothing is pending while the window still shows the last outcomes.
     empty_since: Option<Instant>,
 }
 
-impl PromptPolicy {
+impl PromptVisibility {
     /// Processes an input.
     pub(crate) fn transition(&mut self, input: PromptInput, now: Instant) -> Vec<PromptEffect> {
         match input {
@@ -129,7 +129,7 @@ mod tests {
     use PromptEffect::{Hide, Raise, Rearm, Reread, Show};
 
     /// Milliseconds since the start, the input, and the expected effects.
-    type PolicyStep = (u64, PromptInput, &'static [PromptEffect]);
+    type VisibilityStep = (u64, PromptInput, &'static [PromptEffect]);
 
     fn requested(id: &str) -> PromptInput {
         PromptInput::Requested(id.into())
@@ -143,11 +143,11 @@ mod tests {
         PromptInput::Snapshot(ids.iter().map(|id| ApprovalId::from(*id)).collect())
     }
 
-    fn play(story: &str, rows: &[PolicyStep]) {
+    fn play(story: &str, rows: &[VisibilityStep]) {
         let begin = Instant::now();
-        let mut policy = PromptPolicy::default();
+        let mut visibility = PromptVisibility::default();
         for (number, (after, input, expected)) in rows.iter().enumerate() {
-            let done = policy.transition(input.clone(), begin + Duration::from_millis(*after));
+            let done = visibility.transition(input.clone(), begin + Duration::from_millis(*after));
             assert_eq!(done, *expected, "{story}, step {number}: {input:?}");
         }
     }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { emptyServerForm } from "./serverForm";
-import { fillForm, recognise, type RecognisedFields } from "./recognise";
+import { fillForm, recognise, type RecognisedFields } from "./pastedText";
 
 const line = (name: string, value: string, secret = false) => ({ name, value, secret, kept: false });
 

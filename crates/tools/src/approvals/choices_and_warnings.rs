@@ -6,8 +6,8 @@ use gatehouse_model::grant::{ClientScope, ConditionTest, Rule};
 use gatehouse_model::server::ServerOrigin;
 use gatehouse_model::{Grant, GrantChoice, OfferedChoice, OfferedCondition, RuleEffect, Scope};
 use gatehouse_policy::coverage::{Coverage, coverage, is_bound_to_other_program, is_in_scope, is_unbound};
-use gatehouse_policy::describe::{CallNames, describe_choice, describe_condition, describe_width};
-use gatehouse_policy::show::{clean_text, has_hidden, reveal};
+use gatehouse_policy::display::{clean_text, has_hidden, reveal};
+use gatehouse_policy::rule_messages::{CallNames, describe_choice, describe_condition, describe_width};
 
 use super::proposals::{EarlierValues, proposals};
 use crate::call_types::shorten_name;

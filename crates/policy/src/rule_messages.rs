@@ -7,7 +7,7 @@ use gatehouse_model::message::{Message, MessageParam};
 use gatehouse_model::{Grant, GrantChoice, Lifetime, RuleAuthor, RuleEffect, Scope};
 
 use crate::coverage::is_unbound;
-use crate::show::reveal;
+use crate::display::reveal;
 
 /// Names of a rule's server and client. If a name is absent, the id is shown.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,8 +1,8 @@
 //! How calls and texts are shown, case by case (PERM-9, TOOL-4, TOOL-11).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+use gatehouse_policy::display::{clean_text, has_hidden, masked_json, one_line, render_arguments, reveal};
 use gatehouse_policy::json::read;
-use gatehouse_policy::show::{clean_text, has_hidden, masked_json, one_line, render_arguments, reveal};
 
 #[test]
 fn renders_arguments_whole_and_in_order() {

@@ -1,4 +1,4 @@
-//! Small files beside the databases, for data that is useful after a restart. Nothing that grants a permission
+//! Small JSON files beside the databases, for data that is useful after a restart. Nothing that grants a permission
 //! is ever stored here.
 
 use std::path::Path;

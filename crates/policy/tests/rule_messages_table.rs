@@ -11,7 +11,7 @@ use gatehouse_model::{
     Generation, Grant, GrantChoice, IdentityHash, Lifetime, RuleAuthor, RuleEffect, Scope, ServerBinding,
     Timestamp,
 };
-use gatehouse_policy::describe::{
+use gatehouse_policy::rule_messages::{
     CallNames, RuleNames, describe_author, describe_choice, describe_condition, describe_rule, describe_width,
 };
 
