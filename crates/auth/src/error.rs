@@ -1,6 +1,6 @@
 //! Errors of the sign-in. Their texts never contain tokens, codes or secrets.
 
-use gatehouse_model::{ErrorCode, UserError, message};
+use gatehouse_model::{ErrorCode, UserError, UserText, message};
 
 /// Errors of the sign-in.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,14 @@ impl From<AuthError> for UserError {
             AuthError::Aborted => Self::new(ErrorCode::Internal, message),
         }
     }
+}
+
+/// All sentences of an error as one text.
+pub(crate) fn sentences(error: UserError) -> UserText {
+    [error.cause, error.hint]
+        .into_iter()
+        .flatten()
+        .fold(error.message, |text, next| message!("error.auth.sentences", text = text, next = next).into())
 }
 
 /// An error for something unusable, described in a sentence.

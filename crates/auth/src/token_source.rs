@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::{BoxFuture, Secret, ServerConfig};
+use gatehouse_model::{BoxFuture, Secret, ServerConfig, UserText, message};
 
 use crate::discovery::www_authenticate::issuer_hint;
 use crate::error::AuthError;
@@ -54,12 +54,12 @@ pub enum AuthRecovery {
     /// The user has to enter a client id first.
     Register {
         /// A sentence for the user.
-        reason: String,
+        reason: UserText,
     },
     /// The refusal is final.
     Refused {
         /// One or more sentences for the user.
-        reason: String,
+        reason: UserText,
     },
 }
 
@@ -82,9 +82,7 @@ impl TokenSource for NoSignIn {
                 401 => AuthRecovery::SignIn {
                     issuer: rejection.challenges.iter().find_map(|value| issuer_hint(value)),
                 },
-                _ => AuthRecovery::Refused {
-                    reason: "The server wants more scopes than there are.".to_owned(),
-                },
+                _ => AuthRecovery::Refused { reason: message!("error.auth.moreScopes").into() },
             })
         })
     }

@@ -12,7 +12,7 @@ use gatehouse_mcp_client::{
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{Builtin, LogLevel};
 use gatehouse_model::status::{FailureKind, ServerInfo};
-use gatehouse_model::{BoxFuture, Clock};
+use gatehouse_model::{BoxFuture, Clock, UserText, message};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -191,7 +191,7 @@ impl ServerConnection for BuiltinConnection {
     ) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
         Box::pin(async move {
             if self.closed.is_cancelled() {
-                return Err(UpstreamError::from(UpstreamErrorKind::Closed { reason: CLOSED.to_owned() }));
+                return Err(UpstreamError::from(UpstreamErrorKind::Closed { reason: closed_reason() }));
             }
             let UpstreamRequest { method, params, progress: _, responder: _, cancel } = request;
             let answer = self.answer(method, &params);
@@ -215,7 +215,7 @@ impl ServerConnection for BuiltinConnection {
     fn closed(&self) -> BoxFuture<'_, ConnectionEnd> {
         Box::pin(async move {
             self.closed.cancelled().await;
-            ConnectionEnd::Closed { kind: FailureKind::Unknown, reason: CLOSED.to_owned() }
+            ConnectionEnd::Closed { kind: FailureKind::Unknown, reason: closed_reason() }
         })
     }
 
@@ -229,7 +229,9 @@ impl ServerConnection for BuiltinConnection {
     fn set_log_level(&self, _: Option<LogLevel>) {}
 }
 
-const CLOSED: &str = "The built-in server was stopped.";
+fn closed_reason() -> UserText {
+    message!("error.servers.builtinStopped").into()
+}
 
 /// Runs blocking work on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, &'static str> {

@@ -172,7 +172,10 @@ pub async fn connect(
             Transport::Auto(_) => match streamable_http::connect(spec, inbound.clone(), cancel).await {
                 // These statuses indicate that the server doesn't support Streamable HTTP. 401, 403
                 // and 5xx say nothing about that.
-                Err(ConnectError::Status { status: status @ (400 | 404 | 405), .. }) => {
+                Err(ConnectError::Request(RequestError::Status {
+                    status: status @ (400 | 404 | 405),
+                    ..
+                })) => {
                     tracing::debug!(server = %spec.config.id, status, "the older transport is tried");
                     sse::connect(spec, inbound, cancel).await
                 }
@@ -186,7 +189,7 @@ pub async fn connect(
     };
     let done = tokio::select! {
         biased;
-        () = cancel.cancelled() => Err(ConnectError::Cancelled),
+        () = cancel.cancelled() => Err(ConnectError::CANCELLED),
         done = attempt => done,
     };
     done.map_err(|error| error.redacted(&spec.redactor))

@@ -1,4 +1,5 @@
-//! Errors of connecting and of requests, with messages for the user and a failure class.
+//! Errors of connecting and of requests, with messages for the user and a failure class. What a request and a
+//! handshake have in common is a [`RequestError`], so that its text and its class stand once.
 //!
 //! Must never contain a secret of the server when it leaves the crate: connections redact their errors.
 
@@ -12,8 +13,8 @@ use gatehouse_common::invisible_chars::clean;
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{UserText, message};
 
-pub(crate) use self::upstream::user_message;
 pub use self::upstream::{UpstreamError, UpstreamErrorKind};
+use crate::connection::close::{CloseCause, CloseReason};
 use crate::redact::Redactor;
 
 /// Why there is no connection. `Display` is English.
@@ -48,13 +49,32 @@ pub enum ConnectError {
         kind: &'static str,
     },
     /// The connection ended before the handshake was done.
-    Ended { reason: String, kind: FailureKind },
-    /// The time limit was reached.
+    Ended(Box<CloseReason>),
+    /// The time limit for connecting was reached.
     TimedOut {
         /// The limit.
         after: Duration,
     },
-    /// The attempt was cancelled.
+    /// There is no common protocol revision.
+    Version {
+        /// What the server offered.
+        offered: String,
+    },
+    /// A message of the handshake failed as any request can.
+    Request(RequestError),
+}
+
+/// Why a request has no response. `Display` is English.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// The connection has ended.
+    Closed(Box<CloseReason>),
+    /// The time limit was reached; the server was sent a cancellation.
+    TimedOut {
+        /// The limit that was reached.
+        after: Duration,
+    },
+    /// It was cancelled; if it had been sent, the server was sent a cancellation.
     Cancelled,
     /// The server requires authentication.
     NeedsAuth {
@@ -64,34 +84,216 @@ pub enum ConnectError {
     /// There is no way to register with the authorization server.
     Unregistered {
         /// Why: a sentence.
-        reason: String,
+        reason: UserText,
     },
-    /// The server requires a sign-in that isn't available.
+    /// The server requires a sign-in or more scopes than the token has, and they cannot be
+    /// obtained.
     NoSignIn {
         /// Why: sentences.
-        reason: String,
+        reason: UserText,
     },
     /// The server authenticated us and denies access.
     Forbidden,
-    /// The server answered with an HTTP status that ends the attempt.
+    /// The session has expired on the server.
+    SessionGone,
+    /// The server answered with an HTTP status instead of a message.
     Status {
         status: u16,
         /// The beginning of the response body, if it is text.
         body: String,
+        /// Its `Retry-After`, in seconds.
+        retry_after: Option<u64>,
     },
     /// The server could not be reached.
     Network(NetworkError),
-    /// There is no common protocol revision.
-    Version {
-        /// What the server offered.
-        offered: String,
-    },
     /// The server violates the protocol.
     Protocol(String),
 }
 
-fn preview(body: &str) -> String {
-    if body.is_empty() { String::new() } else { format!(": {body}") }
+/// A network error on the way to the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkError {
+    /// What happened: a sentence without its first capital letter and its full stop.
+    pub text: String,
+    /// Whether it persists until something is changed, so that a retry cannot help.
+    pub is_permanent: bool,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.user_text(), f)
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.user_text(), f)
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+impl ConnectError {
+    /// The attempt was cancelled.
+    pub(crate) const CANCELLED: Self = Self::Request(RequestError::Cancelled);
+
+    /// The error for the user. It may contain text of the server (its last lines of standard error, for
+    /// example), from which invisible and control characters are removed.
+    #[must_use]
+    pub fn user_text(&self) -> UserText {
+        let message = match self {
+            Self::CommandNotFound { command, advice } => {
+                message!("error.servers.commandNotFound", command = command, advice = advice)
+            }
+            Self::CannotStart { command, why } => {
+                message!("error.servers.cannotStart", command = command, reason = why)
+            }
+            Self::BadConfig { what } => message!("error.servers.badConfig", what = what),
+            Self::Secrets { why } => message!("error.servers.secretUnread", reason = why),
+            Self::Unsupported { kind } => message!("error.servers.unsupported", kind = *kind),
+            Self::Ended(reason) => message!("error.servers.ended", reason = reason.user_text()),
+            Self::TimedOut { after } => message!("error.servers.noAnswer", seconds = seconds(*after)),
+            Self::Version { offered } => message!("error.servers.version", offered = offered),
+            Self::Request(error) => return error.user_text(),
+        };
+        without_hidden_chars(message.into())
+    }
+
+    /// The failure class (SRV-4).
+    #[must_use]
+    pub fn failure_kind(&self) -> FailureKind {
+        match self {
+            Self::CommandNotFound { .. }
+            | Self::CannotStart { .. }
+            | Self::BadConfig { .. }
+            | Self::Unsupported { .. } => FailureKind::Configuration,
+            Self::Secrets { .. } => FailureKind::Unknown,
+            Self::Ended(reason) => reason.failure_kind(),
+            Self::TimedOut { .. } => FailureKind::TemporaryNetwork,
+            Self::Version { .. } => FailureKind::Protocol,
+            Self::Request(error) => error.failure_kind(),
+        }
+    }
+
+    /// The same without the server's secrets.
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
+        let text = |text| redactor.text(text);
+        match self {
+            Self::CommandNotFound { command, advice } => {
+                Self::CommandNotFound { command: text(command), advice: text(advice) }
+            }
+            Self::CannotStart { command, why } => {
+                Self::CannotStart { command: text(command), why: text(why) }
+            }
+            Self::BadConfig { what } => Self::BadConfig { what: text(what) },
+            Self::Secrets { why } => Self::Secrets { why: text(why) },
+            Self::Ended(reason) => Self::Ended(Box::new(reason.redacted(redactor))),
+            Self::Version { offered } => Self::Version { offered: text(offered) },
+            Self::Request(error) => Self::Request(error.redacted(redactor)),
+            Self::Unsupported { .. } | Self::TimedOut { .. } => self,
+        }
+    }
+}
+
+impl RequestError {
+    /// The error for the user. It may contain text of the server (the body of its response, for example), from
+    /// which invisible and control characters are removed.
+    #[must_use]
+    pub fn user_text(&self) -> UserText {
+        let message = match self {
+            Self::Closed(reason) => message!("error.servers.connectionEnded", reason = reason.user_text()),
+            Self::TimedOut { after } => message!("error.servers.requestTimedOut", seconds = seconds(*after)),
+            Self::Cancelled => message!("error.servers.attemptCancelled"),
+            Self::NeedsAuth { issuer: _ } => message!("error.servers.needsSignIn"),
+            Self::Unregistered { reason } => message!("error.servers.needsClientId", reason = reason.clone()),
+            Self::NoSignIn { reason } => return without_hidden_chars(reason.clone()),
+            Self::Forbidden => message!("error.servers.forbidden"),
+            Self::SessionGone => message!("error.servers.sessionGone"),
+            Self::Status { status, body, retry_after: _ } if body.is_empty() => {
+                message!("error.servers.httpStatus", status = status.to_string(), advice = advice(*status))
+            }
+            Self::Status { status, body, retry_after: _ } => message!(
+                "error.servers.httpStatusBody",
+                status = status.to_string(),
+                body = body,
+                advice = advice(*status)
+            ),
+            Self::Network(fault) => message!("error.servers.network", reason = &fault.text),
+            Self::Protocol(what) => message!("error.servers.protocol", reason = what),
+        };
+        without_hidden_chars(message.into())
+    }
+
+    /// The failure class (SRV-4).
+    #[must_use]
+    pub fn failure_kind(&self) -> FailureKind {
+        match self {
+            Self::Closed(reason) => reason.failure_kind(),
+            Self::TimedOut { .. } | Self::SessionGone => FailureKind::TemporaryNetwork,
+            Self::Cancelled => FailureKind::Unknown,
+            Self::NoSignIn { .. } => FailureKind::Configuration,
+            Self::NeedsAuth { .. } | Self::Unregistered { .. } | Self::Forbidden => {
+                FailureKind::Authorization
+            }
+            Self::Status { status, .. } => status_kind(*status),
+            Self::Network(NetworkError { is_permanent: true, .. }) => FailureKind::PermanentNetwork,
+            Self::Network(NetworkError { is_permanent: false, .. }) => FailureKind::TemporaryNetwork,
+            Self::Protocol(_) => FailureKind::Protocol,
+        }
+    }
+
+    /// The same without the server's secrets.
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
+        let text = |text| redactor.text(text);
+        match self {
+            Self::Closed(reason) => Self::Closed(Box::new(reason.redacted(redactor))),
+            Self::NeedsAuth { issuer } => Self::NeedsAuth { issuer: issuer.map(text) },
+            Self::Unregistered { reason } => Self::Unregistered { reason: reason.map_texts(&text) },
+            Self::NoSignIn { reason } => Self::NoSignIn { reason: reason.map_texts(&text) },
+            Self::Status { status, body, retry_after } => {
+                Self::Status { status, body: text(body), retry_after }
+            }
+            Self::Network(NetworkError { text: what, is_permanent }) => {
+                Self::Network(NetworkError { text: text(what), is_permanent })
+            }
+            Self::Protocol(what) => Self::Protocol(text(what)),
+            Self::TimedOut { .. } | Self::Cancelled | Self::Forbidden | Self::SessionGone => self,
+        }
+    }
+}
+
+/// Before there is a connection, its end and the time limit have other texts than later.
+impl From<RequestError> for ConnectError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Closed(reason) => Self::Ended(reason),
+            RequestError::TimedOut { after } => Self::TimedOut { after },
+            other => Self::Request(other),
+        }
+    }
+}
+
+/// If the connection ended because a message was rejected, that is the error.
+impl From<CloseReason> for RequestError {
+    fn from(reason: CloseReason) -> Self {
+        match reason.cause {
+            CloseCause::Refused(error) => error,
+            _ => Self::Closed(Box::new(reason)),
+        }
+    }
+}
+
+impl From<CloseReason> for ConnectError {
+    fn from(reason: CloseReason) -> Self {
+        RequestError::from(reason).into()
+    }
+}
+
+/// Removes invisible and control characters from what others say in a text.
+pub(crate) fn without_hidden_chars(text: UserText) -> UserText {
+    text.map_texts(&|text| clean(&text).into_owned())
 }
 
 fn advice(status: u16) -> UserText {
@@ -110,242 +312,12 @@ fn seconds(limit: Duration) -> u32 {
     u32::try_from(limit.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// A network error on the way to the server.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}.")]
-pub struct NetworkError {
-    pub text: String,
-    /// Whether it persists until something is changed, so that a retry cannot help.
-    pub is_permanent: bool,
-}
-
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.user_text(), f)
-    }
-}
-
-impl std::error::Error for ConnectError {}
-
-impl ConnectError {
-    /// The error for the user. It may contain text of the server (its last lines of standard error, for
-    /// example), from which invisible and control characters are removed.
-    #[must_use]
-    pub fn user_text(&self) -> UserText {
-        let plain = |text: &str| clean(text).into_owned();
-        let message = match self {
-            Self::CommandNotFound { command, advice } => {
-                message!("error.servers.commandNotFound", command = plain(command), advice = plain(advice))
-            }
-            Self::CannotStart { command, why } => {
-                message!("error.servers.cannotStart", command = plain(command), reason = plain(why))
-            }
-            Self::BadConfig { what } => message!("error.servers.badConfig", what = plain(what)),
-            Self::Secrets { why } => message!("error.servers.secretUnread", reason = plain(why)),
-            Self::Unsupported { kind } => message!("error.servers.unsupported", kind = *kind),
-            Self::Ended { reason, kind: _ } => message!("error.servers.ended", reason = plain(reason)),
-            Self::TimedOut { after } => message!("error.servers.noAnswer", seconds = seconds(*after)),
-            Self::Cancelled => message!("error.servers.cancelled"),
-            Self::NeedsAuth { issuer: _ } => message!("error.servers.needsSignIn"),
-            Self::Unregistered { reason } => message!("error.servers.needsClientId", reason = plain(reason)),
-            Self::NoSignIn { reason } => return plain(reason).into(),
-            Self::Forbidden => message!("error.servers.forbidden"),
-            Self::Status { status, body } if body.is_empty() => {
-                message!("error.servers.httpStatus", status = status.to_string(), advice = advice(*status))
-            }
-            Self::Status { status, body } => message!(
-                "error.servers.httpStatusBody",
-                status = status.to_string(),
-                body = plain(body),
-                advice = advice(*status)
-            ),
-            Self::Network(fault) => {
-                message!("error.servers.network", reason = plain(&fault.to_string()))
-            }
-            Self::Version { offered } => message!("error.servers.version", offered = plain(offered)),
-            Self::Protocol(what) => message!("error.servers.protocol", reason = plain(what)),
-        };
-        message.into()
-    }
-
-    /// The failure class (SRV-4).
-    #[must_use]
-    pub fn failure_kind(&self) -> FailureKind {
-        match self {
-            Self::CommandNotFound { .. }
-            | Self::CannotStart { .. }
-            | Self::BadConfig { .. }
-            | Self::NoSignIn { .. }
-            | Self::Unsupported { .. } => FailureKind::Configuration,
-            Self::Secrets { .. } | Self::Cancelled => FailureKind::Unknown,
-            Self::Ended { kind, .. } => *kind,
-            Self::TimedOut { .. } => FailureKind::TemporaryNetwork,
-            Self::NeedsAuth { .. } | Self::Unregistered { .. } | Self::Forbidden => {
-                FailureKind::Authorization
-            }
-            Self::Status { status, .. } => status_kind(*status),
-            Self::Network(fault) => fault.kind(),
-            Self::Version { .. } | Self::Protocol(_) => FailureKind::Protocol,
-        }
-    }
-}
-
-impl ConnectError {
-    /// The same without the server's secrets.
-    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
-        let text = |text| redactor.text(text);
-        match self {
-            Self::CommandNotFound { command, advice } => {
-                Self::CommandNotFound { command: text(command), advice: text(advice) }
-            }
-            Self::CannotStart { command, why } => {
-                Self::CannotStart { command: text(command), why: text(why) }
-            }
-            Self::BadConfig { what } => Self::BadConfig { what: text(what) },
-            Self::Secrets { why } => Self::Secrets { why: text(why) },
-            Self::Ended { reason, kind } => Self::Ended { reason: text(reason), kind },
-            Self::NeedsAuth { issuer } => Self::NeedsAuth { issuer: issuer.map(text) },
-            Self::Unregistered { reason } => Self::Unregistered { reason: text(reason) },
-            Self::NoSignIn { reason } => Self::NoSignIn { reason: text(reason) },
-            Self::Status { status, body } => Self::Status { status, body: text(body) },
-            Self::Network(fault) => Self::Network(fault.redacted(redactor)),
-            Self::Version { offered } => Self::Version { offered: text(offered) },
-            Self::Protocol(what) => Self::Protocol(text(what)),
-            Self::Unsupported { .. } | Self::TimedOut { .. } | Self::Cancelled | Self::Forbidden => self,
-        }
-    }
-}
-
-impl NetworkError {
-    fn redacted(self, redactor: &Redactor) -> Self {
-        Self { text: redactor.text(self.text), is_permanent: self.is_permanent }
-    }
-
-    fn kind(&self) -> FailureKind {
-        if self.is_permanent { FailureKind::PermanentNetwork } else { FailureKind::TemporaryNetwork }
-    }
-}
-
 fn status_kind(status: u16) -> FailureKind {
     match status {
         401 | 403 => FailureKind::Authorization,
         408 | 425 | 429 | 500.. => FailureKind::TemporaryNetwork,
         404 | 410 => FailureKind::PermanentNetwork,
         _ => FailureKind::Protocol,
-    }
-}
-
-/// Why a request has no response.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RequestError {
-    /// The connection has ended.
-    #[error("The connection to the server ended. {0}")]
-    Closed(String),
-    /// The time limit was reached; the server was sent a cancellation.
-    #[error("The server did not answer within {} seconds.", .after.as_secs())]
-    TimedOut {
-        /// The limit that was reached.
-        after: Duration,
-    },
-    /// It was cancelled; the server was sent a cancellation.
-    #[error("The request was cancelled.")]
-    Cancelled,
-    /// The server requires authentication.
-    #[error("The server wants you to sign in.")]
-    NeedsAuth {
-        /// Resource metadata or issuer, if the server names it.
-        issuer: Option<String>,
-    },
-    /// There is no way to register with the authorization server.
-    #[error("The server wants you to sign in, which needs a client id: {reason}")]
-    Unregistered {
-        /// Why: a sentence.
-        reason: String,
-    },
-    /// The server requires a sign-in or more scopes than the token has, and they cannot be
-    /// obtained.
-    #[error("{reason}")]
-    NoSignIn {
-        /// Why: sentences.
-        reason: String,
-    },
-    /// The server authenticated us and denies access.
-    #[error("The server refuses access (HTTP 403). The account or token lacks a right.")]
-    Forbidden,
-    /// The session has expired on the server.
-    #[error("The server no longer knows the session.")]
-    SessionGone,
-    /// The server answered with an HTTP status instead of a message.
-    #[error("The server answered with HTTP status {status}{}. {}", preview(.body), advice(*.status))]
-    Status {
-        status: u16,
-        /// The beginning of the response body, if it is text.
-        body: String,
-        /// Its `Retry-After`, in seconds.
-        retry_after: Option<u64>,
-    },
-    /// The server could not be reached.
-    #[error("The server could not be reached: {0}")]
-    Network(NetworkError),
-    /// The server violates the protocol.
-    #[error("The server does not speak MCP as it should: {0}")]
-    Protocol(String),
-}
-
-impl RequestError {
-    /// The failure class (SRV-4).
-    #[must_use]
-    pub fn failure_kind(&self) -> FailureKind {
-        match self {
-            Self::Closed(_) | Self::TimedOut { .. } | Self::SessionGone => FailureKind::TemporaryNetwork,
-            Self::Cancelled => FailureKind::Unknown,
-            Self::NoSignIn { .. } => FailureKind::Configuration,
-            Self::NeedsAuth { .. } | Self::Unregistered { .. } | Self::Forbidden => {
-                FailureKind::Authorization
-            }
-            Self::Status { status, .. } => status_kind(*status),
-            Self::Network(fault) => fault.kind(),
-            Self::Protocol(_) => FailureKind::Protocol,
-        }
-    }
-}
-
-impl RequestError {
-    /// The same without the server's secrets.
-    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
-        let text = |text| redactor.text(text);
-        match self {
-            Self::Closed(reason) => Self::Closed(text(reason)),
-            Self::NeedsAuth { issuer } => Self::NeedsAuth { issuer: issuer.map(text) },
-            Self::Unregistered { reason } => Self::Unregistered { reason: text(reason) },
-            Self::NoSignIn { reason } => Self::NoSignIn { reason: text(reason) },
-            Self::Status { status, body, retry_after } => {
-                Self::Status { status, body: text(body), retry_after }
-            }
-            Self::Network(fault) => Self::Network(fault.redacted(redactor)),
-            Self::Protocol(what) => Self::Protocol(text(what)),
-            Self::TimedOut { .. } | Self::Cancelled | Self::Forbidden | Self::SessionGone => self,
-        }
-    }
-}
-
-impl From<RequestError> for ConnectError {
-    fn from(error: RequestError) -> Self {
-        match error {
-            RequestError::Closed(reason) => Self::Ended { reason, kind: FailureKind::TemporaryNetwork },
-            RequestError::TimedOut { after } => Self::TimedOut { after },
-            RequestError::Cancelled => Self::Cancelled,
-            RequestError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
-            RequestError::Unregistered { reason } => Self::Unregistered { reason },
-            RequestError::NoSignIn { reason } => Self::NoSignIn { reason },
-            RequestError::Forbidden => Self::Forbidden,
-            RequestError::SessionGone => {
-                Self::Ended { reason: error.to_string(), kind: FailureKind::TemporaryNetwork }
-            }
-            RequestError::Status { status, body, .. } => Self::Status { status, body },
-            RequestError::Network(fault) => Self::Network(fault),
-            RequestError::Protocol(what) => Self::Protocol(what),
-        }
     }
 }
 

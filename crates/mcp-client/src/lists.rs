@@ -419,7 +419,7 @@ mod tests {
         fn closed(&self) -> BoxFuture<'_, ConnectionEnd> {
             Box::pin(std::future::ready(ConnectionEnd::Closed {
                 kind: FailureKind::Unknown,
-                reason: String::new(),
+                reason: "".into(),
             }))
         }
 

@@ -4,14 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse_model::BoxFuture;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::status::FailureKind;
+use gatehouse_model::{BoxFuture, UserText};
 
 use crate::connection::close::CloseCause;
 use crate::connection::{Connection, Handshake};
-use crate::error::RequestError;
-use crate::error::{UpstreamError, user_message};
+use crate::error::{RequestError, UpstreamError};
 use crate::limit::CallLimit;
 use crate::redact::Redactor;
 use crate::request::{RpcOutcome, UpstreamRequest};
@@ -55,8 +54,8 @@ pub enum ConnectionEnd {
     /// It was closed or broke.
     Closed {
         kind: FailureKind,
-        /// Exit code or signal and the last lines of standard error, in plain text.
-        reason: String,
+        /// Exit code or signal and the last lines of standard error.
+        reason: UserText,
     },
     /// The session has expired on the server.
     SessionLost,
@@ -88,7 +87,7 @@ impl ServerConnection for Connection {
                 CloseCause::Refused(RequestError::NeedsAuth { issuer }) => {
                     ConnectionEnd::Challenged { issuer }
                 }
-                _ => ConnectionEnd::Closed { kind: reason.failure_kind(), reason: user_message(&reason) },
+                _ => ConnectionEnd::Closed { kind: reason.failure_kind(), reason: reason.user_text() },
             }
         })
     }

@@ -48,6 +48,26 @@ impl Message {
         self.params.insert(place.to_owned(), param.into());
         self
     }
+
+    /// Changes the texts that stand in its places, also those of the messages in it.
+    #[must_use]
+    pub fn map_texts(self, change: &dyn Fn(String) -> String) -> Self {
+        let params = self.params.into_iter().map(|(place, param)| (place, param.map_texts(change))).collect();
+        Self { key: self.key, params }
+    }
+}
+
+impl MessageParam {
+    fn map_texts(self, change: &dyn Fn(String) -> String) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(change(text)),
+            Self::Message(message) => Self::Message(message.map_texts(change)),
+            Self::List(messages) => {
+                Self::List(messages.into_iter().map(|message| message.map_texts(change)).collect())
+            }
+            other @ (Self::Number(_) | Self::Time(_)) => other,
+        }
+    }
 }
 
 /// Makes a [`Message`] from a literal key and its parameters: the key, then `place = param` for each place of the
@@ -116,5 +136,18 @@ mod tests {
         let text = r#"{"key":"a","params":{"at":{"time":7},"count":{"number":2},"name":{"text":"files"},"what":{"message":{"key":"b","params":{}}},"when":{"list":[{"key":"c","params":{}}]}}}"#;
         assert_eq!(serde_json::to_string(&message).unwrap(), text);
         assert_eq!(serde_json::from_str::<Message>(text).unwrap(), message);
+    }
+
+    #[test]
+    fn each_text_in_a_message_is_changed() {
+        let message = |text: &str| {
+            let inner = Message::new("b").with("reason", text);
+            Message::new("a")
+                .with("name", text)
+                .with("count", 2_u32)
+                .with("what", inner.clone())
+                .with("when", vec![inner])
+        };
+        assert_eq!(message("token").map_texts(&|text| text.replace("token", "…")), message("…"));
     }
 }

@@ -35,7 +35,7 @@ pub enum ServerStatus {
         issuer: Option<String>,
     },
     /// The authorization server knows no way to register; the user has to enter a client id.
-    NeedsClientRegistration { reason: String },
+    NeedsClientRegistration { reason: UserText },
     /// Not running because of an error.
     Failed {
         error: FailureKind,
@@ -103,8 +103,8 @@ pub enum StatusCause {
     AttemptFailed,
     /// The connection ended by itself: process exit, broken stream.
     UnexpectedClose {
-        /// Exit code or signal and the last words, in plain text.
-        reason: String,
+        /// Exit code or signal and the last words.
+        reason: UserText,
     },
     /// Health checks were not answered.
     Unresponsive,

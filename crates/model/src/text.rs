@@ -32,6 +32,15 @@ impl UserText {
             Self::Message(message) => messages::render(message, language, time),
         }
     }
+
+    /// Changes what isn't from a catalog: a plain text, or the texts in the places of a message.
+    #[must_use]
+    pub fn map_texts(self, change: &dyn Fn(String) -> String) -> Self {
+        match self {
+            Self::Plain(text) => Self::Plain(change(text)),
+            Self::Message(message) => message.map_texts(change).into(),
+        }
+    }
 }
 
 impl fmt::Display for UserText {

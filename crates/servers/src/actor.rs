@@ -345,7 +345,7 @@ impl ServerActor {
     fn retire(&mut self) {
         let live = self.shared.live.swap(None);
         if let (Some(live), Phase::Failed { message, .. }) = (live, &self.state.phase)
-            && live.break_reason.set(message.to_string()).is_err()
+            && live.break_reason.set(message.clone()).is_err()
         {
             tracing::trace!(server = %self.shared.id, "the connection was given up before");
         }

@@ -152,11 +152,11 @@ impl ServerHandle {
             answer = live.connection.request(call, limit) => answer,
             () = live.ended.cancelled() => {
                 let reason = match live.break_reason.get() {
-                    Some(reason) => reason,
-                    None if shared.is_on() => "The server was stopped or reconnected.",
-                    None => "MCP was switched off in Gatehouse.",
+                    Some(reason) => reason.clone(),
+                    None if shared.is_on() => message!("error.servers.stoppedOrReconnected").into(),
+                    None => message!("error.servers.mcpSwitchedOff").into(),
                 };
-                Err(UpstreamError::from(UpstreamErrorKind::Closed { reason: reason.to_owned() }))
+                Err(UpstreamError::from(UpstreamErrorKind::Closed { reason }))
             }
         };
         drop(running);
@@ -363,7 +363,7 @@ fn about_resource(method: &'static str, uri: &str) -> UpstreamRequest {
 }
 
 fn settings_changed() -> UpstreamError {
-    UpstreamErrorKind::Closed { reason: "The server's settings were changed.".to_owned() }.into()
+    UpstreamErrorKind::Closed { reason: message!("error.servers.settingsChanged").into() }.into()
 }
 
 fn not_offered(method: &str) -> Box<serde_json::value::RawValue> {

@@ -18,7 +18,7 @@ use gatehouse_mcp_client::schema_check::SchemaChecker;
 use gatehouse_mcp_client::{ConnectDeps, FallbackHandler, ServerRequestHandler};
 use gatehouse_model::server::{DeclaredCapabilities, LogLevel, LogLine, ServerCounts};
 use gatehouse_model::{
-    Clock, ErrorCode, EventSink, ServerConfig, ServerId, ServerStatus, StatusCause, UserError, message,
+    Clock, ErrorCode, EventSink, ServerConfig, ServerId, ServerStatus, StatusCause, UserError, UserText, message,
 };
 use gatehouse_store::SecretStore;
 use parking_lot::{Mutex, RwLock};
@@ -234,7 +234,7 @@ impl ServerManager {
     ///
     /// # Errors
     /// [`ErrorCode::NotFound`] if there is no such server.
-    pub async fn needs_client_registration(&self, id: &ServerId, reason: String) -> Result<(), UserError> {
+    pub async fn needs_client_registration(&self, id: &ServerId, reason: UserText) -> Result<(), UserError> {
         send(&self.find(id)?, ActorMessage::ServerInput(ServerInput::Unregistered { reason })).await
     }
 

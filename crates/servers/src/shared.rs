@@ -10,7 +10,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use gatehouse_mcp_client::lists::{Declared, FetchError, FetchedList, ListKind, ServerLists};
 use gatehouse_mcp_client::{Redactor, ServerConnection, UpstreamError, UpstreamErrorKind};
 use gatehouse_model::server::{LogLevel, LogLine};
-use gatehouse_model::{CallLimits, Generation, ServerConfig, ServerId, ServerStatus};
+use gatehouse_model::{CallLimits, Generation, ServerConfig, ServerId, ServerStatus, UserText};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -142,7 +142,7 @@ pub(crate) struct LiveConnection {
     /// Cancelled when the connection is given up.
     pub(crate) ended: CancellationToken,
     /// Why it was given up. Set before `ended` is cancelled if the connection broke.
-    pub(crate) break_reason: OnceLock<String>,
+    pub(crate) break_reason: OnceLock<UserText>,
 }
 
 impl ServerShared {

@@ -64,7 +64,7 @@ pub(crate) enum Phase {
         issuer: Option<String>,
     },
     /// The user has to enter a client id.
-    NeedsClientRegistration { reason: String },
+    NeedsClientRegistration { reason: UserText },
     /// Not running because of an error.
     Failed {
         error: FailureKind,
@@ -118,7 +118,7 @@ pub(crate) enum ConnectFailure {
     },
     /// There is no way to register with the authorization server.
     #[error("the server needs a client id: {reason}")]
-    NeedsClientRegistration { reason: String },
+    NeedsClientRegistration { reason: UserText },
     /// Any other failure.
     #[error("{message}")]
     Error {
@@ -194,7 +194,7 @@ pub(crate) enum ServerInput {
         epoch: Epoch,
         kind: FailureKind,
         /// Exit code or signal and the last lines of standard error.
-        reason: String,
+        reason: UserText,
     },
     /// The session of a connection has expired on the server.
     SessionLost { epoch: Epoch },
@@ -207,7 +207,7 @@ pub(crate) enum ServerInput {
         issuer: Option<String>,
     },
     /// A sign-in that the user began found no way to register.
-    Unregistered { reason: String },
+    Unregistered { reason: UserText },
     /// Gatehouse shuts down, or the server is removed.
     Shutdown,
 }

@@ -3,8 +3,7 @@
 import type { Names } from "../core/useNames";
 import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../generated/types";
 import type { MessageKey, Translate } from "../messages";
-import { durationLabel } from "../messages/duration";
-import { userErrorText } from "../messages/userError";
+import { textLine, userErrorText } from "../messages/userError";
 
 export function subjectName(subject: Subject): string {
   switch (subject.kind) {
@@ -152,7 +151,7 @@ function signInLabel(t: Translate, signIn: SignInState, server: string): string 
 }
 
 function causeLabel(t: Translate, cause: StatusCause): string {
-  return t(`cause.${cause.cause}`, cause.cause === "unexpected_close" ? { reason: cause.reason } : {});
+  return t(`cause.${cause.cause}`, cause.cause === "unexpected_close" ? { reason: textLine(t, cause.reason) } : {});
 }
 
 function statusLabel({ state }: ServerStatus): MessageKey {

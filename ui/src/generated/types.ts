@@ -1197,7 +1197,7 @@ protocol: string,
 /** How the server names itself. */
 server: ServerInfo, } | { "state": "needs_auth",
 /** Authorization server, where it is known. */
-issuer: string | null, } | { "state": "needs_client_registration", reason: string, } | { "state": "failed", error: FailureKind,
+issuer: string | null, } | { "state": "needs_client_registration", reason: UserText, } | { "state": "failed", error: FailureKind,
 /** What happened, why, and what to do, in plain words. */
 message: UserText,
 /** Attempts so far in this row. */
@@ -1559,8 +1559,8 @@ export type Status = Record<symbol, never>;
 
 /** Why a status changed. Goes with every change (SRV-2). */
 export type StatusCause = { "cause": "launch" } | { "cause": "user" } | { "cause": "call" } | { "cause": "edited" } | { "cause": "retry" } | { "cause": "handshake" } | { "cause": "attempt_failed" } | { "cause": "unexpected_close",
-/** Exit code or signal and the last words, in plain text. */
-reason: string, } | { "cause": "unresponsive" } | { "cause": "session_lost" } | { "cause": "challenge" } | { "cause": "shutdown" };
+/** Exit code or signal and the last words. */
+reason: UserText, } | { "cause": "unresponsive" } | { "cause": "session_lost" } | { "cause": "challenge" } | { "cause": "shutdown" };
 
 /** What runs, what waits, what is wrong. */
 export type StatusReport = {

@@ -6,7 +6,7 @@ import { useState } from "react";
 import { formatCountdown } from "../messages/countdown";
 import type { UserError, ServerView, SignInState } from "../generated/types";
 import { useMessages } from "../messages";
-import { userErrorText } from "../messages/userError";
+import { textLine, userErrorText } from "../messages/userError";
 import { useNow } from "../components/useNow";
 import { useRestoreFocus } from "../components/useRestoreFocus";
 import { PasteCallbackDialog } from "./PasteCallbackDialog";
@@ -19,13 +19,14 @@ type Props = { view: ServerView; acts: SignInActions };
 
 /** A pending sign-in, or why the last attempt failed. */
 export function SignInStatus({ view, acts }: Props) {
+  const t = useMessages();
   const { status, signIn } = view;
   return (
     <>
       {signIn?.is === "waiting" && <SignInPending view={view} signIn={signIn} acts={acts} />}
       {acts.error && <SignInError error={acts.error} />}
       {status.state === "needs_client_registration" && (
-        <p className={clsx("dim", serverCardStyles.line, "selectable")}>{status.reason}</p>
+        <p className={clsx("dim", serverCardStyles.line, "selectable")}>{textLine(t, status.reason)}</p>
       )}
     </>
   );

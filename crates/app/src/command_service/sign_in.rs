@@ -21,7 +21,7 @@ pub(super) async fn begin(state: &AppState, wanted: &ServersSignIn) -> Result<Si
     if let Err(error) = &begun
         && error.code == ErrorCode::NeedsClientRegistration
     {
-        let reason = error.cause.as_ref().unwrap_or(&error.message).to_string();
+        let reason = error.cause.as_ref().unwrap_or(&error.message).clone();
         state.servers.needs_client_registration(&server.id, reason).await?;
     }
     begun

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gatehouse_model::approval::{ScopeUpgradeRequest, ServerSummary};
-use gatehouse_model::{ApprovalAnswer, ApprovalRequest, AskUser, Secret, ServerConfig, ServerId};
+use gatehouse_model::{
+    ApprovalAnswer, ApprovalRequest, AskUser, Message, Secret, ServerConfig, ServerId, UserText, message,
+};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::discovery::www_authenticate::Challenge;
-use crate::error::AuthError;
+use crate::error::{AuthError, sentences};
 use crate::login::login_service::LoginService;
 use crate::token_source::AuthRecovery;
 
@@ -93,9 +95,11 @@ impl StepUp {
     ) -> Result<AuthRecovery, AuthError> {
         let wanted_scopes = &refusal.challenge.scopes;
         let name = &server.name;
-        let denied = |why: &str| {
-            Ok(AuthRecovery::Refused { reason: format!("{name} wants more scopes for this. {why}") })
+        let denied_with = |why: UserText| {
+            let reason = message!("error.auth.wantsScopes", server = name, reason = why).into();
+            Ok(AuthRecovery::Refused { reason })
         };
+        let denied = |why: Message| denied_with(why.into());
         let sessions = &self.login.attempts.sessions;
         let session_state = sessions.session_state(&server.id);
         let prompts = self.of_server(&server.id);
@@ -112,27 +116,29 @@ impl StepUp {
             return Ok(AuthRecovery::Retry(tokens.access.clone()));
         }
         if wanted_scopes.is_empty() {
-            return denied("It does not say which.");
+            return denied(message!("error.auth.scopes.unnamed"));
         }
         let missing: Vec<String> =
             wanted_scopes.iter().filter(|scope| !tokens.scopes.contains(scope)).cloned().collect();
         if missing.is_empty() {
-            return denied("The sign-in has them already, so that asking for them again would not help.");
+            return denied(message!("error.auth.scopes.granted"));
         }
         let list = missing.join(", ");
         session_state.with(|data| data.wanted_scopes.clone_from(wanted_scopes));
         if !refusal.can_wait {
-            return denied(&format!("They are: {list}. Sign in again to get them."));
+            return denied(message!("error.auth.scopes.missing", scopes = list));
         }
         if prompts.answered.load(Ordering::SeqCst) != answered_before
             && missing.iter().all(|scope| history.declined.contains(scope))
         {
-            return denied("You declined.");
+            return denied(message!("error.auth.scopes.declined"));
         }
         if !history.can_ask(Instant::now()) {
-            return denied(&format!(
-                "It asked {MAX_PROMPTS} times within {} minutes; that is not gone on with. They are: {list}.",
-                PROMPT_WINDOW.as_secs() / 60
+            return denied(message!(
+                "error.auth.scopes.tooMany",
+                times = MAX_PROMPTS.to_string(),
+                minutes = (PROMPT_WINDOW.as_secs() / 60).to_string(),
+                scopes = list
             ));
         }
         history.asked_at.push_back(Instant::now());
@@ -140,7 +146,7 @@ impl StepUp {
         prompts.answered.fetch_add(1, Ordering::SeqCst);
         if !accepted {
             history.declined = missing;
-            return denied("You declined.");
+            return denied(message!("error.auth.scopes.declined"));
         }
         history.declined.clear();
         // Accepting the request counts as the user's consent to open the browser.
@@ -151,9 +157,7 @@ impl StepUp {
             Some(after) if after.access != tokens.access => Ok(AuthRecovery::Retry(after.access.clone())),
             _ => {
                 let error = session_state.with(|data| data.error.clone());
-                denied(
-                    &error.map_or_else(|| "The sign-in was given up.".to_owned(), |error| error.to_string()),
-                )
+                denied_with(error.map_or_else(|| message!("error.auth.scopes.givenUp").into(), sentences))
             }
         }
     }

@@ -11,7 +11,7 @@ use super::step_up::{ScopeRefusal, StepUp};
 use crate::client::identity::{self, ClientIdentity};
 use crate::discovery::resolve::{DiscoveredServer, authorize_endpoint, find, issuers};
 use crate::discovery::www_authenticate::{Challenge, issuer_hint};
-use crate::error::AuthError;
+use crate::error::{AuthError, sentences};
 use crate::http_client::AuthHttpClient;
 use crate::login::login_service::LoginService;
 use crate::session::session_state::SessionState;
@@ -50,15 +50,14 @@ impl RejectionHandler {
     ) -> Result<AuthRecovery, AuthError> {
         let target = match SignInTarget::of(server) {
             Ok(target) => target,
-            Err(error) => return Ok(AuthRecovery::Refused { reason: error.to_string() }),
+            Err(error) => return Ok(AuthRecovery::Refused { reason: sentences(error) }),
         };
         let session_state = self.sessions.session_state(&server.id);
         let challenge = Challenge::read(&rejection.challenges);
         if rejection.status == 403 {
             if !challenge.is_scope_insufficient {
-                return Ok(AuthRecovery::Refused {
-                    reason: format!("{} refuses access. The account lacks a right.", server.name),
-                });
+                let reason = message!("error.auth.forbidden", server = &server.name).into();
+                return Ok(AuthRecovery::Refused { reason });
             }
             let (sent, can_wait) = (rejection.sent.as_ref(), rejection.can_wait);
             let refusal = ScopeRefusal { sent, challenge: &challenge, can_wait };
@@ -216,7 +215,7 @@ impl RejectionHandler {
 
 fn recovery_for(error: UserError) -> AuthRecovery {
     if error.code == ErrorCode::NeedsClientRegistration {
-        return AuthRecovery::Register { reason: error.cause.unwrap_or(error.message).to_string() };
+        return AuthRecovery::Register { reason: error.cause.unwrap_or(error.message) };
     }
-    AuthRecovery::Refused { reason: error.to_string() }
+    AuthRecovery::Refused { reason: sentences(error) }
 }

@@ -134,7 +134,7 @@ async fn reports_when_registration_is_impossible() {
     test_env.issuer.behavior().server = json!({ "registration_endpoint": null });
     let problem = test_env.begin_error().await;
     assert_eq!(problem.code, ErrorCode::NeedsClientRegistration);
-    let reason = problem.cause.unwrap().to_string();
+    let reason = problem.cause.unwrap();
     assert_eq!(test_env.recover(None).await, AuthRecovery::Register { reason });
     test_env.issuer.behavior().server = json!({});
     test_env.issuer.behavior().register.push_back((403, json!({ "error": "access_denied" })));

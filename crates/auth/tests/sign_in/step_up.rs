@@ -27,7 +27,7 @@ async fn recover(test_env: &TestEnv, refusal: AuthRejection) -> AuthRecovery {
 
 fn reason(next: AuthRecovery) -> String {
     let AuthRecovery::Refused { reason } = next else { panic!("{next:?}") };
-    reason
+    reason.to_string()
 }
 
 /// Signed in for `read`, with a browser that goes by itself.
@@ -124,7 +124,7 @@ async fn does_not_ask_when_scopes_would_not_help() {
         (lacks_scope("write", &token, false), "write"),
         (
             AuthRejection { challenges: vec!["Bearer".to_owned()], ..lacks_scope("x", &token, true) },
-            "lacks a right",
+            "lacks a permission",
         ),
     ] {
         let reason = reason(recover(&test_env, refusal).await);

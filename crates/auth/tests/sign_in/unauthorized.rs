@@ -103,7 +103,7 @@ async fn does_not_send_old_tokens_to_new_issuer() {
 async fn refuses_when_sign_in_is_off() {
     let test_env = TestEnv::with(SignInSettings { off: true, ..SignInSettings::default() }).await;
     let AuthRecovery::Refused { reason } = test_env.recover(None).await else { panic!("not refused") };
-    assert!(reason.contains("switched off"), "{reason}");
+    assert!(reason.to_string().contains("switched off"), "{reason}");
     assert!(test_env.begin_error().await.to_string().contains("switched off"));
     assert_eq!(test_env.bearer().await, None);
     assert!(test_env.issuer.paths().is_empty());

@@ -219,7 +219,7 @@ fn state(status: &ServerStatus) -> String {
             format!("needs you to sign in at {}", terminal_text::line(issuer))
         }
         ServerStatus::NeedsClientRegistration { reason } => {
-            format!("needs a client id: {}", terminal_text::line(reason))
+            format!("needs a client id: {}", terminal_text::user_text(reason))
         }
         ServerStatus::Failed { message, next_retry, .. } => {
             let retried = if next_retry.is_some() { ", will be tried again" } else { "" };

@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use gatehouse_model::status::FailureKind;
+use gatehouse_model::{UserText, message};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{ConnectError, RequestError};
+use crate::error::{RequestError, without_hidden_chars};
 use crate::redact::Redactor;
 
 /// What ended a connection.
@@ -26,8 +27,8 @@ pub enum CloseCause {
     NotProtocol(String),
     /// A message exceeded this size limit, in bytes.
     TooLong(usize),
-    /// The stream broke.
-    Broken(String),
+    /// The stream broke. Why: a sentence without its first capital letter and its full stop.
+    Broken(UserText),
     /// The session has expired on the server.
     SessionGone,
     /// The server rejected a message whose response is awaited.
@@ -49,10 +50,10 @@ impl CloseReason {
     }
 
     /// The same without the server's secrets.
-    pub(super) fn redacted(self, redactor: &Redactor) -> Self {
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
         let cause = match self.cause {
             CloseCause::NotProtocol(line) => CloseCause::NotProtocol(redactor.text(line)),
-            CloseCause::Broken(why) => CloseCause::Broken(redactor.text(why)),
+            CloseCause::Broken(why) => CloseCause::Broken(why.map_texts(&|text| redactor.text(text))),
             CloseCause::Refused(error) => CloseCause::Refused(error.redacted(redactor)),
             cause @ (CloseCause::Requested
             | CloseCause::Exited(_)
@@ -68,34 +69,39 @@ impl CloseReason {
 
 impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.cause {
-            CloseCause::Requested => f.write_str("Gatehouse closed the connection.")?,
-            CloseCause::Exited(code) => write!(f, "The server's process ended with exit code {code}.")?,
+        fmt::Display::fmt(&self.user_text(), f)
+    }
+}
+
+impl CloseReason {
+    /// The reason for the user. It may contain text of the server, from which invisible and control characters
+    /// are removed.
+    #[must_use]
+    pub fn user_text(&self) -> UserText {
+        let cause: UserText = match &self.cause {
+            CloseCause::Requested => message!("error.servers.closed.requested").into(),
+            CloseCause::Exited(code) => {
+                message!("error.servers.closed.exited", code = code.to_string()).into()
+            }
             CloseCause::Signalled(signal) => {
-                write!(f, "The server's process was ended by signal {signal} ({}).", signal_name(*signal))?;
+                message!("error.servers.closed.signalled", signal = describe_signal(*signal)).into()
             }
-            CloseCause::OutputClosed => f.write_str("The server closed its standard output.")?,
-            CloseCause::NotProtocol(line) => write!(
-                f,
-                "The server prints something other than the protocol on its standard output, beginning with: {line}"
-            )?,
+            CloseCause::OutputClosed => message!("error.servers.closed.outputClosed").into(),
+            CloseCause::NotProtocol(line) => message!("error.servers.closed.notProtocol", line = line).into(),
             CloseCause::TooLong(limit) => {
-                write!(f, "The server sent a message of more than {} MiB.", limit / (1024 * 1024))?;
+                let limit = limit / (1024 * 1024);
+                message!("error.servers.closed.tooLong", limit = limit.to_string()).into()
             }
-            CloseCause::Broken(why) => write!(f, "The connection broke: {why}.")?,
-            CloseCause::SessionGone => f.write_str("The server no longer knows the session.")?,
-            CloseCause::Refused(why) => write!(f, "{why}")?,
-        }
-        if !self.last_lines.is_empty() {
-            f.write_str(" Its last words were: ")?;
-            for (index, line) in self.last_lines.iter().enumerate() {
-                if index > 0 {
-                    f.write_str(" | ")?;
-                }
-                f.write_str(line)?;
-            }
-        }
-        Ok(())
+            CloseCause::Broken(why) => message!("error.servers.closed.broken", reason = why.clone()).into(),
+            CloseCause::SessionGone => RequestError::SessionGone.user_text(),
+            CloseCause::Refused(why) => why.user_text(),
+        };
+        without_hidden_chars(if self.last_lines.is_empty() {
+            cause
+        } else {
+            let lines = self.last_lines.join(" | ");
+            message!("error.servers.closed.lastWords", reason = cause, lines = lines).into()
+        })
     }
 }
 
@@ -116,28 +122,21 @@ impl CloseReason {
     }
 }
 
-impl From<CloseReason> for ConnectError {
-    fn from(reason: CloseReason) -> Self {
-        if let CloseCause::Refused(error) = reason.cause {
-            return error.into();
-        }
-        Self::Ended { kind: reason.failure_kind(), reason: reason.to_string() }
-    }
-}
-
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        1 => "hang-up",
-        2 => "interrupt",
-        4 => "illegal instruction",
-        6 => "abort",
-        8 => "arithmetic error",
-        9 => "kill",
-        11 => "memory fault",
-        13 => "broken pipe",
-        15 => "terminate",
-        _ => "unnamed",
-    }
+/// The number of a signal with its name, which is the same in every language.
+fn describe_signal(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        _ => return signal.to_string(),
+    };
+    format!("{signal} ({name})")
 }
 
 /// The three stages of a connection's end: requested, reason known, nothing left.
@@ -219,7 +218,7 @@ mod tests {
         );
         assert_eq!(
             CloseReason::new(CloseCause::Signalled(9)).to_string(),
-            "The server's process was ended by signal 9 (kill)."
+            "The server's process was ended by signal 9 (SIGKILL)."
         );
     }
 

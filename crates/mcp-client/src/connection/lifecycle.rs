@@ -15,7 +15,7 @@ use rmcp::{ClientHandler, RoleClient};
 use super::envelope::RequestMeta;
 use super::raw_capabilities::RawCapabilities;
 use super::{Handshake, LifecycleHint};
-use crate::error::ConnectError;
+use crate::error::{ConnectError, RequestError};
 use crate::server_requests;
 
 /// The client name that Gatehouse reports.
@@ -84,7 +84,9 @@ where
         .await
         .map_err(classify_handshake_error)?;
     let Some(peer) = service.peer().peer_info() else {
-        return Err(HandshakeError::Final(ConnectError::Protocol("it did not say what it is.".to_owned())));
+        return Err(HandshakeError::Final(
+            RequestError::Protocol("it did not say what it is.".to_owned()).into(),
+        ));
     };
     let version = &peer.protocol_version;
     if !ProtocolVersion::KNOWN_VERSIONS.contains(version) {
@@ -138,19 +140,27 @@ fn classify_handshake_error(error: ClientInitializeError) -> HandshakeError {
                 HandshakeError::Final(ConnectError::Version { offered: truncate(&offered.join(", ")) })
             }
         }
-        ClientInitializeError::Cancelled => HandshakeError::Final(ConnectError::Cancelled),
+        ClientInitializeError::Cancelled => HandshakeError::Final(ConnectError::CANCELLED),
         ClientInitializeError::ConnectionClosed(when) => HandshakeError::Transport(when),
         ClientInitializeError::TransportError { error, .. } => {
             HandshakeError::Transport(error.error.to_string())
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => classify_handshake_error(*fallback),
-        ClientInitializeError::JsonRpcError(error) => HandshakeError::Lifecycle(ConnectError::Protocol(
-            format!("it answered the handshake with error {}: {}", error.code.0, truncate(&error.message)),
-        )),
-        other => HandshakeError::Lifecycle(ConnectError::Protocol(format!(
-            "its answer to the handshake is not what the protocol says ({}).",
-            truncate(&other.to_string())
-        ))),
+        ClientInitializeError::JsonRpcError(error) => HandshakeError::Lifecycle(
+            RequestError::Protocol(format!(
+                "it answered the handshake with error {}: {}",
+                error.code.0,
+                truncate(&error.message)
+            ))
+            .into(),
+        ),
+        other => HandshakeError::Lifecycle(
+            RequestError::Protocol(format!(
+                "its answer to the handshake is not what the protocol says ({}).",
+                truncate(&other.to_string())
+            ))
+            .into(),
+        ),
     }
 }
 

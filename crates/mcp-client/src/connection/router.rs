@@ -264,7 +264,7 @@ mod tests {
     struct NoHost;
 
     fn nothing<T: Send + 'static>() -> BoxFuture<'static, Result<T, ConnectError>> {
-        Box::pin(async { Err(ConnectError::Cancelled) })
+        Box::pin(async { Err(ConnectError::CANCELLED) })
     }
 
     impl ServerHost for NoHost {

@@ -1,12 +1,10 @@
 //! Why a request has no response: one error for everything between the call pipeline and the
 //! transport.
 
-use std::fmt::Display;
 use std::time::Duration;
 
-use gatehouse_common::invisible_chars::clean;
-use gatehouse_model::ServerStatus;
 use gatehouse_model::status::FailureKind;
+use gatehouse_model::{ServerStatus, UserText};
 
 use super::RequestError;
 
@@ -41,7 +39,7 @@ pub enum UpstreamErrorKind {
     /// The connection ended during the call, or belongs to another generation than the call was
     /// meant for.
     #[error("the connection ended: {reason}")]
-    Closed { reason: String },
+    Closed { reason: UserText },
     /// The session had expired on the server, which did not process the request. One retry is safe.
     #[error("the server no longer knew the session")]
     SessionLost,
@@ -56,7 +54,7 @@ pub enum UpstreamErrorKind {
     Transport {
         failure: FailureKind,
         /// Message for the user.
-        message: String,
+        message: UserText,
     },
 }
 
@@ -69,25 +67,18 @@ impl From<UpstreamErrorKind> for UpstreamError {
 impl From<RequestError> for UpstreamError {
     fn from(error: RequestError) -> Self {
         let kind = match &error {
-            RequestError::Closed(reason) => UpstreamErrorKind::Closed { reason: user_message(reason) },
+            RequestError::Closed(reason) => UpstreamErrorKind::Closed { reason: reason.user_text() },
             RequestError::TimedOut { after } => UpstreamErrorKind::TimedOut { after: *after },
             RequestError::Cancelled => UpstreamErrorKind::Cancelled,
             RequestError::NeedsAuth { issuer } => UpstreamErrorKind::NeedsAuth { issuer: issuer.clone() },
             RequestError::Unregistered { .. } => UpstreamErrorKind::NeedsAuth { issuer: None },
             RequestError::SessionGone => UpstreamErrorKind::SessionLost,
             other => {
-                UpstreamErrorKind::Transport { failure: other.failure_kind(), message: user_message(other) }
+                UpstreamErrorKind::Transport { failure: other.failure_kind(), message: other.user_text() }
             }
         };
         Self { kind, source: Some(Box::new(error)) }
     }
-}
-
-/// An error as a message for the user. It may contain text of the server (its last lines of
-/// standard error, for example), so invisible and control characters are removed.
-#[must_use]
-pub(crate) fn user_message(error: &impl Display) -> String {
-    clean(&error.to_string()).into_owned()
 }
 
 #[cfg(test)]
@@ -95,11 +86,13 @@ mod tests {
     use std::error::Error as _;
 
     use super::*;
+    use crate::connection::close::{CloseCause, CloseReason};
 
     #[test]
     fn removes_hidden_characters_from_messages() {
         let said = || "a\u{202e}b\u{200b} \u{1b}[31mred\u{1b}[0m".to_owned();
-        for error in [RequestError::Closed(said()), RequestError::Protocol(said())] {
+        let closed = CloseReason::new(CloseCause::NotProtocol(said()));
+        for error in [RequestError::from(closed), RequestError::Protocol(said())] {
             let message = UpstreamError::from(error).to_string();
             assert!(message.contains("ab red") && !message.contains('\u{1b}'), "{message:?}");
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gatehouse_builtin_servers::{BuiltinConnection, BuiltinContext};
 use gatehouse_mcp_client::{
-    ConnectDeps, ConnectError, ConnectSpec, Inbound, LifecycleHint, Redactor, ServerConnection,
+    ConnectDeps, ConnectError, ConnectSpec, Inbound, LifecycleHint, Redactor, RequestError, ServerConnection,
     UpstreamError, UpstreamErrorKind, connect,
 };
 use gatehouse_model::status::FailureKind;
@@ -97,8 +97,10 @@ impl Connector for UpstreamConnector {
 impl From<ConnectError> for ConnectFailure {
     fn from(error: ConnectError) -> Self {
         match error {
-            ConnectError::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
-            ConnectError::Unregistered { reason } => Self::NeedsClientRegistration { reason },
+            ConnectError::Request(RequestError::NeedsAuth { issuer }) => Self::NeedsAuth { issuer },
+            ConnectError::Request(RequestError::Unregistered { reason }) => {
+                Self::NeedsClientRegistration { reason }
+            }
             other => Self::Error { kind: other.failure_kind(), message: other.user_text() },
         }
     }
@@ -109,14 +111,12 @@ impl From<UpstreamError> for ConnectFailure {
         let temporary = |message: UserText| Self::Error { kind: FailureKind::TemporaryNetwork, message };
         match error.kind {
             UpstreamErrorKind::NeedsAuth { issuer } => Self::NeedsAuth { issuer },
-            UpstreamErrorKind::Transport { failure, message } => {
-                Self::Error { kind: failure, message: message.into() }
-            }
+            UpstreamErrorKind::Transport { failure, message } => Self::Error { kind: failure, message },
             UpstreamErrorKind::TimedOut { after } => {
                 let seconds = u32::try_from(after.as_secs()).unwrap_or(u32::MAX);
                 temporary(message!("error.servers.connectedTimedOut", seconds = seconds).into())
             }
-            UpstreamErrorKind::Closed { reason } => temporary(reason.into()),
+            UpstreamErrorKind::Closed { reason } => temporary(reason),
             UpstreamErrorKind::SessionLost => temporary(message!("error.servers.sessionLost").into()),
             UpstreamErrorKind::Cancelled
             | UpstreamErrorKind::SwitchedOff
@@ -129,18 +129,20 @@ impl From<UpstreamError> for ConnectFailure {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_mcp_client::{CloseCause, CloseReason};
+
     use super::*;
 
     #[test]
     fn removes_hidden_characters_from_messages() {
         let said = || "a\u{202e}b\u{200b} \u{1b}[31mred\u{1b}[0m".to_owned();
-        let kind = FailureKind::Unknown;
+        let closed = CloseReason { cause: CloseCause::Exited(1), last_lines: [said()].into() };
         for error in [
-            ConnectError::Ended { reason: said(), kind },
-            ConnectError::Protocol(said()),
-            ConnectError::Status { status: 500, body: said() },
+            RequestError::from(closed),
+            RequestError::Protocol(said()),
+            RequestError::Status { status: 500, body: said(), retry_after: None },
         ] {
-            let message = ConnectFailure::from(error).to_string();
+            let message = ConnectFailure::from(ConnectError::from(error)).to_string();
             assert!(message.contains("ab red") && !message.contains('\u{1b}'), "{message:?}");
         }
     }

@@ -419,7 +419,7 @@ impl ScriptedConnection {
         match method {
             "tools/call" if breaks => Err(UpstreamError::from(UpstreamErrorKind::Transport {
                 failure: FailureKind::TemporaryNetwork,
-                message: "broken".to_owned(),
+                message: "broken".into(),
             })),
             "tools/call" => Ok(RpcOutcome::Result(raw_json::raw(&json!({ "content": [] })))),
             "tools/list" => {
@@ -586,7 +586,7 @@ impl ScriptedServer {
     }
 
     pub(crate) fn dies(&self, reason: &str) {
-        let end = ConnectionEnd::Closed { kind: FailureKind::TemporaryNetwork, reason: reason.to_owned() };
+        let end = ConnectionEnd::Closed { kind: FailureKind::TemporaryNetwork, reason: reason.into() };
         self.newest().1.end.send_replace(Some(end));
     }
 

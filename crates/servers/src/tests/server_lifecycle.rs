@@ -94,7 +94,7 @@ async fn call_cut_short_by_crash_reports_exit() {
     server.dies("The process ended with exit code 7.");
     let error = call.await.unwrap().unwrap_err();
     assert!(
-        matches!(&error.kind, UpstreamErrorKind::Closed { reason } if reason.contains("exit code 7")),
+        matches!(&error.kind, UpstreamErrorKind::Closed { reason } if reason.to_string().contains("exit code 7")),
         "{error:?}"
     );
     harness.end().await;
@@ -705,6 +705,6 @@ async fn disabling_mcp_ends_running_call() {
     harness.manager.set_mcp_enabled(false).await;
     let error = call.await.unwrap().expect_err("it went on");
     let UpstreamErrorKind::Closed { reason } = &error.kind else { panic!("{error:?}") };
-    assert!(reason.contains("switched off"), "{reason}");
+    assert!(reason.to_string().contains("switched off"), "{reason}");
     harness.end().await;
 }

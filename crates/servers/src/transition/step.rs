@@ -208,13 +208,13 @@ impl TransitionStep {
         }
     }
 
-    fn closed(&mut self, epoch: Epoch, kind: FailureKind, reason: String) {
+    fn closed(&mut self, epoch: Epoch, kind: FailureKind, reason: UserText) {
         if let Phase::Connected { since, .. } = self.state.phase
             && epoch == self.state.epoch
         {
             let failed = FailedConnection {
                 kind,
-                message: reason.as_str().into(),
+                message: reason.clone(),
                 attempts: 1,
                 should_retry: is_retryable(kind),
             };
@@ -270,7 +270,7 @@ impl TransitionStep {
         }
     }
 
-    fn unregistered(&mut self, reason: String) {
+    fn unregistered(&mut self, reason: UserText) {
         match self.state.phase {
             Phase::NeedsAuth { .. } | Phase::NeedsClientRegistration { .. } => {
                 self.enter_phase(Phase::NeedsClientRegistration { reason }, StatusCause::User);

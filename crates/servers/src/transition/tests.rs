@@ -30,7 +30,7 @@ fn needs_auth() -> Phase {
 }
 
 fn needs_registration() -> Phase {
-    Phase::NeedsClientRegistration { reason: "none".to_owned() }
+    Phase::NeedsClientRegistration { reason: "none".into() }
 }
 
 fn failed(kind: FailureKind, attempts: u32, retry_secs: Option<u64>) -> Phase {
@@ -283,7 +283,7 @@ fn classifies_failed_attempts() {
     check(&connecting(1), &fails(Authorization), &at(Phase::NeedsAuth { issuer: None }), &challenged);
     let table = [
         (ConnectFailure::NeedsAuth { issuer: Some("https://issuer".to_owned()) }, needs_auth()),
-        (ConnectFailure::NeedsClientRegistration { reason: "none".to_owned() }, needs_registration()),
+        (ConnectFailure::NeedsClientRegistration { reason: "none".into() }, needs_registration()),
     ];
     for (failure, phase) in table {
         check(&connecting(2), &ServerInput::AttemptFailed { epoch: E1, failure }, &at(phase), &challenged);
@@ -296,8 +296,8 @@ fn classifies_failed_attempts() {
 
 #[test]
 fn reconnects_after_unexpected_close() {
-    let closed = |epoch, kind| ServerInput::Closed { epoch, kind, reason: "why".to_owned() };
-    let cause = || Announce(StatusCause::UnexpectedClose { reason: "why".to_owned() });
+    let closed = |epoch, kind| ServerInput::Closed { epoch, kind, reason: "why".into() };
+    let cause = || Announce(StatusCause::UnexpectedClose { reason: "why".into() });
     check(
         &connected(),
         &closed(E1, FailureKind::TemporaryNetwork),
@@ -322,14 +322,13 @@ fn flapping_server_backs_off() {
     for wait in [1, 2, 4, 8, 16, 30, 30] {
         state.phase = connected_since(NOW, 0);
         let end =
-            ServerInput::Closed { epoch: E1, kind: FailureKind::TemporaryNetwork, reason: "why".to_owned() };
+            ServerInput::Closed { epoch: E1, kind: FailureKind::TemporaryNetwork, reason: "why".into() };
         let (next, effects) = transition(state, end, TransitionContext { now: NOW, jitter: Jitter::NONE });
         assert!(effects.contains(&secs(wait)), "{effects:?}");
         state = next;
     }
     state.phase = connected();
-    let end =
-        ServerInput::Closed { epoch: E1, kind: FailureKind::TemporaryNetwork, reason: "why".to_owned() };
+    let end = ServerInput::Closed { epoch: E1, kind: FailureKind::TemporaryNetwork, reason: "why".into() };
     let (state, effects) = transition(state, end, TransitionContext { now: NOW, jitter: Jitter::NONE });
     assert!(effects.contains(&secs(1)), "a longer life makes good: {effects:?}");
     assert_eq!(state.flaps, 0);
@@ -405,7 +404,7 @@ fn random_inputs_keep_invariants() {
             ServerInput::RetryDue,
             ServerInput::Ready { epoch, protocol: String::new(), server: ServerInfo::default() },
             ServerInput::AttemptFailed { epoch, failure: error(FailureKind::Unknown) },
-            ServerInput::Closed { epoch, kind: FailureKind::TemporaryNetwork, reason: String::new() },
+            ServerInput::Closed { epoch, kind: FailureKind::TemporaryNetwork, reason: "".into() },
             ServerInput::HealthReport { epoch, health: HealthReport::Missed { allowed: 1 } },
             ServerInput::Challenged { epoch, issuer: None },
         ]

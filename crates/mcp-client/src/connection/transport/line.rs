@@ -128,7 +128,7 @@ pub(in crate::connection) async fn connect(
 ) -> Result<Connection, ConnectError> {
     let limit = spec.config.limits.connect();
     let deadline = Instant::now() + limit;
-    let mut last = ConnectError::Cancelled;
+    let mut last = ConnectError::CANCELLED;
     for hint in spec.lifecycle.order() {
         let opened = tokio::time::timeout_at(deadline, opener.open()).await;
         let opened = opened.unwrap_or(Err(ConnectError::TimedOut { after: limit }))?;
@@ -138,7 +138,7 @@ pub(in crate::connection) async fn connect(
         let UnnegotiatedLine { transport, pipe, capabilities, non_protocol } = opened;
         let outcome = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(HandshakeError::Final(ConnectError::Cancelled)),
+            () = cancel.cancelled() => Err(HandshakeError::Final(ConnectError::CANCELLED)),
             outcome = tokio::time::timeout_at(deadline, lifecycle::negotiate(pipe, *hint, &capabilities)) => {
                 match outcome {
                     Ok(outcome) => outcome,
@@ -158,7 +158,7 @@ pub(in crate::connection) async fn connect(
             Err(HandshakeError::Lifecycle(error)) => FailedHandshake { error, may_try_another: true },
             Err(HandshakeError::Transport(what)) => {
                 let reason = tokio::time::timeout(REASON_TIMEOUT, transport.closing.wait_for_reason()).await;
-                let reason = reason.unwrap_or_else(|_| CloseReason::new(CloseCause::Broken(what)));
+                let reason = reason.unwrap_or_else(|_| CloseReason::new(CloseCause::Broken(what.into())));
                 let may_try_another = !matches!(
                     reason.cause,
                     CloseCause::NotProtocol(_) | CloseCause::TooLong(_) | CloseCause::Refused(_)
@@ -197,8 +197,8 @@ pub(in crate::connection) async fn supervise(
     let cause = tokio::select! {
         biased;
         () = transport.closing.close_requested() => CloseCause::Requested,
-        ended = &mut carrier => ended.unwrap_or_else(|error| CloseCause::Broken(error.to_string())),
-        ended = &mut reading.task => ended.unwrap_or_else(|error| CloseCause::Broken(error.to_string())),
+        ended = &mut carrier => ended.unwrap_or_else(|error| CloseCause::Broken(error.to_string().into())),
+        ended = &mut reading.task => ended.unwrap_or_else(|error| CloseCause::Broken(error.to_string().into())),
     };
     transport.closing.set_reason(CloseReason::new(cause));
     transport.router.end();
@@ -267,17 +267,9 @@ impl LineTransport {
 
     /// Why nothing can be sent or received any more.
     async fn ended(&self) -> RequestError {
-        let reason = match self.closing.current_reason() {
-            Some(reason) => reason,
-            // The stream breaks a moment before the reason is known.
-            None => tokio::time::timeout(REASON_TIMEOUT, self.closing.wait_for_reason())
-                .await
-                .unwrap_or_else(|_| CloseReason::new(CloseCause::OutputClosed)),
-        };
-        match reason.cause {
-            CloseCause::Refused(error) => error,
-            _ => RequestError::Closed(reason.to_string()),
-        }
+        // The stream breaks a moment before the reason is known.
+        let reason = tokio::time::timeout(REASON_TIMEOUT, self.closing.wait_for_reason()).await;
+        reason.unwrap_or_else(|_| CloseReason::new(CloseCause::OutputClosed)).into()
     }
 }
 

@@ -173,7 +173,7 @@ impl LineReader {
                 () = stop.cancelled() => return CloseCause::Requested,
                 read = stream.read_buf(&mut buffer) => match read {
                     Ok(count) => count,
-                    Err(error) => return CloseCause::Broken(error.to_string()),
+                    Err(error) => return CloseCause::Broken(error.to_string().into()),
                 },
             };
             if count == 0 {

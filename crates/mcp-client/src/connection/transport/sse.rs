@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use gatehouse_model::BoxFuture;
+use gatehouse_model::{BoxFuture, message};
 use http::HeaderMap;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::mpsc;
@@ -66,7 +66,7 @@ impl SseOpener<'_> {
 
     /// Waits for the `endpoint` event, which names the URL for messages.
     async fn address(&self, mut events: Events) -> Result<(Url, Events), ConnectError> {
-        let wrong = |what: &str| ConnectError::Protocol(what.to_owned());
+        let wrong = |what: &str| ConnectError::Request(RequestError::Protocol(what.to_owned()));
         loop {
             let event = match events.next().await {
                 Some(Ok(event)) => event,
@@ -132,8 +132,8 @@ async fn relay(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines:
                         return CloseCause::Requested;
                     }
                 }
-                Some(Err(error)) => return CloseCause::Broken(error.to_string()),
-                None => return CloseCause::Broken("the server ended its event stream".to_owned()),
+                Some(Err(error)) => return CloseCause::Broken(error.to_string().into()),
+                None => return CloseCause::Broken(message!("error.servers.broken.streamEnded").into()),
             }
         }
     };

@@ -37,7 +37,7 @@ pub(in crate::connection) async fn connect(
     let preparation = spec.deps.host.prepare_process(&spec.config, &spec.redactor);
     let prepared = tokio::select! {
         biased;
-        () = cancel.cancelled() => return Err(ConnectError::Cancelled),
+        () = cancel.cancelled() => return Err(ConnectError::CANCELLED),
         prepared = tokio::time::timeout(PREPARE_TIMEOUT, preparation) => {
             prepared.unwrap_or(Err(ConnectError::TimedOut { after: PREPARE_TIMEOUT }))?
         }
@@ -130,7 +130,7 @@ impl ProcessSupervisor {
             ended = &mut self.reading.task => match ended {
                 Ok(CloseCause::OutputClosed) => self.cause_of_closed_output().await,
                 Ok(cause) => cause,
-                Err(error) => CloseCause::Broken(error.to_string()),
+                Err(error) => CloseCause::Broken(error.to_string().into()),
             },
         }
     }

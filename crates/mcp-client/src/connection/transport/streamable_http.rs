@@ -56,19 +56,36 @@ struct NegotiatedProtocol {
 
 impl HttpTransport {
     fn new(endpoint: Arc<Endpoint>, router: Arc<MessageRouter>, tasks: TaskTracker) -> Self {
-        Self {
+        let endpoint = endpoint(spec).await?;
+        let mut last = ConnectError::CANCELLED;
+        for hint in spec.lifecycle.order() {
             endpoint,
             router,
             closing: Arc::new(CloseSignal::default()),
             tasks,
             runtime: tokio::runtime::Handle::current(),
-            param_headers: ParamHeaders::default(),
+            param_headers: ParamHeaders::CANCELLED),
             negotiated: OnceLock::new(),
             subscriptions: OnceLock::new(),
         }
     }
 
-    /// The connection after a handshake. Starts its tasks.
+    /// The connection after a handshake. Starts its tasks. }) => {
+                FailedHandshake { error: error.into(), may_try_another: hint == LifecycleHint::Auto }
+            }
+            Some(error @ RequestError::Protocol(_)) => {
+                FailedHandshake { error: error.into(), may_try_another: true }
+            }
+            Some(error) => FailedHandshake { error: error.into(), may_try_another: false },
+            None => FailedHandshake {
+                error: RequestError::Protocol(format!("the handshake broke off ({what}).")).into(),
+                may_try_another: true,
+            },
+        }),
+    }
+}
+
+impl HttpTransport {
     fn into_connection(self, service: lifecycle::RmcpService, handshake: Handshake) -> Connection {
         let negotiated = NegotiatedProtocol {
             protocol_family: handshake.protocol_family,
@@ -177,8 +194,7 @@ impl HttpTransport {
 
     /// The error of a request for which the connection ended too early.
     fn ended(&self) -> RequestError {
-        let reason = self.closing.current_reason().unwrap_or_else(|| CloseReason::new(CloseCause::Requested));
-        RequestError::Closed(reason.to_string())
+        self.closing.current_reason().unwrap_or_else(|| CloseReason::new(CloseCause::Requested)).into()
     }
 
     /// POSTs a request and reads its response.

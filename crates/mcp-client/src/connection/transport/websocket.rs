@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures::{SinkExt, StreamExt};
 use gatehouse_common::random;
-use gatehouse_model::BoxFuture;
+use gatehouse_model::{BoxFuture, message};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
@@ -104,15 +104,13 @@ async fn relay(
                 Some(Ok(Message::Binary(bytes))) => bytes.to_vec(),
                 Some(Ok(Message::Close(frame))) => {
                     let why = frame.map(|frame| frame.reason.to_string()).filter(|why| !why.is_empty());
-                    let why = why.map_or_else(
-                        || "the server closed it".to_owned(),
-                        |why| format!("the server closed it ({why})"),
-                    );
-                    return CloseCause::Broken(why);
+                    return why.map_or_else(closed_by_server, |why| {
+                        CloseCause::Broken(message!("error.servers.broken.closedSaying", reason = why).into())
+                    });
                 }
                 Some(Ok(_)) => continue,
                 Some(Err(error)) => return cause(&error),
-                None => return CloseCause::Broken("the server closed it".to_owned()),
+                None => return closed_by_server(),
             };
             envelope::to_line(&mut bytes);
             if lines_out.write_all(&bytes).await.is_err() {
@@ -134,6 +132,10 @@ async fn relay(
 fn cause(error: &Error) -> CloseCause {
     match error {
         Error::Capacity(_) => CloseCause::TooLong(bounds::MESSAGE),
-        other => CloseCause::Broken(other.to_string()),
+        other => CloseCause::Broken(other.to_string().into()),
     }
+}
+
+fn closed_by_server() -> CloseCause {
+    CloseCause::Broken(message!("error.servers.broken.closed").into())
 }

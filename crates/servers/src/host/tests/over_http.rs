@@ -537,7 +537,7 @@ async fn reports_connect_errors() {
         let error = connect(&spec, sender, &CancellationToken::new()).await.err().unwrap();
         assert_eq!(error.failure_kind(), kind, "{mode}: {error}");
         assert!(error.to_string().contains(words), "{mode}: {error}");
-        if let ConnectError::NeedsAuth { issuer } = &error {
+        if let ConnectError::Request(RequestError::NeedsAuth { issuer }) = &error {
             assert_eq!(issuer.as_deref(), Some("https://auth.example"));
         }
         harness.end().await;

@@ -428,7 +428,7 @@ async fn cancelled_connect_leaves_nothing_running() {
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(connect(&spec, sender, &cancel), canceller);
-    assert!(matches!(outcome, Err(ConnectError::Cancelled)));
+    assert!(matches!(outcome, Err(ConnectError::Request(RequestError::Cancelled))));
     harness.end().await;
 }
 

@@ -101,14 +101,14 @@ async fn reports_missing_authorization() {
     let table: [(RejectionHandler, ErrorCheck); 4] = [
         (
             |_| Ok(AuthRecovery::SignIn { issuer: Some("https://a.example".to_owned()) }),
-            |error| matches!(error, ConnectError::NeedsAuth { issuer: Some(issuer) } if issuer == "https://a.example"),
+            |error| matches!(error, ConnectError::Request(RequestError::NeedsAuth { issuer: Some(issuer) }) if issuer == "https://a.example"),
         ),
         (
-            |_| Ok(AuthRecovery::Register { reason: "No way.".to_owned() }),
-            |error| matches!(error, ConnectError::Unregistered { reason } if reason == "No way."),
+            |_| Ok(AuthRecovery::Register { reason: "No way.".into() }),
+            |error| matches!(error, ConnectError::Request(RequestError::Unregistered { reason }) if reason.to_string() == "No way."),
         ),
         (
-            |_| Ok(AuthRecovery::Refused { reason: "It is off.".to_owned() }),
+            |_| Ok(AuthRecovery::Refused { reason: "It is off.".into() }),
             |error| {
                 error.failure_kind() == gatehouse_model::status::FailureKind::Configuration
                     && error.to_string() == "It is off."
@@ -154,7 +154,7 @@ async fn call_continues_after_scope_upgrade() {
 async fn limits_token_retries() {
     let tokens = ScriptedTokenSource::new(|_| Ok(AuthRecovery::Retry(Secret::new("wrong"))));
     let (connection, harness, running) = open(&tokens).await;
-    assert!(matches!(connection, Err(ConnectError::NeedsAuth { .. })));
+    assert!(matches!(connection, Err(ConnectError::Request(RequestError::NeedsAuth { .. }))));
     assert!(tokens.refusals.lock().len() <= 12, "it was tried too often");
     harness.end().await;
     running.end().await;

@@ -321,7 +321,7 @@ impl Endpoint {
         tracing::warn!(server = %self.sources.server.id, %error, "there is no token");
         self.record_error(match error {
             AuthError::Unreachable(why) => RequestError::Network(NetworkError {
-                text: format!("the sign-in could not be renewed: {why}"),
+                text: format!("the sign-in could not be renewed: {}", why.trim_end_matches('.')),
                 is_permanent: false,
             }),
             _ => RequestError::NeedsAuth { issuer: None },
