@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use gatehouse_common::invisible_chars::clean;
 use gatehouse_model::status::FailureKind;
-use gatehouse_model::{UserText, message};
+use gatehouse_model::{Message, UserText, message};
 
 pub use self::upstream::{UpstreamError, UpstreamErrorKind};
 use crate::connection::close::{CloseCause, CloseReason};
@@ -106,15 +106,15 @@ pub enum RequestError {
     },
     /// The server could not be reached.
     Network(NetworkError),
-    /// The server violates the protocol.
-    Protocol(String),
+    /// The server violates the protocol. How: a sentence without its first capital letter.
+    Protocol(UserText),
 }
 
 /// A network error on the way to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkError {
     /// What happened: a sentence without its first capital letter and its full stop.
-    pub text: String,
+    pub text: UserText,
     /// Whether it persists until something is changed, so that a retry cannot help.
     pub is_permanent: bool,
 }
@@ -198,6 +198,11 @@ impl ConnectError {
 }
 
 impl RequestError {
+    /// The server violates the protocol in this way.
+    pub(crate) fn protocol(how: Message) -> Self {
+        Self::Protocol(how.into())
+    }
+
     /// The error for the user. It may contain text of the server (the body of its response, for example), from
     /// which invisible and control characters are removed.
     #[must_use]
@@ -220,8 +225,8 @@ impl RequestError {
                 body = body,
                 advice = advice(*status)
             ),
-            Self::Network(fault) => message!("error.servers.network", reason = &fault.text),
-            Self::Protocol(what) => message!("error.servers.protocol", reason = what),
+            Self::Network(fault) => message!("error.servers.network", reason = fault.text.clone()),
+            Self::Protocol(what) => message!("error.servers.protocol", reason = what.clone()),
         };
         without_hidden_chars(message.into())
     }
@@ -256,9 +261,9 @@ impl RequestError {
                 Self::Status { status, body: text(body), retry_after }
             }
             Self::Network(NetworkError { text: what, is_permanent }) => {
-                Self::Network(NetworkError { text: text(what), is_permanent })
+                Self::Network(NetworkError { text: what.map_texts(&text), is_permanent })
             }
-            Self::Protocol(what) => Self::Protocol(text(what)),
+            Self::Protocol(what) => Self::Protocol(what.map_texts(&text)),
             Self::TimedOut { .. } | Self::Cancelled | Self::Forbidden | Self::SessionGone => self,
         }
     }
@@ -323,7 +328,46 @@ fn status_kind(status: u16) -> FailureKind {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::messages::Language;
+
     use super::*;
+
+    fn exited_with(line: &str) -> RequestError {
+        CloseReason { cause: CloseCause::Exited(3), last_lines: [line.to_owned()].into() }.into()
+    }
+
+    #[test]
+    fn texts_are_in_the_readers_language() {
+        let text = message!("error.servers.network.refused").into();
+        let refused = RequestError::Network(NetworkError { text, is_permanent: false });
+        for (error, english, chinese) in [
+            (
+                ConnectError::from(exited_with("no such table")),
+                "The server ended before the connection was made. The server's process ended with exit code 3. \
+                 Its last words were: no such table",
+                "服务器在建立连接之前已退出。服务器进程已退出，退出码为 3。最后的输出：no such table",
+            ),
+            (
+                refused.into(),
+                "The server could not be reached: nothing listens at this address (connection refused).",
+                "无法连接服务器：该地址没有程序监听（连接被拒绝）。",
+            ),
+        ] {
+            assert_eq!(error.to_string(), english);
+            assert_eq!(error.user_text().render(Language::SimplifiedChinese, &|_| String::new()), chinese);
+        }
+    }
+
+    #[test]
+    fn redacts_what_others_say_in_a_text() {
+        let redactor = Redactor::default();
+        redactor.add("s3cret-token");
+        let reason = message!("error.servers.protocol.eventsBroke", reason = "s3cret-token");
+        for error in [exited_with("s3cret-token"), RequestError::protocol(reason)] {
+            let text = ConnectError::from(error).redacted(&redactor).to_string();
+            assert!(!text.contains("s3cret") && text.contains(gatehouse_model::secret::REDACTED), "{text}");
+        }
+    }
 
     #[test]
     fn classifies_http_status() {

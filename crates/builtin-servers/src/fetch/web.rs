@@ -101,7 +101,7 @@ impl WebClient {
             // No connection is reused, so that each call resolves, checks and connects anew.
             .pool_max_idle_per_host(0)
             .build()
-            .map_err(|error| classify_network_error(&error).text);
+            .map_err(|error| classify_network_error(&error).text.to_string());
         Self { client, rule, limits }
     }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use gatehouse_mcp_wire::ProtocolFamily;
+use gatehouse_model::message;
 use gatehouse_model::status::ServerInfo;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
 use rmcp::service::{
@@ -85,7 +86,7 @@ where
         .map_err(classify_handshake_error)?;
     let Some(peer) = service.peer().peer_info() else {
         return Err(HandshakeError::Final(
-            RequestError::Protocol("it did not say what it is.".to_owned()).into(),
+            RequestError::protocol(message!("error.servers.protocol.noIdentity")).into(),
         ));
     };
     let version = &peer.protocol_version;
@@ -147,17 +148,17 @@ fn classify_handshake_error(error: ClientInitializeError) -> HandshakeError {
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => classify_handshake_error(*fallback),
         ClientInitializeError::JsonRpcError(error) => HandshakeError::Lifecycle(
-            RequestError::Protocol(format!(
-                "it answered the handshake with error {}: {}",
-                error.code.0,
-                truncate(&error.message)
+            RequestError::protocol(message!(
+                "error.servers.protocol.handshakeError",
+                code = error.code.0.to_string(),
+                reason = truncate(&error.message)
             ))
             .into(),
         ),
         other => HandshakeError::Lifecycle(
-            RequestError::Protocol(format!(
-                "its answer to the handshake is not what the protocol says ({}).",
-                truncate(&other.to_string())
+            RequestError::protocol(message!(
+                "error.servers.protocol.badHandshake",
+                reason = truncate(&other.to_string())
             ))
             .into(),
         ),

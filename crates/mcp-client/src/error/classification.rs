@@ -4,6 +4,8 @@
 
 use std::error::Error;
 
+use gatehouse_model::{Message, UserText, message};
+
 use super::NetworkError;
 
 /// Whether the body of an HTTP 400 says that the session is unknown (SRV-6).
@@ -24,43 +26,40 @@ pub fn classify_network_error(error: &reqwest::Error) -> NetworkError {
         if let Some(io) = current.downcast_ref::<std::io::Error>()
             && let Some(text) = describe_io_error(io.kind())
         {
-            return NetworkError { text: text.to_owned(), is_permanent: false };
+            return NetworkError { text: text.into(), is_permanent: false };
         }
         chain.push(current.to_string());
         source = current.source();
     }
-    let last = chain.last().cloned().unwrap_or_else(|| "the request could not be made".to_owned());
     let words = chain.join(" ").to_ascii_lowercase();
     let says = |any: &[&str]| any.iter().any(|word| words.contains(word));
-    if error.is_timeout() {
-        return NetworkError { text: "it did not answer in time".to_owned(), is_permanent: false };
-    }
-    if says(&["certificate"]) {
-        return NetworkError { text: format!("its certificate is not trusted ({last})"), is_permanent: true };
-    }
-    if says(&["temporary failure in name resolution", "try again"]) {
-        return NetworkError {
-            text: "its name could not be looked up just now".to_owned(),
-            is_permanent: false,
-        };
-    }
-    if says(&["dns error", "failed to lookup", "name or service not known", "nodename nor servname"]) {
-        return NetworkError { text: "there is no machine of this name".to_owned(), is_permanent: true };
-    }
-    NetworkError { text: last, is_permanent: false }
+    let last: UserText =
+        chain.pop().map_or_else(|| message!("error.servers.network.notMade").into(), UserText::Plain);
+    let (text, is_permanent): (UserText, bool) = if error.is_timeout() {
+        (message!("error.servers.network.timedOut").into(), false)
+    } else if says(&["certificate"]) {
+        (message!("error.servers.network.untrusted", reason = last).into(), true)
+    } else if says(&["temporary failure in name resolution", "try again"]) {
+        (message!("error.servers.network.notLookedUp").into(), false)
+    } else if says(&["dns error", "failed to lookup", "name or service not known", "nodename nor servname"]) {
+        (message!("error.servers.network.unknownName").into(), true)
+    } else {
+        (last, false)
+    };
+    NetworkError { text, is_permanent }
 }
 
-fn describe_io_error(kind: std::io::ErrorKind) -> Option<&'static str> {
+fn describe_io_error(kind: std::io::ErrorKind) -> Option<Message> {
     use std::io::ErrorKind;
     match kind {
-        ErrorKind::ConnectionRefused => Some("nothing listens at this address (connection refused)"),
+        ErrorKind::ConnectionRefused => Some(message!("error.servers.network.refused")),
         ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted
         | ErrorKind::BrokenPipe
-        | ErrorKind::UnexpectedEof => Some("it broke off the connection"),
-        ErrorKind::TimedOut => Some("it did not answer in time"),
+        | ErrorKind::UnexpectedEof => Some(message!("error.servers.network.brokenOff")),
+        ErrorKind::TimedOut => Some(message!("error.servers.network.timedOut")),
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => {
-            Some("there is no way to it from this machine's network")
+            Some(message!("error.servers.network.noRoute"))
         }
         _ => None,
     }

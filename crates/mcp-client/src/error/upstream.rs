@@ -92,7 +92,7 @@ mod tests {
     fn removes_hidden_characters_from_messages() {
         let said = || "a\u{202e}b\u{200b} \u{1b}[31mred\u{1b}[0m".to_owned();
         let closed = CloseReason::new(CloseCause::NotProtocol(said()));
-        for error in [RequestError::from(closed), RequestError::Protocol(said())] {
+        for error in [RequestError::from(closed), RequestError::Protocol(said().into())] {
             let message = UpstreamError::from(error).to_string();
             assert!(message.contains("ab red") && !message.contains('\u{1b}'), "{message:?}");
         }

@@ -139,7 +139,7 @@ mod tests {
         let closed = CloseReason { cause: CloseCause::Exited(1), last_lines: [said()].into() };
         for error in [
             RequestError::from(closed),
-            RequestError::Protocol(said()),
+            RequestError::Protocol(said().into()),
             RequestError::Status { status: 500, body: said(), retry_after: None },
         ] {
             let message = ConnectFailure::from(ConnectError::from(error)).to_string();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use gatehouse_model::{BoxFuture, message};
+use gatehouse_model::{BoxFuture, Message, message};
 use http::HeaderMap;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::mpsc;
@@ -66,12 +66,15 @@ impl SseOpener<'_> {
 
     /// Waits for the `endpoint` event, which names the URL for messages.
     async fn address(&self, mut events: Events) -> Result<(Url, Events), ConnectError> {
-        let wrong = |what: &str| ConnectError::Request(RequestError::Protocol(what.to_owned()));
+        let wrong = |how: Message| ConnectError::Request(RequestError::protocol(how));
         loop {
             let event = match events.next().await {
                 Some(Ok(event)) => event,
-                Some(Err(error)) => return Err(wrong(&format!("its event stream broke ({error})."))),
-                None => return Err(wrong("its event stream ended before it said where messages go.")),
+                Some(Err(error)) => {
+                    let reason = error.to_string();
+                    return Err(wrong(message!("error.servers.protocol.eventsBroke", reason = reason)));
+                }
+                None => return Err(wrong(message!("error.servers.protocol.noAddress"))),
             };
             if event.event.as_deref() != Some("endpoint") {
                 continue;
@@ -80,9 +83,9 @@ impl SseOpener<'_> {
             let base = self.endpoint.address();
             let address = base
                 .join(address.trim())
-                .map_err(|_| wrong("the address that it gave for messages cannot be read."))?;
+                .map_err(|_| wrong(message!("error.servers.protocol.badAddress")))?;
             if address.origin() != base.origin() {
-                return Err(wrong("the address that it gave for messages is on another host."));
+                return Err(wrong(message!("error.servers.protocol.otherHost")));
             }
             return Ok((address, events));
         }

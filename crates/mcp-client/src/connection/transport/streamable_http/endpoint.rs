@@ -9,7 +9,7 @@ use gatehouse_auth::{AuthError, AuthRecovery, AuthRejection, TokenSource, issuer
 use gatehouse_common::invisible_chars::one_line;
 use gatehouse_common::ip_address::is_loopback;
 use gatehouse_model::server::HeaderProgram;
-use gatehouse_model::{Secret, ServerConfig};
+use gatehouse_model::{Secret, ServerConfig, message};
 use http::header::{
     ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, LOCATION, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT,
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE,
@@ -223,10 +223,9 @@ impl Endpoint {
             ContentKind::Json => PostResponseBody::Json(self.read(response, bounds::MESSAGE).await?),
             ContentKind::None if response.content_length() == Some(0) => PostResponseBody::Accepted,
             ContentKind::None | ContentKind::Other => {
-                return Err(self.record_error(RequestError::Protocol(
-                    "its answer is neither JSON nor a stream of events. Check that the address is that of an MCP server."
-                        .to_owned(),
-                )));
+                return Err(
+                    self.record_error(RequestError::protocol(message!("error.servers.protocol.noMcp")))
+                );
             }
         };
         Ok(PostResponse { status, body, session })
@@ -321,7 +320,8 @@ impl Endpoint {
         tracing::warn!(server = %self.sources.server.id, %error, "there is no token");
         self.record_error(match error {
             AuthError::Unreachable(why) => RequestError::Network(NetworkError {
-                text: format!("the sign-in could not be renewed: {}", why.trim_end_matches('.')),
+                text: message!("error.servers.network.signInNotRenewed", reason = why.trim_end_matches('.'))
+                    .into(),
                 is_permanent: false,
             }),
             _ => RequestError::NeedsAuth { issuer: None },
@@ -446,9 +446,7 @@ impl Endpoint {
         if matches!(content_type(&response), ContentKind::Events) {
             return Ok(events::from_response(response));
         }
-        Err(self.record_error(RequestError::Protocol(
-            "its answer is no stream of events. Check that the address is that of an MCP server.".to_owned(),
-        )))
+        Err(self.record_error(RequestError::protocol(message!("error.servers.protocol.noEvents"))))
     }
 
     /// Upgrades a connection to WebSocket (RFC 6455, section 4.1).
@@ -466,21 +464,21 @@ impl Endpoint {
         let status = response.status();
         if status != StatusCode::SWITCHING_PROTOCOLS {
             return match self.refused(response, false).await {
-                Ok(_) => Err(self.record_error(RequestError::Protocol(format!(
-                    "it answered HTTP {status} to the opening of a WebSocket."
+                Ok(_) => Err(self.record_error(RequestError::protocol(message!(
+                    "error.servers.protocol.noWebSocket",
+                    status = status.to_string()
                 )))),
                 Err(error) => Err(error),
             };
         }
         if text(response.headers(), &SEC_WEBSOCKET_ACCEPT).as_deref() != Some(accept) {
             return Err(
-                self.record_error(RequestError::Protocol("its WebSocket handshake is not right.".to_owned()))
+                self.record_error(RequestError::protocol(message!("error.servers.protocol.badWebSocket")))
             );
         }
         if text(response.headers(), &SEC_WEBSOCKET_PROTOCOL).is_some_and(|protocol| protocol != "mcp") {
-            return Err(self.record_error(RequestError::Protocol(
-                "it speaks another WebSocket subprotocol than mcp.".to_owned(),
-            )));
+            return Err(self
+                .record_error(RequestError::protocol(message!("error.servers.protocol.otherSubprotocol"))));
         }
         response.upgrade().await.map_err(|error| {
             self.record_error(RequestError::Network(classification::classify_network_error(&error)))
@@ -529,8 +527,12 @@ impl Endpoint {
     }
 
     async fn read(&self, mut response: Response, longest: usize) -> Result<Bytes, RequestError> {
-        let too_long =
-            || RequestError::Protocol(format!("it sent an answer of more than {} KiB.", longest / 1024));
+        let too_long = || {
+            RequestError::protocol(message!(
+                "error.servers.protocol.tooLong",
+                limit = (longest / 1024).to_string()
+            ))
+        };
         let length = response.content_length().and_then(|length| usize::try_from(length).ok());
         if length.is_some_and(|length| length > longest) {
             return Err(self.record_error(too_long()));
