@@ -9,11 +9,12 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-use super::envelope;
+use super::envelope::{self, MetaOptions, RequestMeta};
 use crate::bounds;
 use crate::limit::{ClockHold, RequestClock};
-use crate::request::{Progress, ProgressSink, RpcOutcome};
+use crate::request::{Progress, ProgressSink, RpcOutcome, UpstreamRequest};
 use crate::server_requests::Responder;
 
 pub(super) struct PendingRequests {
@@ -61,6 +62,15 @@ pub(super) struct RequestTicket {
     pub(super) answer: oneshot::Receiver<RpcOutcome>,
 }
 
+/// A pending request whose message has not been sent yet.
+pub(super) struct BegunRequest {
+    pub(super) ticket: RequestTicket,
+    /// The message to send.
+    pub(super) message: Vec<u8>,
+    /// Cancels the request.
+    pub(super) cancel: CancellationToken,
+}
+
 impl Default for PendingRequests {
     fn default() -> Self {
         Self { next: AtomicU64::new(1), open: Mutex::new(Some(HashMap::new())) }
@@ -68,18 +78,18 @@ impl Default for PendingRequests {
 }
 
 impl PendingRequests {
-    /// Registers a request; `None` if the connection has ended.
-    pub(super) fn begin(
-        &self,
-        progress: Option<ProgressSink>,
-        responder: Option<Responder>,
-    ) -> Option<RequestTicket> {
+    /// Registers a request and writes its message, with the `_meta` members that its revision requires; `None` if
+    /// the connection has ended.
+    pub(super) fn begin(&self, request: UpstreamRequest, own: &RequestMeta) -> Option<BegunRequest> {
+        let UpstreamRequest { method, params, progress, responder, cancel } = request;
+        let token = progress.is_some().then_some(());
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         let clock = Arc::new(RequestClock::now());
         let open = PendingRequest { answer: sender, progress, responder, clock: Arc::clone(&clock) };
         self.open.lock().as_mut()?.insert(number, open);
-        Some(RequestTicket { number, clock, answer })
+        let message = envelope::request(number, method, &params, MetaOptions { token, own });
+        Some(BegunRequest { ticket: RequestTicket { number, clock, answer }, message, cancel })
     }
 
     /// Delivers a response. It is dropped if the request is no longer pending.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gatehouse_model::BoxFuture;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -17,8 +17,9 @@ use super::line_io::{LineReader, LineSender, NonProtocolOutput};
 use super::rmcp_line::RmcpLineTransport;
 use crate::bounds;
 use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
-use crate::connection::envelope::{self, MetaOptions, RequestMeta};
+use crate::connection::envelope::{self, RequestMeta};
 use crate::connection::lifecycle::{self, FailedHandshake, HandshakeError};
+use crate::connection::pending_requests::BegunRequest;
 use crate::connection::raw_capabilities::RawCapabilities;
 use crate::connection::router::{MessageRouter, ResponseSender, RouterDeps};
 use crate::connection::subscription_stream::SubscriptionStream;
@@ -30,6 +31,9 @@ use crate::request::{RpcOutcome, UpstreamRequest};
 
 /// How long a broken transport may take to report why.
 pub(in crate::connection) const REASON_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Capacity of the pipe between lines and what carries them, in bytes.
+pub(in crate::connection) const PIPE_BYTES: usize = 64 * 1024;
 
 /// The connection to one server over lines.
 pub(in crate::connection) struct LineTransport {
@@ -119,6 +123,25 @@ pub(in crate::connection) fn start_line(
     (UnnegotiatedLine { transport, pipe, capabilities, non_protocol }, ReaderTask { task, stop })
 }
 
+/// Builds a connection over a task that carries messages between lines and another kind of stream. `carry` gets its
+/// end of the lines; its future returns when either side has ended.
+pub(in crate::connection) fn start_carried<C>(
+    spec: &ConnectSpec,
+    inbound: mpsc::Sender<Inbound>,
+    carry: impl FnOnce(DuplexStream, Arc<LineTransport>) -> C,
+) -> UnnegotiatedLine
+where
+    C: Future<Output = CloseCause> + Send + 'static,
+{
+    let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+    let (from, to) = tokio::io::split(ours);
+    let (opened, reading) = start_line(spec, inbound, from, to);
+    let tasks = &spec.deps.tasks;
+    let carrier = tasks.spawn(carry(theirs, Arc::clone(&opened.transport)));
+    tasks.spawn(supervise(Arc::clone(&opened.transport), reading, carrier));
+    opened
+}
+
 /// Opens a transport and shakes hands; repeats this with another lifecycle if the first one was not
 /// understood.
 pub(in crate::connection) async fn connect(
@@ -189,7 +212,7 @@ impl Drop for CloseOnDrop {
 
 /// Supervises a transport that is driven by a task. When the task or the reader ends, or the end is
 /// requested, everything is closed.
-pub(in crate::connection) async fn supervise(
+async fn supervise(
     transport: Arc<LineTransport>,
     mut reading: ReaderTask,
     mut carrier: JoinHandle<CloseCause>,
@@ -242,15 +265,12 @@ impl LineTransport {
         request: UpstreamRequest,
         limit: CallLimit,
     ) -> Result<RpcOutcome, RequestError> {
-        let UpstreamRequest { method, params, progress, responder, cancel } = request;
-        let token = progress.is_some().then_some(());
-        let Some(ticket) = self.router.pending_requests.begin(progress, responder) else {
+        let own = self.request_meta.get_or_init(RequestMeta::default);
+        let Some(begun) = self.router.pending_requests.begin(request, own) else {
             return Err(self.ended().await);
         };
+        let BegunRequest { ticket, message, cancel } = begun;
         let waiting = LineCancelOnDrop { transport: self, number: ticket.number };
-        let own = self.request_meta.get_or_init(RequestMeta::default);
-        let message = envelope::request(ticket.number, method, &params, MetaOptions { token, own });
-        drop(params);
         let work = async {
             if self.sender.send(message).await.is_err() {
                 return Err(self.ended().await);

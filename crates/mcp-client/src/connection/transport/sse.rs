@@ -23,8 +23,6 @@ use crate::connection::close::CloseCause;
 use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
 use crate::error::{ConnectError, RequestError};
 
-/// Capacity of the pipe between events and lines, in bytes.
-const ROOM: usize = 64 * 1024;
 /// A POST that takes longer no longer delays the next one: some servers respond only when the work
 /// is done.
 const IN_ORDER: Duration = Duration::from_secs(1);
@@ -55,13 +53,10 @@ impl SseOpener<'_> {
     async fn opened(&self) -> Result<UnnegotiatedLine, ConnectError> {
         let events = self.endpoint.stream().await?;
         let (address, events) = self.address(events).await?;
-        let (ours, theirs) = tokio::io::duplex(ROOM);
-        let (from, to) = tokio::io::split(ours);
-        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), from, to);
-        let tasks = &self.spec.deps.tasks;
-        let carrier = tasks.spawn(relay(Arc::clone(&self.endpoint), address, events, theirs));
-        tasks.spawn(line::supervise(Arc::clone(&opened.transport), reading, carrier));
-        Ok(opened)
+        let endpoint = Arc::clone(&self.endpoint);
+        Ok(line::start_carried(self.spec, self.inbound.clone(), |lines, _| {
+            relay(endpoint, address, events, lines)
+        }))
     }
 
     /// Waits for the `endpoint` event, which names the URL for messages.
@@ -95,7 +90,7 @@ impl SseOpener<'_> {
 /// Sends lines as POSTs and writes events as lines, until either side ends.
 async fn relay(endpoint: Arc<Endpoint>, address: Url, mut events: Events, lines: DuplexStream) -> CloseCause {
     let (lines_in, mut lines_out) = tokio::io::split(lines);
-    let mut lines_in = BufReader::with_capacity(ROOM, lines_in);
+    let mut lines_in = BufReader::with_capacity(line::PIPE_BYTES, lines_in);
     let out = async {
         let mut slow = FuturesUnordered::new();
         loop {

@@ -23,9 +23,9 @@ use self::endpoint::{Endpoint, PostResponse};
 pub(in crate::connection) use self::handshake::{connect, prepare_endpoint};
 use self::headers::ParamHeaders;
 use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
-use crate::connection::envelope::{self, MetaOptions, RequestMeta};
+use crate::connection::envelope::{self, Incoming, RequestMeta};
 use crate::connection::lifecycle;
-use crate::connection::pending_requests::RequestTicket;
+use crate::connection::pending_requests::{BegunRequest, MessageOrigin, RequestTicket;
 use crate::connection::router::MessageRouter;
 use crate::connection::subscription_stream::SubscriptionStream;
 use crate::connection::{Connection, ConnectionTransport, Handshake};
@@ -153,22 +153,20 @@ impl HttpTransport {
         request: UpstreamRequest,
         limit: CallLimit,
     ) -> Result<RpcOutcome, RequestError> {
-        let UpstreamRequest { method, params, progress, responder, cancel } = request;
-        let token = progress.is_some().then_some(());
-        let Some(mut ticket) = self.router.pending_requests.begin(progress, responder) else {
-            return Err(self.ended());
-        };
-        let clock = Arc::clone(&ticket.clock);
-        let number = ticket.number;
-        let waiting = HttpCancelOnDrop { transport: self, number };
+        let method = request.method;
         let mut headers = self.endpoint.session_headers();
         if self.is_stateless() {
-            headers.extend(headers::request_headers(method, &params, &self.param_headers));
+            headers.extend(headers::request_headers(method, &request.params, &self.param_headers));
         }
         let none = RequestMeta::default();
         let own = self.request_meta().unwrap_or(&none);
-        let message = envelope::request(number, method, &params, MetaOptions { token, own });
-        drop(params);
+        let Some(begun) = self.router.pending_requests.begin(request, own) else {
+            return Err(self.ended());
+        };
+        let BegunRequest { mut ticket, message, cancel } = begun;
+        let clock = Arc::clone(&ticket.clock);
+        let number = ticket.number;
+        let waiting = HttpCancelOnDrop { transport: self, number };
         let work = async {
             tokio::select! {
                 biased;

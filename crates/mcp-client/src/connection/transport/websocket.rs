@@ -26,8 +26,6 @@ use crate::connection::close::CloseCause;
 use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
 use crate::error::ConnectError;
 
-/// Capacity of the pipe between frames and lines, in bytes.
-const ROOM: usize = 64 * 1024;
 /// Time limit for the closing handshake.
 const GOODBYE: Duration = Duration::from_secs(1);
 
@@ -64,13 +62,9 @@ impl WebSocketOpener<'_> {
         config.max_message_size = Some(bounds::MESSAGE);
         config.max_frame_size = Some(bounds::MESSAGE);
         let socket = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
-        let (ours, theirs) = tokio::io::duplex(ROOM);
-        let (from, to) = tokio::io::split(ours);
-        let (opened, reading) = line::start_line(self.spec, self.inbound.clone(), from, to);
-        let tasks = &self.spec.deps.tasks;
-        let carrier = tasks.spawn(relay(socket, theirs, Arc::clone(&opened.transport)));
-        tasks.spawn(line::supervise(Arc::clone(&opened.transport), reading, carrier));
-        Ok(opened)
+        Ok(line::start_carried(self.spec, self.inbound.clone(), |lines, transport| {
+            relay(socket, lines, transport)
+        }))
     }
 }
 
@@ -82,7 +76,7 @@ async fn relay(
 ) -> CloseCause {
     let (mut frames_out, mut frames_in) = socket.split();
     let (lines_in, mut lines_out) = tokio::io::split(lines);
-    let mut lines_in = BufReader::with_capacity(ROOM, lines_in);
+    let mut lines_in = BufReader::with_capacity(line::PIPE_BYTES, lines_in);
     let out = async {
         let mut line = Vec::new();
         loop {
