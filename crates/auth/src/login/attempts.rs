@@ -14,8 +14,10 @@ use url::Url;
 
 use super::authorization_url::{AuthorizationContext, CallbackError, PendingAuthorization};
 use super::callback::CallbackReceiver;
+use super::listener::LoopbackListener;
 use crate::background_tasks::BackgroundTasks;
 use crate::error::AuthError;
+use crate::grants::grant_request::GrantRequest;
 use crate::grants::token_endpoint::TokenResponse;
 use crate::http_client::host;
 use crate::oauth_error::GrantError;
@@ -166,16 +168,31 @@ impl Attempts {
         StartingAttempt { _lock: lock, cancel }
     }
 
-    /// Starts a task that waits for the browser. `on_response` stores the result.
-    pub(crate) fn spawn_callback_wait<F, D>(
+    /// Starts a task that waits until the browser comes back to the listener, and returns the authorization URL to
+    /// open. `on_response` stores the result.
+    ///
+    /// # Errors
+    /// When the authorization server has no usable authorization endpoint; nothing was started then.
+    pub(crate) fn start_waiting<F, D>(
         self: &Arc<Self>,
         server: &Arc<ServerConfig>,
-        pending: PendingAuthorization,
+        grant: GrantRequest,
+        listener: LoopbackListener,
         on_response: F,
-    ) where
-        F: FnOnce(AuthorizationContext, Result<TokenResponse, GrantError>) -> D + Send + 'static,
+    ) -> Result<Url, AuthError>
+    where
+        F: FnOnce(
+                Arc<SignInSessions>,
+                Arc<ServerConfig>,
+                AuthorizationContext,
+                Result<TokenResponse, GrantError>,
+            ) -> D
+            + Send
+            + 'static,
         D: Future<Output = Result<(), AuthError>> + Send,
     {
+        let pending = PendingAuthorization::new(grant, listener)?;
+        let address = pending.address.clone();
         let deadline = Instant::now() + self.deadline;
         let attempt = Attempt {
             callback: Arc::clone(&pending.callback),
@@ -183,10 +200,8 @@ impl Attempts {
             ended: CancellationToken::new(),
         };
         self.sessions.session_state(&server.id).with(|data| {
-            data.pending_login = Some(PendingLogin {
-                host: host(&pending.address),
-                until: self.sessions.now().plus(self.deadline),
-            });
+            data.pending_login =
+                Some(PendingLogin { host: host(&address), until: self.sessions.now().plus(self.deadline) });
             data.error = None;
         });
         {
@@ -201,7 +216,8 @@ impl Attempts {
             let _ended = attempt.ended.clone().drop_guard();
             attempts.sessions.notify(&server).await;
             let on_response = |authorization, response| async {
-                let outcome = on_response(authorization, response).await;
+                let (sessions, server_config) = (Arc::clone(&attempts.sessions), Arc::clone(&server));
+                let outcome = on_response(sessions, server_config, authorization, response).await;
                 let is_signed_in = outcome.is_ok();
                 let outcome = match outcome {
                     Ok(()) => AttemptOutcome::SignedIn,
@@ -219,6 +235,7 @@ impl Attempts {
                 }
             }
         });
+        Ok(address)
     }
 
     /// Records the end of an attempt.

@@ -7,7 +7,7 @@ use gatehouse_model::sign_in::SignInSettings;
 use url::Url;
 
 use super::attempts::Attempts;
-use super::authorization_url::{AuthorizationContext, PendingAuthorization};
+use super::authorization_url::AuthorizationContext;
 use super::listener::{self, LoopbackListener};
 use crate::client::authentication::OAuthClient;
 use crate::client::identity::{self, ClientIdentity};
@@ -73,14 +73,7 @@ pub(crate) async fn start(
         resource: Some(found.resource),
         scopes,
     };
-    let pending = PendingAuthorization::new(grant, listener)?;
-    let address = pending.address.clone();
-    let (target_sessions, target_server) = (Arc::clone(sessions), Arc::clone(server));
-    let on_response = move |authorization, response| async move {
-        complete(&target_sessions, &target_server, authorization, response).await
-    };
-    attempts.spawn_callback_wait(server, pending, on_response);
-    Ok(address)
+    attempts.start_waiting(server, grant, listener, complete)
 }
 
 async fn register_client(
@@ -98,11 +91,12 @@ async fn register_client(
 
 /// Stores a sign-in made from the token response.
 async fn complete(
-    sessions: &SignInSessions,
-    server: &ServerConfig,
+    sessions: Arc<SignInSessions>,
+    server: Arc<ServerConfig>,
     authorization: AuthorizationContext,
     response: Result<TokenResponse, GrantError>,
 ) -> Result<(), AuthError> {
+    let (sessions, server) = (&*sessions, &*server);
     let session_state = sessions.session_state(&server.id);
     let grant = authorization.grant;
     let response = match response {

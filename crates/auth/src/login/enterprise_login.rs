@@ -8,7 +8,7 @@ use gatehouse_model::{Secret, ServerConfig};
 use url::Url;
 
 use super::attempts::Attempts;
-use super::authorization_url::{AuthorizationContext, PendingAuthorization};
+use super::authorization_url::AuthorizationContext;
 use super::listener;
 use crate::error::{AuthError, unusable};
 use crate::grants::enterprise_auth::{self, Provider, exchange_id_token, require_matching_claims};
@@ -57,14 +57,7 @@ pub(crate) async fn start(
         resource: None,
     };
     let listener = listener::bind(target.settings().redirect.as_deref(), None).await?;
-    let pending = PendingAuthorization::new(grant, listener)?;
-    let address = pending.address.clone();
-    let (target_sessions, target_server) = (Arc::clone(sessions), Arc::clone(server));
-    let on_response = move |authorization, response| async move {
-        complete(&target_sessions, &target_server, authorization, response).await
-    };
-    attempts.spawn_callback_wait(server, pending, on_response);
-    Ok(Some(address))
+    attempts.start_waiting(server, grant, listener, complete).map(Some)
 }
 
 /// Stores an id token that the user already has.
@@ -84,11 +77,12 @@ pub(crate) async fn adopt_id_token(
 }
 
 async fn complete(
-    sessions: &SignInSessions,
-    server: &ServerConfig,
+    sessions: Arc<SignInSessions>,
+    server: Arc<ServerConfig>,
     authorization: AuthorizationContext,
     response: Result<TokenResponse, GrantError>,
 ) -> Result<(), AuthError> {
+    let (sessions, server) = (&*sessions, &*server);
     let session_state = sessions.session_state(&server.id);
     let target = SignInTarget::of(server).map_err(AuthError::Refused)?;
     let (issuer, client) = (authorization.grant.server.issuer, authorization.grant.client.id);
