@@ -1,30 +1,61 @@
 //! Errors of the sign-in. Their texts never contain tokens, codes or secrets.
 
+use std::error::Error;
+use std::fmt;
+
 use gatehouse_model::{ErrorCode, UserError, UserText, message};
 
-/// Errors of the sign-in.
-#[derive(Debug, thiserror::Error)]
+/// Errors of the sign-in. `Display` is English.
+#[derive(Debug)]
 pub enum AuthError {
     /// The secret store is locked or doesn't answer.
-    #[error(transparent)]
-    Secrets(#[from] gatehouse_store::SecretError),
+    Secrets(gatehouse_store::SecretError),
     /// A stored value can't be parsed.
-    #[error("The stored sign-in cannot be read; sign in again.")]
     Unreadable,
-    /// The authorization server can't be reached at the moment; stored state is kept.
-    #[error("The authorization server cannot be reached: {0}")]
-    Unreachable(String),
+    /// The authorization server can't be reached at the moment; stored state is kept. Why: a sentence.
+    Unreachable(UserText),
     /// The authorization server refused, or its response can't be used.
-    #[error("{0}")]
     Refused(UserError),
     /// The operation was aborted, for example at shutdown.
-    #[error("The sign-in was cut off.")]
     Aborted,
+}
+
+impl AuthError {
+    fn text(&self) -> UserText {
+        match self {
+            Self::Secrets(error) => error.to_string().into(),
+            Self::Unreadable => message!("error.auth.unreadable").into(),
+            Self::Unreachable(reason) => message!("error.auth.unreachable", reason = reason.clone()).into(),
+            Self::Refused(error) => sentences(error.clone()),
+            Self::Aborted => message!("error.auth.aborted").into(),
+        }
+    }
+}
+
+impl fmt::Display for AuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.text(), f)
+    }
+}
+
+impl Error for AuthError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Secrets(error) => error.source(),
+            Self::Unreadable | Self::Unreachable(_) | Self::Refused(_) | Self::Aborted => None,
+        }
+    }
+}
+
+impl From<gatehouse_store::SecretError> for AuthError {
+    fn from(error: gatehouse_store::SecretError) -> Self {
+        Self::Secrets(error)
+    }
 }
 
 impl From<AuthError> for UserError {
     fn from(error: AuthError) -> Self {
-        let message = error.to_string();
+        let message = error.text();
         match error {
             AuthError::Secrets(inner) => inner.into(),
             AuthError::Unreadable => Self::new(ErrorCode::SecretsUnavailable, message),
@@ -46,6 +77,6 @@ pub(crate) fn sentences(error: UserError) -> UserText {
 }
 
 /// An error for something unusable, described in a sentence.
-pub(crate) fn unusable(cause: &str) -> AuthError {
+pub(crate) fn unusable(cause: impl Into<UserText>) -> AuthError {
     AuthError::Refused(UserError::new(ErrorCode::Refused, message!("error.auth.failed")).with_cause(cause))
 }

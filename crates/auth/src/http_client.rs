@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use gatehouse_common::ip_address::{ip_literal, is_https_or_loopback, is_loopback, is_public};
-use gatehouse_model::Secret;
+use gatehouse_model::{Message, Secret, UserText, message};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, HeaderMap};
 use reqwest::{Client, RequestBuilder, Response};
@@ -45,16 +45,16 @@ pub(crate) struct HttpResponse {
 pub(crate) enum HttpError {
     /// The URL isn't allowed.
     #[error("{0}")]
-    Forbidden(String),
+    Forbidden(UserText),
     /// No response; a retry may succeed.
     #[error("{0}")]
-    Network(String),
+    Network(UserText),
     /// An HTTP error status.
-    #[error("{host} answered with HTTP {status}.")]
+    #[error("{}", http_status(.host, *.status))]
     Status { host: String, status: u16 },
     /// The response is invalid.
     #[error("{0}")]
-    Unusable(String),
+    Unusable(UserText),
 }
 
 impl HttpError {
@@ -66,11 +66,19 @@ impl HttpError {
             Self::Forbidden(_) | Self::Unusable(_) => false,
         }
     }
+
+    /// What happened: a sentence.
+    pub(crate) fn into_text(self) -> UserText {
+        match self {
+            Self::Forbidden(text) | Self::Network(text) | Self::Unusable(text) => text,
+            Self::Status { host, status } => http_status(&host, status),
+        }
+    }
 }
 
 impl From<HttpError> for AuthError {
     fn from(error: HttpError) -> Self {
-        if error.is_temporary() { Self::Unreachable(error.to_string()) } else { unusable(&error.to_string()) }
+        if error.is_temporary() { Self::Unreachable(error.into_text()) } else { unusable(error.into_text()) }
     }
 }
 
@@ -93,12 +101,10 @@ impl AuthHttpClient {
     pub(crate) fn check(&self, url: &Url) -> Result<(), HttpError> {
         let host = host(url);
         if !is_https_or_loopback(url) {
-            return Err(HttpError::Forbidden(format!("The address at {host} is not https.")));
+            return Err(HttpError::Forbidden(message!("error.auth.cause.notHttps", host = host).into()));
         }
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-            return Err(HttpError::Forbidden(format!(
-                "The address at {host} has parts that it must not have."
-            )));
+            return Err(HttpError::Forbidden(message!("error.auth.cause.badParts", host = host).into()));
         }
         if !self.private && (is_loopback(url) || ip_literal(url).is_some_and(|address| !is_public(address))) {
             return Err(private(&host));
@@ -113,11 +119,10 @@ impl AuthHttpClient {
             return Err(HttpError::Status { host: host(url), status: response.status });
         }
         serde_json::from_slice(&response.body).map_err(|error| {
-            HttpError::Unusable(format!(
-                "What {} answered cannot be read: {}.",
-                host(url),
-                describe_json_error(&error)
-            ))
+            let reason = describe_json_error(&error);
+            HttpError::Unusable(
+                message!("error.auth.cause.unreadable", host = host(url), reason = reason).into(),
+            )
         })
     }
 
@@ -201,7 +206,7 @@ async fn read(url: &Url, mut response: Response) -> Result<HttpResponse, HttpErr
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| network_error(url, error))? {
         if body.len() + chunk.len() > MAX_BODY_BYTES {
-            return Err(HttpError::Unusable(format!("What {} answered is too long.", host(url))));
+            return Err(HttpError::Unusable(message!("error.auth.cause.tooLong", host = host(url)).into()));
         }
         body.extend_from_slice(&chunk);
     }
@@ -230,11 +235,13 @@ pub(crate) fn host(url: &Url) -> String {
     url.port().map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))
 }
 
+/// Says that a host answered with an HTTP error status.
+pub(crate) fn http_status(host: &str, status: u16) -> UserText {
+    message!("error.auth.cause.httpStatus", host = host, status = status.to_string()).into()
+}
+
 fn private(host: &str) -> HttpError {
-    HttpError::Forbidden(format!(
-        "The server sends Gatehouse to {host}, which is this computer or a private network. That is followed \
-         only for servers that are there themselves."
-    ))
+    HttpError::Forbidden(message!("error.auth.cause.private", host = host).into())
 }
 
 /// Describes an error of the HTTP client without the URL, which may contain secrets and is named by the
@@ -243,22 +250,27 @@ fn network_error(url: &Url, error: reqwest::Error) -> HttpError {
     let error = error.without_url();
     let host = host(url);
     if error.is_timeout() {
-        return HttpError::Network(format!("{host} did not answer within {} s.", REQUEST_TIMEOUT.as_secs()));
+        let seconds = REQUEST_TIMEOUT.as_secs().to_string();
+        return HttpError::Network(
+            message!("error.auth.cause.timedOut", host = host, seconds = seconds).into(),
+        );
     }
     let mut last: &dyn std::error::Error = &error;
     while let Some(source) = last.source() {
         last = source;
     }
-    HttpError::Network(format!("{host} cannot be reached: {last}."))
+    HttpError::Network(
+        message!("error.auth.cause.unreachable", host = host, reason = last.to_string()).into(),
+    )
 }
 
 /// Describes what is wrong with a document, without its content.
-fn describe_json_error(error: &serde_json::Error) -> String {
-    let what = match error.classify() {
-        serde_json::error::Category::Data => "a field is missing or of another kind",
-        _ => "it is no JSON",
-    };
-    format!("{what} (line {})", error.line())
+fn describe_json_error(error: &serde_json::Error) -> Message {
+    let line = error.line().to_string();
+    match error.classify() {
+        serde_json::error::Category::Data => message!("error.auth.cause.badField", line = line),
+        _ => message!("error.auth.cause.noJson", line = line),
+    }
 }
 
 #[cfg(test)]

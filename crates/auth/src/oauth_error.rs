@@ -1,9 +1,9 @@
 //! Errors that an authorization server reports, and how they are described. Texts of the other side are shown
 //! only in one line of limited length.
 
-use gatehouse_model::{ErrorCode, UserError, message};
+use gatehouse_model::{Message, UserText, message};
 
-use crate::error::AuthError;
+use crate::error::{AuthError, unusable};
 
 /// Maximum length of a displayed text of the other side, in characters.
 pub(crate) const MAX_TEXT_CHARS: usize = 200;
@@ -17,17 +17,24 @@ pub(crate) enum GrantError {
         /// The OAuth error code.
         code: String,
         /// The error as a sentence.
-        message: String,
+        message: UserText,
     },
     /// The server can't be reached at the moment.
     #[error("{0}")]
-    Unreachable(String),
+    Unreachable(UserText),
     /// The response is invalid, or the settings can't be used.
     #[error("{0}")]
-    Unusable(String),
+    Unusable(UserText),
 }
 
 impl GrantError {
+    /// What happened: a sentence.
+    pub(crate) fn into_text(self) -> UserText {
+        match self {
+            Self::Denied { message: text, .. } | Self::Unreachable(text) | Self::Unusable(text) => text,
+        }
+    }
+
     /// Whether the server refuses the client itself.
     pub(crate) fn is_about_client(&self) -> bool {
         matches!(self, Self::Denied { code, .. } if code == "invalid_client" || code == "unauthorized_client")
@@ -38,26 +45,31 @@ impl From<GrantError> for AuthError {
     fn from(error: GrantError) -> Self {
         match error {
             GrantError::Unreachable(cause) => Self::Unreachable(cause),
-            GrantError::Denied { .. } | GrantError::Unusable(_) => Self::Refused(
-                UserError::new(ErrorCode::Refused, message!("error.auth.failed"))
-                    .with_cause(error.to_string()),
-            ),
+            GrantError::Denied { message: cause, .. } | GrantError::Unusable(cause) => unusable(cause),
         }
     }
 }
 
+/// Adds what the other side says about an error: a text that is safe to show, if there is one.
+pub(crate) fn with_detail(message: Message, detail: Option<String>) -> UserText {
+    match detail.filter(|detail| !detail.is_empty()) {
+        Some(detail) => message!("error.auth.cause.saying", text = message, detail = detail).into(),
+        None => message.into(),
+    }
+}
+
 /// Describes an OAuth error code (RFC 6749 and extensions). Unknown codes are quoted.
-pub(crate) fn describe_error_code(code: &str) -> String {
+pub(crate) fn describe_error_code(code: &str) -> Message {
     match code {
-        "access_denied" => "access was not granted".to_owned(),
-        "invalid_client" => "it does not know this client, or its secret is wrong".to_owned(),
-        "invalid_grant" => "what was granted before is not valid any more".to_owned(),
-        "invalid_request" => "the request is not as it wants it".to_owned(),
-        "invalid_scope" => "a scope is unknown there, or not for this user".to_owned(),
-        "invalid_target" => "it gives no tokens for this server".to_owned(),
-        "unauthorized_client" => "this client may not sign in this way".to_owned(),
-        "unsupported_grant_type" => "it does not offer this way to sign in".to_owned(),
-        "server_error" | "temporarily_unavailable" => "it has trouble of its own; try again later".to_owned(),
-        other => format!("“{other}”"),
+        "access_denied" => message!("error.auth.code.accessDenied"),
+        "invalid_client" => message!("error.auth.code.invalidClient"),
+        "invalid_grant" => message!("error.auth.code.invalidGrant"),
+        "invalid_request" => message!("error.auth.code.invalidRequest"),
+        "invalid_scope" => message!("error.auth.code.invalidScope"),
+        "invalid_target" => message!("error.auth.code.invalidTarget"),
+        "unauthorized_client" => message!("error.auth.code.unauthorizedClient"),
+        "unsupported_grant_type" => message!("error.auth.code.unsupportedGrantType"),
+        "server_error" | "temporarily_unavailable" => message!("error.auth.code.serverError"),
+        other => message!("error.auth.code.unknown", code = other),
     }
 }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use gatehouse_common::invisible_chars::one_line;
 use gatehouse_model::sign_in::TokenEndpointAuthMethod;
-use gatehouse_model::{ErrorCode, Secret, Timestamp, UserError, message};
+use gatehouse_model::{ErrorCode, Secret, Timestamp, UserError, UserText, message};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::discovery::metadata::ServerMetadata;
 use crate::error::{AuthError, unusable};
-use crate::http_client::{AuthHttpClient, HttpResponse, host};
-use crate::oauth_error::MAX_TEXT_CHARS;
+use crate::http_client::{AuthHttpClient, HttpResponse, host, http_status};
+use crate::oauth_error::{MAX_TEXT_CHARS, with_detail};
 use crate::session::token_store::Registration;
 
 /// Client authentication methods, in order of preference.
@@ -37,7 +37,7 @@ struct RegistrationErrorResponse {
 }
 
 /// The error for when registration isn't possible.
-pub(crate) fn client_id_required(cause: String) -> AuthError {
+pub(crate) fn client_id_required(cause: impl Into<UserText>) -> AuthError {
     let message = message!("error.auth.needsClientId");
     let error = UserError::new(ErrorCode::NeedsClientRegistration, message).with_cause(cause);
     AuthError::Refused(error.with_hint(message!("error.auth.needsClientIdHint")))
@@ -49,10 +49,9 @@ pub(crate) fn require_registration_endpoint(server: &ServerMetadata) -> Result<&
     let endpoint = server
         .registration_endpoint
         .as_ref()
-        .ok_or_else(|| client_id_required(format!("{} lets no program register itself.", name())))?;
+        .ok_or_else(|| client_id_required(message!("error.auth.cause.noRegistration", host = name())))?;
     if methods(server).is_empty() {
-        let cause = format!("{} offers no way to prove itself that Gatehouse can register.", name());
-        return Err(client_id_required(cause));
+        return Err(client_id_required(message!("error.auth.cause.noMethod", host = name())));
     }
     Ok(endpoint)
 }
@@ -73,7 +72,7 @@ pub(crate) async fn register(
     redirect: RedirectUri<'_>,
 ) -> Result<Registration, AuthError> {
     let endpoint = require_registration_endpoint(server)?;
-    let mut cause = String::new();
+    let mut cause = UserText::Plain(String::new());
     for (method, word) in methods(server) {
         let response = web.post_json(endpoint, &registration_request(server, redirect.text, word)).await?;
         if (200..300).contains(&response.status) {
@@ -81,13 +80,12 @@ pub(crate) async fn register(
         }
         let host = host(endpoint);
         if response.status == 429 || response.status >= 500 {
-            return Err(AuthError::Unreachable(format!("{host} answered with HTTP {}.", response.status)));
+            return Err(AuthError::Unreachable(http_status(&host, response.status)));
         }
         let denied: RegistrationErrorResponse = serde_json::from_slice(&response.body).unwrap_or_default();
         let detail =
             denied.error_description.or(denied.error.clone()).map(|text| one_line(&text, MAX_TEXT_CHARS));
-        let detail = detail.filter(|text| !text.is_empty()).map(|text| format!(" It says: “{text}”."));
-        cause = format!("{host} did not register Gatehouse.{}", detail.unwrap_or_default());
+        cause = with_detail(message!("error.auth.cause.notRegistered", host = host), detail);
         if denied.error.as_deref() != Some("invalid_client_metadata") {
             break;
         }
@@ -127,9 +125,9 @@ fn parse_registration(
     response: &HttpResponse,
 ) -> Result<Registration, AuthError> {
     let registered: RegistrationResponse = serde_json::from_slice(&response.body)
-        .map_err(|_| unusable("The authorization server registered Gatehouse without saying as what."))?;
+        .map_err(|_| unusable(message!("error.auth.cause.registeredAsNothing")))?;
     if registered.client_id.is_empty() {
-        return Err(unusable("The authorization server registered Gatehouse without a client id."));
+        return Err(unusable(message!("error.auth.cause.registeredWithoutId")));
     }
     let secret = registered.client_secret.filter(|secret| !secret.reveal().is_empty());
     let named = registered.token_endpoint_auth_method.as_deref();

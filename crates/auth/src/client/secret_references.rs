@@ -2,7 +2,7 @@
 //! generation and field, and can't be used for another one, whatever name the reference uses.
 
 use gatehouse_common::user_environment;
-use gatehouse_model::{ErrorCode, Secret, UserError, message};
+use gatehouse_model::{ErrorCode, Message, Secret, UserError, message};
 use gatehouse_store::SecretKey;
 
 use crate::error::AuthError;
@@ -28,14 +28,15 @@ pub(crate) async fn expand(
                 out.push_str(
                     &user_environment::variable(name)
                         .and_then(|value| value.into_string().ok())
-                        .ok_or_else(|| missing(format!("The environment variable {name} is not set.")))?,
+                        .ok_or_else(|| missing(message!("error.auth.cause.variableUnset", name = name)))?,
                 );
                 rest = behind;
             }
             Some((("secret", name), behind)) if !name.is_empty() => {
                 let key = SecretKey::for_server_field(&target.server.binding(), &format!("signIn/{field}"));
                 let secret = token_store.secret(key).await?;
-                let secret = secret.ok_or_else(|| missing(format!("The secret “{name}” is not stored.")))?;
+                let secret =
+                    secret.ok_or_else(|| missing(message!("error.auth.cause.secretMissing", name = name)))?;
                 out.push_str(secret.reveal());
                 rest = behind;
             }
@@ -49,7 +50,7 @@ pub(crate) async fn expand(
     Ok(Secret::new(out))
 }
 
-fn missing(cause: String) -> AuthError {
+fn missing(cause: Message) -> AuthError {
     let error = UserError::new(ErrorCode::BadConfig, message!("error.auth.incomplete"));
     AuthError::Refused(error.with_cause(cause).with_hint(message!("error.auth.incompleteHint")))
 }

@@ -2,6 +2,7 @@
 //! servers, whose metadata (RFC 8414, OpenID Connect Discovery) names the endpoints. A candidate URL that
 //! doesn't work is skipped; metadata for another resource or issuer is an error.
 
+use gatehouse_model::message;
 use gatehouse_model::sign_in::SignInEndpoints;
 use url::Url;
 
@@ -53,23 +54,17 @@ pub(crate) fn authorize_endpoint<'a>(
     server: &'a ServerMetadata,
 ) -> Result<&'a Url, AuthError> {
     if !server.has_s256() {
-        return Err(unusable(
-            "The authorization server does not say that it protects sign-ins with PKCE (S256). Without \
-             that another program could take the answer of your browser.",
-        ));
+        return Err(unusable(message!("error.auth.cause.noPkce")));
     }
     let endpoint = server.authorization_endpoint.as_ref();
-    let endpoint = endpoint.ok_or_else(|| unusable("The authorization server has no page to sign in at."))?;
+    let endpoint = endpoint.ok_or_else(|| unusable(message!("error.auth.cause.noPage")))?;
     web.check(endpoint)?;
     token_endpoint(server)?;
     Ok(endpoint)
 }
 
 pub(crate) fn token_endpoint(server: &ServerMetadata) -> Result<&Url, AuthError> {
-    server
-        .token_endpoint
-        .as_ref()
-        .ok_or_else(|| unusable("The authorization server does not say where tokens are."))
+    server.token_endpoint.as_ref().ok_or_else(|| unusable(message!("error.auth.cause.noTokenEndpoint")))
 }
 
 async fn discover(
@@ -114,18 +109,17 @@ pub(crate) async fn fetch_server_metadata(
     web: &AuthHttpClient,
     issuer: &str,
 ) -> Result<ServerMetadata, AuthError> {
-    let base = Url::parse(issuer)
-        .map_err(|_| unusable("The server names an authorization server whose address cannot be read."))?;
+    let base = Url::parse(issuer).map_err(|_| unusable(message!("error.auth.cause.badIssuer")))?;
     web.check(&base)?;
     find_metadata(web, &base, &[issuer.to_owned()])
         .await?
-        .ok_or_else(|| unusable(&format!("{} does not say how to sign in: it has no metadata.", host(&base))))
+        .ok_or_else(|| unusable(message!("error.auth.cause.noMetadata", host = host(&base))))
 }
 
 /// Uses endpoints that the user entered.
 fn from_settings(server: &Url, entered: &SignInEndpoints) -> Result<DiscoveredServer, AuthError> {
     let read = |address: &str| {
-        Url::parse(address.trim()).map_err(|_| unusable("An endpoint in the settings cannot be read."))
+        Url::parse(address.trim()).map_err(|_| unusable(message!("error.auth.cause.badEndpoint")))
     };
     let authorize = read(&entered.authorize)?;
     let server_metadata = ServerMetadata {
@@ -157,7 +151,7 @@ async fn discover_from_origin(
     first_error: Option<HttpError>,
 ) -> Result<DiscoveredServer, AuthError> {
     let origin = server.origin().ascii_serialization();
-    let base = Url::parse(&origin).map_err(|_| unusable("The server's address cannot be read."))?;
+    let base = Url::parse(&origin).map_err(|_| unusable(message!("error.auth.cause.badServerAddress")))?;
     let issuers = [origin.clone(), format!("{origin}/")];
     web.check(&base)?;
     let found = find_metadata(web, &base, &issuers).await?;
@@ -169,9 +163,7 @@ async fn discover_from_origin(
             is_from_settings: false,
         }),
         (None, Some(first_error)) => Err(first_error.into()),
-        (None, None) => {
-            Err(unusable(&format!("{} does not say how to sign in: it has no metadata.", host(&base))))
-        }
+        (None, None) => Err(unusable(message!("error.auth.cause.noMetadata", host = host(&base)))),
     }
 }
 
@@ -199,10 +191,7 @@ async fn fetch_resource_metadata(
                 }));
             }
             Ok(_) => {
-                return Err(unusable(
-                    "The server's metadata is that of another resource. Signing in would hand your token to \
-                     somebody else.",
-                ));
+                return Err(unusable(message!("error.auth.cause.otherResource")));
             }
             Err(HttpError::Status { status, .. }) if status < 500 && status != 429 => {}
             Err(error) => {
@@ -251,10 +240,7 @@ async fn find_metadata(
         }
     }
     if is_mismatched {
-        return Err(unusable(&format!(
-            "The metadata at {} is that of another authorization server. It is not trusted.",
-            host(base)
-        )));
+        return Err(unusable(message!("error.auth.cause.otherIssuer", host = host(base))));
     }
     first_error.map_or(Ok(None), |error| Err(AuthError::from(error)))
 }

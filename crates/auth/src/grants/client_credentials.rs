@@ -1,7 +1,7 @@
 //! The client credentials grant (MCP extension): Gatehouse signs in as the client itself, with its secret or
 //! a signed assertion, without a user or a browser.
 
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, message};
 
 use super::grant_request::{GrantContext, GrantRequest};
 use super::token_endpoint::Form;
@@ -18,7 +18,7 @@ pub(crate) async fn fetch(context: &GrantContext<'_>) -> Result<StoredSignIn, Au
     let web = AuthHttpClient::of(&url).await;
     let found = find(&web, &url, target.settings().endpoints.as_ref(), &context.challenge).await?;
     let client = identity::from_settings(target, context.token_store, &found.server.methods()).await?;
-    let client = client.ok_or_else(|| unusable("No client is entered."))?;
+    let client = client.ok_or_else(|| unusable(message!("error.auth.cause.noClient")))?;
     let grant = GrantRequest {
         web,
         server: found.server,

@@ -3,7 +3,7 @@
 //! for an access token (RFC 7523). The identity provider decides what the company allows.
 
 use gatehouse_model::sign_in::SignInMethod;
-use gatehouse_model::{Clock, Secret};
+use gatehouse_model::{Clock, Secret, message};
 
 use super::grant_request::{GrantContext, GrantRequest};
 use super::token_endpoint::{Form, TokenEndpoint};
@@ -37,7 +37,7 @@ impl Provider {
         web: &AuthHttpClient,
     ) -> Result<Self, AuthError> {
         let SignInMethod::Enterprise { issuer, client, secret } = &target.settings().with else {
-            return Err(unusable("The settings name no identity provider."));
+            return Err(unusable(message!("error.auth.cause.noProvider")));
         };
         let server = fetch_server_metadata(web, issuer).await?;
         let secret = match secret {
@@ -102,9 +102,7 @@ pub(crate) async fn exchange_id_token(
     form.extend(scope.clone());
     let assertion = provider.endpoint(&web, context.clock)?.request(&provider.client, form).await?.access;
     let client = identity::from_settings(target, context.token_store, &found.server.methods()).await?;
-    let client = client.ok_or_else(|| {
-        unusable("The settings have no client id for the server's own authorization server.")
-    })?;
+    let client = client.ok_or_else(|| unusable(message!("error.auth.cause.noServerClient")))?;
     let mut form: Form = vec![("grant_type", Secret::new(JWT_BEARER)), ("assertion", assertion)];
     form.extend(scope);
     let grant = GrantRequest {
@@ -130,5 +128,5 @@ pub(crate) fn require_matching_claims(
 ) -> Result<Claims, AuthError> {
     Claims::decode_unverified(id_token)
         .filter(|claims| claims.iss.as_deref() == Some(issuer) && claims.is_for(client))
-        .ok_or_else(|| unusable("The id token is not one of the identity provider for this client."))
+        .ok_or_else(|| unusable(message!("error.auth.cause.otherIdToken")))
 }

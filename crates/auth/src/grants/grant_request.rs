@@ -7,7 +7,7 @@ use crate::client::authentication::OAuthClient;
 use crate::discovery::metadata::ServerMetadata;
 use crate::discovery::resolve::token_endpoint;
 use crate::discovery::www_authenticate::Challenge;
-use crate::error::AuthError;
+use crate::error::{AuthError, sentences};
 use crate::http_client::AuthHttpClient;
 use crate::oauth_error::GrantError;
 use crate::session::session_state::SessionState;
@@ -48,7 +48,7 @@ impl GrantRequest {
         code: AuthorizationCode,
         clock: &dyn Clock,
     ) -> Result<TokenResponse, GrantError> {
-        let endpoint = self.endpoint(clock).map_err(|error| GrantError::Unusable(error.to_string()))?;
+        let endpoint = self.endpoint(clock).map_err(|error| GrantError::Unusable(sentences(error.into())))?;
         let mut form: Form = vec![
             ("grant_type", Secret::new("authorization_code")),
             ("code", code.code),

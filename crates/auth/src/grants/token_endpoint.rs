@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gatehouse_common::invisible_chars::one_line;
-use gatehouse_model::{Clock, Secret};
+use gatehouse_model::{Clock, Message, Secret, message};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,8 +15,8 @@ use url::Url;
 use crate::client::assertion::{SigningKey, assertion};
 use crate::client::authentication::{ClientAuth, OAuthClient};
 use crate::discovery::www_authenticate::scopes;
-use crate::http_client::{AuthHttpClient, HttpResponse, host};
-use crate::oauth_error::{GrantError, MAX_TEXT_CHARS, describe_error_code};
+use crate::http_client::{AuthHttpClient, HttpResponse, host, http_status};
+use crate::oauth_error::{GrantError, MAX_TEXT_CHARS, describe_error_code, with_detail};
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Minimum length of a sent value that is redacted in texts of the other side.
@@ -78,7 +78,7 @@ impl TokenEndpoint<'_> {
             ClientAuth::Key { key, algorithm } => {
                 let signing = SigningKey { key, algorithm };
                 let signed = assertion(&client.id, self.issuer, signing, self.clock.now())
-                    .map_err(|error| GrantError::Unusable(error.to_string()))?;
+                    .map_err(|error| GrantError::Unusable(error.to_string().into()))?;
                 form.push(("client_id", Secret::new(&*client.id)));
                 form.push(("client_assertion_type", Secret::new(JWT_BEARER)));
                 form.push(("client_assertion", signed));
@@ -86,14 +86,13 @@ impl TokenEndpoint<'_> {
         }
         let response = self.web.post_form(self.url, headers, &form).await.map_err(|error| {
             if error.is_temporary() {
-                GrantError::Unreachable(error.to_string())
+                GrantError::Unreachable(error.into_text())
             } else {
-                GrantError::Unusable(error.to_string())
+                GrantError::Unusable(error.into_text())
             }
         })?;
         if response.status == 429 || response.status >= 500 {
-            let what = format!("{} answered with HTTP {}.", host(self.url), response.status);
-            return Err(GrantError::Unreachable(what));
+            return Err(GrantError::Unreachable(http_status(&host(self.url), response.status)));
         }
         if let ClientAuth::Basic(secret) = &client.auth {
             form.push(("client_secret", secret.clone()));
@@ -106,7 +105,7 @@ fn basic(id: &str, secret: &Secret) -> Result<HeaderValue, GrantError> {
     let encode = |text: &str| -> String { url::form_urlencoded::byte_serialize(text.as_bytes()).collect() };
     let pair = format!("{}:{}", encode(id), encode(secret.reveal()));
     let mut value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(pair)))
-        .map_err(|_| GrantError::Unusable("The client's secret cannot be sent.".to_owned()))?;
+        .map_err(|_| GrantError::Unusable(message!("error.auth.cause.unsendable").into()))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -122,12 +121,11 @@ struct RawTokenResponse {
 }
 
 fn read(url: &Url, response: &HttpResponse, form: &Form) -> Result<TokenResponse, GrantError> {
-    let unusable = |what: &str| GrantError::Unusable(format!("{} {what}", host(url)));
     if !(200..300).contains(&response.status) {
         return Err(to_grant_error(url, response, form));
     }
     let given: RawTokenResponse = serde_json::from_slice(&response.body)
-        .map_err(|_| unusable("answered something that is no token."))?;
+        .map_err(|_| GrantError::Unusable(message!("error.auth.cause.noToken", host = host(url)).into()))?;
     // Some servers report errors with a success status.
     let Some(access) = given.access_token.filter(is_token) else {
         return Err(to_grant_error(url, response, form));
@@ -137,7 +135,7 @@ fn read(url: &Url, response: &HttpResponse, form: &Form) -> Result<TokenResponse
         .token_type
         .is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer") && !kind.eq_ignore_ascii_case("N_A"))
     {
-        return Err(unusable("gives tokens of a kind that Gatehouse does not know."));
+        return Err(GrantError::Unusable(message!("error.auth.cause.otherToken", host = host(url)).into()));
     }
     let scopes = match given.scope {
         Some(Value::String(text)) => Some(scopes(&text)),
@@ -183,18 +181,26 @@ fn to_grant_error(url: &Url, response: &HttpResponse, form: &Form) -> GrantError
     match denial.error {
         Some(code) => {
             let code: String = redact(&code, form).chars().take(64).collect();
-            let detail =
-                denial.error_description.map(|text| redact(&text, form)).filter(|text| !text.is_empty());
-            let detail = detail.map(|text| format!(" It says: “{text}”.")).unwrap_or_default();
-            let message = format!("{host} refuses: {}.{detail}", describe_error_code(&code));
+            let detail = denial.error_description.map(|text| redact(&text, form));
+            let message = with_detail(refuses(&host, &code), detail);
             GrantError::Denied { code, message }
         }
         None if response.status == 401 => GrantError::Denied {
             code: "invalid_client".to_owned(),
-            message: format!("{host} refuses: {}.", describe_error_code("invalid_client")),
+            message: refuses(&host, "invalid_client").into(),
         },
-        None => GrantError::Unusable(format!("{host} answered with HTTP {} and no token.", response.status)),
+        None => {
+            let status = response.status.to_string();
+            GrantError::Unusable(
+                message!("error.auth.cause.statusWithoutToken", host = host, status = status).into(),
+            )
+        }
     }
+}
+
+/// Says that a host refuses, with an OAuth error code.
+fn refuses(host: &str, code: &str) -> Message {
+    message!("error.auth.cause.refuses", host = host, reason = describe_error_code(code))
 }
 
 /// Makes a text of the other side safe to show: redacts what was sent, and removes control characters and

@@ -4,13 +4,13 @@
 
 use gatehouse_common::constant_time;
 use gatehouse_common::invisible_chars::one_line;
-use gatehouse_model::Secret;
+use gatehouse_model::{Message, Secret, message};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use url::{Url, form_urlencoded};
 
-use crate::oauth_error::{GrantError, MAX_TEXT_CHARS, describe_error_code};
+use crate::oauth_error::{GrantError, MAX_TEXT_CHARS, describe_error_code, with_detail};
 
 /// The expected response.
 pub(crate) struct ExpectedCallback {
@@ -92,40 +92,34 @@ impl ExpectedCallback {
         if !constant_time::is_equal(state.as_bytes(), self.state.reveal().as_bytes()) {
             return Err(UnexpectedCallback);
         }
-        let unusable = |why: &str| Ok(Err(GrantError::Unusable(why.to_owned())));
+        let unusable = |why: Message| Ok(Err(GrantError::Unusable(why.into())));
         let (Ok(code), Ok(error), Ok(issuer)) = (one("code"), one("error"), one("iss")) else {
-            return unusable("The browser brought an answer that says things twice. It was not used.");
+            return unusable(message!("error.auth.cause.saidTwice"));
         };
         if let Err(why) = self.validate_issuer(issuer.as_deref()) {
             return unusable(why);
         }
         if let Some(error) = error {
             let detail = one("error_description").ok().flatten().map(|text| one_line(&text, MAX_TEXT_CHARS));
-            let detail = detail.filter(|text| !text.is_empty()).map(|text| format!(" It says: “{text}”."));
             let code = one_line(&error, 64);
-            let message = format!(
-                "The authorization server refuses: {}.{}",
-                describe_error_code(&code),
-                detail.unwrap_or_default()
-            );
+            let message = message!("error.auth.cause.serverRefuses", reason = describe_error_code(&code));
+            let message = with_detail(message, detail);
             return Ok(Err(GrantError::Denied { code, message }));
         }
         match code.filter(|code| !code.is_empty()) {
             Some(code) => Ok(Ok(Secret::new(code))),
-            None => unusable("The browser came back without a code."),
+            None => unusable(message!("error.auth.cause.noCode")),
         }
     }
 
     /// Issuers are compared as strings without normalization (RFC 9207 section 2.4), so that a similar
     /// identifier isn't accepted.
-    fn validate_issuer(&self, named: Option<&str>) -> Result<(), &'static str> {
+    fn validate_issuer(&self, named: Option<&str>) -> Result<(), Message> {
         match (named, &self.issuer) {
-            (Some(named), Some(expected)) if named != expected => Err(
-                "The answer came from another authorization server than the one that was asked. It was not used.",
-            ),
-            (None, Some(_)) if self.is_issuer_required => Err(
-                "The answer does not say from which authorization server it is, and has to. It was not used.",
-            ),
+            (Some(named), Some(expected)) if named != expected => {
+                Err(message!("error.auth.cause.otherServer"))
+            }
+            (None, Some(_)) if self.is_issuer_required => Err(message!("error.auth.cause.unnamedServer")),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gatehouse_model::sign_in::SignInMethod;
-use gatehouse_model::{Secret, ServerConfig};
+use gatehouse_model::{Secret, ServerConfig, message};
 use url::Url;
 
 use super::attempts::Attempts;
@@ -68,7 +68,7 @@ pub(crate) async fn adopt_id_token(
 ) -> Result<(), AuthError> {
     let target = SignInTarget::of(server).map_err(AuthError::Refused)?;
     let SignInMethod::Enterprise { issuer, client, .. } = &target.settings().with else {
-        return Err(unusable("The settings name no identity provider."));
+        return Err(unusable(message!("error.auth.cause.noProvider")));
     };
     let claims = require_matching_claims(&id_token, issuer, client)?;
     let idp_sign_in =
@@ -86,10 +86,10 @@ async fn complete(
     let session_state = sessions.session_state(&server.id);
     let target = SignInTarget::of(server).map_err(AuthError::Refused)?;
     let (issuer, client) = (authorization.grant.server.issuer, authorization.grant.client.id);
-    let id_token = response?.id_token.ok_or_else(|| unusable("The identity provider gave no id token."))?;
+    let id_token = response?.id_token.ok_or_else(|| unusable(message!("error.auth.cause.noIdToken")))?;
     let claims = require_matching_claims(&id_token, &issuer, &client)?;
     if claims.nonce.as_deref() != Some(authorization.nonce.reveal()) {
-        return Err(unusable("The id token of the identity provider belongs to another sign-in."));
+        return Err(unusable(message!("error.auth.cause.idTokenOfOther")));
     }
     let idp_sign_in = IdpSignIn { issuer, client, id_token, expires: claims.expires() };
     sessions.token_store.set(server, &idp_sign_in).await?;

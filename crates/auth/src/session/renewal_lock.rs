@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gatehouse_common::owner_only;
-use gatehouse_model::ServerId;
+use gatehouse_model::{ServerId, message};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
@@ -61,9 +61,7 @@ pub(crate) async fn acquire(folder: &Path, server: &ServerId) -> Result<RenewalL
                 tokio::time::sleep(POLL_INTERVAL).await
             }
             Err(TryLockError::WouldBlock) => {
-                return Err(AuthError::Unreachable(
-                    "another Gatehouse renews it and does not end.".to_owned(),
-                ));
+                return Err(AuthError::Unreachable(message!("error.auth.cause.otherGatehouse").into()));
             }
             Err(TryLockError::Error(error)) => {
                 tracing::warn!(%error, "the lock of a sign-in cannot be held; going on without");

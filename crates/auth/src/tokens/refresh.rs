@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gatehouse_model::record::SignInOutcome;
 use gatehouse_model::sign_in::SignInMethod;
-use gatehouse_model::{ErrorCode, Secret, ServerConfig, Timestamp, UserError, message};
+use gatehouse_model::{ErrorCode, Secret, ServerConfig, Timestamp, UserError, UserText, message};
 use tokio::time::Instant;
 
 use crate::background_tasks::BackgroundTasks;
@@ -215,9 +215,7 @@ impl TokenRefresher {
             .await
             .map_err(RefreshError::Temporary)?;
         let Some(client) = client else {
-            return Err(RefreshError::Ended(
-                "Gatehouse is known there by another client id by now.".to_owned(),
-            ));
+            return Err(RefreshError::Ended(message!("error.auth.cause.otherClientId").into()));
         };
         let web = AuthHttpClient::of(&url).await;
         let endpoint = TokenEndpoint {
@@ -237,9 +235,9 @@ impl TokenRefresher {
                 identity::forget_rejected(&self.sessions.token_store, server, &client, &error).await;
                 let is_invalid = matches!(&error, GrantError::Denied { code, .. } if code == "invalid_grant");
                 if is_invalid || error.is_about_client() {
-                    return Err(RefreshError::Ended(error.to_string()));
+                    return Err(RefreshError::Ended(error.into_text()));
                 }
-                Err(RefreshError::Temporary(AuthError::Unreachable(error.to_string())))
+                Err(RefreshError::Temporary(AuthError::Unreachable(error.into_text())))
             }
         }
     }
@@ -279,7 +277,7 @@ impl TokenRefresher {
         server: &ServerConfig,
         session_state: &SessionState,
         stored: &StoredSignIn,
-        cause: String,
+        cause: UserText,
     ) -> Result<(), AuthError> {
         let error = UserError::new(ErrorCode::Refused, message!("error.auth.invalid")).with_cause(cause);
         session_state.with(|data| data.error = Some(error.with_hint(message!("error.auth.signInAgain"))));
@@ -313,5 +311,5 @@ enum RefreshError {
     /// It may work later.
     Temporary(AuthError),
     /// The refresh token is no longer usable.
-    Ended(String),
+    Ended(UserText),
 }

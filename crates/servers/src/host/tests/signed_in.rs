@@ -115,7 +115,7 @@ async fn reports_missing_authorization() {
             },
         ),
         (
-            |_| Err(AuthError::Unreachable("no route".to_owned())),
+            |_| Err(AuthError::Unreachable("no route".into())),
             |error| error.failure_kind() == gatehouse_model::status::FailureKind::TemporaryNetwork,
         ),
     ];

@@ -320,8 +320,7 @@ impl Endpoint {
         tracing::warn!(server = %self.sources.server.id, %error, "there is no token");
         self.record_error(match error {
             AuthError::Unreachable(why) => RequestError::Network(NetworkError {
-                text: message!("error.servers.network.signInNotRenewed", reason = why.trim_end_matches('.'))
-                    .into(),
+                text: message!("error.servers.network.signInNotRenewed", reason = why.clone()).into(),
                 is_permanent: false,
             }),
             _ => RequestError::NeedsAuth { issuer: None },
