@@ -24,7 +24,7 @@ pub enum ConnectError {
         /// As it was entered.
         command: String,
         /// How to install it, or where it was looked for.
-        advice: String,
+        advice: UserText,
     },
     /// The command exists but cannot be started.
     CannotStart {
@@ -36,7 +36,7 @@ pub enum ConnectError {
     /// The server's settings cannot be used.
     BadConfig {
         /// What is wrong with them: one sentence.
-        what: String,
+        what: UserText,
     },
     /// The secret store doesn't respond.
     Secrets {
@@ -139,18 +139,24 @@ impl ConnectError {
     /// The attempt was cancelled.
     pub(crate) const CANCELLED: Self = Self::Request(RequestError::Cancelled);
 
+    /// The server's settings cannot be used, for this reason.
+    #[must_use]
+    pub fn bad_config(what: Message) -> Self {
+        Self::BadConfig { what: what.into() }
+    }
+
     /// The error for the user. It may contain text of the server (its last lines of standard error, for
     /// example), from which invisible and control characters are removed.
     #[must_use]
     pub fn user_text(&self) -> UserText {
         let message = match self {
             Self::CommandNotFound { command, advice } => {
-                message!("error.servers.commandNotFound", command = command, advice = advice)
+                message!("error.servers.commandNotFound", command = command, advice = advice.clone())
             }
             Self::CannotStart { command, why } => {
                 message!("error.servers.cannotStart", command = command, reason = why)
             }
-            Self::BadConfig { what } => message!("error.servers.badConfig", what = what),
+            Self::BadConfig { what } => message!("error.servers.badConfig", what = what.clone()),
             Self::Secrets { why } => message!("error.servers.secretUnread", reason = why),
             Self::Unsupported { kind } => message!("error.servers.unsupported", kind = *kind),
             Self::Ended(reason) => message!("error.servers.ended", reason = reason.user_text()),
@@ -182,12 +188,12 @@ impl ConnectError {
         let text = |text| redactor.text(text);
         match self {
             Self::CommandNotFound { command, advice } => {
-                Self::CommandNotFound { command: text(command), advice: text(advice) }
+                Self::CommandNotFound { command: text(command), advice: advice.map_texts(&text) }
             }
             Self::CannotStart { command, why } => {
                 Self::CannotStart { command: text(command), why: text(why) }
             }
-            Self::BadConfig { what } => Self::BadConfig { what: text(what) },
+            Self::BadConfig { what } => Self::BadConfig { what: what.map_texts(&text) },
             Self::Secrets { why } => Self::Secrets { why: text(why) },
             Self::Ended(reason) => Self::Ended(Box::new(reason.redacted(redactor))),
             Self::Version { offered } => Self::Version { offered: text(offered) },

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gatehouse_mcp_client::ConnectError;
 use gatehouse_model::server::{HeaderProgram, StdioStreams};
+use gatehouse_model::{Message, message};
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::AsyncReadExt;
 
@@ -33,12 +34,18 @@ pub(super) async fn run(
     program: &HeaderProgram,
     process_env: &ProcessEnvironment,
 ) -> Result<Vec<(String, String)>, ConnectError> {
-    let wrong = |why: String| ConnectError::BadConfig {
-        what: format!("The program \"{}\" that prints headers {why}.", program.command),
+    let wrong = |why: Message| {
+        let command = &program.command;
+        ConnectError::bad_config(message!(
+            "error.servers.config.headerProgram",
+            command = command,
+            reason = why
+        ))
     };
     let folder = process_env.working_folder(None)?;
     let path = process_env.resolve_program(&program.command, &folder, None)?;
-    let unstarted = |error| wrong(format!("could not be started: {error}"));
+    let unstarted =
+        |error: std::io::Error| wrong(message!("error.servers.config.unstarted", reason = error.to_string()));
     let (stdout, child_stdout) = streams::output(StdioStreams::Sockets).map_err(unstarted)?;
     let mut command = CommandWrap::with_new(&path, |command| {
         command
@@ -64,15 +71,14 @@ pub(super) async fn run(
         Ok::<_, std::io::Error>((printed, child.0.wait().await?))
     });
     match ran.await {
-        Err(_) => Err(wrong(format!("did not end within {} s", LIMIT.as_secs()))),
-        Ok(Err(error)) => Err(wrong(format!("could not be read: {error}"))),
-        Ok(Ok((_, status))) if !status.success() => Err(wrong(format!("failed ({status})"))),
-        Ok(Ok((printed, _))) => parse(&printed).ok_or_else(|| {
-            wrong(
-                "printed something else than headers: a JSON object of texts, or lines like \"Name: value\""
-                    .to_owned(),
-            )
-        }),
+        Err(_) => Err(wrong(message!("error.servers.config.unended", seconds = LIMIT.as_secs().to_string()))),
+        Ok(Err(error)) => Err(wrong(message!("error.servers.config.unread", reason = error.to_string()))),
+        Ok(Ok((_, status))) if !status.success() => {
+            Err(wrong(message!("error.servers.config.failed", status = status.to_string())))
+        }
+        Ok(Ok((printed, _))) => {
+            parse(&printed).ok_or_else(|| wrong(message!("error.servers.config.noHeaders")))
+        }
     }
 }
 

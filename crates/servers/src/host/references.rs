@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gatehouse_common::user_environment;
 use gatehouse_mcp_client::{ConnectError, Redactor};
-use gatehouse_model::{Secret, ServerConfig};
+use gatehouse_model::{Secret, ServerConfig, message};
 use gatehouse_store::{SecretKey, SecretStore, is_secret_name};
 
 /// A group of fields of a server's settings.
@@ -59,9 +59,8 @@ pub(super) async fn resolve(
             let key = SecretKey::for_server_field(&config.binding(), field);
             let secret =
                 secrets.get(&key).map_err(|error| ConnectError::Secrets { why: error.to_string() })?;
-            let missing = || ConnectError::BadConfig {
-                what: format!("The secret for the field {field} is not stored."),
-            };
+            let missing =
+                || ConnectError::bad_config(message!("error.servers.config.secretMissing", field = field));
             let text = secret.ok_or_else(missing)?.reveal().to_owned();
             redactor.add(&text);
             Ok(text)
@@ -90,8 +89,11 @@ pub(super) async fn resolve(
 
 fn from_environment(field: &str, variable: &str) -> Result<String, ConnectError> {
     let unset = || {
-        let what = format!("The field {field} refers to the variable {variable}, which is not set.");
-        ConnectError::BadConfig { what }
+        ConnectError::bad_config(message!(
+            "error.servers.config.variableUnset",
+            field = field,
+            variable = variable
+        ))
     };
     user_environment::variable(variable).and_then(|value| value.into_string().ok()).ok_or_else(unset)
 }

@@ -53,8 +53,8 @@ impl LineConnector for WebSocketOpener<'_> {
 
 impl WebSocketOpener<'_> {
     async fn opened(&self) -> Result<UnnegotiatedLine, ConnectError> {
-        let random: [u8; 16] = random::bytes().map_err(|error| ConnectError::BadConfig {
-            what: format!("The system gives no random numbers ({error})."),
+        let random: [u8; 16] = random::bytes().map_err(|error| {
+            ConnectError::bad_config(message!("error.servers.config.noRandom", reason = error.to_string()))
         })?;
         let key = BASE64_STANDARD.encode(random);
         let stream = self.endpoint.upgrade(&key, &derive_accept_key(key.as_bytes())).await?;

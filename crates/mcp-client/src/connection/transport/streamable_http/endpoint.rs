@@ -114,11 +114,11 @@ impl Endpoint {
         fields: &[(String, Secret)],
         sources: CredentialSources,
     ) -> Result<Self, ConnectError> {
-        let wrong = |what: String| ConnectError::BadConfig { what };
-        let url = http_address(url.trim());
-        let url = Url::parse(&url).map_err(|error| wrong(format!("The address cannot be read: {error}.")))?;
+        let url = Url::parse(&http_address(url.trim())).map_err(|error| {
+            ConnectError::bad_config(message!("error.servers.config.badAddress", reason = error.to_string()))
+        })?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(wrong("The address must begin with https:// or http://.".to_owned()));
+            return Err(ConnectError::bad_config(message!("error.servers.config.otherScheme")));
         }
         Ok(Self {
             client: client(&url)?,
@@ -569,13 +569,16 @@ fn bearer_of(request: &RequestBuilder) -> Option<Secret> {
 
 /// Parses the headers of the settings, or those that a program printed.
 fn header_map<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, ConnectError> {
-    let wrong = |what: String| ConnectError::BadConfig { what };
     let mut headers = HeaderMap::new();
     for (name, value) in fields {
-        let bad = || wrong(format!("The header \"{}\" cannot be sent as it is.", name.escape_debug()));
+        let bad = || {
+            let name = name.escape_debug().to_string();
+            ConnectError::bad_config(message!("error.servers.config.badHeader", name = name))
+        };
         let header = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| bad())?;
         if RESERVED.contains(&header.as_str()) || header.as_str().starts_with("sec-websocket-") {
-            return Err(wrong(format!("The header \"{header}\" is set by Gatehouse itself.")));
+            let name = header.as_str();
+            return Err(ConnectError::bad_config(message!("error.servers.config.ownHeader", name = name)));
         }
         let mut value = HeaderValue::from_str(value.trim()).map_err(|_| bad())?;
         value.set_sensitive(true);
@@ -635,11 +638,9 @@ fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
     if is_loopback(url) {
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|error| ConnectError::BadConfig {
-        what: format!(
-            "The HTTP client cannot be made: {}.",
-            classification::classify_network_error(&error).text
-        ),
+    builder.build().map_err(|error| {
+        let reason = classification::classify_network_error(&error).text;
+        ConnectError::bad_config(message!("error.servers.config.noHttpClient", reason = reason))
     })
 }
 
