@@ -36,7 +36,7 @@ pub(crate) fn open_secret_store(data_dir: &Path, keychain: KeychainUse) -> Resul
     }
     match open_keychain() {
         Ok(keychain) => Ok(SecretsAtStart::Open(keychain)),
-        Err(SecretError::Unavailable { reason }) => without_keychain(data_dir, &reason),
+        Err(SecretError::Unavailable { reason }) => without_keychain(data_dir, &reason.to_string()),
         Err(error) => Err(error.into()),
     }
 }
@@ -130,7 +130,7 @@ impl PassphraseResult {
         match error {
             SecretError::WrongPassphrase => Ok(Self::Wrong),
             SecretError::Damaged { reason } => {
-                tracing::warn!(reason, "the vault is damaged");
+                tracing::warn!(%reason, "the vault is damaged");
                 Ok(Self::Damaged)
             }
             SecretError::NewerVersion => Ok(Self::Newer),
@@ -174,9 +174,9 @@ mod tests {
     fn maps_only_passphrase_errors() {
         assert_eq!(PassphraseResult::from_error(SecretError::WrongPassphrase), Ok(PassphraseResult::Wrong));
         assert_eq!(PassphraseResult::from_error(SecretError::NewerVersion), Ok(PassphraseResult::Newer));
-        let damaged = SecretError::Damaged { reason: "cut".to_owned() };
+        let damaged = SecretError::Damaged { reason: "cut".into() };
         assert_eq!(PassphraseResult::from_error(damaged), Ok(PassphraseResult::Damaged));
-        let refused = SecretError::Refused { reason: "the disk is full".to_owned() };
+        let refused = SecretError::Refused { reason: "the disk is full".into() };
         assert!(
             PassphraseResult::from_error(refused)
                 .unwrap_err()

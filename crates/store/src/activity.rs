@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gatehouse_model::record::CallFilter;
-use gatehouse_model::{CallRecord, Settings};
+use gatehouse_model::{CallRecord, Settings, message};
 use parking_lot::Mutex;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -80,7 +80,7 @@ impl Activity {
         let writer = std::thread::Builder::new()
             .name("call-records".to_owned())
             .spawn(move || writer.run(&messages))
-            .map_err(StoreError::io("The writer of call records cannot be started"))?;
+            .map_err(StoreError::io(message!("error.store.recordsUnstarted")))?;
         Ok(Self { inbox: Some(inbox), writer: Some(writer), reader, dropped_count })
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use gatehouse_model::{AuditEntry, AuditEvent, Clock, Secret};
+use gatehouse_model::{AuditEntry, AuditEvent, Clock, Secret, message};
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, params};
 use zeroize::Zeroizing;
@@ -201,7 +201,7 @@ impl Audit {
         };
         let kept = match answer.recv_timeout(ACKNOWLEDGE_TIMEOUT) {
             Ok(kept) => kept,
-            Err(_) => Err(SecretError::Unavailable { reason: "it does not answer".to_owned() }),
+            Err(_) => Err(SecretError::unavailable(message!("error.store.keychainSilent"))),
         };
         let Err(error) = kept else { return Ok(()) };
         let mut state = self.state.lock();

@@ -2,63 +2,85 @@
 //!
 //! No message here ever contains a secret or the content of a sealed record.
 
-use gatehouse_model::{ErrorCode, UserError};
+use std::fmt;
 
-/// Why something couldn't be stored or read.
+use gatehouse_model::{ErrorCode, Message, UserError, UserText, message};
+
+/// Why something couldn't be stored or read. `Display` is English.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another Gatehouse process has the data folder open.
-    #[error("The data folder is in use by another Gatehouse ({holder}).")]
     DataFolderInUse {
-        /// The other process, as described in the lock file.
-        holder: String,
+        /// The other process, as described in the lock file; `None` if that says nothing.
+        holder: Option<String>,
     },
     /// A file operation failed.
-    #[error("{what}: {source}")]
     Io {
         /// The operation that failed, as a sentence.
-        what: String,
+        what: UserText,
         source: std::io::Error,
     },
     /// A database operation failed.
-    #[error("The database refused: {0}")]
     Database(#[from] rusqlite::Error),
     /// A value couldn't be serialized, or a stored value couldn't be parsed.
-    #[error("A record cannot be written or read: {0}")]
     Encoding(#[from] serde_json::Error),
     /// The secret store refused.
-    #[error(transparent)]
     Secret(#[from] SecretError),
     /// A sealed record was rejected.
-    #[error(transparent)]
     Seal(#[from] SealError),
     /// A settings file can't be used or changed as it is. Also for a name that is taken or invalid.
-    #[error(transparent)]
     Config(UserError),
     /// The operating system provides no random numbers.
-    #[error("The system gave no random bytes: {0}")]
     Random(String),
 }
 
 impl StoreError {
-    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
-        let what = what.into();
-        move |source| Self::Io { what, source }
+    pub(crate) fn io(what: Message) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { what: what.into(), source }
+    }
+
+    /// What happened, without what to do about it.
+    pub(crate) fn text(&self) -> UserText {
+        match self {
+            Self::DataFolderInUse { holder: Some(holder) } => {
+                message!("error.store.folderInUseBy", holder = holder).into()
+            }
+            Self::DataFolderInUse { holder: None } => message!("error.store.folderInUse").into(),
+            Self::Io { what, source } => {
+                message!("error.store.io", what = what.clone(), reason = source.to_string()).into()
+            }
+            Self::Database(error) => {
+                message!("error.store.databaseRefused", reason = error.to_string()).into()
+            }
+            Self::Encoding(error) => {
+                message!("error.store.recordUnencoded", reason = error.to_string()).into()
+            }
+            Self::Secret(error) => error.text(),
+            Self::Seal(error) => error.text(),
+            Self::Config(error) => error.message.clone(),
+            Self::Random(reason) => message!("error.store.noRandom", reason = reason).into(),
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => fmt::Display::fmt(error, f),
+            other => fmt::Display::fmt(&other.text(), f),
+        }
     }
 }
 
 /// Why a sealed record was rejected. Readers treat all of these as "no permissions at all" (fail closed) and
-/// tell the user.
+/// tell the user. `Display` is English.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// The record exists, but its key doesn't.
-    #[error("The record “{record}” is sealed with a key that is gone.")]
     MissingKey { record: String },
     /// The MAC doesn't match: the record was edited.
-    #[error("The record “{record}” was changed from outside: its seal does not fit.")]
     BadMac { record: String },
     /// The record is an older copy than the last one that was sealed (rollback).
-    #[error("The record “{record}” is an old copy (number {found}, the last one was {kept}).")]
     OldCopy {
         record: String,
         /// Counter of the record.
@@ -67,94 +89,152 @@ pub enum SealError {
         kept: u64,
     },
     /// A record was sealed and no longer exists.
-    #[error("The record “{record}” is gone, though one was sealed.")]
     Gone { record: String },
     /// The secret store is locked or can't be reached, so that nothing can be verified.
-    #[error("The record “{record}” cannot be checked. {cause}")]
     Locked { record: String, cause: SecretError },
     /// A database error, or the content can't be parsed.
-    #[error("The record “{record}” cannot be read: {cause}")]
     Unreadable { record: String, cause: String },
 }
 
-/// Why the secret store didn't answer.
+impl SealError {
+    fn text(&self) -> UserText {
+        match self {
+            Self::MissingKey { record } => message!("error.store.sealMissingKey", record = record),
+            Self::BadMac { record } => message!("error.store.sealBadMac", record = record),
+            Self::OldCopy { record, found, kept } => message!(
+                "error.store.sealOldCopy",
+                record = record,
+                found = found.to_string(),
+                kept = kept.to_string(),
+            ),
+            Self::Gone { record } => message!("error.store.sealGone", record = record),
+            Self::Locked { record, cause } => {
+                message!("error.store.sealLocked", record = record, cause = cause.text())
+            }
+            Self::Unreadable { record, cause } => {
+                message!("error.store.sealUnreadable", record = record, cause = cause)
+            }
+        }
+        .into()
+    }
+}
+
+impl fmt::Display for SealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.text(), f)
+    }
+}
+
+/// Why the secret store didn't answer. `Display` is English. A reason is a sentence of ours, or a text of the system.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// This machine has no keychain, or it isn't running.
-    #[error("No keychain can be reached: {reason}")]
-    Unavailable {
-        /// The system's error message.
-        reason: String,
-    },
+    Unavailable { reason: UserText },
     /// The keychain is locked.
-    #[error("The keychain is locked.")]
     Locked,
     /// Wrong vault passphrase.
-    #[error("The passphrase of the vault is wrong.")]
     WrongPassphrase,
     /// The vault file is damaged.
-    #[error("The vault is damaged: {reason}")]
-    Damaged { reason: String },
+    Damaged { reason: UserText },
     /// The vault was written by a newer version.
-    #[error("The vault was written by a newer version of Gatehouse.")]
     NewerVersion,
     /// The store refused for another reason.
-    #[error("The store for secrets refused: {reason}")]
-    Refused { reason: String },
+    Refused { reason: UserText },
+}
+
+impl SecretError {
+    pub(crate) fn unavailable(reason: impl Into<UserText>) -> Self {
+        Self::Unavailable { reason: reason.into() }
+    }
+
+    pub(crate) fn damaged(reason: Message) -> Self {
+        Self::Damaged { reason: reason.into() }
+    }
+
+    pub(crate) fn refused(reason: impl Into<UserText>) -> Self {
+        Self::Refused { reason: reason.into() }
+    }
+
+    fn text(&self) -> UserText {
+        match self {
+            Self::Unavailable { reason } => message!("error.store.noKeychain", reason = reason.clone()),
+            Self::Locked => message!("error.store.keychainLocked"),
+            Self::WrongPassphrase => message!("error.store.wrongPassphrase"),
+            Self::Damaged { reason } => message!("error.store.vaultDamaged", reason = reason.clone()),
+            Self::NewerVersion => message!("error.store.vaultNewer"),
+            Self::Refused { reason } => message!("error.store.secretsRefused", reason = reason.clone()),
+        }
+        .into()
+    }
+}
+
+impl fmt::Display for SecretError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.text(), f)
+    }
 }
 
 impl From<SecretError> for UserError {
     fn from(error: SecretError) -> Self {
-        let what = error.to_string();
-        match error {
-            SecretError::Unavailable { .. } => UserError::new(ErrorCode::SecretsUnavailable, what)
-                .with_hint("Start a keychain service, or use a vault with a passphrase."),
+        let (code, hint) = match error {
+            SecretError::Unavailable { .. } => {
+                (ErrorCode::SecretsUnavailable, Some(message!("error.store.noKeychainHint")))
+            }
             SecretError::Locked => {
-                UserError::new(ErrorCode::SecretsUnavailable, what).with_hint("Unlock it and try again.")
+                (ErrorCode::SecretsUnavailable, Some(message!("error.store.keychainLockedHint")))
             }
             SecretError::WrongPassphrase => {
-                UserError::new(ErrorCode::SecretsUnavailable, what).with_hint("Enter the passphrase again.")
+                (ErrorCode::SecretsUnavailable, Some(message!("error.store.wrongPassphraseHint")))
             }
-            SecretError::Damaged { .. } => UserError::new(ErrorCode::SecretsUnavailable, what).with_hint(
-                "Put a backup of the vault in its place, or remove it to begin with an empty one.",
-            ),
+            SecretError::Damaged { .. } => {
+                (ErrorCode::SecretsUnavailable, Some(message!("error.store.vaultDamagedHint")))
+            }
             SecretError::NewerVersion => {
-                UserError::new(ErrorCode::NewerVersion, what).with_hint("Update Gatehouse.")
+                (ErrorCode::NewerVersion, Some(message!("error.store.vaultNewerHint")))
             }
-            SecretError::Refused { .. } => UserError::new(ErrorCode::SecretsUnavailable, what),
-        }
+            SecretError::Refused { .. } => (ErrorCode::SecretsUnavailable, None),
+        };
+        user_error(code, error.text(), hint)
     }
 }
 
 impl From<SealError> for UserError {
     fn from(error: SealError) -> Self {
-        let what = error.to_string();
-        match error {
-            SealError::Locked { .. } => UserError::new(ErrorCode::SecretsUnavailable, what)
-                .with_hint("Unlock the keychain; until then nothing that was allowed before counts."),
-            SealError::Unreadable { .. } => UserError::new(ErrorCode::Storage, what),
+        let (code, hint) = match error {
+            SealError::Locked { .. } => {
+                (ErrorCode::SecretsUnavailable, Some(message!("error.store.sealLockedHint")))
+            }
+            SealError::Unreadable { .. } => (ErrorCode::Storage, None),
             SealError::MissingKey { .. }
             | SealError::BadMac { .. }
             | SealError::OldCopy { .. }
-            | SealError::Gone { .. } => UserError::new(ErrorCode::Storage, what)
-                .with_hint("Nothing that was allowed before counts; allow again what you want to keep."),
-        }
+            | SealError::Gone { .. } => (ErrorCode::Storage, Some(message!("error.store.sealBrokenHint"))),
+        };
+        user_error(code, error.text(), hint)
     }
 }
 
 impl From<StoreError> for UserError {
     fn from(error: StoreError) -> Self {
-        let what = error.to_string();
-        match error {
-            StoreError::DataFolderInUse { .. } => UserError::new(ErrorCode::DataFolderInUse, what)
-                .with_hint("Close the other one, or use another data folder."),
-            StoreError::Io { .. } => UserError::new(ErrorCode::Storage, what)
-                .with_hint("Check that the disk is not full and the data folder is yours."),
-            StoreError::Database(_) | StoreError::Encoding(_) => UserError::new(ErrorCode::Storage, what),
-            StoreError::Random(_) => UserError::new(ErrorCode::Internal, what),
-            StoreError::Secret(inner) => inner.into(),
-            StoreError::Seal(inner) => inner.into(),
-            StoreError::Config(inner) => inner,
-        }
+        let (code, hint) = match error {
+            StoreError::DataFolderInUse { .. } => {
+                (ErrorCode::DataFolderInUse, Some(message!("error.store.folderInUseHint")))
+            }
+            StoreError::Io { .. } => (ErrorCode::Storage, Some(message!("error.store.ioHint"))),
+            StoreError::Database(_) | StoreError::Encoding(_) => (ErrorCode::Storage, None),
+            StoreError::Random(_) => (ErrorCode::Internal, None),
+            StoreError::Secret(inner) => return inner.into(),
+            StoreError::Seal(inner) => return inner.into(),
+            StoreError::Config(inner) => return inner,
+        };
+        user_error(code, error.text(), hint)
+    }
+}
+
+fn user_error(code: ErrorCode, text: UserText, hint: Option<Message>) -> UserError {
+    let error = UserError::new(code, text);
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
     }
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, message};
 
 use crate::error::SecretError;
 
@@ -48,7 +48,7 @@ pub fn vault_file(dir: &Path) -> PathBuf {
 pub fn unlock_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore>, SecretError> {
     match vault::Vault::unlock(dir, passphrase)? {
         Some(vault) => Ok(Arc::new(vault)),
-        None => Err(SecretError::Refused { reason: "there is no vault".to_owned() }),
+        None => Err(SecretError::refused(message!("error.store.noVault"))),
     }
 }
 
@@ -64,7 +64,7 @@ pub fn make_vault(dir: &Path, passphrase: &Secret) -> Result<Arc<dyn SecretStore
             vault::Vault::create(dir, passphrase).map(|vault| Arc::new(vault) as Arc<dyn SecretStore>)
         }
         Err(error @ SecretError::Refused { .. }) => Err(error),
-        Ok(true) | Err(_) => Err(SecretError::Refused { reason: "there is a vault already".to_owned() }),
+        Ok(true) | Err(_) => Err(SecretError::refused(message!("error.store.vaultExists"))),
     }
 }
 

@@ -245,7 +245,8 @@ impl ServersFile {
     fn roll_back(&self, before: Option<&[u8]>) {
         let undone = self.known_content.record_own_write(before, || match before {
             Some(before) => folder::replace(&self.path, before),
-            None => std::fs::remove_file(&self.path).map_err(StoreError::io("The file cannot be removed")),
+            None => std::fs::remove_file(&self.path)
+                .map_err(StoreError::io(message!("error.store.fileUnremoved", file = FILE))),
         });
         if let Err(error) = undone {
             tracing::error!(%error, "a settings file could not be put back");

@@ -6,6 +6,7 @@
 //! If a chain lacks the marked entry, it was truncated. While the secret store doesn't answer, the mark lags
 //! further behind.
 
+use gatehouse_model::message;
 use rusqlite::{Connection, OptionalExtension};
 use zeroize::Zeroizing;
 
@@ -52,7 +53,7 @@ pub(super) fn to_text(key: &AuditKey, checkpoint: &AuditCheckpoint) -> String {
 
 /// Parses [`to_text`]. Older versions stored the key alone.
 pub(super) fn from_text(text: &str) -> Result<(AuditKey, AuditCheckpoint), SecretError> {
-    let damaged = || SecretError::Damaged { reason: "the key of the audit is not one".to_owned() };
+    let damaged = || SecretError::damaged(message!("error.store.storedKeyBroken"));
     let mut parts = text.split(':');
     let mut key: AuditKey = Zeroizing::new([0; 32]);
     hex::decode_to_slice(parts.next().unwrap_or_default(), &mut *key).map_err(|_| damaged())?;

@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, message};
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{SecretError, StoreError};
@@ -64,7 +64,7 @@ impl CheckpointWriter {
                     own.finish_job(job, written);
                 }
             })
-            .map_err(StoreError::io("The writer of the audit's mark cannot be started"))?;
+            .map_err(StoreError::io(message!("error.store.auditWriterUnstarted")))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 

@@ -27,25 +27,25 @@ impl OwnerLock {
         let mut file =
             owner_only::file(OpenOptions::new().read(true).write(true).create(true).truncate(false))
                 .open(&path)
-                .map_err(StoreError::io("The lock of the data folder cannot be opened"))?;
+                .map_err(StoreError::io(message!("error.store.lockUnopened")))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                if file.read_to_string(&mut holder).is_err() || holder.trim().is_empty() {
-                    "another process".clone_into(&mut holder);
-                }
-                return Err(StoreError::DataFolderInUse { holder: holder.trim().to_owned() });
+                let holder = file.read_to_string(&mut holder).ok().map(|_| holder.trim().to_owned());
+                return Err(StoreError::DataFolderInUse {
+                    holder: holder.filter(|holder| !holder.is_empty()),
+                });
             }
             Err(TryLockError::Error(source)) => {
-                return Err(StoreError::Io { what: "The data folder cannot be locked".to_owned(), source });
+                return Err(StoreError::io(message!("error.store.folderUnlocked"))(source));
             }
         }
         let note = format!("{}, process {}\n", owner.as_str(), std::process::id());
         file.set_len(0)
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(note.as_bytes()))
-            .map_err(StoreError::io("The lock of the data folder cannot be written"))?;
+            .map_err(StoreError::io(message!("error.store.lockUnwritten")))?;
         Ok(Self { file })
     }
 }
@@ -67,7 +67,7 @@ impl Drop for OwnerLock {
 /// # Errors
 /// When the folder can't be created, or contains something else and is accessible to others.
 pub fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
-    let cannot = || StoreError::io(format!("The data folder {} cannot be made", dir.display()));
+    let cannot = || StoreError::io(message!("error.store.folderUnmade", folder = dir.display().to_string()));
     let is_ours = !dir.exists() || dir.join(LOCK_FILE).exists();
     fs::create_dir_all(dir).map_err(cannot())?;
     let dir = dir.canonicalize().map_err(cannot())?;
@@ -94,14 +94,14 @@ pub(crate) fn restrict_to_owner(path: &Path) -> Result<(), StoreError> {
 pub(crate) fn create_owner_only(path: &Path) -> Result<(), StoreError> {
     owner_only::file(OpenOptions::new().write(true).create(true).truncate(false))
         .open(path)
-        .map_err(StoreError::io(format!("{} cannot be made", display_name(path))))?;
+        .map_err(StoreError::io(message!("error.store.fileUnmade", file = display_name(path))))?;
     restrict_to_owner(path)
 }
 
 /// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     atomic_file::replace(path, content)
-        .map_err(StoreError::io(format!("{} cannot be written", display_name(path))))
+        .map_err(StoreError::io(message!("error.store.fileUnwritten", file = display_name(path))))
 }
 
 #[cfg(unix)]
@@ -119,7 +119,7 @@ fn is_open_to_others(_: &Path) -> std::io::Result<bool> {
 fn set_mode(path: &Path, mode: u32) -> Result<(), StoreError> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        .map_err(StoreError::io(format!("The mode of {} cannot be set", display_name(path))))
+        .map_err(StoreError::io(message!("error.store.modeUnset", file = display_name(path))))
 }
 
 #[cfg(not(unix))]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, message};
 use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -65,8 +65,7 @@ impl SealContext {
         if let Some(key) = self.row_key(table)? {
             return Ok(key);
         }
-        let fresh =
-            SealSecret::fresh().map_err(|error| SecretError::Refused { reason: error.to_string() })?;
+        let fresh = SealSecret::fresh().map_err(|error| SecretError::refused(error.text()))?;
         fresh.write(&*self.secrets, &self.row_key_name(table))?;
         Ok(RowKey(fresh.key))
     }
@@ -115,7 +114,7 @@ impl SealSecret {
 
     pub(super) fn read(secrets: &dyn SecretStore, name: &SecretKey) -> Result<Option<Self>, SecretError> {
         let Some(text) = secrets.get(name)? else { return Ok(None) };
-        let damaged = || SecretError::Damaged { reason: "the key of a seal is not one".to_owned() };
+        let damaged = || SecretError::damaged(message!("error.store.storedKeyBroken"));
         let (key, counter) = text.reveal().split_once(':').ok_or_else(damaged)?;
         let mut bytes = Zeroizing::new([0; 32]);
         hex::decode_to_slice(key, &mut *bytes).map_err(|_| damaged())?;

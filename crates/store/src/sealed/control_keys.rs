@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, message};
 use hmac::Mac as _;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
@@ -103,9 +103,8 @@ impl ControlKeys {
     fn get(&self, key: &SecretKey) -> Result<Option<ControlKey>, SecretError> {
         let Some(text) = self.secrets.get(key)? else { return Ok(None) };
         let mut bytes = Zeroizing::new([0; 32]);
-        hex::decode_to_slice(text.reveal(), &mut *bytes).map_err(|_| SecretError::Damaged {
-            reason: "a key of the control socket is not one".to_owned(),
-        })?;
+        hex::decode_to_slice(text.reveal(), &mut *bytes)
+            .map_err(|_| SecretError::damaged(message!("error.store.storedKeyBroken")))?;
         Ok(Some(ControlKey(bytes)))
     }
 }

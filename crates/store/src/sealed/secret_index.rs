@@ -135,7 +135,7 @@ impl SecretStore for IndexedSecrets {
         }
         let _guard = self.change_lock.lock();
         let row_key = self.seals.row_key_or_new(TABLE)?;
-        self.insert(&row_key, key).map_err(|error| SecretError::Refused { reason: error.to_string() })?;
+        self.insert(&row_key, key).map_err(|error| SecretError::refused(error.to_string()))?;
         self.seals.secrets.set(key, secret)
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, message};
 use keyring_core::api::CredentialStoreApi;
 use keyring_core::{Entry, Error};
 
@@ -83,13 +83,11 @@ fn native_store() -> keyring_core::Result<Arc<dyn CredentialStoreApi + Send + Sy
 fn translate(error: &Error) -> SecretError {
     match error {
         Error::NoStorageAccess(_) => SecretError::Locked,
-        Error::PlatformFailure(cause) => SecretError::Unavailable { reason: cause.to_string() },
-        Error::NoDefaultStore => {
-            SecretError::Unavailable { reason: "this system has none that Gatehouse knows".to_owned() }
-        }
+        Error::PlatformFailure(cause) => SecretError::unavailable(cause.to_string()),
+        Error::NoDefaultStore => SecretError::unavailable(message!("error.store.noKnownKeychain")),
         Error::BadEncoding(_) | Error::BadDataFormat(..) => {
-            SecretError::Refused { reason: "the item is not text that Gatehouse wrote".to_owned() }
+            SecretError::refused(message!("error.store.foreignSecret"))
         }
-        other => SecretError::Refused { reason: other.to_string() },
+        other => SecretError::refused(other.to_string()),
     }
 }

@@ -1,6 +1,6 @@
 //! The interface of secret stores. Secrets can't be listed or exported.
 
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, message};
 
 use super::key::SecretKey;
 use crate::error::SecretError;
@@ -38,7 +38,7 @@ pub trait SecretStore: Send + Sync {
     /// [`SecretError::WrongPassphrase`] if `old` isn't the current passphrase. [`SecretError::Refused`] if
     /// `new` has fewer than 8 characters, the store has no passphrase, or the disk refuses.
     fn change_passphrase(&self, _old: &Secret, _new: &Secret) -> Result<(), SecretError> {
-        Err(SecretError::Refused { reason: "only a vault has a passphrase".to_owned() })
+        Err(SecretError::refused(message!("error.store.noPassphrase")))
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
-use gatehouse_model::Secret;
+use gatehouse_model::{Secret, message};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
@@ -20,7 +20,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::key::SecretKey;
 use super::secret_store::{SecretStore, SecretStoreKind};
 use crate::data_folder::folder;
-use crate::error::SecretError;
+use crate::error::{SecretError, StoreError};
 use crate::random::random_bytes;
 
 const FILE: &str = "vault.bin";
@@ -79,7 +79,7 @@ pub(super) fn validate_new_passphrase(passphrase: &Secret) -> Result<(), SecretE
     if passphrase.reveal().chars().count() >= LEAST {
         return Ok(());
     }
-    Err(SecretError::Refused { reason: format!("a passphrase has at least {LEAST} characters") })
+    Err(SecretError::refused(message!("error.store.passphraseTooShort", count = LEAST.to_string())))
 }
 
 /// Path of the vault file.
@@ -106,7 +106,7 @@ impl Vault {
 
     /// Opens the vault of a folder; `None` if there is none.
     pub(super) fn unlock(dir: &Path, passphrase: &Secret) -> Result<Option<Self>, SecretError> {
-        let path = folder::prepare(dir).map_err(refused)?.join(FILE);
+        let path = folder::prepare(dir).map_err(not_written)?.join(FILE);
         match std::fs::read(&path) {
             Ok(bytes) => Self::read(path, &bytes, passphrase).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -115,7 +115,7 @@ impl Vault {
     }
 
     pub(super) fn create(dir: &Path, passphrase: &Secret) -> Result<Self, SecretError> {
-        let path = folder::prepare(dir).map_err(refused)?.join(FILE);
+        let path = folder::prepare(dir).map_err(not_written)?.join(FILE);
         let (encryption, content) = (VaultEncryption::new(passphrase)?, VaultContent::default());
         encryption.write(&path, &content)?;
         Ok(Self { path, state: Mutex::new(UnlockedVault { encryption, content }) })
@@ -129,15 +129,18 @@ impl Vault {
         }
         let cipher = XChaCha20Poly1305::new(&Key::from(*key));
         let header = header.0;
-        let (nonce, sealed) = rest.split_at_checked(NONCE).ok_or_else(|| damaged("it is too short"))?;
-        let nonce: [u8; NONCE] = nonce.try_into().map_err(|_| damaged("it is too short"))?;
+        let (nonce, sealed) = rest
+            .split_at_checked(NONCE)
+            .ok_or_else(|| SecretError::damaged(message!("error.store.vaultTooShort")))?;
+        let nonce: [u8; NONCE] =
+            nonce.try_into().map_err(|_| SecretError::damaged(message!("error.store.vaultTooShort")))?;
         let plain = cipher
             .decrypt(&XNonce::from(nonce), Payload { msg: sealed, aad: &header })
-            .map_err(|_| damaged("its content was changed"))?;
+            .map_err(|_| SecretError::damaged(message!("error.store.vaultChanged")))?;
         let plain = Zeroizing::new(plain);
-        let content =
-            serde_json::from_slice(&plain).map_err(|_| damaged("its content is not what was written"))?;
-        folder::restrict_to_owner(&path).map_err(refused)?;
+        let content = serde_json::from_slice(&plain)
+            .map_err(|_| SecretError::damaged(message!("error.store.vaultChanged")))?;
+        folder::restrict_to_owner(&path).map_err(not_written)?;
         let state =
             UnlockedVault { encryption: VaultEncryption { cipher, header }, content: VaultContent(content) };
         Ok(Self { path, state: Mutex::new(state) })
@@ -173,20 +176,24 @@ impl VaultHeader {
 
 /// Validates the header of a file, and returns it with the rest.
 fn read_header(bytes: &[u8]) -> Result<(VaultHeader, &[u8]), SecretError> {
-    let (start, rest) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is too short"))?;
-    let header = VaultHeader(start.try_into().map_err(|_| damaged("it is too short"))?);
+    let (start, rest) = bytes
+        .split_at_checked(HEADER)
+        .ok_or_else(|| SecretError::damaged(message!("error.store.vaultTooShort")))?;
+    let header = VaultHeader(
+        start.try_into().map_err(|_| SecretError::damaged(message!("error.store.vaultTooShort")))?,
+    );
     if !header.0.starts_with(MAGIC) {
-        return Err(damaged("it does not begin like a vault"));
+        return Err(SecretError::damaged(message!("error.store.vaultBadHeader")));
     }
     match header.0[MAGIC.len()] {
         VERSION => {}
-        0 => return Err(damaged("its version is not one")),
+        0 => return Err(SecretError::damaged(message!("error.store.vaultBadHeader"))),
         _ => return Err(SecretError::NewerVersion),
     }
     let cost = header.cost();
     // A crafted file must not exhaust the machine's memory.
     if cost.memory_kib > 1024 * 1024 || cost.passes > 16 || cost.lanes > 4 {
-        return Err(damaged("its cost parameters are out of bounds"));
+        return Err(SecretError::damaged(message!("error.store.vaultBadCost")));
     }
     Ok((header, rest))
 }
@@ -194,7 +201,7 @@ fn read_header(bytes: &[u8]) -> Result<(VaultHeader, &[u8]), SecretError> {
 impl VaultEncryption {
     /// A new seal for this passphrase, with a new salt.
     fn new(passphrase: &Secret) -> Result<Self, SecretError> {
-        let salt: [u8; SALT] = random_bytes().map_err(refused)?;
+        let salt: [u8; SALT] = random_bytes().map_err(not_written)?;
         let (key, check) = derive(passphrase, &salt, KDF_COST)?;
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(MAGIC);
@@ -204,22 +211,23 @@ impl VaultEncryption {
         }
         header.extend_from_slice(&salt);
         header.extend_from_slice(&check);
-        let header = header.try_into().map_err(|_| damaged("its header has another length"))?;
+        let header =
+            header.try_into().map_err(|_| SecretError::damaged(message!("error.store.vaultBadHeader")))?;
         Ok(Self { cipher: XChaCha20Poly1305::new(&Key::from(*key)), header })
     }
 
     fn write(&self, path: &Path, content: &VaultContent) -> Result<(), SecretError> {
         let plain = Zeroizing::new(serde_json::to_vec(&content.0).map_err(refused)?);
-        let nonce: [u8; NONCE] = random_bytes().map_err(refused)?;
+        let nonce: [u8; NONCE] = random_bytes().map_err(not_written)?;
         let sealed = self
             .cipher
             .encrypt(&XNonce::from(nonce), Payload { msg: &plain, aad: &self.header })
-            .map_err(|_| SecretError::Refused { reason: "the vault cannot be encrypted".to_owned() })?;
+            .map_err(|_| SecretError::refused(message!("error.store.vaultUnencrypted")))?;
         let mut file = Vec::with_capacity(HEADER + NONCE + sealed.len());
         file.extend_from_slice(&self.header);
         file.extend_from_slice(&nonce);
         file.extend_from_slice(&sealed);
-        folder::replace(path, &file).map_err(refused)
+        folder::replace(path, &file).map_err(not_written)
     }
 }
 
@@ -275,7 +283,7 @@ fn derive(
     cost: KdfCost,
 ) -> Result<(Zeroizing<[u8; 32]>, [u8; CHECK]), SecretError> {
     let params = Params::new(cost.memory_kib, cost.passes, cost.lanes, Some(64))
-        .map_err(|_| damaged("its cost parameters are out of bounds"))?;
+        .map_err(|_| SecretError::damaged(message!("error.store.vaultBadCost")))?;
     let mut both = Zeroizing::new([0_u8; 64]);
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
         .hash_password_into(passphrase.reveal().as_bytes(), salt, &mut *both)
@@ -287,11 +295,12 @@ fn derive(
     Ok((key, check))
 }
 
-fn damaged(reason: &str) -> SecretError {
-    SecretError::Damaged { reason: reason.to_owned() }
+#[allow(clippy::needless_pass_by_value, reason = "used as a function in map_err")]
+fn refused(error: impl ToString) -> SecretError {
+    SecretError::refused(error.to_string())
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "used as a function in map_err")]
-fn refused(error: impl ToString) -> SecretError {
-    SecretError::Refused { reason: error.to_string() }
+fn not_written(error: StoreError) -> SecretError {
+    SecretError::refused(error.text())
 }

@@ -96,7 +96,7 @@ pub(super) fn watch(
     let thread = std::thread::Builder::new()
         .name("servers-file".to_owned())
         .spawn(move || run(&path, &known_content, &changes, &*on_change))
-        .map_err(StoreError::io("The watch over the settings file cannot be started"))?;
+        .map_err(StoreError::io(message!("error.store.fileUnwatched")))?;
     Ok(WatchGuard { watcher: Some(watcher), thread: Some(thread) })
 }
 

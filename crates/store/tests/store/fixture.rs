@@ -37,7 +37,7 @@ impl TestSecrets {
             return Err(SecretError::Locked);
         }
         if writes && self.read_only.load(Ordering::SeqCst) {
-            return Err(SecretError::Refused { reason: "read only".to_owned() });
+            return Err(SecretError::Refused { reason: "read only".into() });
         }
         Ok(())
     }
@@ -59,7 +59,7 @@ impl SecretStore for TestSecrets {
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError> {
         self.check(true)?;
         if self.stuck.lock().as_deref() == Some(key.account()) {
-            return Err(SecretError::Refused { reason: "stuck".to_owned() });
+            return Err(SecretError::Refused { reason: "stuck".into() });
         }
         self.items.lock().remove(key.account());
         Ok(())

@@ -184,7 +184,7 @@ fn rejects_second_owner_of_data_folder() {
     for owner in [Owner::Window, Owner::Serve] {
         match fixture.open_as(owner) {
             Err(StoreError::DataFolderInUse { holder }) => {
-                assert_eq!(holder, format!("serve, process {}", std::process::id()));
+                assert_eq!(holder, Some(format!("serve, process {}", std::process::id())));
             }
             Err(other) => panic!("{other}"),
             Ok(_) => panic!("two owners"),

@@ -1,6 +1,7 @@
 //! The vault: what it keeps, and what it says to a wrong passphrase and to damage (AUTH-8).
 
-use gatehouse_model::{Generation, Secret, ServerBinding};
+use gatehouse_model::messages::Language;
+use gatehouse_model::{Generation, Secret, ServerBinding, UserError};
 use gatehouse_store::{
     SecretError, SecretKey, SecretStore, SecretStoreKind, has_vault, make_vault, memory, open_vault,
     unlock_vault,
@@ -129,6 +130,29 @@ fn distinguishes_create_and_unlock() {
     assert!(matches!(has_vault(folder.path()), Err(SecretError::Damaged { .. })));
     assert!(matches!(make_vault(folder.path(), &right), Err(SecretError::Refused { .. })));
     assert_eq!(std::fs::read(&file).unwrap(), b"vault", "what is there is never written over");
+}
+
+#[test]
+fn errors_are_rendered_in_each_language() {
+    let folder = tempfile::tempdir().unwrap();
+    let render = |error: SecretError, language| UserError::from(error).render(language, &|_| String::new());
+    let refused = make_vault(folder.path(), &Secret::new("1234567")).err().unwrap();
+    make_vault(folder.path(), &Secret::new("correct horse")).unwrap();
+    for (error, english, chinese) in [
+        (
+            refused,
+            "The secret store refused: A passphrase has at least 8 characters.",
+            "密钥存储拒绝了操作：口令至少有 8 个字符。",
+        ),
+        (
+            failure(folder.path(), "correct horsf"),
+            "The passphrase of the vault is wrong. Enter the passphrase again.",
+            "保险库的口令错误。 请重新输入口令。",
+        ),
+    ] {
+        assert_eq!(render(error.clone(), Language::English), english);
+        assert_eq!(render(error, Language::SimplifiedChinese), chinese);
+    }
 }
 
 #[test]
