@@ -27,7 +27,7 @@ test("the pages have the content security policy of the windows, and only they g
     expect((await main.request.get(gatehouse.address, { headers: { host } })).status(), host).toBe(403);
   }
   await expect(gatehouse.command("call", { token: "t", tool: "x", arguments: "{}" })).rejects.toThrow(
-    "may not call tools",
+    "error.desktop.noToolCalls",
   );
   await expect(gatehouse.door("prompt_everything", {})).rejects.toThrow("There is no command prompt_everything");
 });

@@ -135,7 +135,7 @@ test("the vault is opened at the next start, after a wrong passphrase too", asyn
   await expect(field).toBeFocused();
   await noViolations(main);
   await pictures(gatehouse, main, "vault-unlock");
-  await expect(gatehouse.command("status", {})).rejects.toThrow("waits for the passphrase");
+  await expect(gatehouse.command("status", {})).rejects.toThrow("error.desktop.locked");
   await field.fill("correct horse buttery");
   await field.press("Enter");
   await expect(main.getByText("Wrong passphrase. Try again.")).toBeVisible();

@@ -103,7 +103,7 @@ fn creates_opens_and_skips_vault() -> Result<()> {
     let main = window.main();
     main.wait_for_text("Unlock the vault")?;
     let refusal = run(main, "status", &json!({})).unwrap_err().to_string();
-    assert!(refusal.contains("waits for the passphrase"), "{refusal}");
+    assert!(refusal.contains("error.desktop.locked"), "{refusal}");
     main.fill("Passphrase", WRONG)?;
     main.press("Unlock")?;
     main.wait_for_text("Wrong passphrase. Try again.")?;

@@ -4,7 +4,7 @@
 use gatehouse_model::approval::ElicitationMode;
 use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
 use gatehouse_model::{
-    ApprovalId, ApprovalRequest, ErrorCode, EventEnvelope, Secret, SubmittedAnswer, UserError,
+    ApprovalId, ApprovalRequest, ErrorCode, EventEnvelope, Secret, SubmittedAnswer, UserError, message,
 };
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -27,7 +27,7 @@ impl WindowCommand {
         if label == self.window().label() {
             return Ok(());
         }
-        Err(UserError::new(ErrorCode::NotPermitted, "This window may not do that."))
+        Err(UserError::new(ErrorCode::NotPermitted, message!("error.desktop.otherWindow")))
     }
 }
 
@@ -177,7 +177,7 @@ impl Desktop {
     pub async fn prompt_open_link(&self, address: &str) -> Result<(), UserError> {
         let pending = self.host().run(&ApprovalsList { known: Vec::new() }).await?;
         if !pending.iter().any(|pending| is_about(&pending.request, address)) {
-            return Err(UserError::new(ErrorCode::StaleAnswer, "No pending request is about this page."));
+            return Err(UserError::new(ErrorCode::StaleAnswer, message!("error.desktop.linkUnasked")));
         }
         self.browser().open_link(address)
     }
@@ -186,10 +186,13 @@ impl Desktop {
 /// The command with this name. A window is not a client: it may not call tools with a client's token.
 fn parse_window_command(name: &str, args: &Value) -> Result<Command, UserError> {
     let args = to_raw_value(args).map_err(|error| {
-        UserError::new(ErrorCode::BadRequest, "The arguments cannot be read.").with_cause(format!("{error}."))
+        UserError::new(ErrorCode::BadRequest, message!("error.desktop.argumentsUnread"))
+            .with_cause(format!("{error}."))
     })?;
     match Command::parse(name, &args)? {
-        Command::Call(_) => Err(UserError::new(ErrorCode::NotPermitted, "A window may not call tools.")),
+        Command::Call(_) => {
+            Err(UserError::new(ErrorCode::NotPermitted, message!("error.desktop.noToolCalls")))
+        }
         command => Ok(command),
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use gatehouse_app::{Authority, Core, CoreOptions, EventStream, Owner, SecretStore};
 use gatehouse_model::command::{Command, TypedCommand};
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
@@ -111,7 +111,8 @@ impl Host {
         let core_state = Arc::new(RwLock::new(CoreState::NotStarted));
         let permit = Arc::clone(&core_state).try_write_owned();
         let permit = permit.map_err(|e| {
-            UserError::new(ErrorCode::Internal, "The core can't be started.").with_cause(format!("{e}."))
+            UserError::new(ErrorCode::Internal, message!("error.desktop.coreUnstarted"))
+                .with_cause(format!("{e}."))
         })?;
         let quitting = CancellationToken::new();
         let stopping = Arc::new(Mutex::new(quitting.child_token()));
@@ -255,24 +256,24 @@ fn start_failed(error: UserError) -> CoreState {
 }
 
 fn stopping_error() -> UserError {
-    UserError::new(ErrorCode::NotRunning, "Gatehouse is quitting.")
+    UserError::new(ErrorCode::NotRunning, message!("error.desktop.quitting"))
 }
 
 fn restarting_error() -> UserError {
-    UserError::new(ErrorCode::NotRunning, "Gatehouse is restarting with another secret store.")
-        .with_hint("Try again in a moment.")
+    UserError::new(ErrorCode::NotRunning, message!("error.desktop.restarting"))
+        .with_hint(message!("error.desktop.restartingHint"))
 }
 
 fn locked_error() -> UserError {
-    UserError::new(ErrorCode::SecretsUnavailable, "Gatehouse waits for the passphrase of its vault.")
-        .with_hint("Enter it in Gatehouse's window.")
+    UserError::new(ErrorCode::SecretsUnavailable, message!("error.desktop.locked"))
+        .with_hint(message!("error.desktop.lockedHint"))
 }
 
 /// Runs a blocking closure on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, UserError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|e| {
-        UserError::new(ErrorCode::SecretsUnavailable, "The secret store could not be read.")
+        UserError::new(ErrorCode::SecretsUnavailable, message!("error.desktop.secretsUnread"))
             .with_cause(format!("{e}."))
     })
 }

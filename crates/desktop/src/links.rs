@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gatehouse_common::ip_address::is_https_or_loopback;
-use gatehouse_model::{ErrorCode, OpenUrl, UserError};
+use gatehouse_model::{ErrorCode, OpenUrl, UserError, message};
 use url::Url;
 
 /// Starts the user's browser.
@@ -25,13 +25,13 @@ impl Browser {
     /// Opens an address after a check of its scheme.
     pub(crate) fn open_link(&self, address: &str) -> Result<(), UserError> {
         let url = permitted_url(address).ok_or_else(|| {
-            UserError::new(ErrorCode::Refused, "This link was not opened.")
-                .with_cause("Gatehouse opens only https addresses, and http ones on this computer.")
+            UserError::new(ErrorCode::Refused, message!("error.desktop.linkRefused"))
+                .with_cause(message!("error.desktop.linkRefusedCause"))
         })?;
         self.0.launch_browser(url.as_str()).map_err(|error| {
-            UserError::new(ErrorCode::Internal, "The browser could not be opened.")
+            UserError::new(ErrorCode::Internal, message!("error.desktop.browserUnopened"))
                 .with_cause(format!("{error}."))
-                .with_hint("Copy the address and open it yourself.")
+                .with_hint(message!("error.desktop.browserUnopenedHint"))
         })
     }
 }

@@ -26,7 +26,8 @@ macro_rules! catalog {
             include_str!(concat!("../../../locales/", $folder, "/errors.json")),
             include_str!(concat!("../../../locales/", $folder, "/appErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/authErrors.json")),
-            include_str!(concat!("../../../locales/", $folder, "/gatewayErrors.json")),
+            include_str!("../../../locales/en/desktopErrors.json"),
+        include_str!("../../../locales/en/gatewayErrors.json"),
             include_str!(concat!("../../../locales/", $folder, "/serversErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/storeErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/toolsErrors.json")),
@@ -37,8 +38,13 @@ macro_rules! catalog {
     };
 }
 
-static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| catalog!("en"));
-static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| catalog!("zh-CN"));
+static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| catalog!("en")),
+        include_str!("../../../locales/zh-CN/desktopErrors.json"),
+        include_str!("../../../locales/zh-CN/gatewayErrors.json"),
+        include_str!("../../../locales/zh-CN/serversErrors.json"),
+        include_str!("../../../locales/zh-CN/storeErrors.json"),
+        include_str!("../../../locales/zh-CN/toolsErrors.json"),
+        include_str!(|| catalog!("zh-CN"));
 
 impl Language {
     #[must_use]

@@ -1,7 +1,7 @@
 //! Stores the preferences with the store plugin, which does not write atomically.
 
 use gatehouse_desktop::Preferences;
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use tauri::{AppHandle, Runtime};
 use tauri_plugin_store::StoreExt;
 
@@ -17,7 +17,7 @@ pub(crate) fn load<R: Runtime>(app: &AppHandle<R>) -> Result<Preferences, UserEr
 pub(crate) fn save<R: Runtime>(app: &AppHandle<R>, preferences: Preferences) -> Result<(), UserError> {
     let store = app.store(FILE).map_err(storage_error)?;
     let value = serde_json::to_value(preferences).map_err(|error| {
-        UserError::new(ErrorCode::Internal, "The preferences could not be saved.")
+        UserError::new(ErrorCode::Internal, message!("error.desktop.preferencesUnsaved"))
             .with_cause(error.to_string())
     })?;
     store.set(KEY, value);
@@ -25,5 +25,6 @@ pub(crate) fn save<R: Runtime>(app: &AppHandle<R>, preferences: Preferences) -> 
 }
 
 fn storage_error(error: tauri_plugin_store::Error) -> UserError {
-    UserError::new(ErrorCode::Storage, "The preferences file cannot be used.").with_cause(format!("{error}."))
+    UserError::new(ErrorCode::Storage, message!("error.desktop.preferencesUnusable"))
+        .with_cause(format!("{error}."))
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gatehouse_app::{SecretStore, SecretStoreKind, make_vault, memory, unlock_vault};
-use gatehouse_model::{ErrorCode, Secret, UserError};
+use gatehouse_model::{ErrorCode, Message, Secret, UserError, message};
 
 use super::{CoreState, Host, StartOutcome, blocking, stopping_error};
 use crate::secrets::{PassphraseResult, VaultView};
@@ -25,7 +25,7 @@ impl Host {
     ) -> Result<PassphraseResult, UserError> {
         let _guard = self.vault_lock.lock().await;
         if !matches!(self.kind().await?, None | Some(SecretStoreKind::Memory)) {
-            return Err(wrong_state_error("The vault is not locked."));
+            return Err(wrong_state_error(message!("error.desktop.vaultNotLocked")));
         }
         let data_dir = self.data_dir.clone();
         match blocking(move || unlock_vault(&data_dir, &passphrase)).await? {
@@ -38,7 +38,7 @@ impl Host {
     pub(crate) async fn put_vault_aside(&self, on_start: impl FnOnce(StartOutcome)) -> Result<(), UserError> {
         let _guard = self.vault_lock.lock().await;
         if self.kind().await?.is_some() {
-            return Err(wrong_state_error("The vault is not locked."));
+            return Err(wrong_state_error(message!("error.desktop.vaultNotLocked")));
         }
         tracing::warn!("the vault is put aside: secrets and permissions last until Gatehouse ends");
         self.restart_with(memory(), on_start).await
@@ -52,7 +52,7 @@ impl Host {
     ) -> Result<(), UserError> {
         let _guard = self.vault_lock.lock().await;
         if self.kind().await? != Some(SecretStoreKind::Memory) {
-            return Err(wrong_state_error("Secrets are not kept in memory."));
+            return Err(wrong_state_error(message!("error.desktop.notInMemory")));
         }
         let data_dir = self.data_dir.clone();
         let vault = blocking(move || make_vault(&data_dir, &passphrase)).await??;
@@ -108,6 +108,6 @@ impl Host {
     }
 }
 
-fn wrong_state_error(what: &str) -> UserError {
-    UserError::new(ErrorCode::BadRequest, what).with_hint("Reload the page.")
+fn wrong_state_error(what: Message) -> UserError {
+    UserError::new(ErrorCode::BadRequest, what).with_hint(message!("error.desktop.reloadHint"))
 }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, UserError, message};
 use parking_lot::Mutex;
 
 /// How long a window has to be up before an answer is accepted.
@@ -30,12 +30,12 @@ impl InputDelay {
         let up = self.0.lock().map(|since| now.saturating_duration_since(since));
         let why = match up {
             Some(up) if up >= INPUT_DELAY => return Ok(()),
-            Some(_) => "The window has only just appeared, so this may have been meant for another one.",
-            None => "The prompt window is not shown.",
+            Some(_) => message!("error.desktop.answerTooSoon"),
+            None => message!("error.desktop.promptHidden"),
         };
-        Err(UserError::new(ErrorCode::NotPermitted, "This answer was not accepted.")
+        Err(UserError::new(ErrorCode::NotPermitted, message!("error.desktop.answerRefused"))
             .with_cause(why)
-            .with_hint("Look at the request, then answer it again."))
+            .with_hint(message!("error.desktop.answerRefusedHint")))
     }
 }
 
