@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use gatehouse_model::approval::{ApprovalRequest, CallDetails};
 use gatehouse_model::command::ApprovalsList;
-use gatehouse_model::{ApprovalId, CallHash, ErrorCode, PendingApproval, UserError};
+use gatehouse_model::{ApprovalId, CallHash, ErrorCode, PendingApproval, UserError, message};
 
 use crate::error::CliError;
 use crate::session::ControlSession;
@@ -57,10 +57,7 @@ impl Gathered {
             }
         }
         if !is_whole && !has_more {
-            return Err(UserError::new(
-                ErrorCode::Internal,
-                "The arguments of an approval request did not come.",
-            ));
+            return Err(UserError::new(ErrorCode::Internal, message!("error.ctl.argumentsMissing")));
         }
         if !is_whole && !is_last {
             return Ok(None);

@@ -1,6 +1,8 @@
 //! Errors of commands, mapped to messages for people and exit codes for scripts.
 
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ErrorCode, Message, UserError, UserText};
+
+use crate::terminal_text;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +12,7 @@ pub(crate) enum CliError {
     UserError(#[from] UserError),
     /// The arguments are invalid or contradictory.
     #[error("{0}")]
-    Usage(String),
+    Usage(UserText),
     /// The call was refused or failed; its output is printed already.
     #[error("the call did not succeed")]
     Call,
@@ -22,16 +24,19 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
+    pub(crate) fn usage(what: Message) -> Self {
+        Self::Usage(what.into())
+    }
+
     /// The message to print, unless everything is printed already.
     pub(crate) fn text(&self, json: bool) -> Option<String> {
         match self {
             Self::Call | Self::Audit => None,
             Self::Io(e) if e.kind() == std::io::ErrorKind::BrokenPipe => None,
             Self::UserError(error) if json => serde_json::to_string(error).ok(),
-            Self::UserError(error) => Some(format!("gatehousectl: {}", crate::terminal_text::error(error))),
-            Self::Usage(_) | Self::Io(_) => {
-                Some(format!("gatehousectl: {}", crate::terminal_text::lines(&self.to_string())))
-            }
+            Self::UserError(error) => Some(format!("gatehousectl: {}", terminal_text::error(error))),
+            Self::Usage(what) => Some(format!("gatehousectl: {}", terminal_text::user_text(what))),
+            Self::Io(error) => Some(format!("gatehousectl: {}", terminal_text::lines(&error.to_string()))),
         }
     }
 

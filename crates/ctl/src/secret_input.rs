@@ -5,26 +5,36 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::sync::Arc;
 
-use gatehouse_model::Secret;
+use gatehouse_model::{Message, Secret, message};
 
 use crate::error::CliError;
+use crate::terminal_text;
 
 /// Most bytes that are read from a descriptor.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Reads one secret: the first line.
-pub(crate) fn read_secret(descriptor: i32, what: &str) -> Result<Secret, CliError> {
-    let lines = read_lines(descriptor, what)?;
+/// Reads one secret: the first line. `what` names the secret in an error.
+pub(crate) fn read_secret(descriptor: i32, what: Message) -> Result<Secret, CliError> {
+    let lines = read_lines(descriptor, what.clone())?;
     match lines.into_iter().next().filter(|line| !line.is_empty()) {
         Some(line) => Ok(Secret::new(line)),
-        None => Err(CliError::Usage(format!("File descriptor {descriptor} holds no {what}."))),
+        None => Err(CliError::usage(message!(
+            "error.ctl.descriptorEmpty",
+            descriptor = descriptor.to_string(),
+            what = what,
+        ))),
     }
 }
 
 /// Reads several secrets, one per line.
-pub(crate) fn read_lines(descriptor: i32, what: &str) -> Result<Vec<String>, CliError> {
+pub(crate) fn read_lines(descriptor: i32, what: Message) -> Result<Vec<String>, CliError> {
     let read_error = |e: io::Error| {
-        CliError::Usage(format!("The {what} could not be read from file descriptor {descriptor}: {e}."))
+        CliError::usage(message!(
+            "error.ctl.descriptorUnread",
+            what = what.clone(),
+            descriptor = descriptor.to_string(),
+            reason = e.to_string(),
+        ))
     };
     let mut text = String::new();
     if descriptor == 0 {
@@ -52,40 +62,40 @@ impl KeySink {
             return Ok(terminal.map(|to| Self { to: Arc::new(to), is_terminal: true }));
         };
         if descriptor < 3 {
-            return Err(CliError::Usage(
-                "The operator key goes to a descriptor of its own: 3 or more.".to_owned(),
-            ));
+            return Err(CliError::usage(message!("error.ctl.keyDescriptor")));
         }
         let to = open(descriptor, OpenOptions::new().append(true)).map_err(|e| {
-            CliError::Usage(format!("Nothing can be written to file descriptor {descriptor}: {e}."))
+            CliError::usage(message!(
+                "error.ctl.descriptorUnwritten",
+                descriptor = descriptor.to_string(),
+                reason = e.to_string(),
+            ))
         })?;
         Ok(Some(Self { to: Arc::new(to), is_terminal: false }))
     }
 
     /// Writes a key; at a terminal with an explanation.
     pub(crate) fn write_key(&self, key: &Secret) -> io::Result<()> {
-        self.print_note(
-            "Operator key (needed to answer approval requests and to allow things; it is shown this once):",
-        )?;
+        self.print_note(&message!("ctl.key.explanation"))?;
         let mut to = &*self.to;
         writeln!(to, "{}", key.reveal())?;
         to.flush()
     }
 
     /// Writes a message at a terminal only; a program that reads the descriptor gets nothing but keys.
-    pub(crate) fn print_note(&self, words: &str) -> io::Result<()> {
+    pub(crate) fn print_note(&self, note: &Message) -> io::Result<()> {
         if !self.is_terminal {
             return Ok(());
         }
         let mut to = &*self.to;
-        writeln!(to, "{words}")?;
+        writeln!(to, "{}", terminal_text::message(note))?;
         to.flush()
     }
 }
 
 /// Prompts at the terminal without echo; `None` if there is no terminal or nothing was typed.
-pub(crate) fn prompt_for_secret(what: &str) -> Option<Secret> {
-    let typed = rpassword::prompt_password(format!("{what}: ")).ok()?;
+pub(crate) fn prompt_for_secret(what: &Message) -> Option<Secret> {
+    let typed = rpassword::prompt_password(format!("{}: ", terminal_text::message(what))).ok()?;
     let typed = typed.trim();
     if typed.is_empty() { None } else { Some(Secret::new(typed)) }
 }

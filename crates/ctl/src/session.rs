@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use gatehouse_app::control::{ControlClient, ControlEvents};
-use gatehouse_model::Secret;
 use gatehouse_model::command::{Authority, TypedCommand};
+use gatehouse_model::{Secret, message};
 
 use crate::error::CliError;
 use crate::secret_input;
@@ -86,8 +86,10 @@ impl ControlSession {
     fn key(&mut self, operator: bool) -> Result<Option<Secret>, CliError> {
         if operator && !self.is_key_read {
             self.key = match self.key_descriptor {
-                Some(descriptor) => Some(secret_input::read_secret(descriptor, "operator key")?),
-                None => secret_input::prompt_for_secret("Operator key"),
+                Some(descriptor) => {
+                    Some(secret_input::read_secret(descriptor, message!("ctl.secret.operatorKey"))?)
+                }
+                None => secret_input::prompt_for_secret(&message!("ctl.prompt.operatorKey")),
             };
             self.is_key_read = true;
         }
@@ -106,5 +108,5 @@ pub(crate) fn default_data_dir() -> Result<PathBuf, CliError> {
         let data = variable("XDG_DATA_HOME").filter(|dir| dir.is_absolute());
         data.or_else(|| variable("HOME").map(|dir| dir.join(".local/share"))).map(|dir| dir.join("gatehouse"))
     };
-    folder.ok_or_else(|| CliError::Usage("Say with --data-dir which folder is meant.".to_owned()))
+    folder.ok_or_else(|| CliError::usage(message!("error.ctl.noDataDir")))
 }

@@ -198,6 +198,27 @@ fn exit_codes_match_errors() {
 }
 
 #[test]
+fn errors_are_in_the_language_of_the_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    for (words, said) in [
+        (&["servers", "reset"][..], "请加 --yes 确认。"),
+        (&["status"], "没有 Gatehouse 在使用"),
+        (&["serve", "--secrets", "memory", "--operator-key-fd", "1"], "操作员密钥须写入单独的描述符"),
+    ] {
+        let output = Command::new(PROGRAM)
+            .arg("--data-dir")
+            .arg(home.path())
+            .args(words)
+            .env("LC_ALL", "zh_CN.UTF-8")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{words:?}: {output:?}");
+        assert!(text(&output.stderr).contains(said), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
 fn start_errors_are_explained() {
     let serve = ServeProcess::start("--secrets memory --operator-key-fd 3");
     let other = tempfile::tempdir().unwrap();

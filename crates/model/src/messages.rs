@@ -26,7 +26,8 @@ macro_rules! catalog {
             include_str!(concat!("../../../locales/", $folder, "/errors.json")),
             include_str!(concat!("../../../locales/", $folder, "/appErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/authErrors.json")),
-            include_str!("../../../locales/en/desktopErrors.json"),
+            include_str!("../../../locales/en/ctl.json"),
+        include_str!("../../../locales/en/desktopErrors.json"),
         include_str!("../../../locales/en/gatewayErrors.json"),
             include_str!(concat!("../../../locales/", $folder, "/serversErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/storeErrors.json")),
@@ -39,6 +40,7 @@ macro_rules! catalog {
 }
 
 static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| catalog!("en")),
+        include_str!("../../../locales/zh-CN/ctl.json"),
         include_str!("../../../locales/zh-CN/desktopErrors.json"),
         include_str!("../../../locales/zh-CN/gatewayErrors.json"),
         include_str!("../../../locales/zh-CN/serversErrors.json"),

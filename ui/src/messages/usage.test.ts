@@ -48,6 +48,12 @@ describe("messages", () => {
     );
   }, 60_000);
 
+  it("of gatehousectl are all used", () => {
+    const keys = Object.keys(JSON.parse(readFileSync(`${ui}/../locales/en/ctl.json`, "utf8")) as object);
+    const used = keysOfRust();
+    expect(keys.filter((key) => !used.has(key))).toEqual([]);
+  });
+
   it("of the desktop shell are all used", () => {
     const source = ["i18n.rs", "tray.rs"]
       .map((file) => readFileSync(`${ui}/../crates/desktop/src/${file}`, "utf8"))

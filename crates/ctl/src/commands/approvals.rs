@@ -1,7 +1,7 @@
 //! `approvals …`: lists pending approvals and answers them.
 
 use gatehouse_model::command::ApprovalsAnswer;
-use gatehouse_model::{ApprovalId, ErrorCode, UserError};
+use gatehouse_model::{ApprovalId, ErrorCode, UserError, message};
 
 use crate::approval_list;
 use crate::cli::ApprovalsVerb;
@@ -34,16 +34,13 @@ pub(crate) async fn run(
         }
         ApprovalsVerb::Watch => watch::run(session, output).await,
         ApprovalsVerb::Answer { id, answer: word, reason } => {
-            let word = AnswerCommand::read(&word, &reason.join(" ")).map_err(CliError::Usage)?;
+            let word = AnswerCommand::read(&word, &reason.join(" ")).map_err(CliError::usage)?;
             let id = ApprovalId::new(id);
             let pending = approval_list::read(session, &[]).await?;
             let pending = pending.iter().find(|pending| pending.id == id).ok_or_else(|| {
-                UserError::new(
-                    ErrorCode::StaleAnswer,
-                    format!("There is no approval request {id} that waits."),
-                )
+                UserError::new(ErrorCode::StaleAnswer, message!("error.ctl.noRequest", id = id.as_str()))
             })?;
-            let answer = answer(pending, &word).map_err(CliError::Usage)?;
+            let answer = answer(pending, &word).map_err(CliError::usage)?;
             session.run(&ApprovalsAnswer { answers: vec![answer] }).await?;
             output.done("Answered.")
         }

@@ -2,7 +2,7 @@
 
 use gatehouse_model::command::{Call, CallReply, CallsList, RequestSecret, ToolsList};
 use gatehouse_model::record::{CallFilter, CallOutcome};
-use gatehouse_model::{CallRecord, ClientId, ServerId};
+use gatehouse_model::{CallRecord, ClientId, ServerId, message};
 use serde_json::{Map, Value};
 
 use crate::cli;
@@ -18,9 +18,9 @@ pub(crate) async fn run(
     output: &Printer,
 ) -> Result<(), CliError> {
     let token = match wanted.token_fd {
-        Some(descriptor) => secret_input::read_secret(descriptor, "client's token")?,
-        None => secret_input::prompt_for_secret("Token of the client")
-            .ok_or_else(|| CliError::Usage("Give the client's token with --token-fd.".into()))?,
+        Some(descriptor) => secret_input::read_secret(descriptor, message!("ctl.secret.token"))?,
+        None => secret_input::prompt_for_secret(&message!("ctl.prompt.token"))
+            .ok_or_else(|| CliError::usage(message!("error.ctl.noToken")))?,
     };
     // The process that holds the socket may not be Gatehouse: it sees nothing of the token before it
     // proved that it knows it.
@@ -49,14 +49,15 @@ async fn arguments(wanted: &cli::CallArgs, session: &mut ControlSession) -> Resu
     let schema = schema.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or(Value::Null);
     let mut object = Map::new();
     for pair in &wanted.arguments {
-        let (name, text) = pair.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-            CliError::Usage("The arguments are one JSON object, or NAME=VALUE pairs.".into())
-        })?;
+        let (name, text) = pair
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| CliError::usage(message!("error.ctl.badArguments")))?;
         if object
             .insert(name.to_owned(), value(text, schema.pointer("/properties").and_then(|p| p.get(name))))
             .is_some()
         {
-            return Err(CliError::Usage(format!("The argument {name} is there twice.")));
+            return Err(CliError::usage(message!("error.ctl.argumentTwice", name = name)));
         }
     }
     Ok(Value::Object(object).to_string())

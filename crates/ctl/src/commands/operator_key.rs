@@ -1,7 +1,7 @@
 //! `operator-key …`: rotates the operator key.
 
-use gatehouse_model::Secret;
 use gatehouse_model::command::OperatorKeyRotate;
+use gatehouse_model::{Secret, message};
 
 use crate::cli::OperatorKeyVerb;
 use crate::error::CliError;
@@ -18,7 +18,7 @@ pub(crate) async fn run(
         OperatorKeyVerb::Rotate { new_key_fd } => {
             // First, so that no key is created that cannot be handed over.
             let sink = KeySink::open(new_key_fd)?
-                .ok_or_else(|| CliError::Usage("Say with --new-key-fd where the new key goes.".to_owned()))?;
+                .ok_or_else(|| CliError::usage(message!("error.ctl.noNewKeyDescriptor")))?;
             let rotated = session.run(&OperatorKeyRotate {}).await?;
             sink.write_key(&Secret::new(rotated.key.reveal()))?;
             output.done("The operator key before this one counts no more.")

@@ -1,12 +1,12 @@
 //! `policy …`: rules and auto-approve settings.
 
-use gatehouse_model::GrantId;
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, GrantChoice};
 use gatehouse_model::command::{
     PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRevoke, PolicyShow, PolicySuspended,
     PolicyUnblock,
 };
 use gatehouse_model::grant::{AutoApproveCoverage, CoveredTools, PolicyView, RuleView};
+use gatehouse_model::{GrantId, message};
 
 use crate::cli::{AutoApproveArg, LifetimeArg, PolicyVerb, ScopeArgs};
 use crate::commands::simulate;
@@ -107,7 +107,7 @@ fn choice(scope: &ScopeArgs, one_server: bool) -> Result<GrantChoice, CliError> 
         (None, false, true, true) => ChoiceScope::Server,
         (None, false, _, false) => ChoiceScope::Client,
         (None, false, false, true) => {
-            return Err(CliError::Usage("Say how wide: --tool TOOL, --reads or --all.".into()));
+            return Err(CliError::usage(message!("error.ctl.noScope")));
         }
     };
     let lifetime = match scope.lifetime {

@@ -11,12 +11,13 @@ use gatehouse_app::{
     Core, CoreOptions, OperatorKey, OperatorKeyState, SecretStore, memory, open_keychain, open_vault,
 };
 use gatehouse_common::atomic_file;
-use gatehouse_model::{ErrorCode, Secret, UserError};
+use gatehouse_model::{ErrorCode, Message, Secret, UserError, UserText, message};
 use serde::Serialize;
 
 use crate::cli::{SecretStoreArg, ServeArgs};
 use crate::error::CliError;
 use crate::secret_input::{self, KeySink};
+use crate::terminal_text;
 
 /// File with the last port, so that clients need not be reconfigured.
 const PORT_FILE: &str = "port";
@@ -38,11 +39,10 @@ pub(crate) fn run(
     key_descriptor: Option<i32>,
     wanted: &ServeArgs,
 ) -> Result<(), CliError> {
-    let data_dir =
-        data_dir.ok_or_else(|| CliError::Usage("Say with --data-dir which folder to use.".to_owned()))?;
+    let data_dir = data_dir.ok_or_else(|| CliError::usage(message!("error.ctl.noDataDir")))?;
     // Before anything else opens a file, since the caller chose these descriptor numbers.
     let passphrase = match wanted.vault_passphrase_fd {
-        Some(descriptor) => Some(secret_input::read_secret(descriptor, "passphrase of the vault")?),
+        Some(descriptor) => Some(secret_input::read_secret(descriptor, message!("ctl.secret.passphrase"))?),
         None => None,
     };
     let sink = KeySink::open(key_descriptor)?;
@@ -92,11 +92,11 @@ fn print_ready(ready: &ReadyLine<'_>) -> Result<(), CliError> {
 /// Hands a new operator key to the user. Without a key nothing can be approved.
 fn key_hand_over(sink: Option<KeySink>) -> gatehouse_app::KeyHandOver {
     Box::new(move |key: &Secret| {
-        let not_delivered = |why: &str| {
-            UserError::new(ErrorCode::BadRequest, "The operator key reached nobody.").with_cause(why)
+        let not_delivered = |why: UserText| {
+            UserError::new(ErrorCode::BadRequest, message!("error.ctl.keyUndelivered")).with_cause(why)
         };
-        let sink = sink.ok_or_else(|| not_delivered("There is no terminal and no --operator-key-fd."))?;
-        sink.write_key(key).map_err(|error| not_delivered(&format!("{error}.")))
+        let sink = sink.ok_or_else(|| not_delivered(message!("error.ctl.keyUndeliveredCause").into()))?;
+        sink.write_key(key).map_err(|error| not_delivered(format!("{error}.").into()))
     })
 }
 
@@ -104,22 +104,14 @@ fn key_hand_over(sink: Option<KeySink>) -> gatehouse_app::KeyHandOver {
 fn report_key_state(state: OperatorKeyState, sink: Option<&KeySink>) {
     match state {
         OperatorKeyState::Known => {
-            let told = sink.map(|sink| {
-                sink.print_note("The operator key of this folder is the one that was shown before.")
-            });
+            let told = sink.map(|sink| sink.print_note(&message!("ctl.serve.keyKnown")));
             if let Some(Err(error)) = told {
                 tracing::debug!(%error, "the terminal is gone");
             }
         }
-        OperatorKeyState::Replaced => print_status(
-            "The operator key was made anew. What was allowed before is suspended: `gatehousectl policy suspended` shows it, `gatehousectl policy confirm` lets it count again. Secrets and sign-ins of servers have to be entered anew.",
-        ),
-        OperatorKeyState::NotHandedOver => print_status(
-            "There is no terminal and no --operator-key-fd for the operator key: nothing can be approved, added or resumed in this run.",
-        ),
-        OperatorKeyState::Lost => print_status(
-            "The operator key of this folder is not known: nothing can be approved, added or resumed in this run. `serve --new-operator-key` makes one; what was allowed is suspended then until you confirm it.",
-        ),
+        OperatorKeyState::Replaced => print_status(&message!("ctl.serve.keyReplaced")),
+        OperatorKeyState::NotHandedOver => print_status(&message!("ctl.serve.keyNotHandedOver")),
+        OperatorKeyState::Lost => print_status(&message!("ctl.serve.keyLost")),
         OperatorKeyState::New | OperatorKeyState::None => {}
     }
 }
@@ -133,10 +125,10 @@ fn open_secrets(
         (Some(SecretStoreArg::Keychain), _) => Ok(open_keychain().map_err(UserError::from)?),
         (Some(SecretStoreArg::Vault), passphrase) => {
             let passphrase =
-                passphrase.or_else(|| secret_input::prompt_for_secret("Passphrase of the vault"));
+                passphrase.or_else(|| secret_input::prompt_for_secret(&message!("ctl.prompt.passphrase")));
             let passphrase = passphrase.ok_or_else(|| {
-                UserError::new(ErrorCode::SecretsUnavailable, "The vault needs its passphrase.")
-                    .with_hint("Give it with --vault-passphrase-fd, or start at a terminal.")
+                UserError::new(ErrorCode::SecretsUnavailable, message!("error.ctl.vaultLocked"))
+                    .with_hint(message!("error.ctl.vaultLockedHint"))
             })?;
             Ok(open_vault(data_dir, &passphrase).map_err(UserError::from)?)
         }
@@ -145,7 +137,8 @@ fn open_secrets(
             (Ok(keychain), _) => Ok(keychain),
             (Err(_), Some(passphrase)) => Ok(open_vault(data_dir, &passphrase).map_err(UserError::from)?),
             (Err(error), None) => {
-                print_status(&format!("{error} There is no --vault-passphrase-fd either."));
+                let reason = UserError::from(error).message;
+                print_status(&message!("ctl.serve.noPassphrase", reason = reason));
                 Ok(memory_secrets())
             }
         },
@@ -153,15 +146,13 @@ fn open_secrets(
 }
 
 fn memory_secrets() -> Arc<dyn SecretStore> {
-    print_status(
-        "Secrets are kept in memory: secrets, clients and grants last only until this Gatehouse stops.",
-    );
+    print_status(&message!("ctl.serve.memory"));
     memory()
 }
 
-fn print_status(text: &str) {
+fn print_status(status: &Message) {
     // If standard error is closed, there is nowhere to report it.
-    writeln!(std::io::stderr(), "gatehousectl: {text}").unwrap_or(());
+    writeln!(std::io::stderr(), "gatehousectl: {}", terminal_text::message(status)).unwrap_or(());
 }
 
 /// The last port if it is free, else any port.

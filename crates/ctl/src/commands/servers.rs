@@ -11,7 +11,7 @@ use gatehouse_model::server::{
     Builtin, HeaderProgram, Remote, ServerAppearance, ServerDraft, ServerLimits, ServerView, StdioStreams,
 };
 use gatehouse_model::sign_in::SignInSettings;
-use gatehouse_model::{ErrorCode, Secret, ServerStatus, Transport, UserError};
+use gatehouse_model::{ErrorCode, Secret, ServerStatus, Transport, UserError, message};
 
 use crate::cli::{AddServerArgs, BuiltinKind, OnOffArg, ServersVerb};
 use crate::commands::sign_in::{self, SignInBrowser};
@@ -95,7 +95,7 @@ pub(crate) async fn run(
         }
         ServersVerb::Limits { server, call_limit, call_cap, strict } => {
             if call_limit.is_none() && call_cap.is_none() && strict.is_none() {
-                return Err(CliError::Usage("Say what to set: --call-limit, --call-cap or --strict.".into()));
+                return Err(CliError::usage(message!("error.ctl.noLimit")));
             }
             let change = |draft: &mut ServerDraft| {
                 draft.limits.call_secs = call_limit.unwrap_or(draft.limits.call_secs);
@@ -107,10 +107,7 @@ pub(crate) async fn run(
         }
         ServersVerb::Reset { yes } => {
             if !yes {
-                return Err(CliError::Usage(
-                    "This removes every server but Time and Notes, with permissions and secrets; --yes says that you mean it."
-                        .into(),
-                ));
+                return Err(CliError::usage(message!("error.ctl.resetUnconfirmed")));
             }
             let servers = session.run(&ServersReset {}).await?;
             output.show(&servers, |servers| list(servers))
@@ -151,7 +148,7 @@ async fn add(wanted: &AddServerArgs, session: &mut ControlSession, output: &Prin
     let view = session.run(&ServersAdd { draft, trust_labels: wanted.trust_labels, secrets }).await?;
     output.show(&view, |view| vec![summary(view)])?;
     if wanted.trust_labels && view.auto_approve.is_empty() {
-        output.note("Its labels are trusted, but it did not connect in time: its reads will ask.");
+        output.note(&terminal_text::message(&message!("ctl.servers.labelsLate")));
     }
     Ok(())
 }
@@ -167,7 +164,7 @@ async fn edit(
         servers.into_iter().find(|view| view.config.id.as_str() == server || view.config.name == server);
     let config = found
         .map(|view| view.config)
-        .ok_or_else(|| UserError::new(ErrorCode::NotFound, format!("There is no server “{server}”.")))?;
+        .ok_or_else(|| UserError::new(ErrorCode::NotFound, message!("error.app.noServer", name = server)))?;
     let mut draft = ServerDraft {
         name: config.name,
         transport: config.transport,
@@ -243,20 +240,19 @@ fn draft(wanted: &AddServerArgs) -> Result<(ServerDraft, Vec<FieldSecret>), CliE
     }
     let misplaced = if remote { !env.is_empty() } else { !headers.is_empty() };
     if misplaced {
-        let words = if remote {
-            "--env is for servers that are programs."
+        return Err(CliError::usage(if remote {
+            message!("error.ctl.envForPrograms")
         } else {
-            "--header is for remote servers."
-        };
-        return Err(CliError::Usage(words.into()));
+            message!("error.ctl.headerForRemote")
+        }));
     }
     if wanted.pipes && wanted.command.is_empty() {
-        return Err(CliError::Usage("--pipes is for servers that are programs.".into()));
+        return Err(CliError::usage(message!("error.ctl.pipesForPrograms")));
     }
     let transport = transport(wanted, env, headers)?;
     if matches!(transport, Transport::Builtin { .. }) && (!wanted.secret.is_empty() || !wanted.env.is_empty())
     {
-        return Err(CliError::Usage("A built-in server takes neither variables nor secrets.".into()));
+        return Err(CliError::usage(message!("error.ctl.builtinTakesNothing")));
     }
     let draft = ServerDraft {
         name: wanted.name.clone(),
@@ -296,10 +292,10 @@ fn transport(
             return Ok(Transport::Builtin { builtin: Builtin::Files { folder } });
         }
         (Some(BuiltinKind::Files), None) => {
-            return Err(CliError::Usage("Say with --folder which folder.".into()));
+            return Err(CliError::usage(message!("error.ctl.noFolder")));
         }
         (Some(BuiltinKind::Time | BuiltinKind::Notes | BuiltinKind::Fetch), Some(_)) => {
-            return Err(CliError::Usage("--folder is for the built-in file server.".into()));
+            return Err(CliError::usage(message!("error.ctl.folderForFiles")));
         }
         (None, _) => {}
     }
@@ -311,9 +307,7 @@ fn transport(
             cwd: wanted.cwd.clone(),
             streams: if wanted.pipes { StdioStreams::Pipes } else { StdioStreams::default() },
         }),
-        None => Err(CliError::Usage(
-            "Say what the server is: --url URL, --builtin KIND, or -- COMMAND ARGUMENTS…".into(),
-        )),
+        None => Err(CliError::usage(message!("error.ctl.noServerKind"))),
     }
 }
 
@@ -323,14 +317,16 @@ fn parse_pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>,
         .map(|pair| match pair.split_once('=') {
             Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
             // The value is not repeated: it may be a secret.
-            _ => Err(CliError::Usage(format!("{flag} wants NAME=VALUE."))),
+            _ => Err(CliError::usage(message!("error.ctl.pairExpected", option = flag))),
         })
         .collect()
 }
 
 fn secrets(wanted: &AddServerArgs, place: &str) -> Result<Vec<FieldSecret>, CliError> {
     let mut lines = match wanted.secret_fd {
-        Some(descriptor) => Some(secret_input::read_lines(descriptor, "secrets")?.into_iter()),
+        Some(descriptor) => {
+            Some(secret_input::read_lines(descriptor, message!("ctl.secret.secrets"))?.into_iter())
+        }
         None => None,
     };
     wanted
@@ -339,9 +335,9 @@ fn secrets(wanted: &AddServerArgs, place: &str) -> Result<Vec<FieldSecret>, CliE
         .map(|name| {
             let value = match &mut lines {
                 Some(lines) => lines.next().filter(|line| !line.is_empty()).map(Secret::new),
-                None => secret_input::prompt_for_secret(&format!("Secret for {name}")),
+                None => secret_input::prompt_for_secret(&message!("ctl.prompt.secret", name = name)),
             };
-            let value = value.ok_or_else(|| CliError::Usage(format!("There is no secret for {name}.")))?;
+            let value = value.ok_or_else(|| CliError::usage(message!("error.ctl.noSecret", name = name)))?;
             Ok(FieldSecret { field: format!("{place}/{name}"), value: RequestSecret::new(&value) })
         })
         .collect()

@@ -1,7 +1,7 @@
 //! `settings …`: retention, time limits of calls, and naming of tools.
 
 use gatehouse_model::command::{SettingsSet, SettingsShow};
-use gatehouse_model::{CallLimits, Settings, ToolNaming};
+use gatehouse_model::{CallLimits, Settings, ToolNaming, message};
 
 use crate::cli::{AuditDays, Seconds, SettingsVerb, ToolNamingArg};
 use crate::error::CliError;
@@ -35,10 +35,7 @@ pub(crate) async fn run(
                 && call_cap.is_none()
                 && tool_names.is_none();
             if nothing {
-                return Err(CliError::Usage(
-                    "Say what to set: --audit-days, --activity-days, --activity-calls, --client-document, --call-limit, --call-cap or --tool-names."
-                        .into(),
-                ));
+                return Err(CliError::usage(message!("error.ctl.noSetting")));
             }
             let now = session.run(&SettingsShow {}).await?;
             let set = SettingsSet {

@@ -8,10 +8,11 @@ use gatehouse_model::command::{
 };
 use gatehouse_model::server::ServerView;
 use gatehouse_model::sign_in::SignInState;
-use gatehouse_model::{ErrorCode, Event, Secret, ServerId, UserError};
+use gatehouse_model::{ErrorCode, Event, Message, Secret, ServerId, UserError, message};
 
 use crate::error::CliError;
 use crate::session::ControlSession;
+use crate::terminal_text;
 
 /// Where the user signs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +38,13 @@ pub(crate) async fn run(
     let begun = session.run(&ServersSignIn { server: id.to_string(), open: false }).await?;
     if let Some(address) = begun.address {
         if browser != SignInBrowser::Opened {
-            eprintln!("Open this address in a browser and sign in:\n{address}");
+            print_note(&message!("ctl.signIn.open"));
+            eprintln!("{address}");
         } else if let Err(error) = open::that_detached(&address) {
-            eprintln!("The browser could not be opened ({error}). Open this address and sign in:\n{address}");
+            print_note(&message!("ctl.signIn.browserFailed", reason = error.to_string()));
+            eprintln!("{address}");
         } else {
-            eprintln!("The browser was opened; sign in there. Ctrl+C gives up.");
+            print_note(&message!("ctl.signIn.browserOpened"));
         }
         if browser == SignInBrowser::OtherComputer {
             let pasted = read_pasted_address(&id, session).await;
@@ -62,7 +65,7 @@ pub(crate) async fn run(
             Some(SignInState::Out { problem: None }) | None => {
                 return Err(CliError::UserError(UserError::new(
                     ErrorCode::Refused,
-                    "The sign-in was given up.",
+                    message!("error.ctl.signInCancelled"),
                 )));
             }
         }
@@ -75,8 +78,13 @@ pub(crate) async fn run(
     }
 }
 
+/// Writes a message to standard error, where a person at the terminal reads it.
+fn print_note(note: &Message) {
+    eprintln!("{}", terminal_text::message(note));
+}
+
 async fn read_pasted_address(id: &ServerId, session: &mut ControlSession) -> Result<(), CliError> {
-    eprintln!("Then paste the address that the browser ends at, and press Enter:");
+    print_note(&message!("ctl.signIn.paste"));
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let address = RequestSecret::new(&Secret::new(line.trim()));
@@ -92,8 +100,8 @@ async fn find(server: &str, session: &mut ControlSession) -> Result<ServerView, 
     });
     found.ok_or_else(|| {
         CliError::UserError(
-            UserError::new(ErrorCode::NotFound, format!("There is no server “{server}”."))
-                .with_hint("`gatehousectl servers list` shows all servers."),
+            UserError::new(ErrorCode::NotFound, message!("error.app.noServer", name = server))
+                .with_hint(message!("error.app.noServerHint")),
         )
     })
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, GrantChoice};
 use gatehouse_model::command::{ClientsList, PolicySimulate, ServersList};
 use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, SimulationReport};
-use gatehouse_model::{Clock as _, Decision, GrantId, Rule, RuleEffect, SystemClock, Timestamp};
+use gatehouse_model::{Clock as _, Decision, GrantId, Rule, RuleEffect, SystemClock, Timestamp, message};
 
 use crate::cli::SimulateArgs;
 use crate::error::CliError;
@@ -57,10 +57,13 @@ fn draft(wanted: SimulateArgs) -> Result<PolicyDraft, CliError> {
 }
 
 fn read(file: &Path) -> Result<PolicyDraft, CliError> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| CliError::Usage(format!("{} cannot be read: {error}.", file.display())))?;
-    serde_json::from_str(&text)
-        .map_err(|error| CliError::Usage(format!("{} holds no draft: {error}.", file.display())))
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        CliError::usage(message!("error.ctl.draftUnread", file = &name, reason = error.to_string()))
+    })?;
+    serde_json::from_str(&text).map_err(|error| {
+        CliError::usage(message!("error.ctl.draftInvalid", file = &name, reason = error.to_string()))
+    })
 }
 
 fn server_or_all(server: &str) -> Option<String> {
@@ -73,7 +76,7 @@ fn rule(effect: RuleEffect, word: &str, client: Option<&str>) -> Result<DraftRul
         None => (server_or_all(word), None),
     };
     if server.is_none() && effect == RuleEffect::Allow {
-        return Err(CliError::Usage("Nothing can be allowed on every server at once. Name a server.".into()));
+        return Err(CliError::usage(message!("error.tools.everyServer")));
     }
     let width = match (&server, &tool) {
         (_, Some(_)) => ChoiceScope::Tool,

@@ -29,7 +29,7 @@ fn describe(report: &StatusReport) -> Vec<String> {
         format!("Waiting     {}", report.waiting),
     ];
     for error in &report.problems {
-        lines.push(format!("Problem     {}", terminal_text::line(&error.to_string())));
+        lines.push(format!("Problem     {}", terminal_text::line(&terminal_text::error(error))));
     }
     lines
 }

@@ -4,7 +4,7 @@
 use gatehouse_model::approval::{
     ApprovalAnswer, ApprovalRequest, CallApprovalRequest, ChoiceLifetime, ChoiceScope, GrantChoice,
 };
-use gatehouse_model::{OfferedChoice, PendingApproval, SubmittedAnswer};
+use gatehouse_model::{Message, OfferedChoice, PendingApproval, SubmittedAnswer, message};
 
 use super::pending_approvals;
 
@@ -30,7 +30,7 @@ const WIDER: [(&str, ChoiceLifetime, ChoiceScope); 5] = [
 
 impl AnswerCommand {
     /// Parses a word and the text after it.
-    pub(crate) fn read(word: &str, rest: &str) -> Result<Self, String> {
+    pub(crate) fn read(word: &str, rest: &str) -> Result<Self, Message> {
         let rest = rest.trim();
         if word == "deny" {
             return Ok(Self::Deny(if rest.is_empty() { None } else { Some(rest.to_owned()) }));
@@ -45,11 +45,11 @@ impl AnswerCommand {
         };
         match found {
             Some(word) if rest.is_empty() => Ok(word),
-            Some(_) => Err(format!("Nothing can follow “{word}”.")),
-            None => Err(format!(
-                "“{}” is not an answer. Answers are allow, deny [REASON], {}.",
-                crate::terminal_text::truncate(word, 40),
-                names()
+            Some(_) => Err(message!("error.ctl.nothingFollows", word = word)),
+            None => Err(message!(
+                "error.ctl.notAnAnswer",
+                word = crate::terminal_text::truncate(word, 40),
+                others = names(),
             )),
         }
     }
@@ -68,12 +68,12 @@ pub(crate) fn wider_words(pending: &PendingApproval) -> Vec<&'static str> {
 }
 
 /// The answer that a word means for an approval request.
-pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<SubmittedAnswer, String> {
+pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<SubmittedAnswer, Message> {
     let answer = match (&pending.request, word) {
         (ApprovalRequest::Call(call), AnswerCommand::Allow | AnswerCommand::Wider(..))
             if call.arguments.is_none() =>
         {
-            return Err("The arguments of this call were not read, so it can only be denied.".to_owned());
+            return Err(message!("error.ctl.argumentsUnread"));
         }
         (ApprovalRequest::Call(_), AnswerCommand::Allow) => {
             ApprovalAnswer::Allow { choice: GrantChoice::once() }
@@ -82,7 +82,8 @@ pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<
             ApprovalAnswer::Deny { choice: GrantChoice::once(), reason: reason.clone() }
         }
         (ApprovalRequest::Call(call), AnswerCommand::Wider(lifetime, width)) => {
-            let choice = find(call, *lifetime, *width).ok_or("This request does not offer that.")?;
+            let choice =
+                find(call, *lifetime, *width).ok_or_else(|| message!("error.tools.choiceNotOffered"))?;
             ApprovalAnswer::Allow { choice: choice.choice() }
         }
         // A form is sent with the default values of its fields; the core reports an error if they are
@@ -91,12 +92,12 @@ pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<
             ApprovalAnswer::Accept { content: Some("{}".to_owned()) }
         }
         (ApprovalRequest::Sampling(_), AnswerCommand::Allow) => {
-            return Err("A terminal cannot answer this with yes.".to_owned());
+            return Err(message!("error.ctl.notAllowedHere"));
         }
         (_, AnswerCommand::Allow) => ApprovalAnswer::Accept { content: None },
         (_, AnswerCommand::Deny(_)) => ApprovalAnswer::Decline,
         (_, AnswerCommand::Wider(..)) => {
-            return Err("This request can only be answered with allow or deny.".to_owned());
+            return Err(message!("error.ctl.allowOrDeny"));
         }
     };
     Ok(SubmittedAnswer { id: pending.id.clone(), hash: pending_approvals::hash(pending).cloned(), answer })

@@ -1,7 +1,7 @@
 //! The watch without a terminal: approval requests are written as text or as one JSON object per line,
 //! answers are read as lines `<ask-id> allow|deny [reason…]|…`.
 
-use gatehouse_model::ApprovalId;
+use gatehouse_model::{ApprovalId, message};
 use serde_json::json;
 
 use super::answer::{AnswerCommand, answer};
@@ -9,6 +9,7 @@ use super::pending_approvals::{ApprovalChange, ApprovalOutcome};
 use super::{ApprovalWatch, approval_text, stdin_lines};
 use crate::error::CliError;
 use crate::output::Printer;
+use crate::terminal_text;
 
 pub(super) async fn run(
     mut watch: ApprovalWatch<'_>,
@@ -39,17 +40,14 @@ async fn handle_line(watch: &mut ApprovalWatch<'_>, line: &str, output: &Printer
     let id = ApprovalId::new(id);
     let parsed = AnswerCommand::read(word, rest).and_then(|word| match watch.pending_approvals.find(&id) {
         Some(pending) => answer(pending, &word),
-        None => Err(format!(
-            "There is no approval request {} that waits.",
-            crate::terminal_text::truncate(id.as_str(), 40)
-        )),
+        None => Err(message!("error.ctl.noRequest", id = terminal_text::truncate(id.as_str(), 40))),
     });
     let sent = match parsed {
-        Ok(answer) => watch.answer(answer).await?.map_err(|error| error.to_string()),
-        Err(words) => Err(words),
+        Ok(answer) => watch.answer(answer).await?.map_err(|error| terminal_text::error(&error)),
+        Err(why) => Err(terminal_text::message(&why)),
     };
     if let Err(words) = sent {
-        output.note(&crate::terminal_text::lines(&words));
+        output.note(&words);
     }
     Ok(())
 }

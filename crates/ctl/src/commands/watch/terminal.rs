@@ -11,6 +11,7 @@ use super::pending_approvals::ApprovalChange;
 use super::{ApprovalWatch, approval_text, stdin_lines};
 use crate::error::CliError;
 use crate::output::Printer;
+use crate::terminal_text;
 
 /// How long a request is shown before it can be answered.
 const INPUT_DELAY: Duration = Duration::from_millis(500);
@@ -206,13 +207,13 @@ impl TerminalWatch<'_, '_> {
         self.state = PromptState::Ready { id: id.clone() };
         let Some(pending) = self.watch.pending_approvals.find(id) else { return Ok(()) };
         let sent = match answer(pending, word) {
-            Ok(answer) => self.watch.answer(answer).await?.map_err(|error| error.to_string()),
-            Err(words) => Err(words),
+            Ok(answer) => self.watch.answer(answer).await?.map_err(|error| terminal_text::error(&error)),
+            Err(why) => Err(terminal_text::message(&why)),
         };
         match sent {
             // The event of the answer makes the next request show.
             Ok(()) => Ok(()),
-            Err(words) => self.output.line(&crate::terminal_text::lines(&words)),
+            Err(words) => self.output.line(&words),
         }
     }
 }
