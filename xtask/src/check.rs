@@ -12,6 +12,7 @@ mod requirements;
 mod source;
 mod type_names;
 mod unused;
+mod user_texts;
 
 use std::path::Path;
 
@@ -29,12 +30,13 @@ struct Check {
 }
 
 /// The checks in order: quick ones first.
-static CHECKS: [Check; 17] = [
+static CHECKS: [Check; 16] = [
     Check { name: "format", what: "format", run: format },
     Check { name: "files", what: "files and words", run: file_rules },
     Check { name: "layers", what: "dependencies between crates", run: |p| layers::check(&p.root) },
     Check { name: "circles", what: "circles of modules", run: |p| module_circles::check(&p.root) },
     Check { name: "type-names", what: "names of types", run: |p| type_names::check(&p.root) },
+    Check { name: "user-texts", what: "texts for people", run: |p| user_texts::check(&p.root) },
     Check { name: "requirements", what: "ids of requirements", run: requirements::check },
     Check { name: "doc-paths", what: "paths that documents name", run: doc_paths::check },
     Check { name: "codegen", what: "generated types", run: codegen::check },

@@ -1,5 +1,5 @@
-//! Rust sources as trees of modules: what each module imports, the paths that its code names, and the
-//! types that it defines. It works on tokens and follows `mod` declarations, so that code inside macros
+//! Rust sources as trees of modules: what each module imports, the paths that its code names, what it
+//! calls, and the types that it defines. It works on tokens and follows `mod` declarations, so that code inside macros
 //! counts as well. What is compiled for tests only (`#[cfg(test)]`) is left out.
 
 use std::collections::BTreeMap;
@@ -29,8 +29,17 @@ pub(crate) struct Module {
     pub(crate) imports: Vec<Import>,
     /// Paths of at least two names outside of imports, as written.
     pub(crate) paths: Vec<(Vec<String>, Position)>,
+    pub(crate) calls: Vec<Call>,
     /// Structs, enums, traits and type aliases that items of the module define.
     pub(crate) types: Vec<(String, Position)>,
+}
+
+/// A call of a function, method or macro, or what looks like one, such as a pattern of a tuple variant.
+pub(crate) struct Call {
+    /// As written, without what a method is called on; the name of a macro ends with `!`.
+    pub(crate) path: Vec<String>,
+    pub(crate) arguments: TokenStream,
+    pub(crate) position: Position,
 }
 
 /// One name of a `use` declaration.
@@ -156,6 +165,17 @@ impl Loader<'_> {
                 }
                 (Some(_), _) => {
                     let (path, after) = read_path(rest);
+                    if let Some((suffix, arguments)) = read_arguments(after) {
+                        let mut path = path.clone();
+                        if let Some(name) = path.last_mut() {
+                            name.push_str(suffix);
+                        }
+                        self.module(scope).calls.push(Call {
+                            path,
+                            arguments,
+                            position: scope.position(first),
+                        });
+                    }
                     if path.len() > 1 {
                         self.module(scope).paths.push((path, scope.position(first)));
                     }
@@ -358,6 +378,17 @@ fn read_path(tokens: &[TokenTree]) -> (Vec<String>, &[TokenTree]) {
     (path, rest)
 }
 
+/// The arguments of a call that the tokens continue, and what its name gets: `!` for a macro.
+fn read_arguments(tokens: &[TokenTree]) -> Option<(&'static str, TokenStream)> {
+    match tokens {
+        [TokenTree::Group(group), ..] if group.delimiter() == Delimiter::Parenthesis => {
+            Some(("", group.stream()))
+        }
+        [not, TokenTree::Group(group), ..] if is_punct(not, '!') => Some(("!", group.stream())),
+        _ => None,
+    }
+}
+
 /// Whether the tokens begin with `::`.
 fn is_separator(tokens: &[TokenTree]) -> bool {
     match tokens {
@@ -375,11 +406,11 @@ fn word(token: &TokenTree) -> Option<String> {
     }
 }
 
-fn is_word(token: &TokenTree, wanted: &str) -> bool {
+pub(crate) fn is_word(token: &TokenTree, wanted: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if *ident == wanted)
 }
 
-fn is_punct(token: &TokenTree, wanted: char) -> bool {
+pub(crate) fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }
 
@@ -427,6 +458,17 @@ mod tests {
         let text = "fn f<T>() -> impl Sized + use<T> { call!(crate::a::B { x: super::c::D::<u8>::new() }) }\n\
                     // crate::no::comment\nconst S: &str = \"crate::no::text\";\nfn g(_: ::std::io::Error) {}\n";
         assert_eq!(paths(text), ["crate::a::B", "super::c::D"]);
+    }
+
+    #[test]
+    fn reads_calls_of_functions_methods_and_macros() {
+        let crate_ = crate_of(&[("src/lib.rs", "fn f() { a::b(1).c(d!(2, 3)) }\n")]);
+        let calls = &crate_.modules[&ModulePath::new()].calls;
+        let calls: Vec<(String, String)> =
+            calls.iter().map(|call| (call.path.join("::"), call.arguments.to_string())).collect();
+        let found = |path: &str| calls.iter().find(|(known, _)| known == path).map(|(_, text)| text.as_str());
+        assert_eq!((found("a::b"), found("d!")), (Some("1"), Some("2 , 3")));
+        assert!(found("c").is_some() && found("d").is_none(), "{calls:?}");
     }
 
     #[test]
