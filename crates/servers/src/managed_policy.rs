@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use gatehouse_model::{ServerConfig, Transport};
+use gatehouse_model::{ServerConfig, Transport, UserText, message};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use url::Url;
@@ -137,11 +137,11 @@ impl PolicyFile {
     /// Why a server is forbidden, or `None` if it is allowed. Reads the file's metadata, and the
     /// file if it has changed.
     #[must_use]
-    pub fn forbids(&self, config: &ServerConfig) -> Option<String> {
+    pub fn forbids(&self, config: &ServerConfig) -> Option<UserText> {
         self.forbids_at(config, SystemTime::now())
     }
 
-    fn forbids_at(&self, config: &ServerConfig, now: SystemTime) -> Option<String> {
+    fn forbids_at(&self, config: &ServerConfig, now: SystemTime) -> Option<UserText> {
         let stamp = match std::fs::metadata(&self.path) {
             Ok(file) => FileStamp::of(&file),
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
@@ -168,16 +168,14 @@ impl PolicyFile {
         forbidden
     }
 
-    fn unreadable(&self, why: &str) -> String {
-        format!(
-            "The administrator's policy file {} cannot be read ({why}), so no server may be used. Ask the administrator to mend it.",
-            self.path.display()
-        )
+    fn unreadable(&self, why: &str) -> UserText {
+        let file = self.path.display().to_string();
+        message!("error.servers.policyUnread", file = file, reason = why).into()
     }
 }
 
 impl ManagedServerRules {
-    fn forbids(&self, config: &ServerConfig) -> Option<String> {
+    fn forbids(&self, config: &ServerConfig) -> Option<UserText> {
         let denied = self.deny.iter().any(|pattern| pattern.matches(config, WithoutPort::Any));
         let allowed = self
             .allow
@@ -186,8 +184,10 @@ impl ManagedServerRules {
         if allowed && !denied {
             return None;
         }
-        let reason = self.reason.as_deref().map(|reason| format!(" Reason: {reason}")).unwrap_or_default();
-        Some(format!("This computer's administrator does not allow this server.{reason}"))
+        Some(match &self.reason {
+            Some(reason) => message!("error.servers.policyForbidsReason", reason = reason).into(),
+            None => message!("error.servers.policyForbids").into(),
+        })
     }
 }
 
@@ -264,7 +264,7 @@ mod tests {
 
         let deny = r#"{"servers":{"deny":[{"url":"https://evil.example/*"},{"command":"npx *"},{"name":"Ti*"}],"reason":"Ask IT."}}"#;
         std::fs::write(&path, deny).unwrap();
-        assert!(file.forbids(&remote).unwrap().ends_with("Reason: Ask IT."));
+        assert!(file.forbids(&remote).unwrap().to_string().ends_with("Reason: Ask IT."));
         assert!(file.forbids(&stdio("npx -y anything")).is_some());
         assert!(file.forbids(&time).is_some());
         assert_eq!(file.forbids(&stdio("uvx mcp-server-git")), None);
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(file.forbids_at(&git, later()), None);
         assert!(is_kept());
         std::fs::write(&path, "{").unwrap();
-        assert!(file.forbids_at(&git, later()).unwrap().contains("cannot be read"));
+        assert!(file.forbids_at(&git, later()).unwrap().to_string().contains("cannot be read"));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(file.forbids_at(&git, later()), None);
         std::fs::create_dir(&path).unwrap();
@@ -315,7 +315,7 @@ mod tests {
         let path = folder.path().join("policy.json");
         for text in ["{", r#"{"server":{}}"#, r#"{"servers":{"deny":[{"nmae":"x"}]}}"#] {
             std::fs::write(&path, text).unwrap();
-            let why = PolicyFile::at(path.clone()).forbids(&config_of("any")).unwrap();
+            let why = PolicyFile::at(path.clone()).forbids(&config_of("any")).unwrap().to_string();
             assert!(why.contains("cannot be read"), "{why}");
         }
     }

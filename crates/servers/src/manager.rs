@@ -175,10 +175,11 @@ impl ServerManager {
         }
     }
 
-    /// Why the managed policy forbids a server, if it does. Reads the policy file.
+    /// Why the managed policy forbids a server, if it does; in English, since clients read it too. Reads the policy
+    /// file.
     #[must_use]
     pub fn forbids(&self, config: &ServerConfig) -> Option<String> {
-        self.shared.policy.as_ref()?.forbids(config)
+        self.shared.policy.as_ref()?.forbids(config).map(|why| why.to_string())
     }
 
     /// Validates values against schemas that servers supply.

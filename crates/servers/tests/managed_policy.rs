@@ -17,7 +17,7 @@ fn forbids(list: &str, pattern: &str, url: &str) -> Option<String> {
     let path = folder.path().join("policy.json");
     let policy = serde_json::json!({ "servers": { list: [{ "url": pattern }] } });
     std::fs::write(&path, policy.to_string()).unwrap();
-    PolicyFile::at(path).forbids(&remote(url))
+    PolicyFile::at(path).forbids(&remote(url)).map(|why| why.to_string())
 }
 
 /// The example of the README.

@@ -327,7 +327,10 @@ async fn grant_reads_once_connected(state: &AppState, config: &ServerConfig) -> 
 async fn check_admin_policy(state: &AppState, config: &ServerConfig) -> Result<(), UserError> {
     let (policy, config) = (state.policy.clone(), config.clone());
     let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&config)).await;
-    match forbidden.unwrap_or_else(|error| Some(format!("The policy could not be read: {error}."))) {
+    let forbidden = forbidden.unwrap_or_else(|error| {
+        Some(message!("error.servers.policyFailed", reason = error.to_string()).into())
+    });
+    match forbidden {
         None => Ok(()),
         Some(why) => Err(UserError::new(ErrorCode::NotPermitted, why)),
     }

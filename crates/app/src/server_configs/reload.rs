@@ -10,7 +10,7 @@ use std::time::Duration;
 use gatehouse_model::approval::{ApprovalAnswer, ApprovalRequest};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::{AskUser as _, ServerConfig, UserError};
+use gatehouse_model::{AskUser as _, ServerConfig, UserError, message};
 use gatehouse_store::{HandEdit, LoadedServers, SealError, WatchGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -204,14 +204,14 @@ fn unchanged(running: &[ServerConfig], seal_error: SealError) -> LoadedServers {
     error.hint = Some(
         match seal_error {
             SealError::Locked { .. } => {
-                "The servers that run stay as they are. Unlock the keychain, so that changes made by hand can be read."
+                message!("error.app.serversKeepLocked")
             }
-            SealError::Unreadable { .. } => "The servers that run stay as they are.",
+            SealError::Unreadable { .. } => message!("error.app.serversKeep"),
             SealError::MissingKey { .. }
             | SealError::BadMac { .. }
             | SealError::OldCopy { .. }
             | SealError::Gone { .. } => {
-                "The servers that run stay as they are until Gatehouse quits. Then each has to be confirmed again."
+                message!("error.app.serversKeepUntilQuit")
             }
         }
         .into(),

@@ -58,13 +58,11 @@ impl Connector for UpstreamConnector {
             let ConnectOptions { config, lifecycle, inbound, cancel } = options;
             let (policy, asked) = (self.policy.clone(), Arc::clone(&config));
             let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&asked)).await;
-            let forbidden =
-                forbidden.unwrap_or_else(|error| Some(format!("The policy could not be read: {error}.")));
+            let forbidden = forbidden.unwrap_or_else(|error| {
+                Some(message!("error.servers.policyFailed", reason = error.to_string()).into())
+            });
             if let Some(message) = forbidden {
-                return Err(ConnectFailure::Error {
-                    kind: FailureKind::Configuration,
-                    message: message.into(),
-                });
+                return Err(ConnectFailure::Error { kind: FailureKind::Configuration, message });
             }
             match &config.transport {
                 Transport::Stdio { .. }
