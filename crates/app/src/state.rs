@@ -86,7 +86,7 @@ impl AppState {
     pub(crate) fn config_changed(&self, cause: ConfigCause, server: Option<&ServerConfig>) {
         let (unconfirmed, problem) = {
             let known_problems = self.known_problems.lock();
-            (!known_problems.unconfirmed.is_empty(), known_problems.file.first().map(ToString::to_string))
+            (!known_problems.unconfirmed.is_empty(), known_problems.file.first().cloned())
         };
         let (server, name) = server.map(|server| (server.id.clone(), server.name.clone())).unzip();
         self.bus.emit(Event::ConfigChanged { cause, server, name, unconfirmed, problem });

@@ -5,6 +5,7 @@ use strum::IntoStaticStr;
 use ts_rs::TS;
 
 use crate::approval::PendingApproval;
+use crate::error::UserError;
 use crate::grant::Verdict;
 use crate::id::{ApprovalId, CallId, ClientId, ServerId};
 use crate::record::CallOutcome;
@@ -85,7 +86,7 @@ pub enum Event {
         /// Whether a hand edit waits for confirmation.
         unconfirmed: bool,
         /// What is wrong with the file, if something is.
-        problem: Option<String>,
+        problem: Option<UserError>,
     },
     CallStarted {
         call: CallId,

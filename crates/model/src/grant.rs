@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::binding::ServerBinding;
+use crate::error::UserError;
 use crate::id::{ApprovalId, CallHash, ClientId, Fingerprint, GrantId, ServerId, SessionId};
 use crate::message::Message;
 use crate::subject::{self, Subject};
@@ -413,8 +414,8 @@ pub struct SuspendedPermissions {
 pub struct PolicyView {
     /// Whether the stored permissions could be verified; if not, everything asks.
     pub verified: bool,
-    /// Why not, in plain words.
-    pub problem: Option<String>,
+    /// Why not.
+    pub problem: Option<UserError>,
     /// Whether everything is paused.
     pub paused: bool,
     /// Every rule, also those that last only for a while.

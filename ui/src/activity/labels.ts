@@ -3,7 +3,7 @@
 import type { Names } from "../core/useNames";
 import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../generated/types";
 import type { MessageKey, Translate } from "../messages";
-import { textLine, userErrorText } from "../messages/userError";
+import { userErrorLine, userErrorText } from "../messages/userError";
 
 export function subjectName(subject: Subject): string {
   switch (subject.kind) {
@@ -88,7 +88,7 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
     case "running_servers":
       return t("event.running_servers", { count: event.servers.length });
     case "config_changed":
-      if (event.problem !== null) return t("event.config_problem", { problem: event.problem });
+      if (event.problem !== null) return t("event.config_problem", { problem: userErrorLine(t, event.problem) });
       if (event.cause === "file") return t(event.unconfirmed ? "event.config_unconfirmed" : "event.config_file");
       return t(`event.config.${event.cause}`, { server: event.name ?? "" });
     case "call_started":

@@ -537,7 +537,7 @@ name: string | null,
 /** Whether a hand edit waits for confirmation. */
 unconfirmed: boolean,
 /** What is wrong with the file, if something is. */
-problem: string | null, } | { "event": "call_started", call: CallId, client: ClientId, server: ServerId,
+problem: UserError | null, } | { "event": "call_started", call: CallId, client: ClientId, server: ServerId,
 /** Which tool (name on the server). */
 tool: string,
 /** Its input on one line, secrets masked (TOOL-11). */
@@ -840,8 +840,8 @@ export type PolicyUnblock = { rule: GrantId, };
 export type PolicyView = {
 /** Whether the stored permissions could be verified; if not, everything asks. */
 verified: boolean,
-/** Why not, in plain words. */
-problem: string | null,
+/** Why not. */
+problem: UserError | null,
 /** Whether everything is paused. */
 paused: boolean,
 /** Every rule, also those that last only for a while. */

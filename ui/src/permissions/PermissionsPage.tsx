@@ -8,6 +8,7 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import { formatRoute } from "../navigation/route";
 import type { PolicyView } from "../generated/types";
 import { useMessages, useRender, useTimes } from "../messages";
+import { userErrorLine } from "../messages/userError";
 import { EmptyState } from "../components/EmptyState";
 import { FilterBar, FilterInput, FilterSelect } from "../components/FilterBar";
 import { Page } from "../components/Page";
@@ -48,7 +49,7 @@ export function PermissionsPage() {
       {loading && <LoadingIndicator />}
       {policy?.verified === false && (
         <Alert color="red" role="alert">
-          {[t("perm.unverified"), policy.problem].filter(Boolean).join(" ")}
+          {t("perm.unverified")} {policy.problem && userErrorLine(t, policy.problem)}
         </Alert>
       )}
       {policy?.rules.length === 0 && (

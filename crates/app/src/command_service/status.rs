@@ -15,7 +15,12 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
     if !policy.verified {
         let error = UserError::new(ErrorCode::Storage, message!("error.app.permissionsUntrusted"));
         problems.push(match policy.problem {
-            Some(cause) => error.with_cause(cause),
+            Some(UserError { message: what, cause: Some(why), hint, .. }) => {
+                UserError { hint, ..error.with_cause(message!("error.app.because", what = what, why = why)) }
+            }
+            Some(UserError { message: what, cause: None, hint, .. }) => {
+                UserError { hint, ..error.with_cause(what) }
+            }
             None => error,
         });
     }

@@ -471,7 +471,7 @@ async fn wait_until_file_problem(events: &mut EventStream, words: Option<&str>) 
             if let StreamEvent::Event(envelope) = event
                 && let Event::ConfigChanged { problem, .. } = &envelope.event
                 && match (problem, words) {
-                    (Some(problem), Some(words)) => problem.contains(words),
+                    (Some(problem), Some(words)) => problem.to_string().contains(words),
                     (problem, words) => problem.is_none() && words.is_none(),
                 }
             {

@@ -121,11 +121,9 @@ fn choice(scope: &ScopeArgs, one_server: bool) -> Result<GrantChoice, CliError> 
 fn show(policy: &PolicyView) -> Vec<String> {
     let mut lines = Vec::new();
     if !policy.verified {
-        let why = policy.problem.as_deref().unwrap_or("no reason is known");
-        lines.push(format!(
-            "The stored permissions cannot be trusted, so everything asks: {}",
-            terminal_text::line(why)
-        ));
+        let why = policy.problem.as_ref().map(terminal_text::error).unwrap_or_default();
+        let warning = terminal_text::message(&message!("error.app.permissionsUntrusted"));
+        lines.push(terminal_text::line(format!("{warning} {why}").trim_end()));
     }
     if policy.paused {
         lines.push("Everything is paused.".to_owned());

@@ -66,7 +66,7 @@ impl PermissionStore {
         }
         PolicyView {
             verified: now.verified,
-            problem: now.problem.as_ref().map(ToString::to_string),
+            problem: now.problem.clone(),
             paused: self.paused(),
             rules: now.rules().map(view).collect(),
             auto_approve,
