@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use gatehouse_model::Message;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -52,8 +53,8 @@ impl Printer {
     }
 
     /// Confirms that a command succeeded.
-    pub(crate) fn done(&self, words: &str) -> Result<(), CliError> {
-        if self.json { self.json(&()) } else { self.line(words) }
+    pub(crate) fn done(&self, what: &Message) -> Result<(), CliError> {
+        if self.json { self.json(&()) } else { self.line(&terminal_text::message(what)) }
     }
 
     /// Writes a message to standard error.
@@ -69,11 +70,11 @@ pub(crate) fn is_interactive() -> bool {
 }
 
 /// Rows as aligned lines under a heading; `empty` if there are none.
-pub(crate) fn table(heading: &[&str], rows: &[Vec<String>], empty: &str) -> Vec<String> {
+pub(crate) fn table(heading: &[Message], rows: &[Vec<String>], empty: &Message) -> Vec<String> {
     if rows.is_empty() {
-        return vec![empty.to_owned()];
+        return vec![terminal_text::message(empty)];
     }
-    let heading = heading.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+    let heading = heading.iter().map(terminal_text::message).collect::<Vec<_>>();
     let all: Vec<Vec<String>> = std::iter::once(heading)
         .chain(rows.iter().map(|row| row.iter().map(|cell| terminal_text::line(cell)).collect()))
         .collect();
@@ -100,9 +101,15 @@ mod tests {
     #[test]
     fn aligns_table_columns() {
         let rows = [vec!["a".into(), "b".into()], vec!["long one".into(), "c\nd".into()]];
-        assert_eq!(table(&["NAME", "X"], &rows, "none"), ["NAME      X", "a         b", "long one  c d"]);
-        assert_eq!(table(&["NAME"], &[], "none"), ["none"]);
+        // A key that isn't in the catalog is its own text.
+        let heading = |cells: [&str; 2]| cells.map(Message::new);
+        let none = Message::new("none");
+        assert_eq!(
+            table(&heading(["NAME", "X"]), &rows, &none),
+            ["NAME      X", "a         b", "long one  c d"]
+        );
+        assert_eq!(table(&heading(["NAME", "X"]), &[], &none), ["none"]);
         let wide = [vec!["文件".into(), "b".into()], vec!["abc".into(), "d".into()]];
-        assert_eq!(table(&["N", "X"], &wide, "none"), ["N     X", "文件  b", "abc   d"]);
+        assert_eq!(table(&heading(["N", "X"]), &wide, &none), ["N     X", "文件  b", "abc   d"]);
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn run(
             })?;
             let answer = answer(pending, &word).map_err(CliError::usage)?;
             session.run(&ApprovalsAnswer { answers: vec![answer] }).await?;
-            output.done("Answered.")
+            output.done(&message!("ctl.approvals.answered"))
         }
     }
 }

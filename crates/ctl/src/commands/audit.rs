@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use gatehouse_model::AuditEntryView;
 use gatehouse_model::command::{
     AuditAcknowledge, AuditExport, AuditLatest, AuditList, AuditVerify, ClientsList, ExportFormat,
     ServersList,
@@ -10,6 +9,7 @@ use gatehouse_model::command::{
 use gatehouse_model::record::{
     AuditEvent, AuditVerdict, ServerRequestAnswer, ServerRequestKind, SignInOutcome,
 };
+use gatehouse_model::{AuditEntryView, message};
 
 use crate::cli::{AuditVerb, ExportFormatArg};
 use crate::error::CliError;
@@ -53,7 +53,7 @@ pub(crate) async fn run(
         }
         Some(AuditVerb::Acknowledge) => {
             session.run(&AuditAcknowledge {}).await?;
-            output.done("The status says nothing of it any more. `audit verify` goes on naming the gap.")
+            output.done(&message!("ctl.audit.acknowledged"))
         }
         Some(AuditVerb::Export { format }) => {
             let format = match format {
@@ -118,7 +118,11 @@ fn list(entries: &[AuditEntryView], names: &AuditNames) -> Vec<String> {
             ]
         })
         .collect();
-    table(&["NO", "WHEN", "WHAT"], &rows, "The audit is empty.")
+    table(
+        &[message!("ctl.column.number"), message!("ctl.column.when"), message!("ctl.column.what")],
+        &rows,
+        &message!("ctl.audit.none"),
+    )
 }
 
 fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {

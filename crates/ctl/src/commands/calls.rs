@@ -120,7 +120,18 @@ pub(crate) async fn list(
     let calls = session.run(&CallsList { filter }).await?;
     output.show(&calls, |calls| {
         let rows: Vec<Vec<String>> = calls.iter().map(row).collect();
-        table(&["WHEN", "CLIENT", "SERVER", "TOOL", "HOW IT ENDED", "MS"], &rows, "There were no calls.")
+        table(
+            &[
+                message!("ctl.column.when"),
+                message!("ctl.column.client"),
+                message!("ctl.column.server"),
+                message!("ctl.column.tool"),
+                message!("ctl.column.outcome"),
+                message!("ctl.column.milliseconds"),
+            ],
+            &rows,
+            &message!("ctl.calls.none"),
+        )
     })
 }
 

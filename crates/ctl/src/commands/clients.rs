@@ -1,7 +1,7 @@
 //! `clients …`: the clients that may connect. A token is printed once, when it is created.
 
-use gatehouse_model::ClientView;
 use gatehouse_model::command::{ClientsAdd, ClientsList, ClientsRevoke, ClientsRotate, MintedClient};
+use gatehouse_model::{ClientView, message};
 
 use crate::cli::ClientsVerb;
 use crate::error::CliError;
@@ -29,7 +29,7 @@ pub(crate) async fn run(
         }
         ClientsVerb::Revoke { client } => {
             session.run(&ClientsRevoke { client }).await?;
-            output.done("Revoked: its token is worth nothing any more.")
+            output.done(&message!("ctl.clients.revoked"))
         }
     }
 }
@@ -56,5 +56,15 @@ fn list(clients: &[ClientView]) -> Vec<String> {
             ]
         })
         .collect();
-    table(&["NAME", "ID", "SAYS IT IS", "LAST SEEN", "SESSIONS"], &rows, "There are no clients.")
+    table(
+        &[
+            message!("ctl.column.name"),
+            message!("ctl.column.id"),
+            message!("ctl.column.saysItIs"),
+            message!("ctl.column.lastSeen"),
+            message!("ctl.column.sessions"),
+        ],
+        &rows,
+        &message!("ctl.clients.none"),
+    )
 }

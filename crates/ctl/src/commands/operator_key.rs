@@ -21,7 +21,7 @@ pub(crate) async fn run(
                 .ok_or_else(|| CliError::usage(message!("error.ctl.noNewKeyDescriptor")))?;
             let rotated = session.run(&OperatorKeyRotate {}).await?;
             sink.write_key(&Secret::new(rotated.key.reveal()))?;
-            output.done("The operator key before this one counts no more.")
+            output.done(&message!("ctl.key.replaced"))
         }
     }
 }

@@ -6,7 +6,7 @@ use gatehouse_model::command::{
     PolicyUnblock,
 };
 use gatehouse_model::grant::{AutoApproveCoverage, CoveredTools, PolicyView, RuleView};
-use gatehouse_model::{GrantId, message};
+use gatehouse_model::{GrantId, Message, message};
 
 use crate::cli::{AutoApproveArg, LifetimeArg, PolicyVerb, ScopeArgs};
 use crate::commands::simulate;
@@ -34,8 +34,8 @@ pub(crate) async fn run(
         PolicyVerb::Grant { server, scope } => {
             let choice = choice(&scope, true)?;
             let done = match &scope.client {
-                Some(_) => format!("Allowed. {WAITS}"),
-                None => "Allowed.".to_owned(),
+                Some(_) => message!("ctl.policy.allowedForClient", waits = waits()),
+                None => message!("ctl.policy.allowed"),
             };
             session.run(&PolicyGrant { server, tool: scope.tool, client: scope.client, choice }).await?;
             output.done(&done)
@@ -49,33 +49,35 @@ pub(crate) async fn run(
             session
                 .run(&PolicyDeny { server, tool: scope.tool, client: scope.client, choice, reason })
                 .await?;
-            output.done("Denied.")
+            output.done(&message!("ctl.policy.denied"))
         }
         PolicyVerb::Suspended => {
             let suspended = session.run(&PolicySuspended {}).await?;
-            output.show(&suspended, |rules| rows(rules, "Nothing is suspended."))
+            output.show(&suspended, |rules| rows(rules, &message!("ctl.policy.nothingSuspended")))
         }
         PolicyVerb::Confirm { rules, all, none: _ } => {
             let rules = if all { None } else { Some(rules.into_iter().map(GrantId::new).collect()) };
             session.run(&PolicyConfirm { rules }).await?;
-            output.done("Done: nothing is suspended any more.")
+            output.done(&message!("ctl.policy.confirmed"))
         }
         PolicyVerb::Revoke { rule } => {
             session.run(&PolicyRevoke { rule: GrantId::new(rule) }).await?;
-            output.done("Taken back.")
+            output.done(&message!("ctl.policy.revoked"))
         }
         PolicyVerb::Unblock { rule } => {
             session.run(&PolicyUnblock { rule: GrantId::new(rule) }).await?;
-            output.done("Taken back.")
+            output.done(&message!("ctl.policy.revoked"))
         }
     }
 }
 
 /// Shown after an allow for one client, which is not bound to a program yet.
-const WAITS: &str = "It waits for its first use; you are asked then from which program it may run.";
+fn waits() -> Message {
+    message!("ctl.policy.waits")
+}
 
 /// What an auto-approve setting covers, in words.
-fn describe_coverage(set: &AutoApproveCoverage, waits: bool) -> Vec<String> {
+fn describe_coverage(set: &AutoApproveCoverage, should_wait: bool) -> Vec<String> {
     let line = |server: &CoveredTools| {
         let name = terminal_text::line(&server.name);
         match server.tools.len() {
@@ -96,7 +98,7 @@ fn describe_coverage(set: &AutoApproveCoverage, waits: bool) -> Vec<String> {
         let names = terminal_text::line(&set.unknown.join(", "));
         format!("Not set on {names}: their tools are not known. Start them first.")
     });
-    let waits = waits.then(|| WAITS.to_owned());
+    let waits = should_wait.then(|| terminal_text::message(&waits()));
     set.servers.iter().map(line).chain(unknown).chain(waits).collect()
 }
 
@@ -128,11 +130,11 @@ fn show(policy: &PolicyView) -> Vec<String> {
     if policy.paused {
         lines.push("Everything is paused.".to_owned());
     }
-    lines.extend(rows(&policy.rules, "Nothing is allowed or denied: everything asks."));
+    lines.extend(rows(&policy.rules, &message!("ctl.policy.none")));
     lines
 }
 
-fn rows(rules: &[RuleView], none: &str) -> Vec<String> {
+fn rows(rules: &[RuleView], none: &Message) -> Vec<String> {
     let rows: Vec<Vec<String>> = rules
         .iter()
         .map(|view| {
@@ -145,5 +147,14 @@ fn rows(rules: &[RuleView], none: &str) -> Vec<String> {
             vec![view.rule.id.to_string(), terminal_text::time(view.rule.created), used, what]
         })
         .collect();
-    table(&["RULE", "SINCE", "LAST USED", "WHAT"], &rows, none)
+    table(
+        &[
+            message!("ctl.column.rule"),
+            message!("ctl.column.since"),
+            message!("ctl.column.lastUsed"),
+            message!("ctl.column.what"),
+        ],
+        &rows,
+        none,
+    )
 }

@@ -87,11 +87,11 @@ pub(crate) async fn run(
         }
         ServersVerb::Off => {
             session.run(&ServersSwitchOff {}).await?;
-            output.done("MCP is switched off: no server runs until `gatehousectl servers on`.")
+            output.done(&message!("ctl.servers.mcpOff"))
         }
         ServersVerb::On => {
             session.run(&ServersSwitchOn {}).await?;
-            output.done("MCP is switched on.")
+            output.done(&message!("ctl.servers.mcpOn"))
         }
         ServersVerb::Limits { server, call_limit, call_cap, strict } => {
             if call_limit.is_none() && call_cap.is_none() && strict.is_none() {
@@ -118,26 +118,30 @@ pub(crate) async fn run(
         }
         ServersVerb::Remove { server } => {
             session.run(&ServersRemove { server }).await?;
-            output.done("Removed, with its permissions and secrets.")
+            output.done(&message!("ctl.servers.removed"))
         }
         ServersVerb::Start { server } => {
             session.run(&ServersStart { server }).await?;
-            output.done("Starting.")
+            output.done(&message!("ctl.servers.starting"))
         }
         ServersVerb::Stop { server, disable } => {
             session.run(&ServersStop { server, disable }).await?;
-            output.done(if disable { "Stopped and switched off." } else { "Stopped." })
+            output.done(&if disable {
+                message!("ctl.servers.stoppedOff")
+            } else {
+                message!("ctl.servers.stopped")
+            })
         }
         ServersVerb::Reconnect { server } => {
             session.run(&ServersReconnect { server }).await?;
-            output.done("Reconnecting.")
+            output.done(&message!("ctl.servers.reconnecting"))
         }
         ServersVerb::TrustLabels { server, off } => {
             session.run(&ServersTrustLabels { server, trusted: !off }).await?;
-            output.done(if off {
-                "Its labels are trusted no longer."
+            output.done(&if off {
+                message!("ctl.servers.labelsUntrusted")
             } else {
-                "Its read-only labels are trusted."
+                message!("ctl.servers.labelsTrusted")
             })
         }
     }
@@ -200,7 +204,18 @@ fn list(servers: &[ServerView]) -> Vec<String> {
             ]
         })
         .collect();
-    table(&["NAME", "KIND", "STATE", "TOOLS", "WITHOUT ASKING", "ID"], &rows, "There are no servers.")
+    table(
+        &[
+            message!("ctl.column.name"),
+            message!("ctl.column.kind"),
+            message!("ctl.column.state"),
+            message!("ctl.column.tools"),
+            message!("ctl.column.withoutAsking"),
+            message!("ctl.column.id"),
+        ],
+        &rows,
+        &message!("ctl.servers.none"),
+    )
 }
 
 /// A status in words.

@@ -127,8 +127,17 @@ fn report(found: &SimulationReport, since: Timestamp, names: &SimulationNames) -
             ]
         })
         .collect();
-    let heading = ["CALLS", "CLIENT", "SERVER", "WHAT", "NOW", "DRAFT", "BECAUSE OF", "LAST"];
-    let mut lines = table(&heading, &rows, "The draft decides every call as the rules do now.");
+    let heading = [
+        message!("ctl.column.calls"),
+        message!("ctl.column.client"),
+        message!("ctl.column.server"),
+        message!("ctl.column.what"),
+        message!("ctl.column.now"),
+        message!("ctl.column.draft"),
+        message!("ctl.column.because"),
+        message!("ctl.column.last"),
+    ];
+    let mut lines = table(&heading, &rows, &message!("ctl.simulate.noChange"));
     let changed: u32 = changes.iter().map(|change| change.calls).sum();
     let mut sentence = format!(
         "Of {calls} calls since {}, {} would be allowed (now {}), {} asked about (now {}) and {} denied (now {}); {changed} are decided in another way.",

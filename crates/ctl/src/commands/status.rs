@@ -1,6 +1,7 @@
 //! `status`, `pause` and `resume`.
 
 use gatehouse_model::command::{Pause, Resume, Status, StatusReport};
+use gatehouse_model::message;
 
 use crate::error::CliError;
 use crate::output::Printer;
@@ -36,10 +37,10 @@ fn describe(report: &StatusReport) -> Vec<String> {
 
 pub(crate) async fn pause(session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     session.run(&Pause {}).await?;
-    output.done("Paused: every call is refused until `gatehousectl resume`.")
+    output.done(&message!("ctl.status.pausedNow"))
 }
 
 pub(crate) async fn resume(session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     session.run(&Resume {}).await?;
-    output.done("Resumed.")
+    output.done(&message!("ctl.status.resumed"))
 }

@@ -1,8 +1,8 @@
 //! `tools …`: the tool catalog.
 
-use gatehouse_model::OmittedTool;
 use gatehouse_model::command::{ToolsClassify, ToolsList, ToolsOmitted};
 use gatehouse_model::grant::AccessClass;
+use gatehouse_model::{OmittedTool, message};
 
 use crate::cli::{AccessClassArg, ToolsVerb};
 use crate::error::CliError;
@@ -33,10 +33,18 @@ pub(crate) async fn run(
                         ]
                     })
                     .collect();
-                let mut lines =
-                    table(&["NAME", "SERVER", "CLASS", "WHAT IT DOES"], &rows, "There are no tools.");
+                let mut lines = table(
+                    &[
+                        message!("ctl.column.name"),
+                        message!("ctl.column.server"),
+                        message!("ctl.column.class"),
+                        message!("ctl.column.purpose"),
+                    ],
+                    &rows,
+                    &message!("ctl.tools.none"),
+                );
                 if !omitted.is_empty() {
-                    lines.extend(["".to_owned(), "Left out:".to_owned()]);
+                    lines.extend(["".to_owned(), terminal_text::message(&message!("ctl.tools.omitted"))]);
                     lines.extend(omitted_rows(&omitted));
                 }
                 lines
@@ -53,7 +61,7 @@ pub(crate) async fn run(
                 AccessClassArg::Clear => None,
             };
             session.run(&ToolsClassify { server, tool, class }).await?;
-            output.done("Done.")
+            output.done(&message!("ctl.done"))
         }
     }
 }
@@ -67,5 +75,9 @@ fn omitted_rows(omitted: &[OmittedTool]) -> Vec<String> {
         ]
     };
     let rows: Vec<Vec<String>> = omitted.iter().map(row).collect();
-    table(&["NAME ON THE SERVER", "SERVER", "WHY"], &rows, "No tool is left out.")
+    table(
+        &[message!("ctl.column.nameOnServer"), message!("ctl.column.server"), message!("ctl.column.why")],
+        &rows,
+        &message!("ctl.tools.noneOmitted"),
+    )
 }
