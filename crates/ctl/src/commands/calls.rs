@@ -2,7 +2,7 @@
 
 use gatehouse_model::command::{Call, CallReply, CallsList, RequestSecret, ToolsList};
 use gatehouse_model::record::{CallFilter, CallOutcome};
-use gatehouse_model::{CallRecord, ClientId, ServerId, message};
+use gatehouse_model::{CallRecord, ClientId, Message, ServerId, message};
 use serde_json::{Map, Value};
 
 use crate::cli;
@@ -141,22 +141,24 @@ fn row(call: &CallRecord) -> Vec<String> {
         call.client_name.clone(),
         call.server_name.clone(),
         call.exposed_name.clone(),
-        terminal_text::truncate(&outcome(&call.outcome), 60),
+        terminal_text::truncate(&terminal_text::message(&outcome(&call.outcome)), 60),
         call.duration_ms.to_string(),
     ]
 }
 
-fn outcome(outcome: &CallOutcome) -> String {
+fn outcome(outcome: &CallOutcome) -> Message {
     match outcome {
-        CallOutcome::Ok => "ok".into(),
-        CallOutcome::Unfit { .. } => "ok, but not as the tool promises".into(),
-        CallOutcome::ToolError => "the tool failed".into(),
-        CallOutcome::RpcError { code, message } => format!("error {code}: {message}"),
-        CallOutcome::Refused => "refused".into(),
-        CallOutcome::StillWaiting => "still waiting for an answer".into(),
-        CallOutcome::Repeated { call } => format!("result of the earlier call {call}"),
-        CallOutcome::Cancelled => "cancelled".into(),
-        CallOutcome::Failed { message } => format!("failed: {message}"),
+        CallOutcome::Ok => message!("ctl.calls.ok"),
+        CallOutcome::Unfit { .. } => message!("ctl.calls.unfit"),
+        CallOutcome::ToolError => message!("ctl.calls.toolFailed"),
+        CallOutcome::RpcError { code, message } => {
+            message!("ctl.calls.error", code = code.to_string(), message = message)
+        }
+        CallOutcome::Refused => message!("ctl.calls.refused"),
+        CallOutcome::StillWaiting => message!("ctl.calls.stillWaiting"),
+        CallOutcome::Repeated { call } => message!("ctl.calls.repeated", call = call.to_string()),
+        CallOutcome::Cancelled => message!("ctl.calls.cancelled"),
+        CallOutcome::Failed { message } => message!("ctl.calls.failed", message = message),
     }
 }
 

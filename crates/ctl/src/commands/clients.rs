@@ -39,7 +39,7 @@ fn token_lines(minted: &MintedClient) -> Vec<String> {
         format!("Client    {} ({})", terminal_text::line(&minted.client.name), minted.client.id),
         format!("Endpoint  {}", minted.endpoint),
         format!("Token     {}", minted.token.reveal()),
-        "The token is shown this once. The client sends it as `Authorization: Bearer TOKEN`.".to_owned(),
+        terminal_text::message(&message!("ctl.clients.tokenOnce")),
     ]
 }
 
@@ -51,7 +51,10 @@ fn list(clients: &[ClientView]) -> Vec<String> {
                 client.name.clone(),
                 client.id.to_string(),
                 client.says.clone().unwrap_or_else(|| "-".into()),
-                client.last_seen.map_or_else(|| "not in this run".into(), crate::terminal_text::time),
+                client.last_seen.map_or_else(
+                    || terminal_text::message(&message!("ctl.clients.notInThisRun")),
+                    terminal_text::time,
+                ),
                 client.sessions.to_string(),
             ]
         })

@@ -79,27 +79,20 @@ fn waits() -> Message {
 /// What an auto-approve setting covers, in words.
 fn describe_coverage(set: &AutoApproveCoverage, should_wait: bool) -> Vec<String> {
     let line = |server: &CoveredTools| {
-        let name = terminal_text::line(&server.name);
-        match server.tools.len() {
-            0 => format!("{name}: no tool runs without asking."),
-            1 => format!(
-                "{name}: 1 tool runs without asking: {}",
-                terminal_text::truncate(&server.tools.join(", "), 100)
-            ),
-            count => {
-                format!(
-                    "{name}: {count} tools run without asking: {}",
-                    terminal_text::truncate(&server.tools.join(", "), 100)
-                )
-            }
+        if server.tools.is_empty() {
+            return message!("ctl.policy.coversNone", server = &server.name);
         }
+        message!(
+            "ctl.policy.covers",
+            server = &server.name,
+            count = u32::try_from(server.tools.len()).unwrap_or(u32::MAX),
+            tools = terminal_text::truncate(&server.tools.join(", "), 100),
+        )
     };
-    let unknown = (!set.unknown.is_empty()).then(|| {
-        let names = terminal_text::line(&set.unknown.join(", "));
-        format!("Not set on {names}: their tools are not known. Start them first.")
-    });
-    let waits = should_wait.then(|| terminal_text::message(&waits()));
-    set.servers.iter().map(line).chain(unknown).chain(waits).collect()
+    let unknown = (!set.unknown.is_empty())
+        .then(|| message!("ctl.policy.unknownTools", names = set.unknown.join(", ")));
+    let lines = set.servers.iter().map(line).chain(unknown).chain(should_wait.then(waits));
+    lines.map(|line| terminal_text::message(&line)).collect()
 }
 
 fn choice(scope: &ScopeArgs, one_server: bool) -> Result<GrantChoice, CliError> {
@@ -128,7 +121,7 @@ fn show(policy: &PolicyView) -> Vec<String> {
         lines.push(terminal_text::line(format!("{warning} {why}").trim_end()));
     }
     if policy.paused {
-        lines.push("Everything is paused.".to_owned());
+        lines.push(terminal_text::message(&message!("ctl.policy.paused")));
     }
     lines.extend(rows(&policy.rules, &message!("ctl.policy.none")));
     lines
@@ -138,7 +131,10 @@ fn rows(rules: &[RuleView], none: &Message) -> Vec<String> {
     let rows: Vec<Vec<String>> = rules
         .iter()
         .map(|view| {
-            let used = view.last_used.map_or_else(|| "never".to_owned(), terminal_text::time);
+            let used = view.last_used.map_or_else(
+                || terminal_text::message(&message!("ctl.policy.neverUsed")),
+                terminal_text::time,
+            );
             let sentence = terminal_text::message(&view.sentence);
             let what = match &view.note {
                 Some(note) => format!("{sentence}; {}", terminal_text::message(note)),

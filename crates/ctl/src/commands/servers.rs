@@ -11,7 +11,7 @@ use gatehouse_model::server::{
     Builtin, HeaderProgram, Remote, ServerAppearance, ServerDraft, ServerLimits, ServerView, StdioStreams,
 };
 use gatehouse_model::sign_in::SignInSettings;
-use gatehouse_model::{ErrorCode, Secret, ServerStatus, Transport, UserError, message};
+use gatehouse_model::{ErrorCode, Message, Secret, ServerStatus, Transport, UserError, message};
 
 use crate::cli::{AddServerArgs, BuiltinKind, OnOffArg, ServersVerb};
 use crate::commands::sign_in::{self, SignInBrowser};
@@ -36,13 +36,16 @@ pub(crate) async fn run(
             let (draft, secrets) = draft(&wanted)?;
             let report = session.run(&ServersTest { draft, secrets }).await?;
             output.show(&report, |report| {
-                let server = format!("{} {}", report.server.name, report.server.version);
+                let reads = terminal_text::message(&message!("ctl.servers.testReads"));
                 let tools = report.tools.iter().map(|tool| {
-                    let mark = if tool.read_only { " (reads, if its labels are trusted)" } else { "" };
+                    let mark = if tool.read_only { format!(" {reads}") } else { String::new() };
                     format!("  {}{mark}", terminal_text::line(&tool.name))
                 });
-                let first =
-                    format!("It works: {} with {} tools.", terminal_text::line(&server), report.tools.len());
+                let first = terminal_text::message(&message!(
+                    "ctl.servers.tested",
+                    server = format!("{} {}", report.server.name, report.server.version),
+                    count = u32::try_from(report.tools.len()).unwrap_or(u32::MAX),
+                ));
                 std::iter::once(first).chain(tools).collect()
             })
         }
@@ -58,12 +61,12 @@ pub(crate) async fn run(
             let on = switch == OnOffArg::On;
             let view = edit(&server, session, |draft| draft.autostart = on).await?;
             output.show(&view, |view| {
-                let name = terminal_text::line(&view.config.name);
-                vec![if on {
-                    format!("{name} starts by itself from now on.")
+                let name = &view.config.name;
+                vec![terminal_text::message(&if on {
+                    message!("ctl.servers.autostart", server = name)
                 } else {
-                    format!("{name} starts only when it is needed from now on.")
-                }]
+                    message!("ctl.servers.autostartOff", server = name)
+                })]
             })
         }
         ServersVerb::SignIn { server, print, paste } => {
@@ -78,11 +81,11 @@ pub(crate) async fn run(
         ServersVerb::SignOut { server } => {
             let out = session.run(&ServersSignOut { server }).await?;
             output.show(&out, |out| {
-                vec![if out.revoked {
-                    "Signed out; the authorization server revoked its tokens too.".to_owned()
+                vec![terminal_text::message(&if out.revoked {
+                    message!("ctl.servers.signedOutRevoked")
                 } else {
-                    "Signed out.".to_owned()
-                }]
+                    message!("ctl.servers.signedOut")
+                })]
             })
         }
         ServersVerb::Off => {
@@ -183,7 +186,12 @@ async fn edit(
 }
 
 fn summary(view: &ServerView) -> String {
-    format!("{} ({}) is {}.", terminal_text::line(&view.config.name), view.config.id, state(&view.status))
+    terminal_text::message(&message!(
+        "ctl.servers.summary",
+        server = &view.config.name,
+        id = view.config.id.as_str(),
+        state = state(&view.status),
+    ))
 }
 
 fn list(servers: &[ServerView]) -> Vec<String> {
@@ -193,10 +201,10 @@ fn list(servers: &[ServerView]) -> Vec<String> {
             vec![
                 view.config.name.clone(),
                 view.config.transport.kind().to_owned(),
-                terminal_text::truncate(&state(&view.status), 70),
+                terminal_text::truncate(&terminal_text::message(&state(&view.status)), 70),
                 view.counts.tools.to_string(),
                 if view.auto_approve.is_empty() {
-                    "asks".into()
+                    terminal_text::message(&message!("ctl.servers.asks"))
                 } else {
                     terminal_text::truncate(&view.auto_approve.join("; "), 60)
                 },
@@ -219,23 +227,29 @@ fn list(servers: &[ServerView]) -> Vec<String> {
 }
 
 /// A status in words.
-fn state(status: &ServerStatus) -> String {
+fn state(status: &ServerStatus) -> Message {
     match status {
-        ServerStatus::Disabled => "switched off".into(),
-        ServerStatus::Stopped => "stopped".into(),
-        ServerStatus::Connecting { attempt: 1 } => "connecting".into(),
-        ServerStatus::Connecting { attempt } => format!("connecting (attempt {attempt})"),
-        ServerStatus::Connected { protocol, .. } => format!("connected ({})", terminal_text::line(protocol)),
-        ServerStatus::NeedsAuth { issuer: None } => "needs you to sign in".into(),
+        ServerStatus::Disabled => message!("ctl.servers.state.disabled"),
+        ServerStatus::Stopped => message!("ctl.servers.state.stopped"),
+        ServerStatus::Connecting { attempt: 1 } => message!("ctl.servers.state.connecting"),
+        ServerStatus::Connecting { attempt } => {
+            message!("ctl.servers.state.connectingAgain", attempt = *attempt)
+        }
+        ServerStatus::Connected { protocol, .. } => {
+            message!("ctl.servers.state.connected", protocol = protocol)
+        }
+        ServerStatus::NeedsAuth { issuer: None } => message!("ctl.servers.state.needsSignIn"),
         ServerStatus::NeedsAuth { issuer: Some(issuer) } => {
-            format!("needs you to sign in at {}", terminal_text::line(issuer))
+            message!("ctl.servers.state.needsSignInAt", issuer = issuer)
         }
         ServerStatus::NeedsClientRegistration { reason } => {
-            format!("needs a client id: {}", terminal_text::user_text(reason))
+            message!("ctl.servers.state.needsClient", reason = reason)
         }
-        ServerStatus::Failed { message, next_retry, .. } => {
-            let retried = if next_retry.is_some() { ", will be tried again" } else { "" };
-            format!("failed{retried}: {}", terminal_text::user_text(message))
+        ServerStatus::Failed { message, next_retry: Some(_), .. } => {
+            message!("ctl.servers.state.failedRetry", reason = message.clone())
+        }
+        ServerStatus::Failed { message, next_retry: None, .. } => {
+            message!("ctl.servers.state.failed", reason = message.clone())
         }
     }
 }
