@@ -11,6 +11,7 @@ use crate::commands::watch::approval_text;
 use crate::error::CliError;
 use crate::output::Printer;
 use crate::session::ControlSession;
+use crate::terminal_text;
 
 pub(crate) async fn run(
     verb: ApprovalsVerb,
@@ -22,7 +23,7 @@ pub(crate) async fn run(
             let pending = approval_list::read(session, &[]).await?;
             output.show(&pending, |pending| {
                 if pending.is_empty() {
-                    return vec!["Nothing waits.".to_owned()];
+                    return vec![terminal_text::message(&message!("ctl.approvals.none"))];
                 }
                 let all = pending.len();
                 pending

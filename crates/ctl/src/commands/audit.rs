@@ -39,12 +39,15 @@ pub(crate) async fn run(
         Some(AuditVerb::Verify) => {
             let verdict = session.run(&AuditVerify {}).await?;
             output.show(&verdict, |verdict| {
-                vec![match verdict {
-                    AuditVerdict::Whole { entries } => format!("The audit is whole: {entries} entries."),
-                    AuditVerdict::Broken { seq, reason } => {
-                        format!("The audit is broken at entry {seq}: {}", terminal_text::line(reason))
+                vec![terminal_text::message(&match verdict {
+                    AuditVerdict::Whole { entries } => {
+                        let count = u32::try_from(*entries).unwrap_or(u32::MAX);
+                        message!("ctl.audit.whole", count = count)
                     }
-                }]
+                    AuditVerdict::Broken { seq, reason } => {
+                        message!("ctl.audit.broken", number = seq.to_string(), reason = reason)
+                    }
+                })]
             })?;
             match verdict {
                 AuditVerdict::Whole { .. } => Ok(()),

@@ -6,18 +6,21 @@ use gatehouse_model::approval::{
     ServerSummary, Warning,
 };
 use gatehouse_model::grant::FieldChange;
-use gatehouse_model::{Clock as _, PendingApproval, SystemClock};
+use gatehouse_model::{Clock as _, PendingApproval, SystemClock, message};
 
 use super::answer::wider_words;
 use super::pending_approvals::ApprovalOutcome;
 use crate::labels::{describe_class, subject};
 use crate::terminal_text;
 
-/// Shown when the client has given up.
-pub(super) const NO_LONGER_WAITS: &str =
-    "its client no longer waits; an answer counts for the next identical call";
-/// Shown when the client calls again.
-pub(super) const WAITS_AGAIN: &str = "its client waits again";
+/// Shown when the client has given up, or calls again.
+pub(super) fn client_waits(waits: bool) -> String {
+    terminal_text::message(&if waits {
+        message!("ctl.approvals.clientWaits")
+    } else {
+        message!("ctl.approvals.clientGone")
+    })
+}
 
 /// The lines of one approval request, with its number and the count of all.
 pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<String> {
@@ -69,7 +72,7 @@ pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<
         }
     }
     if !pending.waiting {
-        field(&mut lines, "Note", NO_LONGER_WAITS);
+        field(&mut lines, "Note", &client_waits(false));
     }
     let left = pending.expires_at.remaining(SystemClock.now()).as_secs();
     field(&mut lines, "Time left", &format!("{} min {} s", left / 60, left % 60));
@@ -174,16 +177,16 @@ fn field(lines: &mut Vec<String>, name: &str, text: &str) {
 /// The line that tells a script how to answer.
 pub(super) fn how_to_answer(pending: &PendingApproval) -> String {
     let wider: String = wider_words(pending).iter().map(|word| format!(" | {word}")).collect();
-    format!("Answer with: {} allow | deny [REASON]{wider}", pending.id)
+    terminal_text::message(&message!("ctl.answer.script", id = pending.id.as_str(), wider = wider))
 }
 
 /// How an approval request ended, in words.
-pub(super) fn outcome_text(outcome: ApprovalOutcome) -> &'static str {
-    match outcome {
-        ApprovalOutcome::Answered { allowed: true } => "allowed",
-        ApprovalOutcome::Answered { allowed: false } => "denied",
-        ApprovalOutcome::Expired => "over without an answer",
-    }
+pub(super) fn outcome_text(outcome: ApprovalOutcome) -> String {
+    terminal_text::message(&match outcome {
+        ApprovalOutcome::Answered { allowed: true } => message!("ctl.approvals.allowed"),
+        ApprovalOutcome::Answered { allowed: false } => message!("ctl.approvals.denied"),
+        ApprovalOutcome::Expired => message!("ctl.approvals.expired"),
+    })
 }
 
 #[cfg(test)]

@@ -71,11 +71,8 @@ fn print_changes(
             (ApprovalChange::WaitingChanged(id, waiting), true) => {
                 output.json(&json!({ "changed": id, "waiting": waiting }))?
             }
-            (ApprovalChange::WaitingChanged(id, false), false) => {
-                output.line(&format!("{id}: {}", approval_text::NO_LONGER_WAITS))?
-            }
-            (ApprovalChange::WaitingChanged(id, true), false) => {
-                output.line(&format!("{id}: {}", approval_text::WAITS_AGAIN))?
+            (ApprovalChange::WaitingChanged(id, waiting), false) => {
+                output.line(&format!("{id}: {}", approval_text::client_waits(*waiting)))?
             }
             (ApprovalChange::Removed(id, ApprovalOutcome::Answered { allowed }), true) => {
                 output.json(&json!({ "answered": id, "allowed": allowed }))?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use gatehouse_model::{ApprovalId, PendingApproval};
+use gatehouse_model::{ApprovalId, Message, PendingApproval, message};
 use tokio::time::Instant;
 
 use super::answer::{AnswerCommand, answer, wider_words};
@@ -17,11 +17,11 @@ use crate::terminal_text;
 const INPUT_DELAY: Duration = Duration::from_millis(500);
 
 /// The keys for wider answers, with their words.
-const KEYS: [(&str, &str, &str); 4] = [
-    ("r", "always-reads", "always allow reads of this server"),
-    ("t", "always-tool", "always allow this tool"),
-    ("q", "tool-until-quit", "this tool until Gatehouse quits"),
-    ("15", "tool-15m", "this tool for 15 minutes"),
+const KEYS: [(&str, &str, fn() -> Message); 4] = [
+    ("r", "always-reads", || message!("ctl.answer.wider.reads")),
+    ("t", "always-tool", || message!("ctl.answer.wider.tool")),
+    ("q", "tool-until-quit", || message!("ctl.answer.wider.quit")),
+    ("15", "tool-15m", || message!("ctl.answer.wider.15m")),
 ];
 
 /// State of the dialogue.
@@ -52,8 +52,7 @@ pub(super) async fn run(
     let mut terminal = TerminalWatch { watch, output, state: PromptState::Idle, skipped: Vec::new() };
     terminal.show_next()?;
     if matches!(terminal.state, PromptState::Idle) {
-        output
-            .line("Nothing waits. Approval requests are shown here as they come; Ctrl+C ends the watch.")?;
+        output.line(&terminal_text::message(&message!("ctl.approvals.noneYet")))?;
     }
     loop {
         let unlock_at = match &terminal.state {
@@ -91,22 +90,18 @@ impl TerminalWatch<'_, '_> {
         for change in changes {
             match change {
                 ApprovalChange::Added(pending) if self.current() == Some(&pending.id) => {
-                    self.output.line("The approval request is another one now:")?;
+                    self.output.line(&terminal_text::message(&message!("ctl.answer.afterAnother")))?;
                     self.show(pending)?;
                 }
                 ApprovalChange::Added(_) if self.current().is_some() => {
-                    self.output.line(&format!(
-                        "({} approval requests wait.)",
-                        self.watch.pending_approvals.pending().len()
-                    ))?;
+                    let count = self.watch.pending_approvals.pending().len();
+                    let count = u32::try_from(count).unwrap_or(u32::MAX);
+                    let waiting = message!("ctl.approvals.waiting", count = count);
+                    self.output.line(&terminal_text::message(&waiting))?;
                 }
                 ApprovalChange::Added(_) => {}
                 ApprovalChange::WaitingChanged(id, waiting) if self.current() == Some(id) => {
-                    self.output.line(if *waiting {
-                        approval_text::WAITS_AGAIN
-                    } else {
-                        approval_text::NO_LONGER_WAITS
-                    })?;
+                    self.output.line(&approval_text::client_waits(*waiting))?;
                 }
                 ApprovalChange::WaitingChanged(..) => {}
                 ApprovalChange::Removed(id, outcome) => {
@@ -156,9 +151,9 @@ impl TerminalWatch<'_, '_> {
         if let Some(pending) = self.watch.pending_approvals.find(&id) {
             let offered = wider_words(pending);
             let wider = KEYS.iter().filter(|(_, word, _)| offered.contains(word));
-            let wider: String = wider.map(|(key, _, text)| format!(" · {key} {text}")).collect();
-            self.output
-                .line(&format!("a allow once{wider} · d deny · D deny with a reason · s skip, then Enter"))?;
+            let wider: String =
+                wider.map(|(key, _, text)| format!(" · {key} {}", terminal_text::message(&text()))).collect();
+            self.output.line(&terminal_text::message(&message!("ctl.answer.offer", wider = wider)))?;
         }
         self.state = PromptState::Ready { id };
         Ok(())
@@ -167,7 +162,9 @@ impl TerminalWatch<'_, '_> {
     async fn handle_line(&mut self, line: &str) -> Result<(), CliError> {
         let id = match &self.state {
             PromptState::Idle => return Ok(()),
-            PromptState::Locked { .. } => return self.output.line("(too soon, ignored)"),
+            PromptState::Locked { .. } => {
+                return self.output.line(&terminal_text::message(&message!("ctl.answer.tooSoon")));
+            }
             PromptState::Reason { id } => {
                 let (id, word) =
                     (id.clone(), AnswerCommand::Deny(Some(line.to_owned()).filter(|line| !line.is_empty())));
@@ -181,12 +178,12 @@ impl TerminalWatch<'_, '_> {
             "d" => AnswerCommand::Deny(None),
             "D" => {
                 self.state = PromptState::Reason { id };
-                return self.output.line("Reason that the model gets to read, then Enter:");
+                return self.output.line(&terminal_text::message(&message!("ctl.answer.reason")));
             }
             "s" => {
                 self.skipped.push(id);
                 self.state = PromptState::Idle;
-                self.output.line("Skipped; it goes on waiting.")?;
+                self.output.line(&terminal_text::message(&message!("ctl.answer.skipped")))?;
                 return self.show_next();
             }
             key => {
@@ -196,7 +193,9 @@ impl TerminalWatch<'_, '_> {
                     .map(|(_, word, _)| AnswerCommand::read(word, ""))
                 {
                     Some(Ok(word)) => word,
-                    Some(Err(_)) | None => return self.output.line("That is not one of the answers."),
+                    Some(Err(_)) | None => {
+                        return self.output.line(&terminal_text::message(&message!("ctl.answer.cannot")));
+                    }
                 }
             }
         };
