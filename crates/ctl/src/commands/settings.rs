@@ -1,12 +1,13 @@
 //! `settings …`: retention, time limits of calls, and naming of tools.
 
 use gatehouse_model::command::{SettingsSet, SettingsShow};
-use gatehouse_model::{CallLimits, Settings, ToolNaming, message};
+use gatehouse_model::{CallLimits, Message, Settings, ToolNaming, message};
 
 use crate::cli::{AuditDays, Seconds, SettingsVerb, ToolNamingArg};
 use crate::error::CliError;
 use crate::output::Printer;
 use crate::session::ControlSession;
+use crate::terminal_text;
 
 pub(crate) async fn run(
     verb: SettingsVerb,
@@ -65,30 +66,35 @@ pub(crate) async fn run(
     }
 }
 
-fn seconds(limit: Option<u32>) -> String {
-    limit.map_or("as long as it wants".to_owned(), |secs| format!("{secs} s"))
+fn seconds(limit: Option<u32>) -> Message {
+    match limit {
+        Some(secs) => message!("ctl.settings.seconds", seconds = secs),
+        None => message!("ctl.settings.unlimited"),
+    }
 }
 
 fn describe(settings: &Settings) -> Vec<String> {
-    let audit = settings.audit_days.map_or("for ever".to_owned(), |days| format!("for {days} days"));
-    vec![
-        format!("Audit  kept {audit}"),
-        format!("Calls  kept for {} days, {} at most", settings.activity_days, settings.activity_calls),
-        format!(
-            "A call  may take {} without progress, {} in all",
-            seconds(settings.calls.silent_secs),
-            seconds(settings.calls.cap_secs)
+    let facts = [
+        match settings.audit_days {
+            Some(days) => message!("ctl.settings.auditDays", days = days),
+            None => message!("ctl.settings.auditForever"),
+        },
+        message!("ctl.settings.calls", days = settings.activity_days, calls = settings.activity_calls),
+        message!(
+            "ctl.settings.call",
+            silent = seconds(settings.calls.silent_secs),
+            total = seconds(settings.calls.cap_secs),
         ),
-        format!(
-            "Tools  {}",
-            match settings.tool_names {
-                ToolNaming::OnConflict =>
-                    "have their own names; the server stands in front where a name is taken",
-                ToolNaming::Server => "are named server__tool",
-                ToolNaming::McpServer => "are named mcp__server__tool",
-            }
-        ),
-        format!("Client document  {}", settings.client_document.as_deref().unwrap_or("none")),
-        format!("MCP    {}", if settings.mcp_on { "on" } else { "off" }),
-    ]
+        match settings.tool_names {
+            ToolNaming::OnConflict => message!("ctl.settings.toolsOnConflict"),
+            ToolNaming::Server => message!("ctl.settings.toolsServer"),
+            ToolNaming::McpServer => message!("ctl.settings.toolsMcpServer"),
+        },
+        match &settings.client_document {
+            Some(address) => message!("ctl.settings.clientDocument", address = address),
+            None => message!("ctl.settings.clientDocument", address = message!("ctl.settings.none")),
+        },
+        if settings.mcp_on { message!("ctl.settings.mcpOn") } else { message!("ctl.settings.mcpOff") },
+    ];
+    facts.iter().map(terminal_text::message).collect()
 }

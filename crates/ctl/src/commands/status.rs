@@ -14,25 +14,32 @@ pub(crate) async fn status(session: &mut ControlSession, output: &Printer) -> Re
 }
 
 fn describe(report: &StatusReport) -> Vec<String> {
+    let version = &report.version;
     let state = match (report.switched_on, report.paused) {
-        (false, _) => "running, but MCP is switched off: no server runs and every call is refused",
-        (true, true) => "paused: every call is refused",
-        (true, false) => "running",
+        (false, _) => message!("ctl.status.off", version = version),
+        (true, true) => message!("ctl.status.paused", version = version),
+        (true, false) => message!("ctl.status.running", version = version),
     };
-    let mut lines = vec![
-        format!("Gatehouse {} is {state}.", report.version),
-        format!("Gateway     {}", report.endpoint),
-        format!("Data        {} (process {})", terminal_text::line(&report.data_dir), report.pid),
-        format!("Secrets     {}", report.secrets),
-        format!("Answered by {}", report.answered_by),
-        format!("Servers     {} of {} connected, {} tools", report.running, report.servers, report.tools),
-        format!("Clients     {}", report.clients),
-        format!("Waiting     {}", report.waiting),
+    let facts = [
+        state,
+        message!("ctl.status.endpoint", endpoint = &report.endpoint),
+        message!("ctl.status.data", folder = &report.data_dir, process = report.pid),
+        message!("ctl.status.secrets", kind = &report.secrets),
+        message!("ctl.status.answeredBy", who = &report.answered_by),
+        message!(
+            "ctl.status.servers",
+            running = report.running,
+            servers = report.servers,
+            tools = report.tools
+        ),
+        message!("ctl.status.clients", count = report.clients),
+        message!("ctl.status.waiting", count = report.waiting),
     ];
-    for error in &report.problems {
-        lines.push(format!("Problem     {}", terminal_text::line(&terminal_text::error(error))));
-    }
-    lines
+    let problems = report
+        .problems
+        .iter()
+        .map(|error| message!("ctl.status.problem", problem = terminal_text::error(error)));
+    facts.into_iter().chain(problems).map(|fact| terminal_text::message(&fact)).collect()
 }
 
 pub(crate) async fn pause(session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
