@@ -2,17 +2,18 @@
 
 use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason};
+use gatehouse_model::message;
 
 use crate::terminal_text;
 
 /// The subject of an approval request, in words.
 pub(crate) fn subject(subject: &Subject) -> String {
-    match subject {
-        Subject::Tool { name } => terminal_text::line(name),
-        Subject::Resource { uri } => format!("the resource {}", terminal_text::line(uri)),
-        Subject::Prompt { name } => format!("the prompt {}", terminal_text::line(name)),
-        Subject::Completion { reference } => format!("completions for {}", terminal_text::line(reference)),
-    }
+    terminal_text::message(&match subject {
+        Subject::Tool { name } => return terminal_text::line(name),
+        Subject::Resource { uri } => message!("ctl.subject.resource", uri = uri),
+        Subject::Prompt { name } => message!("ctl.subject.prompt", name = name),
+        Subject::Completion { reference } => message!("ctl.subject.completion", name = reference),
+    })
 }
 
 pub(crate) fn class_word(class: AccessClass) -> &'static str {
@@ -25,14 +26,18 @@ pub(crate) fn class_word(class: AccessClass) -> &'static str {
 /// An access class with its reason, in words.
 pub(crate) fn describe_class(class: &AccessClassification) -> String {
     let reason = match &class.reason {
-        ClassReason::Override => "you said so".to_owned(),
-        ClassReason::Annotation { hint } => format!("its annotation {} says so", terminal_text::line(hint)),
-        ClassReason::Name { word } => format!("its name says “{}”", terminal_text::line(word)),
-        ClassReason::Description { word } => format!("its description says “{}”", terminal_text::line(word)),
-        ClassReason::TrustedLabel => "its read-only label, which you trust, and its name agree".to_owned(),
-        ClassReason::NotATool => "it only gives something to read".to_owned(),
-        ClassReason::Default => "nothing says otherwise".to_owned(),
+        ClassReason::Override => message!("ctl.class.user"),
+        ClassReason::Annotation { hint } => message!("ctl.class.annotation", name = hint),
+        ClassReason::Name { word } => message!("ctl.class.name", word = word),
+        ClassReason::Description { word } => message!("ctl.class.description", word = word),
+        ClassReason::TrustedLabel => message!("ctl.class.trustedLabel"),
+        ClassReason::NotATool => message!("ctl.class.notATool"),
+        ClassReason::Default => message!("ctl.class.default"),
     };
-    let outside = if class.reaches_outside { "; it reaches outside" } else { "" };
-    format!("{} ({reason}{outside})", class_word(class.class))
+    let word = class_word(class.class);
+    terminal_text::message(&if class.reaches_outside {
+        message!("ctl.class.outside", class = word, reason = reason)
+    } else {
+        message!("ctl.class", class = word, reason = reason)
+    })
 }

@@ -35,10 +35,14 @@ pub(crate) async fn run(
 }
 
 fn token_lines(minted: &MintedClient) -> Vec<String> {
+    let client = message!("ctl.clients.client", name = &minted.client.name, id = minted.client.id.as_str());
+    let endpoint = message!("ctl.clients.endpoint", endpoint = &minted.endpoint);
+    // The token is no parameter, since a message can be logged.
+    let label = terminal_text::message(&message!("ctl.clients.token"));
     vec![
-        format!("Client    {} ({})", terminal_text::line(&minted.client.name), minted.client.id),
-        format!("Endpoint  {}", minted.endpoint),
-        format!("Token     {}", minted.token.reveal()),
+        terminal_text::message(&client),
+        terminal_text::message(&endpoint),
+        format!("{label} {}", minted.token.reveal()),
         terminal_text::message(&message!("ctl.clients.tokenOnce")),
     ]
 }

@@ -120,8 +120,8 @@ fn report(found: &SimulationReport, since: Timestamp, names: &SimulationNames) -
                 names.of(change.client.as_str()),
                 names.of(change.server.as_str()),
                 terminal_text::truncate(&subject(&change.subject), 60),
-                word(change.now).to_owned(),
-                word(change.draft).to_owned(),
+                word(change.now),
+                word(change.draft),
                 rule_text(&change.rule),
                 terminal_text::time(change.at),
             ]
@@ -139,48 +139,49 @@ fn report(found: &SimulationReport, since: Timestamp, names: &SimulationNames) -
     ];
     let mut lines = table(&heading, &rows, &message!("ctl.simulate.noChange"));
     let changed: u32 = changes.iter().map(|change| change.calls).sum();
-    let mut sentence = format!(
-        "Of {calls} calls since {}, {} would be allowed (now {}), {} asked about (now {}) and {} denied (now {}); {changed} are decided in another way.",
-        terminal_text::time(since),
-        draft.allowed,
-        now.allowed,
-        draft.asked,
-        now.asked,
-        draft.denied,
-        now.denied,
+    let result = message!(
+        "ctl.simulate.result",
+        calls = *calls,
+        since = since,
+        allowed = draft.allowed,
+        allowedNow = now.allowed,
+        asked = draft.asked,
+        askedNow = now.asked,
+        denied = draft.denied,
+        deniedNow = now.denied,
+        changed = changed,
     );
-    if *gone > 0 {
-        sentence.push_str(&format!(" {gone} more could not be judged: their server or tool is gone."));
-    }
-    if *incomplete > 0 {
-        sentence.push_str(&format!(
-            " The arguments of {incomplete} are not kept whole: conditions counted for them only against them."
-        ));
-    }
-    if *cut {
-        sentence.push_str(" There were more calls; these are the newest.");
-    }
-    lines.push(sentence);
+    let gone = (*gone > 0).then(|| message!("ctl.simulate.gone", count = *gone));
+    let incomplete = (*incomplete > 0).then(|| message!("ctl.simulate.incomplete", count = *incomplete));
+    let cut = cut.then(|| message!("ctl.simulate.cut"));
+    let sentences = std::iter::once(result).chain(gone).chain(incomplete).chain(cut);
+    let sentences: Vec<String> = sentences.map(|sentence| terminal_text::message(&sentence)).collect();
+    lines.push(sentences.join(" "));
     lines
 }
 
-fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
-    }
+fn word(decision: Decision) -> String {
+    terminal_text::message(&match decision {
+        Decision::Allow => message!("ctl.simulate.allow"),
+        Decision::Ask => message!("ctl.simulate.ask"),
+        Decision::Deny => message!("ctl.simulate.deny"),
+    })
 }
 
 /// What decides under the draft.
 fn rule_text(rule: &Rule) -> String {
-    match rule {
-        Rule::ChangedDefinition { grant } => format!("changed since {grant}"),
-        Rule::UnboundGrant { grant } => format!("{grant} waits for its first use"),
-        Rule::PolicyFile { .. } => "the policy file".to_owned(),
-        Rule::PermissionsUnverified => "permissions that cannot be verified".to_owned(),
-        other => other.deciding_grant().map_or_else(|| "no rule".to_owned(), ToString::to_string),
-    }
+    terminal_text::message(&match rule {
+        Rule::ChangedDefinition { grant } => {
+            message!("ctl.simulate.changedSince", rule = grant.as_str())
+        }
+        Rule::UnboundGrant { grant } => message!("ctl.simulate.unboundGrant", rule = grant.as_str()),
+        Rule::PolicyFile { .. } => message!("ctl.simulate.policyFile"),
+        Rule::PermissionsUnverified => message!("ctl.simulate.unverified"),
+        other => match other.deciding_grant() {
+            Some(grant) => return grant.to_string(),
+            None => message!("ctl.simulate.noRule"),
+        },
+    })
 }
 
 #[cfg(test)]
