@@ -30,7 +30,7 @@ struct Check {
 }
 
 /// The checks in order: quick ones first.
-static CHECKS: [Check; 16] = [
+static CHECKS: [Check; 18] = [
     Check { name: "format", what: "format", run: format },
     Check { name: "files", what: "files and words", run: file_rules },
     Check { name: "layers", what: "dependencies between crates", run: |p| layers::check(&p.root) },

@@ -26,27 +26,21 @@ macro_rules! catalog {
             include_str!(concat!("../../../locales/", $folder, "/errors.json")),
             include_str!(concat!("../../../locales/", $folder, "/appErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/authErrors.json")),
-            include_str!("../../../locales/en/ctl.json"),
-        include_str!("../../../locales/en/desktopErrors.json"),
-        include_str!("../../../locales/en/gatewayErrors.json"),
-            include_str!(concat!("../../../locales/", $folder, "/serversErrors.json")),
-            include_str!(concat!("../../../locales/", $folder, "/storeErrors.json")),
-            include_str!(concat!("../../../locales/", $folder, "/toolsErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/ctl.json")),
+            include_str!(concat!("../../../locales/", $folder, "/desktopErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/gatewayErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/problems.json")),
             include_str!(concat!("../../../locales/", $folder, "/rules.json")),
+            include_str!(concat!("../../../locales/", $folder, "/serversErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/shell.json")),
+            include_str!(concat!("../../../locales/", $folder, "/storeErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/toolsErrors.json")),
         ])
     };
 }
 
-static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| catalog!("en")),
-        include_str!("../../../locales/zh-CN/ctl.json"),
-        include_str!("../../../locales/zh-CN/desktopErrors.json"),
-        include_str!("../../../locales/zh-CN/gatewayErrors.json"),
-        include_str!("../../../locales/zh-CN/serversErrors.json"),
-        include_str!("../../../locales/zh-CN/storeErrors.json"),
-        include_str!("../../../locales/zh-CN/toolsErrors.json"),
-        include_str!(|| catalog!("zh-CN"));
+static ENGLISH: LazyLock<Catalog> = LazyLock::new(|| catalog!("en"));
+static SIMPLIFIED_CHINESE: LazyLock<Catalog> = LazyLock::new(|| catalog!("zh-CN"));
 
 impl Language {
     #[must_use]

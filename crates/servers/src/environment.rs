@@ -16,8 +16,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gatehouse_common::user_environment::{self, PROXIES};
-use gatehouse_mcp_client::ConnectError;
-use gatehouse_model::message;
 use tokio::sync::OnceCell;
 
 /// Variables that are passed on if set.
@@ -123,45 +121,6 @@ impl ProcessEnvironment {
             variables.insert(name.into(), value.into());
         }
         variables.into_iter().collect()
-    }
-
-    /// The working folder of a server's settings; the user's home if they set none.
-    pub(crate) fn folder(&self, cwd: Option<&str>) -> Result<PathBuf, ConnectError> {
-        let folder = cwd
-            .filter(|cwd| !cwd.trim().is_empty())
-            .map_or_else(|| self.home.clone(), |cwd| self.expand(cwd));
-        if folder.is_dir() {
-            Ok(folder)
-        } else {
-            let folder = folder.display().to_string();
-            Err(ConnectError::bad_config(message!("error.servers.config.noFolder", folder = folder)))
-        }
-    }
-
-    /// Resolves a command to the path of a program, before it is started.
-    pub(crate) fn find(
-        &self,
-        command: &str,
-        folder: &Path,
-        own_path: Option<&str>,
-    ) -> Result<PathBuf, ConnectError> {
-        let command = command.trim();
-        if command.is_empty() {
-            return Err(ConnectError::bad_config(message!("error.servers.config.noCommand")));
-        }
-        let path = own_path.map_or_else(|| self.path.clone(), OsString::from);
-        which::which_in(self.expand(command), Some(path), folder).map_err(|_| ConnectError::CommandNotFound {
-            command: command.to_owned(),
-            advice: runtimes::advice(command).into(),
-        })
-    }
-
-    fn expand(&self, text: &str) -> PathBuf {
-        match text.strip_prefix("~/") {
-            Some(rest) => self.home.join(rest),
-            None if text == "~" => self.home.clone(),
-            None => PathBuf::from(text),
-        }
     }
 }
 

@@ -18,7 +18,8 @@ use gatehouse_mcp_client::schema_check::SchemaChecker;
 use gatehouse_mcp_client::{ConnectDeps, FallbackHandler, ServerRequestHandler};
 use gatehouse_model::server::{DeclaredCapabilities, LogLevel, LogLine, ServerCounts};
 use gatehouse_model::{
-    Clock, ErrorCode, EventSink, ServerConfig, ServerId, ServerStatus, StatusCause, UserError, UserText, message,
+    Clock, ErrorCode, EventSink, ServerConfig, ServerId, ServerStatus, StatusCause, UserError, UserText,
+    message,
 };
 use gatehouse_store::SecretStore;
 use parking_lot::{Mutex, RwLock};

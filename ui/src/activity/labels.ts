@@ -3,7 +3,8 @@
 import type { Names } from "../core/useNames";
 import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../generated/types";
 import type { MessageKey, Translate } from "../messages";
-import { userErrorLine, userErrorText } from "../messages/userError";
+import { durationLabel } from "../messages/duration";
+import { textLine, userErrorLine, userErrorText } from "../messages/userError";
 
 export function subjectName(subject: Subject): string {
   switch (subject.kind) {

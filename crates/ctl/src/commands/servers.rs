@@ -243,7 +243,7 @@ fn state(status: &ServerStatus) -> Message {
             message!("ctl.servers.state.needsSignInAt", issuer = issuer)
         }
         ServerStatus::NeedsClientRegistration { reason } => {
-            message!("ctl.servers.state.needsClient", reason = reason)
+            message!("ctl.servers.state.needsClient", reason = reason.clone())
         }
         ServerStatus::Failed { message, next_retry: Some(_), .. } => {
             message!("ctl.servers.state.failedRetry", reason = message.clone())

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use gatehouse_mcp_client::ConnectError;
+use gatehouse_model::message;
 
 use super::{ProcessEnvironment, runtimes};
 
@@ -20,9 +21,8 @@ impl ProcessEnvironment {
         if folder.is_dir() {
             Ok(folder)
         } else {
-            Err(ConnectError::BadConfig {
-                what: format!("The working folder {} does not exist.", folder.display()),
-            })
+            let folder = folder.display().to_string();
+            Err(ConnectError::bad_config(message!("error.servers.config.noFolder", folder = folder)))
         }
     }
 
@@ -41,12 +41,12 @@ impl ProcessEnvironment {
     ) -> Result<PathBuf, ConnectError> {
         let command = command.trim();
         if command.is_empty() {
-            return Err(ConnectError::BadConfig { what: "The entry names no command.".to_owned() });
+            return Err(ConnectError::bad_config(message!("error.servers.config.noCommand")));
         }
         let path = own_path.map_or_else(|| self.path.clone(), OsString::from);
         which::which_in(self.expand(command), Some(path), folder).map_err(|_| ConnectError::CommandNotFound {
             command: command.to_owned(),
-            advice: runtimes::advice(command),
+            advice: runtimes::advice(command).into(),
         })
     }
 

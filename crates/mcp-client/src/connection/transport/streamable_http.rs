@@ -15,7 +15,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gatehouse_mcp_wire::ProtocolFamily;
-use gatehouse_model::message;
 use http::HeaderMap;
 use tokio_util::task::TaskTracker;
 
@@ -23,9 +22,9 @@ use self::endpoint::{Endpoint, PostResponse};
 pub(in crate::connection) use self::handshake::{connect, prepare_endpoint};
 use self::headers::ParamHeaders;
 use crate::connection::close::{CloseCause, CloseReason, CloseSignal};
-use crate::connection::envelope::{self, Incoming, RequestMeta};
+use crate::connection::envelope::{self, RequestMeta};
 use crate::connection::lifecycle;
-use crate::connection::pending_requests::{BegunRequest, MessageOrigin, RequestTicket;
+use crate::connection::pending_requests::{BegunRequest, RequestTicket};
 use crate::connection::router::MessageRouter;
 use crate::connection::subscription_stream::SubscriptionStream;
 use crate::connection::{Connection, ConnectionTransport, Handshake};
@@ -57,40 +56,19 @@ struct NegotiatedProtocol {
 
 impl HttpTransport {
     fn new(endpoint: Arc<Endpoint>, router: Arc<MessageRouter>, tasks: TaskTracker) -> Self {
-        let endpoint = endpoint(spec).await?;
-        let mut last = ConnectError::CANCELLED;
-        for hint in spec.lifecycle.order() {
+        Self {
             endpoint,
             router,
             closing: Arc::new(CloseSignal::default()),
             tasks,
             runtime: tokio::runtime::Handle::current(),
-            param_headers: ParamHeaders::CANCELLED),
+            param_headers: ParamHeaders::default(),
             negotiated: OnceLock::new(),
             subscriptions: OnceLock::new(),
         }
     }
 
-    /// The connection after a handshake. Starts its tasks. }) => {
-                FailedHandshake { error: error.into(), may_try_another: hint == LifecycleHint::Auto }
-            }
-            Some(error @ RequestError::Protocol(_)) => {
-                FailedHandshake { error: error.into(), may_try_another: true }
-            }
-            Some(error) => FailedHandshake { error: error.into(), may_try_another: false },
-            None => FailedHandshake {
-                error: RequestError::protocol(message!(
-                    "error.servers.protocol.handshakeBroke",
-                    reason = what
-                ))
-                .into(),
-                may_try_another: true,
-            },
-        }),
-    }
-}
-
-impl HttpTransport {
+    /// The connection after a handshake. Starts its tasks.
     fn into_connection(self, service: lifecycle::RmcpService, handshake: Handshake) -> Connection {
         let negotiated = NegotiatedProtocol {
             protocol_family: handshake.protocol_family,
@@ -208,138 +186,7 @@ impl HttpTransport {
         ticket: &mut RequestTicket,
     ) -> Result<RpcOutcome, RequestError> {
         let PostResponse { body, .. } = self.endpoint.post(message, headers, Some(&ticket.clock)).await?;
-        self.read_events(events, ticket).await,
-            PostResponseBody::Accepted => {
-                Err(RequestError::protocol(message!("error.servers.protocol.onlyAccepted")))
-            }
-        }
-    }
-
-    /// Reads a response that is the whole body.
-    fn parse_body(&self, bytes: &[u8], ticket: &mut RequestTicket) -> Result<RpcOutcome, RequestError> {
-        let wrong = || RequestError::protocol(message!("error.servers.protocol.noMessage"));
-        for part in envelope::split(bytes).map_err(|_| wrong())? {
-            match envelope::read(part) {
-                // An error without an id can only belong to the one request that was POSTed.
-                Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
-                    return Ok(RpcOutcome::Error(error.to_owned()));
-                }
-                Ok(message) => self.handle_message(&message, ticket.number),
-                Err(envelope::InvalidMessage) => return Err(wrong()),
-            }
-        }
-        ticket
-            .answer
-            .try_recv()
-            .map_err(|_| RequestError::protocol(message!("error.servers.protocol.otherRequest")))
-    }
-
-    /// Reads a response from an event stream, which is resumed if it breaks.
-    async fn read_events(
-        &self,
-        mut events: Events,
-        ticket: &mut RequestTicket,
-    ) -> Result<RpcOutcome, ticket.answer => {
-                        self.drain(events);
-                        return self.receive_answer(answer);
-                    }
-                    event = events.next() => event,
-                };
-                match event {
-                    Some(Ok(event)) => {
-                        if let Some(retry) = event.retry {
-                            pause = Duration::from_millis(retry).min(MAX_RESUME_PAUSE);
-                        }
-                        last_event = event.id.or(last_event);
-                        if let Some(data) = event.data.filter(|data| !data.trim().is_empty()) {
-                            if let Some(reply) = self.handle_event(&data, ticket.number) {
-                                return Ok(reply);
-                            }
-                            resumes = 0;
-                        }
-                    }
-                    Some(Err(error)) => break Some(error.to_string()),
-                    None => break None,
-                }
-            };
-            if let Ok(reply) = ticket.answer.try_recv() {
-                return Ok(reply);
-            }
-            let lost = || {
-                RequestError::protocol(match broken {
-                    Some(why) => message!("error.servers.protocol.answerBroke", reason = why),
-                    None => message!("error.servers.protocol.answerEnded"),
-                })
-            };
-            // Without an event id the stream cannot be resumed.
-            let Some(from) = last_event.as_deref().filter(|_| resumes < MAX_RESUMES) else {
-                return Err(lost());
-            };
-            resumes += 1;
-            tokio::time::sleep(pause).await;
-            match self.endpoint.get(Some(from), self.endpoint.session_headers()).await {
-                Ok(Some(again)) => events = again,
-                Ok(None) => return Err(lost()),
-                Err(RequestError::Network(_)) => events = futures::stream::empty().boxed(),
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn receive_answer(
-        &self,
-        answer: Result<RpcOutcome, oneshot::error::RecvError>,
-    ) -> Result<RpcOutcome, RequestError> {
-        answer.map_err(|_| self.ended())
-    }
-
-    /// Processes one event of a response stream. Returns an error without an id, which ends the
-    /// stream.
-    fn handle_event(&self, data: &str, call: u64) -> Option<RpcOutcome> {
-        let Ok(parts) = envelope::split(data.as_bytes()) else {
-            tracing::debug!("an event is no message and is passed over");
-            return None;
-        };
-        for part in parts {
-            match envelope::read(part) {
-                Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
-                    return Some(RpcOutcome::Error(error.to_owned()));
-                }
-                Ok(message) => self.handle_message(&message, call),
-                Err(envelope::InvalidMessage) => tracing::debug!("an event is no message and is passed over"),
-            }
-        }
-        None
-    }
-
-    fn handle_message(&self, message: &Incoming<'_>, call: u64) {
-        match message {
-            Incoming::Response { id: Some(id), outcome } => {
-                if let Some(number) = envelope::parse_own_id(id) {
-                    self.router.pending_requests.answer(number, *outcome);
-                }
-            }
-            Incoming::Response { id: None, .. } => {}
-            Incoming::Notification { method, params } => {
-                self.router.notification(method, *params, MessageOrigin::Call(call))
-            }
-            Incoming::Request { id, method, params } => {
-                self.router.handle_request(
-                    IncomingRequest { id, method, params: *params },
-                    MessageOrigin::Call(call),
-                );
-            }
-        }
-    }
-
-    /// Reads a stream to its end, so that its HTTP connection can be reused.
-    fn drain(&self, mut events: Events) {
-        if let Some(None) = events.next().now_or_never() {
-            return;
-        }
-        let rest = async move {
-            let all = async { while events.next().await.is_some() {} };
-            if tokio::time::timeout(DRAIN_TIMEOUT, all).await
+        self.read_response(body, ticket).await
     }
 }
 

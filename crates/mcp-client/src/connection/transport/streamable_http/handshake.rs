@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_mcp_wire::ProtocolFamily;
+use gatehouse_model::message;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -34,7 +35,7 @@ pub(in crate::connection) async fn connect(
     let limit = spec.config.limits.connect();
     let attempt = async {
         let endpoint = prepare_endpoint(spec).await?;
-        let mut last = ConnectError::Cancelled;
+        let mut last = ConnectError::CANCELLED;
         for hint in spec.lifecycle.order() {
             match try_lifecycle(spec, &endpoint, &inbound, *hint).await {
                 Ok(connection) => return Ok(connection),
@@ -51,7 +52,7 @@ pub(in crate::connection) async fn connect(
     };
     tokio::select! {
         biased;
-        () = cancel.cancelled() => Err(ConnectError::Cancelled),
+        () = cancel.cancelled() => Err(ConnectError::CANCELLED),
         outcome = tokio::time::timeout(limit, attempt) => {
             outcome.unwrap_or(Err(ConnectError::TimedOut { after: limit }))
         }
@@ -166,7 +167,8 @@ fn classify_failure(error: HandshakeError, endpoint: &Endpoint, hint: LifecycleH
         }
         Some(error) => FailedHandshake { error: error.into(), may_try_another: false },
         None => FailedHandshake {
-            error: ConnectError::Protocol(format!("the handshake broke off ({what}).")),
+            error: RequestError::protocol(message!("error.servers.protocol.handshakeBroke", reason = what))
+                .into(),
             may_try_another: true,
         },
     }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
+use gatehouse_model::message;
 
 use super::HttpTransport;
 use super::endpoint::PostResponseBody;
@@ -50,14 +51,14 @@ impl HttpTransport {
             PostResponseBody::Json(bytes) => self.parse_body(&bytes, ticket),
             PostResponseBody::Events(events) => self.read_events(events, ticket).await,
             PostResponseBody::Accepted => {
-                Err(RequestError::Protocol("it took note of a request instead of answering it.".to_owned()))
+                Err(RequestError::protocol(message!("error.servers.protocol.onlyAccepted")))
             }
         }
     }
 
     /// Reads a response that is the whole body.
     fn parse_body(&self, bytes: &[u8], ticket: &mut RequestTicket) -> Result<RpcOutcome, RequestError> {
-        let wrong = || RequestError::Protocol("its answer is not a message of the protocol.".to_owned());
+        let wrong = || RequestError::protocol(message!("error.servers.protocol.noMessage"));
         for part in envelope::split(bytes).map_err(|_| wrong())? {
             match envelope::read(part) {
                 // An error without an id can only belong to the one request that was POSTed.
@@ -68,9 +69,10 @@ impl HttpTransport {
                 Err(envelope::InvalidMessage) => return Err(wrong()),
             }
         }
-        ticket.answer.try_recv().map_err(|_| {
-            RequestError::Protocol("it answered another request than the one that was asked.".to_owned())
-        })
+        ticket
+            .answer
+            .try_recv()
+            .map_err(|_| RequestError::protocol(message!("error.servers.protocol.otherRequest")))
     }
 
     /// Reads a response from an event stream, which is resumed if it breaks.
@@ -134,9 +136,9 @@ impl HttpTransport {
     /// If the stream cannot be resumed, so that the response is lost.
     async fn resume(&self, point: &mut ResumePoint, cause: Option<String>) -> Result<Events, RequestError> {
         let lost = || {
-            RequestError::Protocol(match cause {
-                Some(why) => format!("the stream of its answer broke ({why})."),
-                None => "the stream of its answer ended without the answer.".to_owned(),
+            RequestError::protocol(match cause {
+                Some(why) => message!("error.servers.protocol.answerBroke", reason = why),
+                None => message!("error.servers.protocol.answerEnded"),
             })
         };
         let Some(last_event) = point.last_event.as_deref().filter(|_| point.attempts < MAX_RESUMES) else {
