@@ -148,7 +148,7 @@ fn rejects_invalid_stream_settings() -> Result<()> {
         Ok(fs::write(data.join("servers.json"), file)?)
     })?;
     let said = gatehouse.problems()?;
-    ensure!(said.contains("odd") && said.contains("“sockets” or “pipes”"), "{said}");
+    ensure!(said.contains("odd") && said.contains("one of sockets, pipes"), "{said}");
     let remote =
         gatehouse.run_as_operator(&["servers", "add", "far", "--url", "http://127.0.0.1:9/", "--pipes"])?;
     ensure!(remote.status.code() == Some(2), "{remote:?}");

@@ -112,7 +112,7 @@ fn strict_mode_rejects_undeclared_list() -> Result<()> {
     gatehouse.ask(&["servers", "limits", "bare", "--strict", "on"])?;
     let refused = gatehouse.run_as_operator(&["tools", "list", "--server", "bare"])?;
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    ensure!(!refused.status.success() && said.contains("does not declare"), "{said}");
+    ensure!(!refused.status.success() && said.contains("doesn't declare"), "{said}");
     let listed = catalog()?;
     ensure!(listed["promptsProblem"]["message"].to_string().contains("prompts"), "{listed:#}");
     ensure!(listed["resourcesProblem"].is_null(), "what is declared is an error: {listed:#}");
@@ -152,7 +152,7 @@ fn auto_approve_reports_coverage() -> Result<()> {
     gatehouse.await_status("Notes", "stopped")?;
     let refused = gatehouse.run_as_operator(&["policy", "auto-approve", "Notes", "all"])?;
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    ensure!(!refused.status.success() && said.contains("not known") && said.contains("Start"), "{said}");
+    ensure!(!refused.status.success() && said.contains("aren't known") && said.contains("Start"), "{said}");
     ensure!(gatehouse.ask(&["policy", "show"])?["rules"] == json!([]), "a rule for nothing was made");
     let all = gatehouse.ask(&["policy", "auto-approve", "--every-server", "all"])?;
     ensure!(all["unknown"] == json!(["Notes"]), "{all:#}");
