@@ -33,6 +33,8 @@ pub enum MessageParam {
     Message(Message),
     /// Messages that all hold, joined by "and".
     List(Vec<Message>),
+    /// Whole sentences, one after the other.
+    Sentences(Vec<Message>),
 }
 
 impl Message {
@@ -59,12 +61,14 @@ impl Message {
 
 impl MessageParam {
     fn map_texts(self, change: &dyn Fn(String) -> String) -> Self {
+        let each = |messages: Vec<Message>| -> Vec<Message> {
+            messages.into_iter().map(|message| message.map_texts(change)).collect()
+        };
         match self {
             Self::Text(text) => Self::Text(change(text)),
             Self::Message(message) => Self::Message(message.map_texts(change)),
-            Self::List(messages) => {
-                Self::List(messages.into_iter().map(|message| message.map_texts(change)).collect())
-            }
+            Self::List(messages) => Self::List(each(messages)),
+            Self::Sentences(messages) => Self::Sentences(each(messages)),
             other @ (Self::Number(_) | Self::Time(_)) => other,
         }
     }
@@ -132,8 +136,9 @@ mod tests {
             .with("at", Timestamp(7))
             .with("count", 2_u32)
             .with("what", Message::new("b"))
-            .with("when", vec![Message::new("c")]);
-        let text = r#"{"key":"a","params":{"at":{"time":7},"count":{"number":2},"name":{"text":"files"},"what":{"message":{"key":"b","params":{}}},"when":{"list":[{"key":"c","params":{}}]}}}"#;
+            .with("when", vec![Message::new("c")])
+            .with("why", MessageParam::Sentences(vec![Message::new("d")]));
+        let text = r#"{"key":"a","params":{"at":{"time":7},"count":{"number":2},"name":{"text":"files"},"what":{"message":{"key":"b","params":{}}},"when":{"list":[{"key":"c","params":{}}]},"why":{"sentences":[{"key":"d","params":{}}]}}}"#;
         assert_eq!(serde_json::to_string(&message).unwrap(), text);
         assert_eq!(serde_json::from_str::<Message>(text).unwrap(), message);
     }
@@ -146,7 +151,8 @@ mod tests {
                 .with("name", text)
                 .with("count", 2_u32)
                 .with("what", inner.clone())
-                .with("when", vec![inner])
+                .with("when", vec![inner.clone()])
+                .with("why", MessageParam::Sentences(vec![inner]))
         };
         assert_eq!(message("token").map_texts(&|text| text.replace("token", "…")), message("…"));
     }

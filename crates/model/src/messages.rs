@@ -19,6 +19,15 @@ pub type Catalog = BTreeMap<String, String>;
 /// Key of the separator between the messages of a list.
 pub const AND: &str = "list.and";
 
+/// Key of the template for a sentence after another one: what stands between its places stands between sentences.
+pub const NEXT_SENTENCE: &str = "list.sentences";
+
+/// How many messages may be nested; what is nested deeper is not rendered.
+const MAX_DEPTH: u32 = 16;
+
+/// Stands for a message that is nested too deeply.
+const LEFT_OUT: &str = "…";
+
 /// The catalogs of one language that hold messages of the core.
 macro_rules! catalog {
     ($folder:literal) => {
@@ -60,20 +69,55 @@ fn read(files: &[&str]) -> Catalog {
 /// Renders a message. A key that is not in the catalog is shown as it is.
 #[must_use]
 pub fn render(message: &Message, language: Language, time: &dyn Fn(Timestamp) -> String) -> String {
-    let Some(template) = language.catalog().get(&message.key) else { return message.key.clone() };
-    let text = |message: &Message| render(message, language, time);
-    let value = |param: &MessageParam| match param {
-        MessageParam::Number(number) => Value::Number(*number),
-        MessageParam::Text(text) => Value::Text(text.clone()),
-        MessageParam::Time(at) => Value::Text(time(*at)),
-        MessageParam::Message(message) => Value::Text(text(message)),
-        MessageParam::List(messages) => {
-            let and = language.catalog().get(AND).map_or(AND, String::as_str);
-            Value::Text(messages.iter().map(text).collect::<Vec<String>>().join(and))
+    Renderer { language, time }.text(message, 0)
+}
+
+struct Renderer<'a> {
+    language: Language,
+    time: &'a dyn Fn(Timestamp) -> String,
+}
+
+impl Renderer<'_> {
+    /// The text of a message that is nested in `depth` others.
+    fn text(&self, message: &Message, depth: u32) -> String {
+        if depth == MAX_DEPTH {
+            return LEFT_OUT.to_owned();
         }
-    };
-    let values = message.params.iter().map(|(name, param)| (name.as_str(), value(param))).collect();
-    format(template, language, &values)
+        let Some(template) = self.language.catalog().get(&message.key) else { return message.key.clone() };
+        let values = message
+            .params
+            .iter()
+            .map(|(name, param)| (name.as_str(), self.value(param, depth + 1)))
+            .collect();
+        format(template, self.language, &values)
+    }
+
+    fn value(&self, param: &MessageParam, depth: u32) -> Value {
+        let texts = |messages: &[Message]| -> Vec<String> {
+            messages.iter().map(|message| self.text(message, depth)).collect()
+        };
+        match param {
+            MessageParam::Number(number) => Value::Number(*number),
+            MessageParam::Text(text) => Value::Text(text.clone()),
+            MessageParam::Time(at) => Value::Text((self.time)(*at)),
+            MessageParam::Message(message) => Value::Text(self.text(message, depth)),
+            MessageParam::List(messages) => Value::Text(texts(messages).join(self.template(AND))),
+            MessageParam::Sentences(sentences) => {
+                Value::Text(texts(sentences).join(self.between_sentences().as_str()))
+            }
+        }
+    }
+
+    fn template(&self, key: &'static str) -> &'static str {
+        self.language.catalog().get(key).map_or(key, String::as_str)
+    }
+
+    /// What stands between two sentences: a space, or nothing in Chinese.
+    fn between_sentences(&self) -> String {
+        let nothing = || Value::Text(String::new());
+        let places = BTreeMap::from([("first", nothing()), ("second", nothing())]);
+        format(self.template(NEXT_SENTENCE), self.language, &places)
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +161,32 @@ mod tests {
             "在 [5] 之前拒绝 所有客户端 使用 files 的全部读取（仅当 a 等于 1 且 b 匹配 *）"
         );
         assert_eq!(render(&Message::new("no.such"), Language::English, &|_| String::new()), "no.such");
+    }
+
+    #[test]
+    fn sentences_follow_each_other_as_the_language_writes_them() {
+        let sentences = ["rule.everyClient", "no.such", "rule.everyClient"].map(Message::new).to_vec();
+        let message = Message::new("problem.all").with("problems", MessageParam::Sentences(sentences));
+        for (language, text) in [
+            (Language::English, "every client no.such every client"),
+            (Language::SimplifiedChinese, "所有客户端no.such所有客户端"),
+        ] {
+            assert_eq!(render(&message, language, &|_| String::new()), text);
+        }
+    }
+
+    #[test]
+    fn messages_that_are_nested_too_deeply_are_left_out() {
+        let nested = |depth: u32| {
+            let innermost = Message::new("rule.everyClient");
+            (0..depth).fold(innermost, |what, _| {
+                Message::new("rule.onServer").with("server", "s").with("what", what)
+            })
+        };
+        let said = |depth| render(&nested(depth), Language::English, &|_| String::new());
+        assert_eq!(said(MAX_DEPTH - 1), format!("{}every client", "s: ".repeat(15)));
+        assert_eq!(said(MAX_DEPTH), format!("{}…", "s: ".repeat(16)));
+        assert_eq!(said(MAX_DEPTH + 50), said(MAX_DEPTH));
     }
 
     #[test]

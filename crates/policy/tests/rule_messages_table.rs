@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatehouse_common::messages::{AND, Language, render};
+use gatehouse_common::messages::{AND, Language, NEXT_SENTENCE, render};
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::grant::{ClientScope, Condition, ConditionTest};
 use gatehouse_model::message::{Message, MessageParam};
@@ -348,7 +348,9 @@ fn gather(message: &Message, found: &mut BTreeMap<String, BTreeSet<String>>) {
         match param {
             MessageParam::Text(_) | MessageParam::Number(_) | MessageParam::Time(_) => {}
             MessageParam::Message(message) => gather(message, found),
-            MessageParam::List(messages) => messages.iter().for_each(|message| gather(message, found)),
+            MessageParam::List(messages) | MessageParam::Sentences(messages) => {
+                messages.iter().for_each(|message| gather(message, found));
+            }
         }
     }
 }
@@ -363,6 +365,7 @@ fn every_text_is_in_both_catalogs_and_no_other() {
     let mut found = BTreeMap::new();
     everything().iter().for_each(|message| gather(message, &mut found));
     found.insert(AND.to_owned(), BTreeSet::new());
+    found.insert(NEXT_SENTENCE.to_owned(), ["first", "second"].map(str::to_owned).into());
     for language in Language::ALL {
         let known: BTreeMap<String, BTreeSet<String>> = language
             .catalog()

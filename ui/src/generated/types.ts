@@ -697,7 +697,7 @@ key: string,
 params: { [key in string]: MessageParam }, };
 
 /** What stands in one place of a template. */
-export type MessageParam = { "text": string } | { "number": number } | { "time": Timestamp } | { "message": Message } | { "list": Array<Message> };
+export type MessageParam = { "text": string } | { "number": number } | { "time": Timestamp } | { "message": Message } | { "list": Array<Message> } | { "sentences": Array<Message> };
 
 /** A client with its token, which is shown this once. */
 export type MintedClient = { client: ClientView,

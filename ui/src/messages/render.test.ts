@@ -10,6 +10,7 @@ const templates = {
   other: "other {it}",
   counted: "{it, plural, one {# thing} other {# things}}",
   "list.and": " and ",
+  "list.sentences": "{first} {second}",
 };
 const words = { language: "en", templates, time: (at: number) => `day ${String(at)}` };
 
@@ -35,6 +36,15 @@ describe("a text of the core", () => {
       },
       "[other x and other day 1]",
     ],
+    [
+      {
+        sentences: [
+          { key: "other", params: { it: { text: "x." } } },
+          { key: "other", params: { it: { text: "y." } } },
+        ],
+      },
+      "[other x. other y.]",
+    ],
     // What is filled in is not a template.
     [{ text: "{it} $& {said} '{" }, "[{it} $& {said} '{]"],
   ])("has %j in its place", (it, expected) => {
@@ -44,6 +54,17 @@ describe("a text of the core", () => {
   it("shows its key where there is no template, and the name of an argument without a value", () => {
     expect(render({ key: "no.such", params: {} }, words)).toBe("no.such");
     expect(render({ key: "said", params: {} }, words)).toBe("[{it}]");
+  });
+
+  it("leaves out what is nested too deeply", () => {
+    const nested = (depth: number): Message => ({
+      key: "said",
+      params: { it: depth === 0 ? { text: "x" } : { message: nested(depth - 1) } },
+    });
+    const said = (depth: number) => render(nested(depth), words);
+    expect(said(15)).toBe(`${"[".repeat(16)}x${"]".repeat(16)}`);
+    expect(said(16)).toBe(`${"[".repeat(16)}…${"]".repeat(16)}`);
+    expect(said(1000)).toBe(said(16));
   });
 
   it("has the plural form of its count", () => {
@@ -59,6 +80,12 @@ describe("a text of the core", () => {
     expect(render(message, { ...words, templates: catalogues.en })).toBe("Always allow all reads of files, for Zed");
     expect(render(message, { ...words, language: "zh-CN", templates: catalogues["zh-CN"] })).toBe(
       "始终允许 Zed 使用 files 的全部读取",
+    );
+    const everyone: Message = { key: "rule.everyClient", params: {} };
+    const sentences: Message = { key: "problem.all", params: { problems: { sentences: [everyone, everyone] } } };
+    expect(render(sentences, { ...words, templates: catalogues.en })).toBe("every client every client");
+    expect(render(sentences, { ...words, language: "zh-CN", templates: catalogues["zh-CN"] })).toBe(
+      "所有客户端所有客户端",
     );
   });
 });

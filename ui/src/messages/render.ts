@@ -17,6 +17,15 @@ export type Words = {
 /** The key of the separator between the messages of a list. */
 const AND = "list.and";
 
+/** The key of the template for a sentence after another one: what stands between its places stands between sentences. */
+const NEXT_SENTENCE = "list.sentences";
+
+/** How many messages may be nested; what is nested deeper is not rendered. */
+const MAX_DEPTH = 16;
+
+/** Stands for a message that is nested too deeply. */
+const LEFT_OUT = "…";
+
 /** Parsed templates, by language and template. The catalogs bound their number. */
 const parsed = new Map<string, IntlMessageFormat>();
 
@@ -39,20 +48,33 @@ const withNames: ProxyHandler<Values> = {
 };
 
 /** A message in words. A key without a template stands for itself. */
-export function render({ key, params }: Message, words: Words): string {
+export function render(message: Message, words: Words): string {
+  return renderAt(message, words, 0);
+}
+
+/** A message that is nested in `depth` others. */
+function renderAt({ key, params }: Message, words: Words, depth: number): string {
+  if (depth === MAX_DEPTH) return LEFT_OUT;
   const template = words.templates[key];
   if (template === undefined) return key;
   return format(
     template,
     words.language,
-    Object.fromEntries(Object.entries(params).map(([name, param]) => [name, valueOf(param, words)])),
+    Object.fromEntries(Object.entries(params).map(([name, param]) => [name, valueOf(param, words, depth + 1)])),
   );
 }
 
-function valueOf(param: MessageParam, words: Words): string | number {
+function valueOf(param: MessageParam, words: Words, depth: number): string | number {
   if ("text" in param) return param.text;
   if ("number" in param) return param.number;
   if ("time" in param) return words.time(param.time);
-  if ("message" in param) return render(param.message, words);
-  return param.list.map((message) => render(message, words)).join(words.templates[AND] ?? AND);
+  if ("message" in param) return renderAt(param.message, words, depth);
+  const texts = (messages: readonly Message[]) => messages.map((message) => renderAt(message, words, depth));
+  if ("list" in param) return texts(param.list).join(words.templates[AND] ?? AND);
+  return texts(param.sentences).join(betweenSentences(words));
+}
+
+/** What stands between two sentences: a space, or nothing in Chinese. */
+function betweenSentences({ templates, language }: Words): string {
+  return format(templates[NEXT_SENTENCE] ?? NEXT_SENTENCE, language, { first: "", second: "" });
 }
