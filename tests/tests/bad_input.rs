@@ -45,6 +45,27 @@ fn unknown_field_fails_only_its_entry() -> Result<()> {
 }
 
 #[test]
+fn entry_with_thousands_of_unknown_fields_is_one_short_problem() -> Result<()> {
+    let fields: Vec<String> = (0..10_000).map(|index| format!(r#""colour{index}":1"#)).collect();
+    let file = format!(
+        r#"{{"version":1,"mcpServers":{{"odd":{{"command":"true",{}}},"odd too":{{"env":{{{}}},"command":"true"}}}}}}"#,
+        fields.join(","),
+        fields.join(","),
+    );
+    let mut gatehouse = Gatehouse::start_with(|data| Ok(fs::write(data.join("servers.json"), &file)?))?;
+    for _ in 0..2 {
+        let said = gatehouse.problems()?;
+        ensure!(said.contains("“odd”") && said.contains("“odd too”"), "{said}");
+        ensure!(said.contains("colour0") && !said.contains("colour20") && said.len() < 4000, "{said}");
+        let kept = fs::read_to_string(gatehouse.data_dir().join("servers.json"))?;
+        ensure!(kept.contains("colour9999"), "the entry was lost");
+        gatehouse.stop()?;
+        gatehouse.launch()?;
+    }
+    Ok(())
+}
+
+#[test]
 fn rejects_newer_servers_file_unchanged() -> Result<()> {
     let newer = r#"{"version":99,"mcpServers":{}}"#;
     let gatehouse = Gatehouse::start_with(|data| Ok(fs::write(data.join("servers.json"), newer)?))?;

@@ -70,15 +70,11 @@ pub(super) fn read(raw: &RawValue) -> Result<ServerEntry, Vec<ConfigProblem>> {
     json::read(raw.get()).map_err(|defect| vec![defect_problem(defect)])?;
     let mut reader = EntryReader::default();
     let entry = read_members(raw, &mut reader);
-    if let Some(entry) = &entry
-        && reader.problems.is_empty()
-    {
-        reader.problems = validate_settings(&entry.transport, &entry.limits);
-    }
-    match entry {
-        Some(entry) if reader.problems.is_empty() => Ok(entry),
-        _ => Err(reader.problems),
-    }
+    let problems = match &entry {
+        Some(entry) if !reader.has_problems() => validate_settings(&entry.transport, &entry.limits),
+        _ => reader.into_problems(),
+    };
+    entry.filter(|_| problems.is_empty()).ok_or(problems)
 }
 
 /// The problem that makes a JSON text unsafe to read.
@@ -97,12 +93,7 @@ fn read_members(raw: &RawValue, reader: &mut EntryReader) -> Option<ServerEntry>
     let entry = reader.object(raw, String::new(), Wanted::Object)?;
     let kind = reader.noted(kind(&entry))?;
     let own = transport_fields(kind);
-    for name in entry.names() {
-        if !COMMON.contains(&name) && !own.contains(&name) {
-            let problem = unknown_field(name, kind);
-            reader.problems.push(ConfigProblem::at_key(entry.pointer_to(name), problem));
-        }
-    }
+    reader.unknown(&entry, &[&COMMON[..], own].concat(), |name| unknown_field(name, kind));
     let gatehouse_member = entry.get("gatehouse").and_then(|member| {
         let read = serde_json::from_str(member.get()).ok();
         if read.is_none() {

@@ -9,13 +9,13 @@ use gatehouse_mcp_wire::raw::WrittenMembers;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::problem::{ConfigProblem, ProblemKind, Wanted};
+use super::problem::{ConfigProblem, MAX_PROBLEMS, ProblemKind, Wanted};
 use super::spelling::suggest;
 
 /// The problems that were found so far.
 #[derive(Default)]
 pub(super) struct EntryReader {
-    pub(super) problems: Vec<ConfigProblem>,
+    problems: Vec<ConfigProblem>,
 }
 
 /// An object within an entry.
@@ -42,19 +42,40 @@ impl<'a> EntryObject<'a> {
 }
 
 impl EntryReader {
+    /// What was found.
+    pub(super) fn into_problems(self) -> Vec<ConfigProblem> {
+        self.problems
+    }
+
+    pub(super) fn has_problems(&self) -> bool {
+        !self.problems.is_empty()
+    }
+
+    /// Collects a problem, unless there are [`MAX_PROBLEMS`] already.
+    pub(super) fn add(&mut self, problem: ConfigProblem) {
+        if !self.is_full() {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Whether no more problems are collected.
+    pub(super) fn is_full(&self) -> bool {
+        self.problems.len() >= MAX_PROBLEMS
+    }
+
     /// The value of a result; its problem is collected.
     pub(super) fn noted<T>(&mut self, read: Result<T, ConfigProblem>) -> Option<T> {
-        read.map_err(|problem| self.problems.push(problem)).ok()
+        read.map_err(|problem| self.add(problem)).ok()
     }
 
     /// Says that a field is not what it has to be.
     pub(super) fn wrong(&mut self, object: &EntryObject<'_>, name: &str, wanted: Wanted) {
-        self.problems.push(ConfigProblem::at(object.pointer_to(name), ProblemKind::Wanted(wanted)));
+        self.add(ConfigProblem::at(object.pointer_to(name), ProblemKind::Wanted(wanted)));
     }
 
     /// Says that a field is missing.
     pub(super) fn missing(&mut self, object: &EntryObject<'_>, name: &'static str) {
-        self.problems.push(ConfigProblem::at(object.pointer_to(name), ProblemKind::Missing { name }));
+        self.add(ConfigProblem::at(object.pointer_to(name), ProblemKind::Missing { name }));
     }
 
     pub(super) fn object<'a>(
@@ -66,7 +87,7 @@ impl EntryReader {
         match serde_json::from_str(raw.get()) {
             Ok(WrittenMembers(members)) => Some(EntryObject { pointer, members }),
             Err(_) => {
-                self.problems.push(ConfigProblem::at(pointer, ProblemKind::Wanted(wanted)));
+                self.add(ConfigProblem::at(pointer, ProblemKind::Wanted(wanted)));
                 None
             }
         }
@@ -85,10 +106,24 @@ impl EntryReader {
 
     /// Collects every member of an object within an entry that is not known.
     pub(super) fn only(&mut self, object: &EntryObject<'_>, known: &[&'static str]) {
+        self.unknown(object, known, |name| ProblemKind::UnknownField {
+            name: name.to_owned(),
+            meant: suggest(name, known.iter().copied()),
+        });
+    }
+
+    /// Collects every member of an object that is not known, with the problem that `kind` makes of its name.
+    pub(super) fn unknown(
+        &mut self,
+        object: &EntryObject<'_>,
+        known: &[&'static str],
+        kind: impl Fn(&str) -> ProblemKind,
+    ) {
         for name in object.names().filter(|name| !known.contains(name)) {
-            let meant = suggest(name, known.iter().copied());
-            let kind = ProblemKind::UnknownField { name: name.to_owned(), meant };
-            self.problems.push(ConfigProblem::at_key(object.pointer_to(name), kind));
+            if self.is_full() {
+                return;
+            }
+            self.add(ConfigProblem::at_key(object.pointer_to(name), kind(name)));
         }
     }
 
@@ -144,9 +179,12 @@ impl EntryReader {
             return BTreeMap::new();
         };
         let mut texts = BTreeMap::new();
-        for member in part.names() {
-            if let Some(text) = self.value(&part, member, Wanted::Text) {
-                texts.insert(member.to_owned(), text);
+        for (name, raw) in &part.members {
+            match serde_json::from_str::<String>(raw.get()) {
+                Ok(text) => {
+                    texts.insert(name.clone().into_owned(), text);
+                }
+                Err(_) => self.wrong(&part, name, Wanted::Text),
             }
         }
         texts

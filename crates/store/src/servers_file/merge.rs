@@ -6,15 +6,20 @@ use std::collections::HashSet;
 
 use gatehouse_model::approval::{ConfigChangeKind, ConfigChangeRequest};
 use gatehouse_model::server::ServerOrigin;
-use gatehouse_model::{ErrorCode, Generation, Message, ServerConfig, ServerId, UserError, message};
+use gatehouse_model::{
+    ErrorCode, Generation, Message, MessageParam, ServerConfig, ServerId, UserError, message,
+};
 use serde_json::value::RawValue;
 
 use super::document::RawEntry;
 use super::entry::{self, ServerEntry};
-use super::name::fold_case;
+use super::name::{fold_case, shown_name};
 use super::problem::ConfigProblem;
 use super::rules::validate_name;
 use super::{FILE, HandEdit, changes};
+
+/// How many problems of one entry its error says; the others are only mentioned.
+const MAX_SENTENCES: usize = 10;
 
 /// One entry of the file, and what it corresponds to.
 pub(super) struct MergedEntry {
@@ -176,18 +181,20 @@ fn hand_edit(
     }
 }
 
-/// All problems of an entry, of which there is at least one.
+/// The problems of an entry, one after the other.
 fn all_sentences(problems: &[ConfigProblem]) -> Message {
-    let sentences = problems.iter().map(ConfigProblem::sentence);
-    sentences
-        .reduce(|first, second| message!("problem.both", first = first, second = second))
-        .unwrap_or_else(|| message!("problem.broken"))
+    let mut sentences: Vec<Message> =
+        problems.iter().take(MAX_SENTENCES).map(ConfigProblem::sentence).collect();
+    if problems.len() > MAX_SENTENCES {
+        sentences.push(message!("problem.more"));
+    }
+    message!("problem.all", problems = MessageParam::Sentences(sentences))
 }
 
 fn entry_error(name: &str, line: usize, cause: Message) -> UserError {
     UserError::new(
         ErrorCode::BadConfig,
-        message!("error.store.entryUnusable", name = name, file = FILE, line = line.to_string()),
+        message!("error.store.entryUnusable", name = shown_name(name), file = FILE, line = line.to_string()),
     )
     .with_cause(cause)
 }

@@ -34,7 +34,7 @@ pub(super) fn name_problem(name: &str) -> Option<NameProblem> {
     }
 }
 
-/// The name as it is shown in an error: on one line, cut.
+/// A name that somebody else wrote, of a server or a field, as messages show it: on one line, cut.
 pub(super) fn shown_name(name: &str) -> String {
     one_line(name, MAX_NAME_CHARS)
 }

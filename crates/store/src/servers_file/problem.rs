@@ -5,10 +5,13 @@ use gatehouse_model::server_problem::ServerProblem;
 use gatehouse_model::sign_in::SignInProblem;
 use gatehouse_model::{ErrorCode, Message, UserError, message};
 
-use super::name::NameProblem;
+use super::name::{NameProblem, shown_name};
 
 /// The types of servers.
 pub(super) const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
+
+/// How many problems of one server are collected: a file or a text could have any number of them.
+pub(super) const MAX_PROBLEMS: usize = 50;
 
 /// One thing that is wrong with a server's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,7 +160,7 @@ impl ConfigProblem {
         }
     }
 
-    /// The path of the field as in `limits.roots`, unless the text of the problem names it.
+    /// The path of the field as in `limits.roots`, cut, unless the text of the problem names it.
     fn named_field(&self) -> Option<String> {
         let pointer = match (&self.place, &self.kind) {
             (ProblemPlace::ServerName, _) => return None,
@@ -169,7 +172,7 @@ impl ConfigProblem {
             ) => self.place.pointer().rsplit_once('/')?.0,
             (place, _) => place.pointer(),
         };
-        let path = pointer.trim_matches('/').replace('/', ".");
+        let path = shown_name(&pointer.trim_matches('/').replace('/', "."));
         (!path.is_empty()).then_some(path)
     }
 }
@@ -205,16 +208,16 @@ impl ProblemKind {
             Self::UnknownField { name, .. } if name == "name" => Message::new("problem.key"),
             Self::UnknownField { name, .. } if name == "disabled" => Message::new("problem.disabled"),
             Self::UnknownField { name, .. } if is_permission(name) => {
-                message!("problem.permission", name = name)
+                message!("problem.permission", name = shown_name(name))
             }
             Self::UnknownField { name, meant: Some(meant) } => {
-                message!("problem.unknownMeant", name = name, meant = *meant)
+                message!("problem.unknownMeant", name = shown_name(name), meant = *meant)
             }
             Self::UnknownField { name, meant: None } => {
-                message!("problem.unknown", name = name)
+                message!("problem.unknown", name = shown_name(name))
             }
             Self::ForeignField { name, kind } => {
-                message!("problem.foreign", name = name, type = *kind)
+                message!("problem.foreign", name = shown_name(name), type = *kind)
             }
             Self::UnknownType => message!("problem.type", types = TYPES.join(", ")),
             Self::NoTransport => Message::new("problem.neither"),

@@ -9,7 +9,7 @@ use gatehouse_model::server::{Builtin, Remote, ServerDraft, ServerLimits, TimeLi
 use gatehouse_model::{ServerConfig, ServerId, Transport};
 
 use super::name::{fold_case, name_problem, shown_name};
-use super::problem::{ConfigProblem, ProblemKind, Wanted};
+use super::problem::{ConfigProblem, MAX_PROBLEMS, ProblemKind, Wanted};
 
 /// Everything that is wrong with a draft, also with its name among the names of `others`. `own` is the id
 /// of the server that is edited. Secrets are not looked at; see [`validate_secrets`].
@@ -60,6 +60,7 @@ pub fn validate_secrets(
         };
         problems.push(ConfigProblem::at(secret_pointer(&field), kind));
     }
+    problems.truncate(MAX_PROBLEMS);
     problems
 }
 
@@ -104,6 +105,7 @@ pub(super) fn validate_settings(transport: &Transport, limits: &ServerLimits) ->
         Transport::Builtin { builtin } => validate_builtin(builtin),
     };
     problems.extend(validate_limits(limits));
+    problems.truncate(MAX_PROBLEMS);
     problems
 }
 

@@ -205,6 +205,50 @@ fn invalid_entry_is_reported_and_isolated() {
     }
 }
 
+/// An entry with this many unknown fields.
+fn entry_with_unknown_fields(count: usize) -> String {
+    let fields: Vec<String> = (0..count).map(|index| format!("\"colour{index}\":1")).collect();
+    format!("{{\"command\":\"x\",{}}}", fields.join(","))
+}
+
+#[test]
+fn error_of_an_entry_with_many_problems_is_short_and_flat() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    for (count, sentences, has_more) in [(3, 3, false), (10, 10, false), (11, 10, true), (10_000, 10, true)] {
+        write(&fixture, &format!("{{\"mcpServers\":{{\"bad\":{}}}}}", entry_with_unknown_fields(count)));
+        let [problem]: [UserError; 1] = store.servers().load().problems.try_into().unwrap();
+        let cause = problem.cause.clone().unwrap().to_string();
+        assert_eq!(cause.matches("Unknown field “colour").count(), sentences, "{cause}");
+        assert!(cause.starts_with("Unknown field “colour0”. Unknown field “colour1”. "), "{cause}");
+        assert_eq!(cause.ends_with("Unknown field “colour9”. More of its fields are invalid."), has_more);
+        // Readers of JSON refuse what is nested deeply.
+        let text = serde_json::to_string(&problem).unwrap();
+        assert_eq!(serde_json::from_str::<UserError>(&text).unwrap(), problem);
+    }
+}
+
+#[test]
+fn names_in_errors_are_cut_and_on_one_line() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    let long = "x".repeat(5000);
+    for (name, entry) in [
+        (&*long, r#"{"command":"x"}"#.to_owned()),
+        ("a", format!(r#"{{"command":"x","{long}":1}}"#)),
+        ("a", r#"{"command":"x","a\nb\u202ec\u001b[31m":1}"#.to_owned()),
+        ("a", format!(r#"{{"command":"x","env":{{"{long}":1}}}}"#)),
+        ("a", format!(r#"{{"command":"x","env":{{"{long}":"1","{long}":"2"}}}}"#)),
+        ("a", format!(r#"{{"url":"https://a","signIn":{{"{long}":1}}}}"#)),
+    ] {
+        write(&fixture, &format!("{{\"mcpServers\":{{\"{name}\":{entry}}}}}"));
+        let [problem]: [UserError; 1] = store.servers().load().problems.try_into().unwrap();
+        let said = problem.to_string();
+        assert!(said.chars().count() < 250 && !said.contains(char::is_control), "{said}");
+        assert!(!said.contains('\u{202e}'), "{said}");
+    }
+}
+
 #[test]
 fn rejects_invalid_and_duplicate_names() {
     let fixture = StoreFixture::new();
