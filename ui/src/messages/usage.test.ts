@@ -17,7 +17,7 @@ const isOwnSource = ({ fileName }: ts.SourceFile) =>
   fileName.startsWith(`${ui}/src/`) && !fileName.includes("/src/generated/") && !/\.test\.tsx?$/.test(fileName);
 
 /** The keys of templates that the core and the desktop shell render, and tests of Rust compare with what can be made. */
-const isMadeByCore = (key: string) => /^(rule|condition|list|problem)\./.test(key);
+const isMadeByCore = (key: string) => /^(rule|condition|list)\./.test(key);
 
 /** The keys of the messages that Rust makes with `message!`; a test of `model` finds each of them in the catalogs. */
 function keysOfRust(): Set<string> {

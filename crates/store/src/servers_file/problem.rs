@@ -193,20 +193,14 @@ impl From<ConfigProblem> for UserError {
 impl ProblemKind {
     fn message(&self, view: SettingsView) -> Message {
         match self {
-            Self::InvalidName { problem, .. } => Message::new(match problem {
-                NameProblem::Empty => "problem.name.empty",
-                NameProblem::TooLong => "problem.name.long",
-                NameProblem::OuterSpace => "problem.name.space",
-                NameProblem::Slash => "problem.name.slash",
-                NameProblem::Invisible => "problem.name.invisible",
-            }),
-            Self::NameTaken => Message::new("problem.name.taken"),
-            Self::Twice => Message::new("problem.twice"),
-            Self::Unreadable => Message::new("problem.unreadable"),
-            Self::Broken => Message::new("problem.broken"),
-            Self::NotOneServer => Message::new("problem.oneServer"),
-            Self::UnknownField { name, .. } if name == "name" => Message::new("problem.key"),
-            Self::UnknownField { name, .. } if name == "disabled" => Message::new("problem.disabled"),
+            Self::InvalidName { problem, .. } => problem.message(),
+            Self::NameTaken => message!("problem.name.taken"),
+            Self::Twice => message!("problem.twice"),
+            Self::Unreadable => message!("problem.unreadable"),
+            Self::Broken => message!("problem.broken"),
+            Self::NotOneServer => message!("problem.oneServer"),
+            Self::UnknownField { name, .. } if name == "name" => message!("problem.key"),
+            Self::UnknownField { name, .. } if name == "disabled" => message!("problem.disabled"),
             Self::UnknownField { name, .. } if is_permission(name) => {
                 message!("problem.permission", name = shown_name(name))
             }
@@ -220,26 +214,38 @@ impl ProblemKind {
                 message!("problem.foreign", name = shown_name(name), type = *kind)
             }
             Self::UnknownType => message!("problem.type", types = TYPES.join(", ")),
-            Self::NoTransport => Message::new("problem.neither"),
-            Self::SeveralTransports => Message::new("problem.several"),
+            Self::NoTransport => message!("problem.neither"),
+            Self::SeveralTransports => message!("problem.several"),
             Self::Missing { name } => message!("problem.missing", name = *name),
             Self::Wanted(wanted) => wanted.message(),
-            Self::NoCommand => Message::new("problem.command"),
-            Self::BadUrl { is_ws: false } => Message::new("problem.url"),
-            Self::BadUrl { is_ws: true } => Message::new("problem.wsUrl"),
-            Self::RelativeFolder => Message::new("problem.folder"),
-            Self::NoFolder => Message::new("problem.folderMissing"),
-            Self::RelativeRoot => Message::new("problem.roots"),
-            Self::NamelessVariable => Message::new("problem.varName"),
-            Self::SignIn(problem) => Message::new(sign_in_key(*problem)),
-            Self::NoSecret => Message::new(match view {
-                SettingsView::Form => "problem.secret",
-                SettingsView::Json => "problem.secretJson",
-            }),
-            Self::SecretMoved => Message::new(match view {
-                SettingsView::Form => "problem.secretMoved",
-                SettingsView::Json => "problem.secretMovedJson",
-            }),
+            Self::NoCommand => message!("problem.command"),
+            Self::BadUrl { is_ws: false } => message!("problem.url"),
+            Self::BadUrl { is_ws: true } => message!("problem.wsUrl"),
+            Self::RelativeFolder => message!("problem.folder"),
+            Self::NoFolder => message!("problem.folderMissing"),
+            Self::RelativeRoot => message!("problem.roots"),
+            Self::NamelessVariable => message!("problem.varName"),
+            Self::SignIn(problem) => sign_in_message(*problem),
+            Self::NoSecret => match view {
+                SettingsView::Form => message!("problem.secret"),
+                SettingsView::Json => message!("problem.secretJson"),
+            },
+            Self::SecretMoved => match view {
+                SettingsView::Form => message!("problem.secretMoved"),
+                SettingsView::Json => message!("problem.secretMovedJson"),
+            },
+        }
+    }
+}
+
+impl NameProblem {
+    fn message(self) -> Message {
+        match self {
+            Self::Empty => message!("problem.name.empty"),
+            Self::TooLong => message!("problem.name.long"),
+            Self::OuterSpace => message!("problem.name.space"),
+            Self::Slash => message!("problem.name.slash"),
+            Self::Invisible => message!("problem.name.invisible"),
         }
     }
 }
@@ -247,20 +253,20 @@ impl ProblemKind {
 impl Wanted {
     fn message(self) -> Message {
         match self {
-            Self::Text => Message::new("problem.text"),
-            Self::Flag => Message::new("problem.flag"),
-            Self::TextList => Message::new("problem.list"),
-            Self::Texts => Message::new("problem.texts"),
-            Self::Object => Message::new("problem.object"),
-            Self::Amount(0) => Message::new("problem.amount"),
-            Self::Amount(_) => Message::new("problem.amount1"),
-            Self::CallLimit => Message::new("problem.callLimit"),
-            Self::Program => Message::new("problem.program"),
-            Self::Builtin => Message::new("problem.builtin"),
+            Self::Text => message!("problem.text"),
+            Self::Flag => message!("problem.flag"),
+            Self::TextList => message!("problem.list"),
+            Self::Texts => message!("problem.texts"),
+            Self::Object => message!("problem.object"),
+            Self::Amount(0) => message!("problem.amount"),
+            Self::Amount(_) => message!("problem.amount1"),
+            Self::CallLimit => message!("problem.callLimit"),
+            Self::Program => message!("problem.program"),
+            Self::Builtin => message!("problem.builtin"),
             Self::OneOf(words) => {
                 message!("problem.oneOf", words = words.join(", "))
             }
-            Self::GatehouseMember => Message::new("problem.gatehouse"),
+            Self::GatehouseMember => message!("problem.gatehouse"),
         }
     }
 }
@@ -270,17 +276,17 @@ fn is_permission(name: &str) -> bool {
     matches!(name, "autoApprove" | "alwaysAllow" | "alwaysLoad" | "trust")
 }
 
-fn sign_in_key(problem: SignInProblem) -> &'static str {
+fn sign_in_message(problem: SignInProblem) -> Message {
     match problem {
-        SignInProblem::BadRedirect => "problem.signIn.redirect",
+        SignInProblem::BadRedirect => message!("problem.signIn.redirect"),
         SignInProblem::BadAuthorize
         | SignInProblem::BadToken
         | SignInProblem::BadRevoke
-        | SignInProblem::BadIssuer => "problem.signIn.address",
-        SignInProblem::NoClientId | SignInProblem::NoCompanyClientId => "problem.signIn.id",
-        SignInProblem::NoClientToSignInAs => "problem.signIn.ownId",
-        SignInProblem::NoClientForEndpoints => "problem.signIn.idToo",
-        SignInProblem::NoClientSecret => "problem.signIn.ownSecret",
-        SignInProblem::NoKey => "problem.signIn.key",
+        | SignInProblem::BadIssuer => message!("problem.signIn.address"),
+        SignInProblem::NoClientId | SignInProblem::NoCompanyClientId => message!("problem.signIn.id"),
+        SignInProblem::NoClientToSignInAs => message!("problem.signIn.ownId"),
+        SignInProblem::NoClientForEndpoints => message!("problem.signIn.idToo"),
+        SignInProblem::NoClientSecret => message!("problem.signIn.ownSecret"),
+        SignInProblem::NoKey => message!("problem.signIn.key"),
     }
 }

@@ -249,13 +249,23 @@ fn secrets_are_given_or_kept_for_same_destination() {
     }
 }
 
+/// Texts of the core about settings that no table above makes: of folders, of secrets, and those of errors of
+/// `servers.json` alone.
+const OTHERS: [&str; 9] = [
+    "problem.folderMissing",
+    "problem.secret",
+    "problem.secretJson",
+    "problem.secretMoved",
+    "problem.secretMovedJson",
+    "problem.inField",
+    "problem.all",
+    "problem.more",
+    "problem.name.twice",
+];
+
 #[test]
 fn messages_of_problems_are_in_every_language() {
-    let mut made: BTreeSet<String> = ["problem.folderMissing", "problem.secret", "problem.secretJson"]
-        .into_iter()
-        .chain(["problem.secretMoved", "problem.secretMovedJson"])
-        .map(str::to_owned)
-        .collect();
+    let mut made: BTreeSet<String> = OTHERS.map(str::to_owned).into();
     let texts = TEXTS.iter().chain(SIGN_INS).flat_map(|(_, said)| *said).map(|&(key, _)| key.to_owned());
     made.extend(texts);
     made.extend(drafts().into_iter().flat_map(|(_, said)| said).map(|(_, key)| key.to_owned()));
