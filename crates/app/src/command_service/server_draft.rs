@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gatehouse_model::command::ServersValidate;
 use gatehouse_model::server::{Builtin, ServerDraft};
 use gatehouse_model::server_problem::{SettingsInput, ValidationReport};
-use gatehouse_model::{ServerConfig, ServerId, Transport, UserError};
+use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError, message};
 use gatehouse_store::{
     ConfigProblem, EntryText, SettingsView, validate_draft, validate_name, validate_secrets,
 };
@@ -16,12 +16,19 @@ use super::AppState;
 use super::lookup::find_config;
 
 /// Fails with the first thing that is wrong with a draft, except for its secrets.
-pub(super) fn check(
+pub(super) async fn check(
     draft: &ServerDraft,
     own: Option<&ServerId>,
     others: &[ServerConfig],
 ) -> Result<(), UserError> {
-    problems(draft, own, others).into_iter().next().map_or(Ok(()), |problem| Err(problem.into()))
+    let mut problems = validate_draft(draft, own, others);
+    if problems.is_empty()
+        && let Transport::Builtin { builtin: Builtin::Files { folder } } = &draft.transport
+    {
+        let folder = folder.clone();
+        problems.extend(on_disk(move || folder_problem(&folder)).await?);
+    }
+    problems.into_iter().next().map_or(Ok(()), |problem| Err(problem.into()))
 }
 
 /// Checks that a name is valid and not taken, ignoring case.
@@ -38,22 +45,31 @@ pub(super) async fn validate(
     state: &Arc<AppState>,
     wanted: ServersValidate,
 ) -> Result<ValidationReport, UserError> {
-    let configs = state.configs.lock().await;
-    let before = wanted.server.as_deref().map(|server| find_config(&configs, server)).transpose()?;
+    // Long texts take a while to read, and nothing has to wait for it.
+    let configs = state.configs.lock().await.clone();
+    on_disk(move || report(&configs, wanted)).await?
+}
+
+/// What is wrong with settings, given all servers. Blocks on the disk.
+fn report(configs: &[ServerConfig], wanted: ServersValidate) -> Result<ValidationReport, UserError> {
+    let before = wanted.server.as_deref().map(|server| find_config(configs, server)).transpose()?;
     let all_problems = |draft: &ServerDraft| {
-        let mut found = problems(draft, before.map(|before| &before.id), &configs);
+        let mut found = validate_draft(draft, before.map(|before| &before.id), configs);
+        if let Transport::Builtin { builtin: Builtin::Files { folder } } = &draft.transport {
+            found.extend(folder_problem(folder));
+        }
         let kept = before.map(|before| &before.transport);
         found.extend(validate_secrets(&draft.transport, kept, &wanted.secrets));
         found
     };
-    Ok(match &wanted.settings {
+    Ok(match wanted.settings {
         SettingsInput::Draft(draft) => {
-            let found = all_problems(draft);
+            let found = all_problems(&draft);
             let problems = found.iter().map(|problem| problem.to_view(SettingsView::Form)).collect();
-            ValidationReport { draft: Some(ServerDraft::clone(draft)), problems }
+            ValidationReport { draft: Some(*draft), problems }
         }
         SettingsInput::Json(text) => {
-            let (text, read) = EntryText::read(text);
+            let (text, read) = EntryText::read(&text);
             let (draft, found) = match read {
                 Ok(draft) => {
                     let found = all_problems(&draft);
@@ -61,20 +77,20 @@ pub(super) async fn validate(
                 }
                 Err(found) => (None, found),
             };
-            let problems = found.iter().map(|problem| text.to_view(problem)).collect();
-            ValidationReport { draft, problems }
+            ValidationReport { draft, problems: text.to_views(&found) }
         }
     })
 }
 
-/// Everything that is wrong with a draft, except for its secrets.
-fn problems(draft: &ServerDraft, own: Option<&ServerId>, others: &[ServerConfig]) -> Vec<ConfigProblem> {
-    let mut problems = validate_draft(draft, own, others);
-    if let Transport::Builtin { builtin: Builtin::Files { folder } } = &draft.transport {
-        let folder = Path::new(folder);
-        if folder.is_absolute() && !folder.is_dir() {
-            problems.push(ConfigProblem::no_folder());
-        }
-    }
-    problems
+/// That the folder of a built-in server does not exist. Blocks on the disk.
+fn folder_problem(folder: &str) -> Option<ConfigProblem> {
+    let folder = Path::new(folder);
+    (folder.is_absolute() && !folder.is_dir()).then(ConfigProblem::no_folder)
+}
+
+/// Runs a closure that blocks on a thread of its own.
+async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, UserError> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| {
+        UserError::new(ErrorCode::Internal, message!("error.app.diskWorkEnded")).with_cause(format!("{e}."))
+    })
 }

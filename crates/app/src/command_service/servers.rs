@@ -45,7 +45,7 @@ pub(super) async fn list(state: &Arc<AppState>, by: Authority) -> Result<Vec<Ser
 pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<ServerView, UserError> {
     let config = {
         let mut configs = state.configs.lock().await;
-        server_draft::check(&wanted.draft, None, &configs)?;
+        server_draft::check(&wanted.draft, None, &configs).await?;
         let config = with_id(new_id()?, wanted.draft);
         check_admin_policy(state, &config).await?;
         let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
@@ -66,7 +66,7 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Ser
 pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<ServerView, UserError> {
     let mut configs = state.configs.lock().await;
     let before = find_config(&configs, &wanted.server)?.clone();
-    server_draft::check(&wanted.draft, Some(&before.id), &configs)?;
+    server_draft::check(&wanted.draft, Some(&before.id), &configs).await?;
     let mut after = with_id(before.id.clone(), wanted.draft);
     let is_new_generation = after.transport != before.transport;
     after.generation = if is_new_generation { before.generation.next() } else { before.generation };
@@ -110,7 +110,7 @@ pub(super) async fn duplicate(
 }
 
 pub(super) async fn test(state: &Arc<AppState>, wanted: ServersTest) -> Result<TestReport, UserError> {
-    server_draft::check(&wanted.draft, None, &[])?;
+    server_draft::check(&wanted.draft, None, &[]).await?;
     let config = with_id(new_id()?, wanted.draft);
     let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
     let kept = secret_changes.store(state).await;

@@ -2,6 +2,7 @@
 //! text.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use gatehouse_mcp_wire::json::{self, JsonDefect, push_segment, unescape_segment};
@@ -57,16 +58,27 @@ impl<'a> EntryText<'a> {
         })
     }
 
-    /// A problem as the window shows it, with its place in the text.
+    /// The problems as the window shows them, each with its place in the text.
     #[must_use]
-    pub fn to_view(&self, problem: &ConfigProblem) -> ServerProblem {
-        let range = if problem.kind == ProblemKind::Broken {
-            self.broken_from()..self.text.len()
-        } else {
-            self.range(&problem.place).unwrap_or(0..self.text.len())
-        };
-        let span = TextSpan { from: self.utf16(range.start), to: self.utf16(range.end) };
-        ServerProblem { span: Some(span), ..problem.to_view(SettingsView::Json) }
+    pub fn to_views(&self, problems: &[ConfigProblem]) -> Vec<ServerProblem> {
+        let mut parsed = ParsedText::new(self.text);
+        let ranges: Vec<Range<usize>> =
+            problems.iter().map(|problem| self.range(problem, &mut parsed)).collect();
+        let units = utf16_offsets(self.text, ranges.iter().flat_map(|range| [range.start, range.end]));
+        let unit = |byte: &usize| units.get(byte).copied().unwrap_or_default();
+        let views = problems.iter().zip(&ranges).map(|(problem, range)| {
+            let span = TextSpan { from: unit(&range.start), to: unit(&range.end) };
+            ServerProblem { span: Some(span), ..problem.to_view(SettingsView::Json) }
+        });
+        views.collect()
+    }
+
+    /// The bytes that a problem is about; all of them where its place is not in the text.
+    fn range(&self, problem: &ConfigProblem, parsed: &mut ParsedText<'_>) -> Range<usize> {
+        if problem.kind == ProblemKind::Broken {
+            return self.broken_from()..self.text.len();
+        }
+        parsed.range(&self.entry, &problem.place).unwrap_or(0..self.text.len())
     }
 
     /// The byte at which the text ceases to be JSON.
@@ -76,10 +88,45 @@ impl<'a> EntryText<'a> {
             _ => 0,
         }
     }
+}
 
-    /// The bytes that a problem is about. Where a field is absent, the name of what it is missing in.
-    fn range(&self, place: &ProblemPlace) -> Option<Range<usize>> {
-        let whole: &RawValue = serde_json::from_str(self.text).ok()?;
+/// Byte offsets of a text in UTF-16 code units. An offset within a character counts as its start.
+fn utf16_offsets(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize, u32> {
+    let wanted: BTreeSet<usize> = offsets.collect();
+    let (mut from, mut units) = (0, 0_usize);
+    let offset = |byte: usize| {
+        let to = (from..=byte.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(from);
+        units += text[from..to].encode_utf16().count();
+        from = to;
+        (byte, u32::try_from(units).unwrap_or(u32::MAX))
+    };
+    wanted.into_iter().map(offset).collect()
+}
+
+/// A text with its objects and arrays, each of which is read once, when something in it is looked for.
+struct ParsedText<'a> {
+    text: &'a str,
+    /// The whole value, unless the text is not JSON.
+    whole: Option<&'a RawValue>,
+    /// Members and items of values, by the byte at which the value begins.
+    children: HashMap<usize, Vec<TextMember<'a>>>,
+}
+
+impl<'a> ParsedText<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, whole: serde_json::from_str(text).ok(), children: HashMap::new() }
+    }
+
+    fn children(&mut self, value: &'a RawValue) -> &[TextMember<'a>] {
+        let text = self.text;
+        let start = raw::place(text, value.get()).start;
+        self.children.entry(start).or_insert_with(|| children(text, value))
+    }
+
+    /// The bytes of a place, whose pointer begins at the value that `entry` points to. Where a field is
+    /// absent, the name of what it is missing in.
+    fn range(&mut self, entry: &str, place: &ProblemPlace) -> Option<Range<usize>> {
+        let whole = self.whole?;
         let value = raw::place(self.text, whole.get());
         let mut at = TextMember { name: Cow::Borrowed(""), key: value, raw: whole };
         let is_repeated = matches!(place, ProblemPlace::Repeated(_));
@@ -87,13 +134,13 @@ impl<'a> EntryText<'a> {
             ProblemPlace::ServerName => "",
             other => other.pointer(),
         };
-        let pointer = format!("{}{within}", self.entry);
+        let pointer = format!("{entry}{within}");
         let mut segments = pointer.split('/').skip(1).peekable();
         while let Some(segment) = segments.next() {
             let name = unescape_segment(segment)?;
             let nth = usize::from(is_repeated && segments.peek().is_none());
-            match children(self.text, at.raw).into_iter().filter(|child| child.name == name).nth(nth) {
-                Some(child) => at = child,
+            match self.children(at.raw).iter().filter(|child| child.name == name).nth(nth) {
+                Some(child) => at = child.clone(),
                 None => return Some(at.key),
             }
         }
@@ -102,15 +149,10 @@ impl<'a> EntryText<'a> {
             ProblemPlace::ServerName | ProblemPlace::Key(_) | ProblemPlace::Repeated(_) => Some(at.key),
         }
     }
-
-    /// A byte offset in UTF-16 code units. An offset within a character counts as its start.
-    fn utf16(&self, byte: usize) -> u32 {
-        let units = self.text.char_indices().take_while(|(at, _)| *at < byte).map(|(_, c)| c.len_utf16());
-        u32::try_from(units.sum::<usize>()).unwrap_or(u32::MAX)
-    }
 }
 
 /// A member of an object or an item of an array within a text.
+#[derive(Clone)]
 struct TextMember<'a> {
     /// Name or index.
     name: Cow<'a, str>,

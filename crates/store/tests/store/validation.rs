@@ -105,13 +105,14 @@ fn problems_of(text: &str) -> Vec<(String, String)> {
     let (entry, read) = EntryText::read(text);
     let units: Vec<u16> = text.encode_utf16().collect();
     let problems = read.err().unwrap_or_default();
-    let view = problems.iter().map(|problem| entry.to_view(problem));
-    view.map(|problem| {
-        let span = problem.span.unwrap();
-        let part = &units[span.from as usize..span.to as usize];
-        (problem.message.key, String::from_utf16(part).unwrap())
-    })
-    .collect()
+    let views = entry.to_views(&problems).into_iter();
+    views
+        .map(|problem| {
+            let span = problem.span.unwrap();
+            let part = &units[span.from as usize..span.to as usize];
+            (problem.message.key, String::from_utf16(part).unwrap())
+        })
+        .collect()
 }
 
 fn wanted(said: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -247,6 +248,20 @@ fn secrets_are_given_or_kept_for_same_destination() {
         let views: Vec<_> = views.iter().map(|view| view.message.key.as_str()).collect();
         assert_eq!(views, said.into_iter().collect::<Vec<_>>(), "{transport:?}");
     }
+}
+
+#[test]
+fn a_text_with_many_problems_has_the_first_ones_at_their_places() {
+    let fields: Vec<String> = (0..10_000).map(|index| format!(r#""é😀{index}": 1"#)).collect();
+    let text = format!(r#"{{"a": {{"command": "x", {}}}}}"#, fields.join(", "));
+    let said: Vec<_> =
+        (0..50).map(|index| ("problem.unknown".to_owned(), format!(r#""é😀{index}""#))).collect();
+    assert_eq!(problems_of(&text), said);
+    let variables = format!(r#"{{"a": {{"command": "x", "env": {{{}}}}}}}"#, fields.join(", "));
+    assert_eq!(problems_of(&variables), vec![("problem.text".to_owned(), "1".to_owned()); 50]);
+    let roots =
+        format!(r#"{{"a": {{"command": "x", "limits": {{"roots": [{}"r"]}}}}}}"#, r#""r","#.repeat(99));
+    assert_eq!(problems_of(&roots), vec![("problem.roots".to_owned(), r#""r""#.to_owned()); 50]);
 }
 
 /// Texts of the core about settings that no table above makes: of folders, of secrets, and those of errors of
