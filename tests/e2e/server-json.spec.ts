@@ -106,7 +106,7 @@ test("a secret stays a reference, and follows to no other program", async ({ gat
   await main.keyboard.insertText(
     JSON.stringify({ fixture: { command: "other-program", env: { TOKEN: "${secret:TOKEN}" } } }),
   );
-  await expect(main.getByText("The program or address has changed")).toBeVisible();
+  await expect(main.getByText("The program, its environment or the address has changed")).toBeVisible();
   await expect(main.getByRole("button", { name: "Save" })).toBeDisabled();
   await main.getByRole("button", { name: "Cancel" }).click();
   await expect(editor).toContainText("fixture-server");

@@ -149,7 +149,7 @@ test("a secret goes to the keychain and into no file that people read", async ({
   await main.getByRole("button", { name: "Save" }).click();
   await expect(main.locator("header").getByText("has a key")).toBeVisible();
   await main.getByLabel("Command", { exact: true }).fill(`${gatehouse.program("fixture-server")} --other`);
-  await expect(main.getByText("The program or address has changed")).toBeVisible();
+  await expect(main.getByText("The program, its environment or the address has changed")).toBeVisible();
   await noViolations(main);
   await main.getByRole("button", { name: "Remove this server…" }).click();
   await main.getByRole("dialog").getByRole("button", { name: "Remove" }).click();

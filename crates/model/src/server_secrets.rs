@@ -7,6 +7,9 @@ use crate::server::Transport;
 /// How a value refers to a secret.
 const REFERENCE: &str = "${secret:";
 
+/// What the names of the fields of a sign-in begin with.
+const SIGN_IN: &str = "signIn/";
+
 impl Transport {
     /// The fields whose values refer to secrets, with those values: `env/NAME`, `headers/NAME`,
     /// `signIn/secret`, `signIn/companySecret` and `signIn/key`.
@@ -21,65 +24,155 @@ impl Transport {
         };
         let fields = values.iter().map(|(name, value)| (format!("{place}/{name}"), value.as_str()));
         let sign_in = self.remote().into_iter().flat_map(|remote| remote.sign_in.secrets());
-        let sign_in = sign_in.map(|(name, value)| (format!("signIn/{name}"), value));
+        let sign_in = sign_in.map(|(name, value)| (format!("{SIGN_IN}{name}"), value));
         fields.chain(sign_in).filter(|(_, value)| value.contains(REFERENCE)).collect()
     }
 
-    /// Whether both send their secrets to the same destination: the same program with the same arguments
-    /// in the same folder, or the same kind of transport with the same URL.
+    /// Whether both would send the secret of a field to the same destination, so that a stored one may be
+    /// used for either. `field` is named as by [`Transport::secret_references`].
+    ///
+    /// For a program that is itself with everything it is started with: arguments, folder, streams, and all
+    /// variables, since any of them can load other code or name another address (`LD_PRELOAD`,
+    /// `HTTPS_PROXY`, `API_URL`). A header goes to the URL. A secret of the sign-in goes to the token
+    /// endpoint, which is found through the URL, the endpoints and the method with its issuer.
     #[must_use]
-    pub fn has_same_secret_destination(&self, other: &Self) -> bool {
-        match self {
-            Self::Stdio { command, args, cwd, env: _, streams: _ } => {
-                matches!(other, Self::Stdio { command: c, args: a, cwd: d, .. } if (c, a, d) == (command, args, cwd))
-            }
-            Self::Auto(remote) => matches!(other, Self::Auto(to) if to.url == remote.url),
-            Self::Http(remote) => matches!(other, Self::Http(to) if to.url == remote.url),
-            Self::Sse(remote) => matches!(other, Self::Sse(to) if to.url == remote.url),
-            Self::Ws(remote) => matches!(other, Self::Ws(to) if to.url == remote.url),
-            // It has no field that could refer to one.
-            Self::Builtin { .. } => false,
+    pub fn has_same_secret_destination(&self, other: &Self, field: &str) -> bool {
+        if let Self::Stdio { .. } = self {
+            return self == other;
         }
+        // A built-in server has no field that could refer to a secret.
+        let (Some(from), Some(to)) = (self.remote(), other.remote()) else { return false };
+        let is_same_url = self.kind() == other.kind() && from.url == to.url;
+        let is_sign_in = field.starts_with(SIGN_IN);
+        is_same_url && (!is_sign_in || from.sign_in.has_same_token_endpoint(&to.sign_in))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::{Builtin, Remote};
+    use crate::server::{Builtin, Remote, StdioStreams};
+    use crate::sign_in::{RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings};
+
+    fn stdio(command: &str, args: &[&str], cwd: Option<&str>, env: &[(&str, &str)]) -> Transport {
+        Transport::Stdio {
+            command: command.into(),
+            args: args.iter().map(|&arg| arg.into()).collect(),
+            env: env.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
+            cwd: cwd.map(Into::into),
+            streams: StdioStreams::default(),
+        }
+    }
 
     #[test]
-    fn secrets_stay_with_program_and_address() {
-        let stdio =
-            |command: &str, args: &[&str], cwd: Option<&str>, env: &[(&str, &str)]| Transport::Stdio {
-                command: command.into(),
-                args: args.iter().map(|&arg| arg.into()).collect(),
-                env: env.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
-                cwd: cwd.map(Into::into),
-                streams: Default::default(),
-            };
-        let remote = || Remote::at("https://a.example/mcp");
-        let headers = BTreeMap::from([("A".to_owned(), "1".to_owned())]);
-        let program = stdio("a", &["x"], None, &[]);
-        for (before, after, same) in [
-            (&program, stdio("a", &["x"], None, &[("MORE", "1")]), true),
-            (&program, stdio("b", &["x"], None, &[]), false),
-            (&program, stdio("a", &["y"], None, &[]), false),
-            (&program, stdio("a", &["x"], Some("/tmp"), &[]), false),
-            (&program, Transport::Http(remote()), false),
-            (&Transport::Http(remote()), Transport::Http(Remote { headers, ..remote() }), true),
-            (&Transport::Http(remote()), Transport::Http(Remote::at("https://b.example/mcp")), false),
-            (&Transport::Http(remote()), Transport::Sse(remote()), false),
-            (&Transport::Auto(remote()), Transport::Auto(remote()), true),
-            (&Transport::Sse(remote()), Transport::Sse(remote()), true),
-            (&Transport::Ws(remote()), Transport::Ws(remote()), true),
+    fn secrets_stay_with_program_and_all_that_it_is_started_with() {
+        let key = ("KEY", "${secret:KEY}");
+        let program = stdio("a", &["x"], None, &[key, ("PLAIN", "1")]);
+        let mut piped = program.clone();
+        if let Transport::Stdio { streams, .. } = &mut piped {
+            *streams = StdioStreams::Pipes;
+        }
+        for (after, same) in [
+            (program.clone(), true),
+            (stdio("b", &["x"], None, &[key, ("PLAIN", "1")]), false),
+            (stdio("a", &["y"], None, &[key, ("PLAIN", "1")]), false),
+            (stdio("a", &["x"], Some("/tmp"), &[key, ("PLAIN", "1")]), false),
+            (piped, false),
+            (stdio("a", &["x"], None, &[key, ("PLAIN", "2")]), false),
+            (stdio("a", &["x"], None, &[key]), false),
+            (stdio("a", &["x"], None, &[key, ("PLAIN", "1"), ("LD_PRELOAD", "/tmp/evil.so")]), false),
+            (stdio("a", &["x"], None, &[key, ("PLAIN", "1"), ("LD_PRELOAD", "${secret:evil}")]), false),
+            (Transport::Http(Remote::at("https://a.example/mcp")), false),
+        ] {
+            assert_eq!(program.has_same_secret_destination(&after, "env/KEY"), same, "{after:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_stay_with_address_and_those_of_sign_in_with_token_endpoint() {
+        let remote = |url: &str, sign_in: &SignInSettings| Remote {
+            sign_in: sign_in.clone(),
+            headers: [("X-Key".to_owned(), "${secret:X-Key}".to_owned())].into(),
+            ..Remote::at(url)
+        };
+        let endpoints = |token: &str| {
+            Some(SignInEndpoints {
+                authorize: "https://a.example/authorize".into(),
+                token: token.into(),
+                revoke: None,
+            })
+        };
+        let enterprise = |issuer: &str, secret: &str| SignInMethod::Enterprise {
+            issuer: issuer.into(),
+            client: "c".into(),
+            secret: Some(secret.into()),
+        };
+        let client = |secret: &str| {
+            Some(RegisteredClient { id: "c".into(), secret: Some(secret.into()), method: None })
+        };
+        let sign_in = SignInSettings {
+            client: client("${secret:client}"),
+            endpoints: endpoints("https://a.example/token"),
+            with: enterprise("https://i.example", "${secret:company}"),
+            ..SignInSettings::default()
+        };
+        let here = "https://a.example/mcp";
+        let before = Transport::Http(remote(here, &sign_in));
+        let with = |sign_in: SignInSettings| Transport::Http(remote(here, &sign_in));
+        let more_headers =
+            Remote { headers: [("X-More".to_owned(), "1".to_owned())].into(), ..remote(here, &sign_in) };
+        for (after, header, of_sign_in) in [
+            (before.clone(), true, true),
+            (Transport::Http(more_headers), true, true),
+            (Transport::Http(remote("https://b.example/mcp", &sign_in)), false, false),
+            (Transport::Sse(remote(here, &sign_in)), false, false),
+            (stdio("a", &[], None, &[]), false, false),
             (
-                &Transport::Builtin { builtin: Builtin::Time },
-                Transport::Builtin { builtin: Builtin::Time },
+                with(SignInSettings { endpoints: endpoints("https://b.example/token"), ..sign_in.clone() }),
+                true,
                 false,
             ),
+            (with(SignInSettings { endpoints: None, ..sign_in.clone() }), true, false),
+            (
+                with(SignInSettings {
+                    with: enterprise("https://evil.example", "${secret:company}"),
+                    ..sign_in.clone()
+                }),
+                true,
+                false,
+            ),
+            (with(SignInSettings { with: SignInMethod::Browser, ..sign_in.clone() }), true, false),
+            (with(SignInSettings { with: SignInMethod::ClientSecret, ..sign_in.clone() }), true, false),
+            // Other secrets, scopes or a redirect change nothing of where a secret is sent.
+            (
+                with(SignInSettings {
+                    client: client("${secret:other}"),
+                    with: enterprise("https://i.example", "${secret:other}"),
+                    scopes: vec!["files:read".into()],
+                    redirect: Some("http://127.0.0.1:8976/callback".into()),
+                    ..sign_in.clone()
+                }),
+                true,
+                true,
+            ),
         ] {
-            assert_eq!(before.has_same_secret_destination(&after), same, "{before:?} {after:?}");
+            assert_eq!(before.has_same_secret_destination(&after, "headers/X-Key"), header, "{after:?}");
+            for field in ["signIn/secret", "signIn/companySecret", "signIn/key"] {
+                assert_eq!(
+                    before.has_same_secret_destination(&after, field),
+                    of_sign_in,
+                    "{field} {after:?}"
+                );
+            }
         }
+        for (one, other) in [
+            (Transport::Auto(remote(here, &sign_in)), Transport::Auto(remote(here, &sign_in))),
+            (Transport::Sse(remote(here, &sign_in)), Transport::Sse(remote(here, &sign_in))),
+            (Transport::Ws(remote(here, &sign_in)), Transport::Ws(remote(here, &sign_in))),
+        ] {
+            assert!(one.has_same_secret_destination(&other, "headers/X-Key"), "{one:?}");
+        }
+        let time = Transport::Builtin { builtin: Builtin::Time };
+        assert!(!time.has_same_secret_destination(&time, "env/KEY"));
     }
 }

@@ -54,6 +54,13 @@ impl SignInSettings {
         settings
     }
 
+    /// Whether both lead to the same token endpoint of the same server, which is sent the secrets: their
+    /// endpoints are equal, and so is the method with its issuer.
+    #[must_use]
+    pub fn has_same_token_endpoint(&self, other: &Self) -> bool {
+        self.endpoints == other.endpoints && self.without_secrets().with == other.without_secrets().with
+    }
+
     /// Everything that is wrong with the settings.
     #[must_use]
     pub fn problems(&self) -> Vec<SignInProblem> {

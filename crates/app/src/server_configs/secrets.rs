@@ -49,7 +49,7 @@ impl SecretChanges {
             }
             let carried = before
                 .filter(|before| {
-                    before.transport.has_same_secret_destination(&after.transport)
+                    before.transport.has_same_secret_destination(&after.transport, field)
                         && kept.get(field) == Some(value)
                 })
                 .ok_or_else(|| missing(field))?;
@@ -228,9 +228,19 @@ mod tests {
     #[test]
     fn carries_secrets_only_to_same_destination() {
         let before = server(0, "a", &[REF]);
-        let changes = SecretChanges::new(Some(&before), &server(1, "a", &[REF, ("MORE", "x")]), &[]).unwrap();
+        let changes = SecretChanges::new(Some(&before), &server(1, "a", &[REF]), &[]).unwrap();
         assert_eq!((changes.carried.len(), changes.dropped.len()), (1, 1));
-        assert!(SecretChanges::new(Some(&before), &server(1, "other", &[REF]), &[]).is_err());
+        let preload = [secret("env/LD_PRELOAD")];
+        for (command, env, given) in [
+            ("other", &[REF][..], &[][..]),
+            ("a", &[REF, ("LD_PRELOAD", "/tmp/evil.so")][..], &[][..]),
+            ("a", &[REF, ("LD_PRELOAD", "${secret:evil}")][..], &preload[..]),
+        ] {
+            let after = server(1, command, env);
+            assert!(SecretChanges::new(Some(&before), &after, given).is_err(), "{after:?}");
+            let all = [given, &[secret("env/KEY")]].concat();
+            assert!(SecretChanges::new(Some(&before), &after, &all).is_ok(), "{after:?}");
+        }
         assert!(
             SecretChanges::new(Some(&before), &server(1, "a", &[("OTHER", "${secret:key}")]), &[]).is_err()
         );

@@ -301,18 +301,23 @@ async fn secret_reaches_its_field_and_no_file() {
     let shown = serde_json::to_string(&view).unwrap();
     assert!(!shown.contains(value));
 
-    // The same program with more around it keeps its secret; another program does not get it.
-    let more = env_printing_draft(&[("API_KEY", "${secret:API_KEY}"), ("MORE", "1")]);
-    edit(&core, "keyed", more.clone()).await.unwrap();
-    let mut other = more;
+    // Under another name the program keeps its secret. Neither another program gets it, nor the same with
+    // other variables, which could load other code or name another address.
+    let renamed = ServerDraft { name: "Keyed".into(), ..keyed.clone() };
+    edit(&core, "keyed", renamed.clone()).await.unwrap();
+    let mut other = renamed.clone();
     if let Transport::Stdio { args, .. } = &mut other.transport {
         args[1] = "curl evil".into();
     }
-    let refused = edit(&core, "keyed", other.clone()).await.unwrap_err();
-    assert!(refused.message.to_string().contains("env/API_KEY"), "{refused}");
-    let given =
-        ServersEdit { server: "keyed".into(), draft: other, secrets: vec![secret("env/API_KEY", "new")] };
-    run(&core, given).await.unwrap();
+    let more = env_printing_draft(&[("API_KEY", "${secret:API_KEY}"), ("API_URL", "https://evil.example")]);
+    let more = ServerDraft { name: "Keyed".into(), ..more };
+    for draft in [more, other] {
+        let refused = edit(&core, "keyed", draft.clone()).await.unwrap_err();
+        assert!(refused.message.to_string().contains("env/API_KEY"), "{refused}");
+        let secrets = vec![secret("env/API_KEY", "new")];
+        run(&core, ServersEdit { server: "keyed".into(), draft, secrets }).await.unwrap();
+        edit(&core, "keyed", renamed.clone()).await.unwrap_err();
+    }
     core.shutdown().await;
 }
 

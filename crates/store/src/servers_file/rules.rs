@@ -47,14 +47,15 @@ pub fn validate_secrets(
     given: &[String],
 ) -> Vec<ConfigProblem> {
     let kept = before.map(secrets_of).unwrap_or_default();
-    let is_moved = before.is_some_and(|before| !before.has_same_secret_destination(transport));
+    let is_moved =
+        |field: &str| before.is_some_and(|before| !before.has_same_secret_destination(transport, field));
     let mut problems = Vec::new();
     for (field, value) in secrets_of(transport) {
         if given.contains(&field) {
             continue;
         }
         let kind = match kept.get(&field) {
-            Some(kept) if *kept == value && is_moved => ProblemKind::SecretMoved,
+            Some(kept) if *kept == value && is_moved(&field) => ProblemKind::SecretMoved,
             Some(kept) if *kept == value => continue,
             Some(_) | None => ProblemKind::NoSecret,
         };

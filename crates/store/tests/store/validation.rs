@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gatehouse_model::server::{Builtin, Remote, ServerDraft, ServerLimits, TimeLimit};
+use gatehouse_model::sign_in::{RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings};
 use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
 use gatehouse_store::{EntryText, SettingsView, validate_draft, validate_secrets};
 
@@ -228,25 +229,109 @@ fn problems_of_draft_are_at_their_fields() {
     assert!(validate_draft(&draft("taken", stdio("x", &[])), Some(&own.id), &[taken()]).is_empty());
 }
 
+/// A remote server with a secret in a header and in each place of its sign-in.
+fn remote_with_secrets(url: &str, token: &str, client_secret: &str) -> Transport {
+    Transport::Http(Remote {
+        headers: [("X-Key".to_owned(), "Bearer ${secret:X-Key}".to_owned())].into(),
+        sign_in: SignInSettings {
+            client: Some(RegisteredClient {
+                id: "c".into(),
+                secret: Some(client_secret.into()),
+                method: None,
+            }),
+            endpoints: Some(SignInEndpoints {
+                authorize: "https://a.example/authorize".into(),
+                token: token.into(),
+                revoke: None,
+            }),
+            with: SignInMethod::Enterprise {
+                issuer: "https://i.example".into(),
+                client: "c".into(),
+                secret: Some("${secret:company}".into()),
+            },
+            ..SignInSettings::default()
+        },
+        ..Remote::at(url)
+    })
+}
+
+/// The settings of the same server that sign in with a key.
+fn with_key(key: &str) -> Transport {
+    let sign_in = SignInSettings {
+        client: Some(RegisteredClient { id: "c".into(), secret: None, method: None }),
+        with: SignInMethod::ClientKey { key: key.into(), algorithm: "ES256".into() },
+        ..SignInSettings::default()
+    };
+    Transport::Http(Remote { sign_in, ..Remote::at("https://a.example/mcp") })
+}
+
 #[test]
 fn secrets_are_given_or_kept_for_same_destination() {
+    const SECRET: &str = "problem.secret";
+    const MOVED: &str = "problem.secretMoved";
     let key = ("KEY", "${secret:KEY}");
-    let before = stdio("a", &[key]);
-    let given = ["env/KEY".to_owned()];
-    let none: &[String] = &[];
+    let program = stdio("a", &[key]);
+    let (here, token) = ("https://a.example/mcp", "https://a.example/token");
+    let client = "${secret:client}";
+    let remote = remote_with_secrets(here, token, client);
+    let signed = with_key("${secret:key}");
+    let all = ["headers/X-Key", "signIn/companySecret", "signIn/secret"];
+    let (header, company, secret) = ("/headers/X-Key", "/signIn/with/secret", "/signIn/client/secret");
     for (transport, before, given, said) in [
-        (stdio("a", &[("A", "plain")]), None, none, None),
-        (stdio("a", &[key]), None, none, Some("problem.secret")),
-        (stdio("a", &[key]), None, &given[..], None),
-        (stdio("a", &[key, ("MORE", "1")]), Some(&before), none, None),
-        (stdio("a", &[("KEY", "${secret:other}")]), Some(&before), none, Some("problem.secret")),
-        (stdio("b", &[key]), Some(&before), none, Some("problem.secretMoved")),
-        (stdio("b", &[key]), Some(&before), &given[..], None),
+        (stdio("a", &[("A", "plain")]), None, &[][..], vec![]),
+        (stdio("a", &[key]), None, &[][..], vec![("/env/KEY", SECRET)]),
+        (stdio("a", &[key]), None, &["env/KEY"][..], vec![]),
+        (stdio("a", &[key]), Some(&program), &[][..], vec![]),
+        (stdio("a", &[key, ("MORE", "1")]), Some(&program), &[][..], vec![("/env/KEY", MOVED)]),
+        (stdio("a", &[key, ("MORE", "1")]), Some(&program), &["env/KEY"][..], vec![]),
+        (stdio("a", &[("KEY", "${secret:other}")]), Some(&program), &[][..], vec![("/env/KEY", SECRET)]),
+        (stdio("a", &[("OTHER", "${secret:KEY}")]), Some(&program), &[][..], vec![("/env/OTHER", SECRET)]),
+        (stdio("b", &[key]), Some(&program), &[][..], vec![("/env/KEY", MOVED)]),
+        (stdio("b", &[key]), Some(&program), &["env/KEY"][..], vec![]),
+        (remote.clone(), None, &[][..], vec![(header, SECRET), (company, SECRET), (secret, SECRET)]),
+        (remote.clone(), None, &all[..], vec![]),
+        (remote.clone(), Some(&remote), &[][..], vec![]),
+        (
+            remote_with_secrets("https://b.example/mcp", token, client),
+            Some(&remote),
+            &[][..],
+            vec![(header, MOVED), (company, MOVED), (secret, MOVED)],
+        ),
+        // The header still goes to the same address.
+        (
+            remote_with_secrets(here, "https://b.example/token", client),
+            Some(&remote),
+            &[][..],
+            vec![(company, MOVED), (secret, MOVED)],
+        ),
+        (
+            remote_with_secrets(here, "https://b.example/token", client),
+            Some(&remote),
+            &["signIn/secret"][..],
+            vec![(company, MOVED)],
+        ),
+        // What stands literally in a secret's place has to be given as well, unless it was there before.
+        (remote_with_secrets(here, token, "literal"), Some(&remote), &[][..], vec![(secret, SECRET)]),
+        (
+            remote_with_secrets(here, token, "literal"),
+            Some(&remote_with_secrets(here, token, "literal")),
+            &[][..],
+            vec![],
+        ),
+        (signed.clone(), None, &[][..], vec![("/signIn/with/key", SECRET)]),
+        (signed.clone(), None, &["signIn/key"][..], vec![]),
+        (signed.clone(), Some(&signed), &[][..], vec![]),
+        (with_key("${secret:other}"), Some(&signed), &[][..], vec![("/signIn/with/key", SECRET)]),
     ] {
-        let problems = validate_secrets(&transport, before, given);
-        let views: Vec<_> = problems.iter().map(|problem| problem.to_view(SettingsView::Form)).collect();
-        let views: Vec<_> = views.iter().map(|view| view.message.key.as_str()).collect();
-        assert_eq!(views, said.into_iter().collect::<Vec<_>>(), "{transport:?}");
+        let given: Vec<String> = given.iter().map(|&field| field.to_owned()).collect();
+        let problems = validate_secrets(&transport, before, &given);
+        let views = |view| -> Vec<(String, String)> {
+            let views = problems.iter().map(|problem| problem.to_view(view));
+            views.map(|problem| (problem.pointer, problem.message.key)).collect()
+        };
+        assert_eq!(views(SettingsView::Form), wanted(&said), "{transport:?}");
+        let in_json: Vec<_> = said.iter().map(|&(at, key)| (at.to_owned(), format!("{key}Json"))).collect();
+        assert_eq!(views(SettingsView::Json), in_json, "{transport:?}");
     }
 }
 
