@@ -623,7 +623,7 @@ impl Seconds {
             return Ok(Self(None));
         }
         let secs = word.parse().ok().filter(|secs| *secs > 0);
-        secs.map(|secs| Self(Some(secs))).ok_or_else(|| "a number of seconds, or `none`".to_owned())
+        secs.map(|secs| Self(Some(secs))).ok_or_else(|| "a number of seconds from 1, or `none`".to_owned())
     }
 }
 
@@ -634,7 +634,9 @@ fn time_limit(word: &str) -> Result<TimeLimit, String> {
     }
     match Seconds::read(word) {
         Ok(Seconds(secs)) => Ok(secs.map_or(TimeLimit::Unlimited, TimeLimit::Secs)),
-        Err(_) => Err("a number of seconds, `none`, or `default` for what is set for all servers".to_owned()),
+        Err(_) => {
+            Err("a number of seconds from 1, `none`, or `default` for what is set for all servers".to_owned())
+        }
     }
 }
 

@@ -179,7 +179,7 @@ impl ServersFile {
     fn load_locked(&self) -> LoadedServers {
         let on_disk = self.read();
         let (confirmed, seal_error) = match self.confirmed.load() {
-            Ok(confirmed) => (confirmed.unwrap_or_default(), None),
+            Ok(confirmed) => (with_raised_limits(confirmed.unwrap_or_default()), None),
             Err(error @ SealError::Locked { .. }) => {
                 // The copy may be valid once the secret store is unlocked, so no edits are presented now.
                 let problems = vec![error.clone().into()];
@@ -212,7 +212,7 @@ impl ServersFile {
             }
         };
         let is_sealed = sealed.as_deref() == Some(servers);
-        let confirmed = sealed.unwrap_or_default();
+        let confirmed = with_raised_limits(sealed.unwrap_or_default());
         let (before, rest, merged) = match self.read() {
             FileOnDisk::Text(bytes, ServersDocument { entries, rest, .. }) => {
                 (Some(bytes), rest, merge::merge(entries, &confirmed))
@@ -324,6 +324,14 @@ fn broken_seal_error(error: SealError) -> UserError {
     let mut error = UserError::from(error);
     error.hint = Some(message!("error.store.sealHint", file = FILE).into());
     error
+}
+
+/// The confirmed servers with their limits as an entry is read, so that neither differs from the other.
+fn with_raised_limits(mut servers: Vec<ServerConfig>) -> Vec<ServerConfig> {
+    for server in &mut servers {
+        rules::raise_zeros(&mut server.limits);
+    }
+    servers
 }
 
 /// Validates a list before it is saved.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{EntryObject, EntryReader};
 use super::problem::{ConfigProblem, ProblemKind, ProblemPlace, TYPES, Wanted};
-use super::rules::validate_settings;
+use super::rules::{raise_zeros, validate_settings};
 use super::spelling::suggest;
 
 /// A parsed entry.
@@ -60,16 +60,32 @@ fn transport_fields(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Parses an entry.
+/// Parses an entry that a person edits.
 ///
 /// # Errors
 /// Everything that is wrong with it; at least one problem.
 pub(super) fn read(raw: &RawValue) -> Result<ServerEntry, Vec<ConfigProblem>> {
+    read_with(raw, |_| {})
+}
+
+/// Parses an entry of `servers.json`. Limits of 0 that have to be at least 1 count as 1, so that a file of an
+/// older version stays valid.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_stored(raw: &RawValue) -> Result<ServerEntry, Vec<ConfigProblem>> {
+    read_with(raw, raise_zeros)
+}
+
+fn read_with(raw: &RawValue, adjust: impl Fn(&mut ServerLimits)) -> Result<ServerEntry, Vec<ConfigProblem>> {
     // Duplicates are rejected at any depth: a person who reads the file might see another value than the one
     // that is used.
     json::read(raw.get()).map_err(|defect| vec![defect_problem(defect)])?;
     let mut reader = EntryReader::default();
-    let entry = read_members(raw, &mut reader);
+    let mut entry = read_members(raw, &mut reader);
+    if let Some(entry) = &mut entry {
+        adjust(&mut entry.limits);
+    }
     let problems = match &entry {
         Some(entry) if !reader.has_problems() => validate_settings(&entry.transport, &entry.limits),
         _ => reader.into_problems(),

@@ -50,7 +50,7 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
         let read = if used.insert(fold_case(&name)) {
             match validate_name(&name, None, &[]) {
                 Some(problem) => Err(problem.sentence()),
-                None => entry::read(&raw).map_err(|problems| all_sentences(&problems)),
+                None => entry::read_stored(&raw).map_err(|problems| all_sentences(&problems)),
             }
         } else {
             Err(message!("problem.name.twice"))

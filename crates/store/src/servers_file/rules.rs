@@ -166,6 +166,29 @@ fn validate_limits(limits: &ServerLimits) -> Vec<ConfigProblem> {
     problems
 }
 
+/// Sets limits that have to be at least 1, and are 0, to 1: as such they count, and older versions let them
+/// be written.
+pub(super) fn raise_zeros(limits: &mut ServerLimits) {
+    let ServerLimits {
+        connect_secs,
+        call_secs,
+        call_cap_secs,
+        health_every_secs: _,
+        health_timeout_secs,
+        health_failures,
+        strict: _,
+        roots: _,
+    } = limits;
+    for number in [connect_secs, health_timeout_secs, health_failures] {
+        *number = (*number).max(1);
+    }
+    for limit in [call_secs, call_cap_secs] {
+        if *limit == TimeLimit::Secs(0) {
+            *limit = TimeLimit::Secs(1);
+        }
+    }
+}
+
 fn validate_variables(place: &str, values: &BTreeMap<String, String>) -> Vec<ConfigProblem> {
     let nameless = values.keys().filter(|name| name.trim().is_empty());
     nameless.map(|name| ConfigProblem::at_key(pointer(place, name), ProblemKind::NamelessVariable)).collect()

@@ -368,6 +368,33 @@ fn only_appearance_and_order_apply_without_confirmation() {
 }
 
 #[test]
+fn zeros_in_limits_of_older_versions_count_as_one() {
+    let fixture = StoreFixture::new();
+    let limits = |number: u32| ServerLimits {
+        connect_secs: number,
+        call_secs: TimeLimit::Secs(number),
+        call_cap_secs: TimeLimit::Secs(number),
+        health_every_secs: 0,
+        health_timeout_secs: number,
+        health_failures: number,
+        ..ServerLimits::default()
+    };
+    let with = |number: u32| ServerConfig { limits: limits(number), ..server("srv-a", "a", "one") };
+    fixture.open().servers().save(&[with(0)]).unwrap();
+    assert!(text(&fixture).contains("\"connectSecs\": 0"), "{}", text(&fixture));
+    let store = fixture.open();
+    let loaded = store.servers().load();
+    assert_eq!(loaded, LoadedServers { servers: vec![with(1)], ..LoadedServers::default() });
+    // Anything about it can be changed.
+    let renamed = ServerConfig { name: "renamed".into(), ..with(1) };
+    store.servers().save(std::slice::from_ref(&renamed)).unwrap();
+    assert!(text(&fixture).contains("\"connectSecs\": 1"), "{}", text(&fixture));
+    assert_eq!(store.servers().load(), LoadedServers { servers: vec![renamed], ..LoadedServers::default() });
+    edit(&fixture, "\"connectSecs\": 1", "\"connectSecs\": 0");
+    assert_eq!(edits(&store.servers().load()), []);
+}
+
+#[test]
 fn edit_applies_after_confirmation() {
     let fixture = with_two();
     let store = fixture.open();
