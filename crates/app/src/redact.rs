@@ -1,6 +1,7 @@
 //! Redaction for callers without the operator key: of calls and approval requests, and of the rules and
 //! audit entries that come from them, such a caller sees that they exist, their client, server and
-//! subject, but nothing of their contents (PERM-16). Each match and each struct is destructured in full,
+//! subject, but nothing of their contents (PERM-16). Events say only that something is wrong with
+//! `servers.json`. Each match and each struct is destructured in full,
 //! so that the compiler requires a decision for every new field or variant.
 
 use gatehouse_model::approval::{
@@ -13,7 +14,7 @@ use gatehouse_model::{
     AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope,
 };
 
-/// Placeholder for the value of a condition that is left out.
+/// Placeholder for a text that is left out, where it matters that there is one.
 const LEFT_OUT: &str = "…";
 
 /// The event with the contents of calls and approval requests left out.
@@ -33,6 +34,11 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         Event::CallFinished { call, verdict, outcome, duration_ms } => {
             Event::CallFinished { call, verdict, outcome: redact_outcome(outcome), duration_ms }
         }
+        // It names variables and headers of an entry of servers.json.
+        Event::ConfigChanged { cause, server, name, unconfirmed, problem } => {
+            let problem = problem.map(|_| LEFT_OUT.to_owned());
+            Event::ConfigChanged { cause, server, name, unconfirmed, problem }
+        }
         other @ (Event::ServerAdded { .. }
         | Event::ServerRemoved { .. }
         | Event::ServerStarted { .. }
@@ -42,7 +48,6 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         | Event::ToolsChanged { .. }
         | Event::PromptsChanged { .. }
         | Event::ResourcesChanged { .. }
-        | Event::ConfigChanged { .. }
         | Event::ApprovalResolved { .. }
         | Event::ApprovalExpired { .. }
         | Event::SignInNeeded { .. }
@@ -254,6 +259,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use gatehouse_model::approval::ConfigChangeKind;
+    use gatehouse_model::event::ConfigCause;
     use gatehouse_model::grant::{ClientScope, FieldChange, FieldConcern};
     use gatehouse_model::{ApprovalId, Decision, Lifetime, Rule, RuleEffect, Timestamp, Verdict};
 
@@ -288,6 +294,22 @@ mod tests {
         let text = redacted_json(Event::ApprovalRequested { pending });
         assert!(!text.contains("very-telling"));
         assert!(text.contains("files") && text.contains("ask-1") && text.contains("\"seq\":9"));
+    }
+
+    #[test]
+    fn says_only_that_something_is_wrong_with_the_servers_file() {
+        let changed = |problem: Option<&str>| {
+            redacted_json(Event::ConfigChanged {
+                cause: ConfigCause::File,
+                server: None,
+                name: None,
+                unconfirmed: true,
+                problem: problem.map(str::to_owned),
+            })
+        };
+        let text = changed(Some("In “env.VERY_TELLING”: This must be a string."));
+        assert!(!text.contains("VERY_TELLING") && text.contains(r#""problem":"…""#), "{text}");
+        assert!(changed(None).contains(r#""problem":null"#));
     }
 
     #[test]
