@@ -174,14 +174,18 @@ impl SignInProblem {
 
 /// Whether an address is encrypted or on this machine.
 fn is_safe(address: &str) -> bool {
-    let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
     let is_encrypted = address.strip_prefix("https://").is_some_and(|rest| !rest.is_empty());
-    let is_local = || {
-        local.iter().any(|start| {
-            address.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
-        })
-    };
-    !address.contains(char::is_whitespace) && (is_encrypted || is_local())
+    let is_clean = !address.contains(|c: char| c.is_whitespace() || c.is_control());
+    is_clean && (is_encrypted || is_local(address))
+}
+
+/// Whether an address is `http` on this machine, without a user name. A backslash is refused: some programs
+/// take it for a slash, others for a part of a user name.
+fn is_local(address: &str) -> bool {
+    let Some(rest) = address.strip_prefix("http://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let port = ["127.0.0.1", "localhost", "[::1]"].iter().find_map(|host| authority.strip_prefix(host));
+    port.is_some_and(|port| port.is_empty() || port.strip_prefix(':').and_then(port_number).is_some())
 }
 
 /// Whether a redirect URI leads to this machine, and to a port that can be listened on.
@@ -189,10 +193,15 @@ fn is_redirect(address: &str) -> bool {
     let rest = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"]
         .iter()
         .find_map(|start| address.strip_prefix(start));
-    let port = rest.and_then(|rest| rest.split('/').next()).and_then(|port| port.parse::<u16>().ok());
+    let port = rest.and_then(|rest| rest.split('/').next()).and_then(port_number);
     port.is_some_and(|port| port != 0)
         && !address.contains(['?', '#'])
         && !address.contains(char::is_whitespace)
+}
+
+/// A port in digits alone: numbers that are parsed may also have a sign.
+fn port_number(digits: &str) -> Option<u16> {
+    digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// A client that is registered with the authorization server.
@@ -328,6 +337,7 @@ mod tests {
             "http://127.0.0.1:80/?a=b",
             "http://127.0.0.1:80@evil.example/",
             "http://127.0.0.1:65536/",
+            "http://127.0.0.1:+80/",
             "http://127.0.0.1:80/a b",
         ] {
             assert!(redirect(wrong).is_some(), "{wrong}");
@@ -347,6 +357,45 @@ mod tests {
         assert!(endpoints("http://localhost.evil.example/").validation_error().is_some());
         let known = SignInSettings { client: None, ..endpoints("https://a.example/authorize") };
         assert!(known.validation_error().is_some());
+    }
+
+    #[test]
+    fn only_encrypted_addresses_and_those_of_this_machine_are_safe() {
+        for (address, safe) in [
+            ("https://a.example/token", true),
+            ("https://a.example:8443", true),
+            ("http://localhost", true),
+            ("http://localhost/token?a=b#c", true),
+            ("http://localhost?a=b", true),
+            ("http://localhost:9/token", true),
+            ("http://127.0.0.1:9", true),
+            ("http://[::1]/token", true),
+            ("http://[::1]:9/token", true),
+            ("https://", false),
+            ("https://a.example/a b", false),
+            ("https://a.example/a\u{0}b", false),
+            ("http://a.example/token", false),
+            ("http://localhost:x@evil.example/", false),
+            ("http://localhost:9@evil.example/", false),
+            ("http://localhost:@evil.example/", false),
+            ("http://localhost@evil.example/", false),
+            ("http://127.0.0.1:80@evil.example", false),
+            ("http://[::1]@evil.example/", false),
+            ("http://[::1]:1@evil.example/", false),
+            ("http://localhost:9\\@evil.example/", false),
+            ("http://localhost\\.evil.example/", false),
+            ("http://localhost.evil.example/", false),
+            ("http://127.0.0.1.evil.example/", false),
+            ("http://127.0.0.10/", false),
+            ("http://localhost:", false),
+            ("http://localhost:+9/", false),
+            ("http://localhost:65536/", false),
+            ("http://localhost:%39/", false),
+            ("http:localhost", false),
+            ("", false),
+        ] {
+            assert_eq!(is_safe(address), safe, "{address}");
+        }
     }
 
     #[test]
