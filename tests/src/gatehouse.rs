@@ -18,12 +18,10 @@ use crate::child_process::ChildProcess;
 use crate::eventually::eventually;
 use crate::{administrator, paths};
 
-/// The message of a failed server's status, or of an error, in English; empty if there is none.
-#[must_use]
-pub fn status_text(status: &Value) -> String {
-    serde_json::from_value::<UserText>(status["message"].clone())
-        .map(|text| text.to_string())
-        .unwrap_or_default()
+/// The message of a failed server's status, or of an error, in English.
+pub fn status_text(status: &Value) -> Result<String> {
+    let text = serde_json::from_value::<UserText>(status["message"].clone());
+    Ok(text.with_context(|| format!("no message in {status:#}"))?.to_string())
 }
 
 /// Runs commands of the core with the operator key.

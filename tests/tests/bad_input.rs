@@ -127,7 +127,7 @@ fn failed_status(gatehouse: &Gatehouse, words: &[&str]) -> Result<Value> {
 fn reports_missing_command() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let status = failed_status(&gatehouse, &["servers", "add", "odd", "--", "no-such-command-anywhere"])?;
-    let said = status_text(&status["status"]);
+    let said = status_text(&status["status"])?;
     ensure!(said.contains("no-such-command-anywhere") && said.contains("not found"), "{said}");
     ensure!(status["status"]["error"] == "configuration", "{status:#}");
     ensure!(status["status"]["nextRetry"].is_null(), "it is retried: {status:#}");
@@ -139,7 +139,7 @@ fn reports_server_that_prints_no_mcp() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let script = "while :; do echo 'Listening on port 3000 …'; done";
     let status = failed_status(&gatehouse, &["servers", "add", "odd", "--", "sh", "-c", script])?;
-    let said = status_text(&status["status"]);
+    let said = status_text(&status["status"])?;
     ensure!(said.contains("Listening on port 3000"), "it does not show what came: {said}");
     Ok(())
 }
@@ -149,7 +149,7 @@ fn reports_last_output_of_crashed_server() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let script = "echo 'API key is missing' >&2; exit 3";
     let status = failed_status(&gatehouse, &["servers", "add", "odd", "--", "sh", "-c", script])?;
-    let said = status_text(&status["status"]);
+    let said = status_text(&status["status"])?;
     ensure!(said.contains("API key is missing") && said.contains('3'), "{said}");
     Ok(())
 }

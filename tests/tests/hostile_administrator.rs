@@ -47,7 +47,7 @@ fn restart(gatehouse: &Gatehouse, server: &str) -> Result<()> {
 fn failed(gatehouse: &Gatehouse, server: &str) -> Result<String> {
     let status = gatehouse.await_status(server, "failed")?["status"].clone();
     ensure!(status["nextRetry"].is_null(), "it is tried again: {status:#}");
-    Ok(status_text(&status))
+    status_text(&status)
 }
 
 /// A server with a URL, which logs the messages that reach it.

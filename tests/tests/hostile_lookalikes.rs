@@ -200,7 +200,7 @@ fn it_hides_in_its_last_words() -> Result<()> {
     let script = r"printf '\033[31mno\342\200\256 way\342\200\213!\033[0m\n' >&2; exit 3";
     gatehouse.ask(&["servers", "add", "odd", "--", "sh", "-c", script])?;
     let found = gatehouse.await_status("odd", "failed")?;
-    let said = status_text(&found["status"]);
+    let said = status_text(&found["status"])?;
     ensure!(said.contains("no way!") && approvals::find_deceptive_char(&said).is_none(), "{said:?}");
     Ok(())
 }

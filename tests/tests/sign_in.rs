@@ -242,7 +242,7 @@ fn invalid_callbacks_end_sign_in() -> Result<()> {
         browser.visit(&signing.address)?;
         let said = signing.wait_for_failure()?;
         let out = testbed.await_sign_in("diary", "out")?;
-        let why = status_text(&out["problem"]);
+        let why = status_text(&out["problem"])?;
         ensure!(!why.is_empty(), "{iss:?}: no reason in {out:#}");
         ensure!(said.contains(&why), "{iss:?}: the terminal says another thing than “{why}”: {said}");
         testbed.gatehouse.await_status("diary", "needs_auth")?;
