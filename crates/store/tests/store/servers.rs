@@ -6,8 +6,10 @@ use gatehouse_model::approval::ConfigChangeKind;
 use gatehouse_model::server::{
     Builtin, HeaderProgram, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
 };
-use gatehouse_model::sign_in::{RegisteredClient, SignInSettings, TokenEndpointAuthMethod};
-use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError};
+use gatehouse_model::sign_in::{
+    RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings, TokenEndpointAuthMethod,
+};
+use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerId, Transport, UserError, UserText};
 use gatehouse_store::{HandEdit, LoadedServers, Owner, SealError, StoreError};
 
 use crate::fixture::StoreFixture;
@@ -61,9 +63,50 @@ fn problem(error: StoreError) -> UserError {
     error.into()
 }
 
+/// Everything in an error, in English: code, message, cause and hint.
+fn in_english(error: &UserError) -> (ErrorCode, String, Option<String>, Option<String>) {
+    let UserError { code, message, cause, hint } = error;
+    let text = |text: &Option<UserText>| text.as_ref().map(ToString::to_string);
+    (*code, message.to_string(), text(cause), text(hint))
+}
+
 #[test]
 fn first_load_is_empty() {
     assert_eq!(StoreFixture::new().open().servers().load(), LoadedServers::default());
+}
+
+/// Settings of every way to sign in.
+fn sign_ins() -> Vec<SignInSettings> {
+    let client = |secret: Option<&str>, method| {
+        Some(RegisteredClient { id: "gatehouse".into(), secret: secret.map(Into::into), method })
+    };
+    let endpoints = |revoke: Option<&str>| {
+        Some(SignInEndpoints {
+            authorize: "https://id.example/authorize".into(),
+            token: "https://id.example/token".into(),
+            revoke: revoke.map(Into::into),
+        })
+    };
+    let enterprise = |secret: Option<&str>| SignInMethod::Enterprise {
+        issuer: "https://company.example".into(),
+        client: "gatehouse".into(),
+        secret: secret.map(Into::into),
+    };
+    let key = SignInMethod::ClientKey { key: "${secret:key}".into(), algorithm: "ES256".into() };
+    let usual = SignInSettings::default;
+    vec![
+        SignInSettings { off: true, ..usual() },
+        SignInSettings { client: client(None, None), endpoints: endpoints(None), ..usual() },
+        SignInSettings {
+            client: client(Some("${secret:client}"), Some(TokenEndpointAuthMethod::ClientSecretBasic)),
+            endpoints: endpoints(Some("https://id.example/revoke")),
+            with: SignInMethod::ClientSecret,
+            ..usual()
+        },
+        SignInSettings { client: client(None, Some(TokenEndpointAuthMethod::None)), with: key, ..usual() },
+        SignInSettings { with: enterprise(None), scopes: vec!["a".into(), "b".into()], ..usual() },
+        SignInSettings { with: enterprise(Some("${secret:company}")), ..usual() },
+    ]
 }
 
 #[test]
@@ -78,7 +121,16 @@ fn round_trips_every_transport() {
         cwd: Some("/tmp".into()),
         streams: StdioStreams::Pipes,
     };
-    let limits = ServerLimits { call_secs: TimeLimit::Unlimited, connect_secs: 5, ..ServerLimits::default() };
+    let limits = ServerLimits {
+        connect_secs: 5,
+        call_secs: TimeLimit::Unlimited,
+        call_cap_secs: TimeLimit::Secs(90),
+        health_every_secs: 0,
+        health_timeout_secs: 7,
+        health_failures: 9,
+        strict: true,
+        roots: vec!["/data".into(), "/文件".into()],
+    };
     let look =
         ServerAppearance { description: Some("d".into()), icon: Some("i".into()), group: Some("g".into()) };
     let mut servers = Vec::new();
@@ -110,8 +162,11 @@ fn round_trips_every_transport() {
         Transport::Builtin { builtin: Builtin::Time },
         Transport::Builtin { builtin: Builtin::Notes },
         Transport::Builtin { builtin: Builtin::Files { folder: "/data".into() } },
+        Transport::Builtin { builtin: Builtin::Fetch { allow_private: true } },
+        Transport::Builtin { builtin: Builtin::Fetch { allow_private: false } },
     ]
     .into_iter()
+    .chain(sign_ins().into_iter().map(|sign_in| Transport::Auto(Remote { sign_in, ..Remote::at(url()) })))
     .enumerate()
     {
         let plain = server(&format!("srv-{index}"), &format!("server {index}"), "x");
@@ -191,13 +246,9 @@ fn invalid_entry_is_reported_and_isolated() {
         );
         write(&fixture, &file);
         let loaded = store.servers().load();
-        let wanted = UserError::new(
-            ErrorCode::BadConfig,
-            "The server “bad” in servers.json (line 2) cannot be used as it is written.",
-        )
-        .with_cause(cause);
-        let said: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
-        assert_eq!(said, [wanted.to_string()], "{entry}");
+        let what = "The server “bad” in servers.json (line 2) cannot be used as it is written.".to_owned();
+        let said: Vec<_> = loaded.problems.iter().map(in_english).collect();
+        assert_eq!(said, [(ErrorCode::BadConfig, what, Some(cause.to_owned()), None)], "{entry}");
         assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "good")], "{entry}");
         // A save keeps the faulty entry to the letter.
         store.servers().save(&[server("srv-n", "new", "y")]).unwrap();
@@ -261,8 +312,8 @@ fn rejects_invalid_and_duplicate_names() {
     assert_eq!(edits(&loaded), [(ConfigChangeKind::Added, "a")]);
     let why: Vec<_> =
         loaded.problems.iter().map(|problem| problem.cause.as_ref().unwrap().to_string()).collect();
-    let twice = "The name is used twice (case does not count).";
-    assert_eq!(why, [twice, twice, "The name contains a slash, or is a path."]);
+    let twice = "Another entry has this name already (case doesn't count).";
+    assert_eq!(why, [twice, twice, "Names can't contain a slash."]);
     for (name, code) in
         [("b", ErrorCode::NameTaken), ("B", ErrorCode::NameTaken), ("x/y", ErrorCode::BadRequest)]
     {
