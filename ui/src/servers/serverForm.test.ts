@@ -77,7 +77,13 @@ describe("the server form", () => {
     [{ limits: { ...emptyServerForm.limits, healthEverySecs: "" } }, { healthEverySecs: "problem.amount" }],
     [{ limits: { ...emptyServerForm.limits, connectSecs: 1.5 } }, { connectSecs: "problem.amount1" }],
     [{ limits: { ...emptyServerForm.limits, connectSecs: 2 ** 32 } }, { connectSecs: "problem.amount1" }],
+    [{ limits: { ...emptyServerForm.limits, roots: "/home/ana/work\n\nC:\\work\n" } }, {}],
     [{ lines: [form.lines[0], form.lines[0]].filter((line) => line !== undefined) }, { lines: "servers.form.twice" }],
+    [{ lines: [{ name: "A", value: "", secret: false, kept: false }] }, {}],
+    [{ lines: [{ name: "A", value: "", secret: true, kept: false }] }, { lines: "problem.secret" }],
+    [{ lines: [{ name: "A", value: "", secret: true, kept: true }] }, {}],
+    [{ lines: [{ name: "", value: "", secret: true, kept: false }] }, {}],
+    [{ kind: "builtin", lines: [{ name: "A", value: "", secret: true, kept: false }] }, {}],
   ])("cannot make %j into settings: %j", (change, said) => {
     const found = Object.entries(formSyntax({ ...form, ...change })).map(([field, { key }]) => [field, key]);
     expect(Object.fromEntries(found)).toEqual(said);
@@ -105,6 +111,40 @@ describe("the server form", () => {
     expect(secrets([{ ...line, value: "" }])).toEqual([]);
     expect(secrets([{ ...line, value: "", kept: true }], config)).toEqual([]);
     expect(secrets([{ ...line, value: "new", kept: true }], config)).toEqual(["env/TOKEN"]);
+  });
+
+  it.each([
+    { value: "", kept: false },
+    { value: "", kept: true },
+    { value: "new", kept: false },
+    { value: "new", kept: true },
+  ])("sends the secrets that it named to the core: %j", (entered) => {
+    const config = { ...toDraft(form).draft, id: "srv-1", generation: 1, origin: "user" } as const;
+    const edited = { ...form, lines: [{ name: "TOKEN", secret: true, ...entered }] };
+    const { secrets } = toDraft(edited, config);
+    expect(secrets).toEqual(entered.value === "" ? [] : [{ field: "env/TOKEN", value: "new" }]);
+    expect(toValidation(edited, config).secrets).toEqual(secrets.map(({ field }) => field));
+  });
+
+  it("asks for secrets again when the destination changes", () => {
+    const config = { ...toDraft(form).draft, id: "srv-1", generation: 1, origin: "user" } as const;
+    const moved = { ...fromConfig(config), command: "node other.js" };
+    expect(formSyntax(moved)).toEqual({});
+    expect(toValidation(moved, config)).toMatchObject({
+      server: "srv-1",
+      settings: { draft: { transport: { args: ["other.js"], env: { TOKEN: "${secret:TOKEN}" } } } },
+      secrets: [],
+    });
+    const message = { key: "problem.secretMoved", params: {} };
+    expect(faultsOf([{ pointer: "/env/TOKEN", message, span: null }])).toEqual({ lines: message });
+    const lines = moved.lines.map((line) => (line.kept ? { ...line, value: "new" } : line));
+    expect(toValidation({ ...moved, lines }, config).secrets).toEqual(["env/TOKEN"]);
+  });
+
+  it("leaves to the core which roots are full paths on its system", () => {
+    const roots = "/home/ana/work\n\n C:\\work\n\\\\nas\\work";
+    const { draft } = toDraft({ ...form, limits: { ...form.limits, roots } });
+    expect(draft.limits.roots).toEqual(["/home/ana/work", "C:\\work", "\\\\nas\\work"]);
   });
 
   it.each<[string, string | null]>([

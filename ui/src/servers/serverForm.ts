@@ -143,7 +143,7 @@ export type FormFaults = Partial<Record<FormField, Message>>;
 
 /**
  * What cannot be made into settings at all, so that the core cannot judge it: an open quote, one name for
- * two values, no number where one belongs. Every other rule is the core's.
+ * two values, a new secret without a value, no number where one belongs. Every other rule is the core's.
  */
 export function formSyntax(form: ServerForm): FormFaults {
   const found: FormFaults = {};
@@ -151,8 +151,15 @@ export function formSyntax(form: ServerForm): FormFaults {
   if (form.kind === "stdio" && splitCommand(form.command) === null) found.command = say("servers.form.openQuote");
   if (form.kind === "http" && splitCommand(form.headersFrom) === null)
     found.headersFrom = say("servers.form.openQuote");
-  const names = form.kind === "builtin" ? [] : used(form.lines).map(({ name }) => name.trim());
-  if (new Set(names).size < names.length && !names.includes("")) found.lines = say("servers.form.twice");
+  const lines = usedLines(form);
+  const names = lines.map(({ name }) => name.trim());
+  // A line without a name is the core's to refuse.
+  if (!names.includes("")) {
+    if (new Set(names).size < names.length) found.lines = say("servers.form.twice");
+    // To the core it would be a reference to the secret that is stored under this name.
+    else if (lines.some(({ secret, kept, value }) => secret && !kept && value === ""))
+      found.lines = say("problem.secret");
+  }
   for (const name of amounts) {
     if (!isAmount(name, form.limits[name]))
       found[name] = say(name === "healthEverySecs" ? "problem.amount" : "problem.amount1");
@@ -198,8 +205,7 @@ export function faultsOf(problems: readonly ServerProblem[]): FormFaults {
 /** What the core is asked about a form. Secrets themselves stay here. */
 export function toValidation(form: ServerForm, before?: ServerConfig): ServersValidate {
   const { draft, secrets } = toDraft(form, before);
-  const given = secrets.filter(({ value }) => value !== "").map(({ field }) => field);
-  return { server: before?.id ?? null, settings: { draft }, secrets: given };
+  return { server: before?.id ?? null, settings: { draft }, secrets: secrets.map(({ field }) => field) };
 }
 
 export const amounts: readonly AmountName[] = [
@@ -228,20 +234,24 @@ const rootsOf = ({ roots }: LimitsForm) =>
     .map((line) => line.trim())
     .filter((line) => line !== "");
 
-const used = (lines: readonly NameValueLine[]) =>
-  lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
+/** The lines that say something; a built-in server has none. */
+const usedLines = ({ kind, lines }: ServerForm) =>
+  kind === "builtin" ? [] : lines.filter(({ name, value, kept }) => name.trim() !== "" || value !== "" || kept);
+
+/** The secrets that are entered in the form. An empty field gives none: it keeps the stored one or is refused. */
+function givenSecrets(form: ServerForm): FieldSecret[] {
+  const place = form.kind === "stdio" ? "env" : "headers";
+  const ofLines = usedLines(form)
+    .filter(({ secret, value }) => secret && value !== "")
+    .map(({ name, value }) => ({ field: `${place}/${name.trim()}`, value }));
+  return form.kind === "http" ? [...ofLines, ...signInSecrets(form.signIn)] : ofLines;
+}
 
 /** The draft and the secrets that go with it. */
 export function toDraft(form: ServerForm, before?: ServerConfig): { draft: ServerDraft; secrets: FieldSecret[] } {
-  const field = form.kind === "stdio" ? "env" : "headers";
-  const lines = form.kind === "builtin" ? [] : used(form.lines);
   const values = Object.fromEntries(
-    lines.map(({ name, value, secret }) => [name.trim(), secret ? `\${secret:${name.trim()}}` : value]),
+    usedLines(form).map(({ name, value, secret }) => [name.trim(), secret ? `\${secret:${name.trim()}}` : value]),
   );
-  const secrets = lines
-    .filter(({ secret, kept, value }) => secret && !(kept && value === ""))
-    .map(({ name, value }) => ({ field: `${field}/${name.trim()}`, value }))
-    .concat(form.kind === "http" ? signInSecrets(form.signIn) : []);
   const draft: ServerDraft = {
     name: form.name.trim(),
     transport: transport(form, values),
@@ -250,7 +260,7 @@ export function toDraft(form: ServerForm, before?: ServerConfig): { draft: Serve
     look: { icon: optional(form.icon), description: optional(form.description), group: optional(form.group) },
     limits: limits(form.limits),
   };
-  return { draft, secrets };
+  return { draft, secrets: givenSecrets(form) };
 }
 
 function limits(form: LimitsForm): ServerLimits {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { SignInSettings } from "../generated/types";
-import { emptyServerForm, fromConfig, toDraft, type ServerForm } from "./serverForm";
+import { emptyServerForm, faultsOf, fromConfig, toDraft, toValidation, type ServerForm } from "./serverForm";
 import { emptySignIn, signInForm, signInSecrets, signInSettings, defaultSignIn, type SignInForm } from "./signInForm";
 
 const secret = (value: string) => ({ value, kept: null });
@@ -94,6 +94,19 @@ describe("the server form with a sign-in", () => {
     expect(JSON.stringify(draft)).not.toContain("s3");
     const config = { ...draft, id: "srv-1", generation: 1, origin: "user" } as const;
     expect(toDraft(fromConfig(config), config)).toEqual({ draft, secrets: [] });
+  });
+
+  it("asks for the secret again when the destination changes", () => {
+    const config = { ...toDraft(form).draft, id: "srv-1", generation: 1, origin: "user" } as const;
+    const moved = { ...fromConfig(config), url: "https://y.example/mcp" };
+    expect(toValidation(moved, config)).toMatchObject({
+      server: "srv-1",
+      settings: { draft: { transport: { url: moved.url, signIn: { client: { secret: "${secret:secret}" } } } } },
+      secrets: [],
+    });
+    const message = { key: "problem.secretMoved", params: {} };
+    expect(faultsOf([{ pointer: "/signIn/client/secret", message, span: null }])).toEqual({ clientSecret: message });
+    expect(toValidation({ ...moved, signIn: form.signIn }, config).secrets).toEqual(["signIn/secret"]);
   });
 
   it("has no sign-in for local servers", () => {
