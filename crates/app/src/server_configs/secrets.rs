@@ -24,7 +24,8 @@ pub(crate) struct SecretChanges {
 }
 
 impl SecretChanges {
-    /// Checks the given secrets against the fields that refer to one.
+    /// Checks the given secrets against the fields that refer to one. An empty secret is refused: it would
+    /// replace the stored one.
     pub(crate) fn new(
         before: Option<&ServerConfig>,
         after: &ServerConfig,
@@ -39,6 +40,9 @@ impl SecretChanges {
                     message!("error.app.secretUnused", field = &secret.field),
                 )
                 .with_hint(message!("error.app.secretUnusedHint", reference = "${secret:NAME}")));
+            }
+            if secret.value.reveal().is_empty() {
+                return Err(missing(&secret.field));
             }
             changes.given.push((key(after, &secret.field), Secret::new(secret.value.reveal())));
         }
@@ -204,7 +208,11 @@ mod tests {
     }
 
     fn secret(field: &str) -> FieldSecret {
-        FieldSecret { field: field.into(), value: RequestSecret::new(&Secret::new("s")) }
+        given(field, "s")
+    }
+
+    fn given(field: &str, value: &str) -> FieldSecret {
+        FieldSecret { field: field.into(), value: RequestSecret::new(&Secret::new(value)) }
     }
 
     const REF: (&str, &str) = ("KEY", "${secret:key}");
@@ -223,6 +231,15 @@ mod tests {
             SecretChanges::new(None, &server(0, "a", &[("KEY", "plain")]), &[secret("env/KEY")]).is_err()
         );
         assert!(SecretChanges::new(None, &server(0, "a", &[REF]), &[secret("headers/KEY")]).is_err());
+    }
+
+    #[test]
+    fn rejects_empty_secret() {
+        let before = server(0, "a", &[REF]);
+        for before in [None, Some(&before)] {
+            let refused = SecretChanges::new(before, &server(1, "a", &[REF]), &[given("env/KEY", "")]);
+            assert_eq!(refused.err(), Some(missing("env/KEY")));
+        }
     }
 
     #[test]
