@@ -6,22 +6,13 @@ import type { UserError } from "../generated/types";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
-import {
-  emptyServerForm,
-  appearanceFields,
-  faultsOf,
-  formSyntax,
-  toDraft,
-  toValidation,
-  type ServerForm,
-} from "./serverForm";
+import { emptyServerForm, appearanceFields, toDraft, type ServerForm } from "./serverForm";
 import { PasteBox } from "./PasteBox";
 import { fillForm } from "./pastedText";
 import { ServerFields } from "./ServerFields";
 import { ConnectionTestResult } from "./ConnectionTestResult";
-import { focusFirstInvalidField } from "./focusFirstInvalidField";
 import { useConnectionTest } from "./useConnectionTest";
-import { useServerValidation } from "./useServerValidation";
+import { useFormValidation } from "./useFormValidation";
 import styles from "./AddServerForm.module.css";
 
 type Props = { onClose: () => void };
@@ -30,22 +21,15 @@ type Props = { onClose: () => void };
 export function AddServerForm({ onClose }: Props) {
   const t = useMessages();
   const [form, setForm] = useState<ServerForm>(emptyServerForm);
-  /** How often something was wanted of a form with faults. */
-  const [tried, setTried] = useState(0);
   const [trust, setTrust] = useState(false);
   const [error, setError] = useState<UserError | null>(null);
   const { test, run, forget } = useConnectionTest();
   const add = useAction("servers.add");
   const fields = useRef<HTMLFormElement>(null);
   const outcome = useRef<HTMLDivElement>(null);
-  const { report, validate } = useServerValidation(toValidation(form));
-  const syntax = formSyntax(form);
-  const wrong = { ...faultsOf(report?.problems ?? []), ...syntax };
+  const { faults, wasRefused, pending, begin } = useFormValidation<"add" | "test">(form, fields);
   const failed = error ?? test.error;
 
-  useEffect(() => {
-    if (tried > 0) focusFirstInvalidField(fields.current);
-  }, [tried]);
   useEffect(() => {
     if (test.report !== null || failed !== null) outcome.current?.scrollIntoView({ block: "end" });
   }, [test.report, failed]);
@@ -57,23 +41,21 @@ export function AddServerForm({ onClose }: Props) {
     setTrust(false);
     forget();
   };
-  const begin = (act: () => void) => {
-    setError(null);
-    validate().then(
-      ({ problems }) => {
-        if (Object.keys({ ...faultsOf(problems), ...syntax }).length === 0) act();
-        else setTried((before) => before + 1);
-      },
-      (thrown: unknown) => {
-        setError(toUserError(thrown));
-      },
-    );
-  };
   const { draft, secrets } = toDraft(form);
+  const failedWith = (thrown: unknown) => {
+    setError(toUserError(thrown));
+  };
   const save = () => {
-    add.request({ draft, secrets, trustLabels: trust }).then(onClose, (thrown: unknown) => {
-      setError(toUserError(thrown));
-    });
+    setError(null);
+    void begin("add", () => add.request({ draft, secrets, trustLabels: trust }).then(onClose, failedWith), failedWith);
+  };
+  const tryConnection = () => {
+    setError(null);
+    const start = () => {
+      setTrust(false);
+      void run(draft, secrets);
+    };
+    void begin("test", start, failedWith);
   };
   return (
     <form
@@ -81,7 +63,7 @@ export function AddServerForm({ onClose }: Props) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        begin(save);
+        save();
       }}
     >
       <Stack gap="md">
@@ -90,7 +72,7 @@ export function AddServerForm({ onClose }: Props) {
             change(fillForm(form, found, namedBefore));
           }}
         />
-        <ServerFields form={form} faults={tried > 0 ? wrong : {}} onChange={change} />
+        <ServerFields form={form} faults={wasRefused ? faults : {}} onChange={change} />
         <div ref={outcome} className={styles.outcome}>
           {test.report && <ConnectionTestResult report={test.report} trust={trust} onTrust={setTrust} />}
           {failed && <ErrorAlert error={failed} />}
@@ -105,15 +87,7 @@ export function AddServerForm({ onClose }: Props) {
               </Button>
             </Group>
           ) : (
-            <Button
-              variant="default"
-              onClick={() => {
-                begin(() => {
-                  setTrust(false);
-                  void run(draft, secrets);
-                });
-              }}
-            >
+            <Button variant="default" disabled={pending === "add"} loading={pending === "test"} onClick={tryConnection}>
               {t("servers.form.test")}
             </Button>
           )}
@@ -121,7 +95,7 @@ export function AddServerForm({ onClose }: Props) {
             <Button variant="default" onClick={onClose}>
               {t("appShell.cancel")}
             </Button>
-            <Button type="submit" loading={add.busy}>
+            <Button type="submit" disabled={pending === "test"} loading={pending === "add"}>
               {t("servers.add")}
             </Button>
           </Group>

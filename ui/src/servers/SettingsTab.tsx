@@ -1,7 +1,7 @@
 import { Button, Group, SegmentedControl, Stack, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import clsx from "clsx";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
@@ -10,10 +10,9 @@ import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
-import { faultsOf, formSyntax, fromConfig, toDraft, toValidation, type ServerForm } from "./serverForm";
-import { useServerValidation } from "./useServerValidation";
+import { fromConfig, toDraft, type ServerForm } from "./serverForm";
+import { useFormValidation } from "./useFormValidation";
 import { ServerFields } from "./ServerFields";
-import { focusFirstInvalidField } from "./focusFirstInvalidField";
 import collapseStyles from "../components/Collapse.module.css";
 import styles from "./SettingsTab.module.css";
 
@@ -78,28 +77,18 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
   const edit = useAction("servers.edit");
   const fields = useRef<HTMLFormElement>(null);
   const form = edited ?? fromConfig(config);
-  const { report, validate } = useServerValidation(toValidation(form, config));
-  const syntax = formSyntax(form);
-  /** How often something was wanted of a form with faults. */
-  const [tried, setTried] = useState(0);
-  useEffect(() => {
-    if (tried > 0) focusFirstInvalidField(fields.current);
-  }, [tried]);
+  const { faults, pending, begin } = useFormValidation<"save">(form, fields, config);
   const failed = (thrown: unknown) => {
     setError(toUserError(thrown));
   };
   const save = () => {
-    edit.request({ server: config.id, ...toDraft(form, config) }).then(() => {
-      setEdited(null);
-      onSaved();
-    }, failed);
-  };
-  const submit = () => {
     setError(null);
-    validate().then(({ problems }) => {
-      if (Object.keys({ ...faultsOf(problems), ...syntax }).length === 0) save();
-      else setTried((before) => before + 1);
-    }, failed);
+    const store = () =>
+      edit.request({ server: config.id, ...toDraft(form, config) }).then(() => {
+        setEdited(null);
+        onSaved();
+      }, failed);
+    void begin("save", store, failed);
   };
   return (
     <form
@@ -107,13 +96,13 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        submit();
+        save();
       }}
     >
       <Stack gap="md">
         <ServerFields
           form={form}
-          faults={edited ? { ...faultsOf(report?.problems ?? []), ...syntax } : {}}
+          faults={edited ? faults : {}}
           at={at}
           onChange={(change) => {
             setEdited({ ...form, ...change });
@@ -136,7 +125,7 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
                 {t("appShell.cancel")}
               </Button>
             )}
-            <Button type="submit" disabled={!edited} loading={edit.busy}>
+            <Button type="submit" disabled={!edited} loading={pending === "save"}>
               {t("servers.form.save")}
             </Button>
           </Group>
