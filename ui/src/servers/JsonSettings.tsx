@@ -29,7 +29,12 @@ export default function JsonSettings({ config, onEdited, onSaved }: Props) {
   const [error, setError] = useState<UserError | null>(null);
   const edit = useAction("servers.edit");
   const text = edited ?? kept;
-  const { report, isCurrent } = useServerValidation({ server: config.id, settings: { json: text }, secrets: [] });
+  const {
+    report,
+    isCurrent,
+    error: unvalidated,
+    validate,
+  } = useServerValidation({ server: config.id, settings: { json: text }, secrets: [] });
   const faults = useMemo(
     () =>
       (report?.problems ?? []).map(({ span, message }) => ({
@@ -76,6 +81,20 @@ export default function JsonSettings({ config, onEdited, onSaved }: Props) {
         onChange={change}
       />
       {error && <ErrorAlert error={error} />}
+      {unvalidated && (
+        <ErrorAlert error={unvalidated}>
+          <Button
+            variant="default"
+            size="xs"
+            onClick={() => {
+              // Another failure takes the place of this one.
+              validate().catch(() => undefined);
+            }}
+          >
+            {t("appShell.again")}
+          </Button>
+        </ErrorAlert>
+      )}
       <Group justify="flex-end" gap="xs">
         {edited !== null && (
           <Button variant="default" onClick={putBack}>

@@ -13,6 +13,8 @@ const report = (key: string): ValidationReport => ({
   problems: [{ pointer: "", message: { key, params: {} }, span: null }],
 });
 
+const refusal = { code: "timed_out", message: "No answer.", cause: null, hint: null } as const;
+
 /** A core whose answers are given by hand, in any order. */
 function core() {
   const asked = new Map<string, (report: ValidationReport) => void>();
@@ -49,6 +51,29 @@ describe("validation of settings", () => {
     expect(shown.result.current).toMatchObject({ isCurrent: true, report: report("x") });
     shown.rerender({ text: "abcd" });
     expect(shown.result.current).toMatchObject({ isCurrent: false, report: report("x") });
+  });
+
+  it("says why the core could not be asked, until it is asked again or the text is another one", async () => {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as the core refuses
+    let answer = () => Promise.reject<ValidationReport>(refusal);
+    const platform = { command: () => answer(), events: () => () => undefined } as unknown as Platform;
+    const shown = renderHook(({ text }) => useServerValidation(settings(text)), {
+      wrapper: ({ children }: { children: ReactNode }) => <CoreProvider platform={platform}>{children}</CoreProvider>,
+      initialProps: { text: "a" },
+    });
+    await waitFor(() => {
+      expect(shown.result.current).toMatchObject({ isCurrent: false, report: null, error: refusal });
+    });
+    shown.rerender({ text: "b" });
+    expect(shown.result.current.error).toBeNull();
+    await waitFor(() => {
+      expect(shown.result.current.error).toEqual(refusal);
+    });
+    answer = () => Promise.resolve(report("x"));
+    await act(async () => {
+      await shown.result.current.validate();
+    });
+    expect(shown.result.current).toMatchObject({ isCurrent: true, report: report("x"), error: null });
   });
 
   it("ignores a late answer about settings that are there no more", async () => {

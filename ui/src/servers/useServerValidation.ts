@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
-import type { ServersValidate, ValidationReport } from "../generated/types";
+import type { ServersValidate, UserError, ValidationReport } from "../generated/types";
+import { toUserError } from "../platform";
 
 /** How long the settings have to stay the same before the core is asked, in milliseconds. */
 const PAUSE = 150;
@@ -11,6 +12,8 @@ export type ServerValidation = {
   report: ValidationReport | null;
   /** Whether that is about the present settings. */
   isCurrent: boolean;
+  /** Why the core could not be asked about the present settings; null while it is not known or could. */
+  error: UserError | null;
   /** Asks about the present settings at once. */
   validate: () => Promise<ValidationReport>;
 };
@@ -19,25 +22,36 @@ export type ServerValidation = {
 export function useServerValidation(settings: ServersValidate): ServerValidation {
   const { platform } = useCore();
   const [said, setSaid] = useState<{ key: string; report: ValidationReport } | null>(null);
+  const [failure, setFailure] = useState<{ key: string; error: UserError } | null>(null);
   const key = JSON.stringify(settings);
   const latest = useRef(key);
   useEffect(() => {
     latest.current = key;
   }, [key]);
   const validate = useCallback(async () => {
-    const report = await platform.command("servers.validate", JSON.parse(key) as ServersValidate);
-    // An answer about settings that are there no more.
-    if (latest.current === key) setSaid({ key, report });
-    return report;
+    // An answer about settings that are there no more changes nothing.
+    const isLatest = () => latest.current === key;
+    try {
+      const report = await platform.command("servers.validate", JSON.parse(key) as ServersValidate);
+      if (isLatest()) {
+        setSaid({ key, report });
+        setFailure(null);
+      }
+      return report;
+    } catch (thrown) {
+      if (isLatest()) setFailure({ key, error: toUserError(thrown) });
+      throw thrown;
+    }
   }, [platform, key]);
   useEffect(() => {
     const timer = setTimeout(() => {
-      // What cannot be validated is not saved either: saving asks again and shows the error.
+      // The failure is kept above.
       validate().catch(() => undefined);
     }, PAUSE);
     return () => {
       clearTimeout(timer);
     };
   }, [validate]);
-  return { report: said?.report ?? null, isCurrent: said?.key === key, validate };
+  const error = failure?.key === key ? failure.error : null;
+  return { report: said?.report ?? null, isCurrent: said?.key === key, error, validate };
 }
