@@ -27,8 +27,8 @@ export function AddServerForm({ onClose }: Props) {
   const add = useAction("servers.add");
   const fields = useRef<HTMLFormElement>(null);
   const outcome = useRef<HTMLDivElement>(null);
-  const { faults, wasRefused, pending, begin } = useFormValidation<"add" | "test">(form, fields);
-  const failed = error ?? test.error;
+  const { faults, formError, wasRefused, pending, begin } = useFormValidation<"add" | "test">(form, fields);
+  const failed = error ?? (wasRefused ? formError : null) ?? test.error;
 
   useEffect(() => {
     if (test.report !== null || failed !== null) outcome.current?.scrollIntoView({ block: "end" });

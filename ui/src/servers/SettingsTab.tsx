@@ -77,7 +77,8 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
   const edit = useAction("servers.edit");
   const fields = useRef<HTMLFormElement>(null);
   const form = edited ?? fromConfig(config);
-  const { faults, pending, begin } = useFormValidation<"save">(form, fields, config);
+  const { faults, formError, pending, begin } = useFormValidation<"save">(form, fields, config);
+  const shownError = error ?? (edited ? formError : null);
   const failed = (thrown: unknown) => {
     setError(toUserError(thrown));
   };
@@ -108,7 +109,7 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
             setEdited({ ...form, ...change });
           }}
         />
-        {error && <ErrorAlert error={error} />}
+        {shownError && <ErrorAlert error={shownError} />}
         <Group justify="space-between" gap="xs" className={styles.foot}>
           <Button variant="subtle" color="red" className={collapseStyles.aligned} onClick={onRemove}>
             {t("servers.removeThis")}

@@ -4,6 +4,7 @@ import type { Builtin, ServerLimits, Transport } from "../generated/types";
 import {
   emptyServerForm,
   faultsOf,
+  formErrorOf,
   formSyntax,
   fromConfig,
   toDraft,
@@ -172,8 +173,22 @@ describe("the server form", () => {
     ["/elsewhere", null],
   ])("shows what the core says of %s at %s", (pointer, field) => {
     const said = (key: string) => ({ pointer, message: { key, params: {} }, span: null });
-    const found = faultsOf([said("first"), said("second")]);
-    expect(found).toEqual(field === null ? {} : { [field]: { key: "first", params: {} } });
+    const problems = [said("first"), said("second")];
+    expect(faultsOf(problems)).toEqual(field === null ? {} : { [field]: { key: "first", params: {} } });
+    expect(formErrorOf(problems) === null).toBe(field !== null);
+  });
+
+  it("shows for the whole form what the core says of a place without a field", () => {
+    const problem = { key: "problem.text", params: {} };
+    const said = (pointer: string) => formErrorOf([{ pointer, message: problem, span: null }]);
+    const error = { code: "bad_request", cause: null, hint: null };
+    expect(said("")).toEqual({ ...error, message: problem });
+    const message = {
+      key: "problem.inField",
+      params: { field: { text: "look.icon" }, problem: { message: problem } },
+    };
+    expect(said("/look/icon")).toEqual({ ...error, message });
+    expect(said("/name")).toBeNull();
   });
 
   it.each(["auto", "http", "sse", "ws"] as const)("keeps the remote transport %s", (type) => {

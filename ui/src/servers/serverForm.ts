@@ -11,6 +11,7 @@ import type {
   ServerProblem,
   ServersValidate,
   Transport,
+  UserError,
 } from "../generated/types";
 import type { MessageKey } from "../messages";
 import {
@@ -200,6 +201,21 @@ export function faultsOf(problems: readonly ServerProblem[]): FormFaults {
     if (field !== null) found[field] ??= message;
   }
   return found;
+}
+
+/**
+ * What the core says of a draft at a place that no field of the form is for; the first of it. The place is named as in
+ * the core's errors.
+ */
+export function formErrorOf(problems: readonly ServerProblem[]): UserError | null {
+  const problem = problems.find(({ pointer }) => fieldOf(pointer) === null);
+  if (problem === undefined) return null;
+  const field = problem.pointer.split("/").slice(1).join(".");
+  const inField = (): Message => ({
+    key: "problem.inField" satisfies MessageKey,
+    params: { field: { text: field }, problem: { message: problem.message } },
+  });
+  return { code: "bad_request", message: field === "" ? problem.message : inField(), cause: null, hint: null };
 }
 
 /** What the core is asked about a form. Secrets themselves stay here. */

@@ -55,7 +55,14 @@ const submit = (name: string) => {
 const type = (label: string, value: string) => {
   fireEvent.change(screen.getByLabelText(label), { target: { value } });
 };
-const noName: ServerProblem = { pointer: "/name", message: { key: "problem.name.empty", params: {} }, span: null };
+const problem = (pointer: string, key: string): ServerProblem => ({
+  pointer,
+  message: { key, params: {} },
+  span: null,
+});
+const noName = problem("/name", "problem.name.empty");
+const elsewhere = problem("/look/icon", "problem.text");
+const elsewhereText = "In “look.icon”: This must be a string.";
 
 describe("the form of a new server", () => {
   function show() {
@@ -109,6 +116,14 @@ describe("the form of a new server", () => {
     await answer();
     expect(count("servers.add")).toBe(1);
   });
+
+  it("shows what is wrong elsewhere than in its fields", async () => {
+    const { answer, count } = show();
+    submit("Add server");
+    await answer([elsewhere]);
+    expect(screen.getByRole("alert").textContent).toContain(elsewhereText);
+    expect(count("servers.add")).toBe(0);
+  });
 });
 
 describe("the settings of a server", () => {
@@ -133,5 +148,15 @@ describe("the settings of a server", () => {
     submit("Save");
     await answer();
     expect(count("servers.edit")).toBe(1);
+  });
+
+  it("show what is wrong elsewhere than in the fields", async () => {
+    const { page, answer, count } = core();
+    render(page(<SettingsTab config={config} onRemove={() => undefined} />));
+    type("Name", "other");
+    submit("Save");
+    await answer([elsewhere]);
+    expect(screen.getByRole("alert").textContent).toContain(elsewhereText);
+    expect(count("servers.edit")).toBe(0);
   });
 });

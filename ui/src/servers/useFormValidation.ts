@@ -1,15 +1,17 @@
 // Validation of a server's form: what is wrong with its fields, and actions that wait until nothing is.
 
-import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
 
-import type { ServerConfig } from "../generated/types";
+import type { ServerConfig, UserError } from "../generated/types";
 import { focusFirstInvalidField } from "./focusFirstInvalidField";
-import { faultsOf, formSyntax, toValidation, type FormFaults, type ServerForm } from "./serverForm";
+import { faultsOf, formErrorOf, formSyntax, toValidation, type FormFaults, type ServerForm } from "./serverForm";
 import { useServerValidation } from "./useServerValidation";
 
 export type FormValidation<Action extends string> = {
   /** What is wrong with the form, as far as the core has answered. */
   faults: FormFaults;
+  /** What is wrong with the form and belongs to none of its fields. */
+  formError: UserError | null;
   /** Whether an action was refused because of faults. */
   wasRefused: boolean;
   /** The action that is under way, from the validation to the end of what it runs. */
@@ -53,7 +55,7 @@ export function useFormValidation<Action extends string>(
     try {
       const { problems } = await validate();
       if (revision.current !== validated) return;
-      if (Object.keys({ ...faultsOf(problems), ...syntax }).length === 0) await run();
+      if (problems.length === 0 && Object.keys(syntax).length === 0) await run();
       else setRefusals((count) => count + 1);
     } catch (thrown) {
       if (revision.current === validated) onError(thrown);
@@ -62,5 +64,13 @@ export function useFormValidation<Action extends string>(
       setPending(null);
     }
   };
-  return { faults: { ...faultsOf(report?.problems ?? []), ...syntax }, wasRefused: refusals > 0, pending, begin };
+  // The same error for as long as the report is: what shows it is scrolled to when it is another one.
+  const formError = useMemo(() => formErrorOf(report?.problems ?? []), [report]);
+  return {
+    faults: { ...faultsOf(report?.problems ?? []), ...syntax },
+    formError,
+    wasRefused: refusals > 0,
+    pending,
+    begin,
+  };
 }
