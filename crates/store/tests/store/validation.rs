@@ -131,6 +131,24 @@ fn problems_of_text_are_at_their_places() {
     }
 }
 
+/// A test of the window compares the same texts with what it writes. The paths are those of Unix.
+#[cfg(unix)]
+#[test]
+fn texts_of_window_are_read_as_their_drafts() {
+    #[derive(serde::Deserialize)]
+    struct WrittenEntry {
+        text: String,
+        draft: ServerDraft,
+    }
+    let entries: Vec<WrittenEntry> =
+        serde_json::from_str(include_str!("../../../../ui/src/servers/server-entries.json")).unwrap();
+    assert!(!entries.is_empty());
+    for WrittenEntry { text, draft } in entries {
+        let (_, read) = EntryText::read(&text);
+        assert_eq!(read, Ok(draft), "{text}");
+    }
+}
+
 fn draft(name: &str, transport: Transport) -> ServerDraft {
     ServerDraft {
         name: name.into(),
