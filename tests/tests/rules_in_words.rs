@@ -82,5 +82,6 @@ fn offered_denials_can_be_given_as_they_are() -> Result<()> {
     let [rule] = rules.as_array().context("rules")?.as_slice() else { anyhow::bail!("{rules:#}") };
     ensure!(rule["rule"]["server"].is_null() && rule["rule"]["effect"] == "deny", "{rule:#}");
     ensure!(rule["sentence"]["key"] == "rule.deny.until", "{rule:#}");
+    ensure!(rule["sentence"]["text"].as_str().is_some_and(|text| text.starts_with("Deny ")), "{rule:#}");
     Ok(())
 }
