@@ -9,7 +9,10 @@ import rulesZh from "../../../locales/zh-CN/rules.json";
 import type { Language, Messages } from "../messages";
 import { errorTextsEn, errorTextsZh } from "../messages/errorCatalogues";
 
-/** The messages of the prompt window, which loads no others. */
+/**
+ * The messages of the prompt window, which loads no others. The problems of settings (`problems.json`) are not among
+ * them: only commands about servers answer them, and the prompt can run none of these.
+ */
 const own = {
   en: { ...appEn, ...askEn, ...errorTextsEn, ...formsEn, ...rulesEn },
   "zh-CN": { ...appZh, ...askZh, ...errorTextsZh, ...formsZh, ...rulesZh },
