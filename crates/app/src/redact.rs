@@ -11,7 +11,7 @@ use gatehouse_model::approval::{
 use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{
-    AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope,
+    AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope, UserError,
 };
 
 /// Placeholder for a text that is left out, where it matters that there is one.
@@ -34,9 +34,9 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         Event::CallFinished { call, verdict, outcome, duration_ms } => {
             Event::CallFinished { call, verdict, outcome: redact_outcome(outcome), duration_ms }
         }
-        // It names variables and headers of an entry of servers.json.
+        // The cause names variables and headers of an entry of servers.json.
         Event::ConfigChanged { cause, server, name, unconfirmed, problem } => {
-            let problem = problem.map(|_| LEFT_OUT.to_owned());
+            let problem = problem.map(|problem| UserError { cause: None, hint: None, ..problem });
             Event::ConfigChanged { cause, server, name, unconfirmed, problem }
         }
         other @ (Event::ServerAdded { .. }
@@ -263,6 +263,8 @@ mod tests {
     use gatehouse_model::grant::{ClientScope, FieldChange, FieldConcern};
     use gatehouse_model::{ApprovalId, Decision, Lifetime, Rule, RuleEffect, Timestamp, Verdict};
 
+    use gatehouse_model::ErrorCode;
+
     use super::*;
 
     fn redacted_json(event: Event) -> String {
@@ -298,17 +300,19 @@ mod tests {
 
     #[test]
     fn says_only_that_something_is_wrong_with_the_servers_file() {
-        let changed = |problem: Option<&str>| {
+        let changed = |problem: Option<UserError>| {
             redacted_json(Event::ConfigChanged {
                 cause: ConfigCause::File,
                 server: None,
                 name: None,
                 unconfirmed: true,
-                problem: problem.map(str::to_owned),
+                problem,
             })
         };
-        let text = changed(Some("In “env.VERY_TELLING”: This must be a string."));
-        assert!(!text.contains("VERY_TELLING") && text.contains(r#""problem":"…""#), "{text}");
+        let problem = UserError::new(ErrorCode::BadConfig, "The server cannot be used.")
+            .with_cause("In “env.VERY_TELLING”: This must be a string.");
+        let text = changed(Some(problem));
+        assert!(!text.contains("VERY_TELLING") && text.contains("The server cannot be used."), "{text}");
         assert!(changed(None).contains(r#""problem":null"#));
     }
 
