@@ -84,7 +84,7 @@ test("a tool that is left out says why, and a server has limits of its own", asy
   await noViolations(main);
   await pictures(gatehouse, main, "left-out");
   await main.goto(`${gatehouse.address}/#/servers/${config.id}/prompts`);
-  await expect(main.getByText("does not declare that it has prompts")).toBeVisible();
+  await expect(main.getByText("doesn't declare that it has prompts")).toBeVisible();
   await pictures(gatehouse, main, "strict");
   await main.goto(`${gatehouse.address}/#/servers/${config.id}/settings`);
   await main.getByRole("button", { name: "Time limits and more" }).click();
