@@ -7,7 +7,7 @@ mod forbidden_words;
 mod layers;
 mod licences;
 mod module_circles;
-mod other_systems;
+pub(crate) mod other_systems;
 mod requirements;
 mod source;
 mod type_names;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::paths::WorkspacePaths;
 use crate::process::{TEST_DOOR, cargo, npm, print_step, program, run};
 use crate::tools::NEXTEST;
+use crate::check::other_systems;
 use crate::{check, conformance, fuzz, setup, ui};
 
 /// Seconds for each fuzz target.
@@ -22,7 +23,7 @@ struct Suite {
     run: fn(&WorkspacePaths, &[String]) -> Result<()>,
 }
 
-static SUITES: [Suite; 8] = [
+static SUITES: [Suite; 9] = [
     Suite { name: "unit", run: unit },
     Suite { name: "integration", run: integration },
     Suite { name: "window", run: window },
@@ -31,6 +32,7 @@ static SUITES: [Suite; 8] = [
     Suite { name: "e2e", run: e2e },
     Suite { name: "conformance", run: conformance_client },
     Suite { name: "fuzz", run: fuzz_targets },
+    Suite { name: "other-systems", run: compile_for_others },
 ];
 
 /// With a name, runs that suite, or the tests of the crate with that name; further arguments go to the
@@ -68,7 +70,8 @@ fn everything(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
         doc(paths, &[])?;
     }
     print_step("Trying the fuzz targets side by side");
-    fuzz::all(paths, FUZZ_SECONDS, &["--workspace", "--tests", TEST_DOOR[0], TEST_DOOR[1]])
+    fuzz::all(paths, FUZZ_SECONDS, &["--workspace", "--tests", TEST_DOOR[0], TEST_DOOR[1]])?;
+    compile_for_others(paths, &[])
 }
 
 /// The fuzz targets are left out: they are a suite of their own.
@@ -136,6 +139,11 @@ fn product_tests<'a>(
     let mut which = vec!["--workspace", TEST_DOOR[0], TEST_DOOR[1]];
     which.extend(names.flat_map(|name| ["--test", name]));
     rust_tests(paths, &which, arguments)
+}
+
+/// Takes no arguments.
+fn compile_for_others(paths: &WorkspacePaths, _: &[String]) -> Result<()> {
+    other_systems::check_all(paths)
 }
 
 fn doc(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {

@@ -31,13 +31,10 @@ impl CargoTool {
         println!("Building {} {}; this happens once.", self.name, self.version);
         // It runs for seconds: build time matters more than run time.
         run(cargo(&paths.root)
-            .args(["install", self.name, "--locked", "--version", self.version, "--root"])
+            .args(["install", self.name, "--locked", "--debug", "--version", self.version, "--root"])
             .arg(self.home(paths))
             .env_remove("CARGO_TARGET_DIR")
-            .env("CARGO_PROFILE_RELEASE_LTO", "off")
-            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
-            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-            .env("CARGO_PROFILE_RELEASE_DEBUG", "0"))?;
+            .env("CARGO_PROFILE_DEV_DEBUG", "0"))?;
         Ok(self.path(paths))
     }
 

@@ -38,7 +38,7 @@ const TARGETS: [Target; 2] = [
     Target {
         name: "macos",
         triple: "aarch64-apple-darwin",
-        build_std: "-Zbuild-std",
+        build_std: "-Zbuild-std=std,panic_abort",
         variables: &[
             "CC_aarch64_apple_darwin=mac-cc",
             "CXX_aarch64_apple_darwin=mac-c++",
@@ -112,6 +112,10 @@ mkdir -p "$1"
 git ls-files -z --cached --others --exclude-standard |
   tar --create --null --files-from - --ignore-failed-read | tar --extract --directory "$1"
 "#;
+
+pub(crate) fn check_all(paths: &WorkspacePaths) -> Result<()> {
+    TARGETS.iter().try_for_each(|target| check(paths, target.name))
+}
 
 pub(crate) fn check(paths: &WorkspacePaths, name: &str) -> Result<()> {
     let Some(target) = TARGETS.iter().find(|target| target.name == name) else {
