@@ -1,8 +1,8 @@
 //! What holds for every policy, every call and every text.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, reason = "tests")]
 
-#[path = "words/table.rs"]
-mod table;
+#[path = "policy_table/syntax.rs"]
+mod syntax;
 
 use gatehouse_model::ServerBinding;
 use gatehouse_model::grant::{ClientScope, Decision, Grant, Lifetime, Rule, RuleEffect, Scope};
@@ -14,7 +14,7 @@ use gatehouse_policy::json::{Json, JsonDefect, read};
 use gatehouse_policy::verdict::RuleSet;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use table::{Call, KnownDefinition, rule};
+use syntax::{Call, KnownDefinition, rule};
 
 /// Words of the table's language, so that every rule and call can be read when a case fails.
 fn any_call() -> impl Strategy<Value = String> {

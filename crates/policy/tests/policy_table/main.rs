@@ -1,13 +1,12 @@
 //! The policy, case by case. What stands in the tables beside this file is what Gatehouse promises; the
-//! language of the tables is described in `crates/policy/tests/words/table.rs`.
+//! language of the tables is described in `crates/policy/tests/policy_table/syntax.rs`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, reason = "tests")]
 
-#[path = "../words/table.rs"]
-mod table;
+mod syntax;
 
 use gatehouse_model::grant::{Decision, Rule, Verdict};
 use gatehouse_policy::verdict::{CallFacts, RuleSet};
-use table::{Call, resolve, rule};
+use syntax::{Call, resolve, rule};
 
 const ORDER: &str = include_str!("order.md");
 const REACH: &str = include_str!("reach.md");
