@@ -1,8 +1,9 @@
 //! Redaction for callers without the operator key: of calls and approval requests, and of the rules and
 //! audit entries that come from them, such a caller sees that they exist, their client, server and
 //! subject, but nothing of their contents (PERM-16). Events say only that something is wrong with
-//! `servers.json`. Each match and each struct is destructured in full,
-//! so that the compiler requires a decision for every new field or variant.
+//! `servers.json`. Each match names every variant, and each struct and variant of which something is left out is
+//! destructured in full, so that the compiler requires a decision for every new one. A variant with `..` passes whole,
+//! with its new fields too.
 
 use gatehouse_model::approval::{
     ApprovalRequest, CallApprovalRequest, ClientAccessRequest, ConfigChangeRequest, ElicitationMode,
@@ -64,11 +65,30 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
 
 /// Leaves out the contents of a call. A record whose outcome is "still waiting" is of a pending call.
 pub(crate) fn redact_record(record: &mut CallRecord) {
-    record.arguments = None;
-    record.result = None;
-    record.outcome = redact_outcome(record.outcome.clone());
-    record.exposed_name = redact_name(&record.subject, std::mem::take(&mut record.exposed_name));
-    record.subject = redact_subject(record.subject.clone());
+    let CallRecord {
+        id: _,
+        at: _,
+        client: _,
+        client_name: _,
+        server: _,
+        server_name: _,
+        subject,
+        exposed_name,
+        program: _,
+        verdict: _,
+        outcome,
+        waited_ms: _,
+        duration_ms: _,
+        bytes_in: _,
+        bytes_out: _,
+        arguments,
+        result,
+    } = record;
+    *arguments = None;
+    *result = None;
+    *outcome = redact_outcome(outcome.clone());
+    *exposed_name = redact_name(subject, std::mem::take(exposed_name));
+    *subject = redact_subject(subject.clone());
 }
 
 /// Leaves out of an audit entry the contents of a call. The entry's hash remains that of the full entry.
