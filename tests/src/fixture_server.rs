@@ -1,4 +1,5 @@
-//! The fixture as an upstream server of a Gatehouse, over any of its transports.
+//! Starts the fixture server and adds it to a Gatehouse, over any of its transports. What that server answers is in
+//! `tests/src/fixture.rs`; its program is `tests/src/bin/fixture-server.rs`.
 
 use std::process::Command;
 

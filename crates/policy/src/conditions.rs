@@ -67,7 +67,8 @@ pub enum ConditionDefect {
     TooLong,
 }
 
-/// Checks that a condition is well-formed, so that it can hold at all.
+/// Checks that a condition is well-formed, so that it can hold at all. The value of a kind of condition that has no
+/// defect of its own below is called an invalid pattern.
 ///
 /// # Errors
 /// The defect, if it isn't.

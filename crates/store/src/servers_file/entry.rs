@@ -52,6 +52,7 @@ const LIMITS: [&str; 8] = [
     "roots",
 ];
 
+/// The fields that only this type of server has. A type that is not named here is one of a remote server.
 fn transport_fields(kind: &str) -> &'static [&'static str] {
     match kind {
         "stdio" => &["command", "args", "env", "cwd", "streams"],

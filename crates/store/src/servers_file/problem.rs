@@ -7,7 +7,8 @@ use gatehouse_model::{ErrorCode, Message, UserError, message};
 
 use super::name::{NameProblem, shown_name};
 
-/// The types of servers.
+/// The types of servers: the name of each transport (`Transport::kind`). An entry with a type that is not listed here
+/// is refused.
 pub(super) const TYPES: [&str; 6] = ["stdio", "auto", "http", "sse", "ws", "builtin"];
 
 /// How many problems of one server are collected: a file or a text could have any number of them.
