@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::check::other_systems;
 use crate::paths::WorkspacePaths;
 use crate::process::{TEST_DOOR, cargo, npm, print_step, program, run};
 use crate::tools::NEXTEST;
-use crate::check::other_systems;
 use crate::{check, conformance, fuzz, setup, ui};
 
 /// Seconds for each fuzz target.
