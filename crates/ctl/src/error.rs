@@ -2,7 +2,7 @@
 
 use gatehouse_model::{ErrorCode, Message, UserError, UserText};
 
-use crate::terminal_text;
+use crate::{json, terminal_text};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ impl CliError {
         match self {
             Self::Call | Self::Audit => None,
             Self::Io(e) if e.kind() == std::io::ErrorKind::BrokenPipe => None,
-            Self::UserError(error) if json => crate::output::to_json(error).ok(),
+            Self::UserError(error) if json => json::to_json(error).ok(),
             Self::UserError(error) => Some(format!("gatehousectl: {}", terminal_text::error(error))),
             Self::Usage(what) => Some(format!("gatehousectl: {}", terminal_text::user_text(what))),
             Self::Io(error) => Some(format!("gatehousectl: {}", terminal_text::lines(&error.to_string()))),

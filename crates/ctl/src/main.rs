@@ -9,6 +9,7 @@ mod cli;
 mod commands;
 mod condition;
 mod error;
+mod json;
 mod labels;
 mod output;
 mod secret_input;

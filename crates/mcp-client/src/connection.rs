@@ -29,8 +29,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::close::CloseReason;
 use self::transport::{line, sse, stdio, streamable_http, websocket};
+use crate::error::CloseReason;
 use crate::error::{ConnectError, RequestError};
 use crate::host::ServerHost;
 use crate::limit::CallLimit;

@@ -4,6 +4,7 @@
 //! Must never contain a secret of the server when it leaves the crate: connections redact their errors.
 
 pub(crate) mod classification;
+mod close_reason;
 mod upstream;
 
 use std::fmt;
@@ -13,8 +14,8 @@ use gatehouse_common::invisible_chars::clean;
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{Message, UserText, message};
 
+pub use self::close_reason::{CloseCause, CloseReason};
 pub use self::upstream::{UpstreamError, UpstreamErrorKind};
-use crate::connection::close::{CloseCause, CloseReason};
 use crate::redact::Redactor;
 
 /// Why there is no connection. `Display` is English.

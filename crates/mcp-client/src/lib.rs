@@ -21,10 +21,11 @@ pub mod schema_check;
 mod server_connection;
 mod server_requests;
 
-pub use connection::close::{CloseCause, CloseReason};
 pub use connection::{ConnectDeps, ConnectSpec, Connection, Handshake, Inbound, LifecycleHint, connect};
 pub use error::classification::classify_network_error;
-pub use error::{ConnectError, NetworkError, RequestError, UpstreamError, UpstreamErrorKind};
+pub use error::{
+    CloseCause, CloseReason, ConnectError, NetworkError, RequestError, UpstreamError, UpstreamErrorKind,
+};
 pub use host::{
     InputWriter, OutputReader, PreparedProcess, ProcessExit, ServerHost, ServerProcess, StartedProcess,
 };

@@ -8,8 +8,8 @@ use gatehouse_model::server::LogLevel;
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{BoxFuture, UserText};
 
-use crate::connection::close::CloseCause;
 use crate::connection::{Connection, Handshake};
+use crate::error::CloseCause;
 use crate::error::{RequestError, UpstreamError};
 use crate::limit::CallLimit;
 use crate::redact::Redactor;

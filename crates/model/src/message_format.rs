@@ -31,18 +31,18 @@ enum Piece {
 pub(crate) fn format(template: &str, language: Language, values: &BTreeMap<&str, Value>) -> String {
     let mut out = String::with_capacity(template.len());
     match parse(template) {
-        Some(pieces) => Renderer { language, values }.write(&pieces, None, &mut out),
+        Some(pieces) => TemplateRenderer { language, values }.write(&pieces, None, &mut out),
         None => out.push_str(template),
     }
     out
 }
 
-struct Renderer<'a> {
+struct TemplateRenderer<'a> {
     language: Language,
     values: &'a BTreeMap<&'a str, Value>,
 }
 
-impl Renderer<'_> {
+impl TemplateRenderer<'_> {
     /// `count` is the number of the plural around the pieces.
     fn write(&self, pieces: &[Piece], count: Option<u32>, out: &mut String) {
         for piece in pieces {

@@ -69,15 +69,15 @@ fn read(files: &[&str]) -> Catalog {
 /// Renders a message. A key that is not in the catalog is shown as it is.
 #[must_use]
 pub fn render(message: &Message, language: Language, time: &dyn Fn(Timestamp) -> String) -> String {
-    Renderer { language, time }.text(message, 0)
+    MessageRenderer { language, time }.text(message, 0)
 }
 
-struct Renderer<'a> {
+struct MessageRenderer<'a> {
     language: Language,
     time: &'a dyn Fn(Timestamp) -> String,
 }
 
-impl Renderer<'_> {
+impl MessageRenderer<'_> {
     /// The text of a message that is nested in `depth` others.
     fn text(&self, message: &Message, depth: u32) -> String {
         if depth == MAX_DEPTH {

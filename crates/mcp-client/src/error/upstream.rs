@@ -86,7 +86,7 @@ mod tests {
     use std::error::Error as _;
 
     use super::*;
-    use crate::connection::close::{CloseCause, CloseReason};
+    use crate::error::{CloseCause, CloseReason};
 
     #[test]
     fn removes_hidden_characters_from_messages() {

@@ -16,12 +16,19 @@ use crate::terminal_text;
 /// How long a request is shown before it can be answered.
 const INPUT_DELAY: Duration = Duration::from_millis(500);
 
-/// The keys for wider answers, with their words.
-const KEYS: [(&str, &str, fn() -> Message); 4] = [
-    ("r", "always-reads", || message!("ctl.answer.wider.reads")),
-    ("t", "always-tool", || message!("ctl.answer.wider.tool")),
-    ("q", "tool-until-quit", || message!("ctl.answer.wider.quit")),
-    ("15", "tool-15m", || message!("ctl.answer.wider.15m")),
+/// A key for an answer that is wider than one call.
+struct WiderAnswer {
+    key: &'static str,
+    /// The answer as the command line takes it.
+    word: &'static str,
+    text: fn() -> Message,
+}
+
+const WIDER_ANSWERS: [WiderAnswer; 4] = [
+    WiderAnswer { key: "r", word: "always-reads", text: || message!("ctl.answer.wider.reads") },
+    WiderAnswer { key: "t", word: "always-tool", text: || message!("ctl.answer.wider.tool") },
+    WiderAnswer { key: "q", word: "tool-until-quit", text: || message!("ctl.answer.wider.quit") },
+    WiderAnswer { key: "15", word: "tool-15m", text: || message!("ctl.answer.wider.15m") },
 ];
 
 /// State of the dialogue.
@@ -150,9 +157,10 @@ impl TerminalWatch<'_, '_> {
         let id = id.clone();
         if let Some(pending) = self.watch.pending_approvals.find(&id) {
             let offered = wider_words(pending);
-            let wider = KEYS.iter().filter(|(_, word, _)| offered.contains(word));
-            let wider: String =
-                wider.map(|(key, _, text)| format!(" · {key} {}", terminal_text::message(&text()))).collect();
+            let wider = WIDER_ANSWERS.iter().filter(|answer| offered.contains(&answer.word));
+            let wider: String = wider
+                .map(|answer| format!(" · {} {}", answer.key, terminal_text::message(&(answer.text)())))
+                .collect();
             self.output.line(&terminal_text::message(&message!("ctl.answer.offer", wider = wider)))?;
         }
         self.state = PromptState::Ready { id };
@@ -187,10 +195,10 @@ impl TerminalWatch<'_, '_> {
                 return self.show_next();
             }
             key => {
-                match KEYS
+                match WIDER_ANSWERS
                     .iter()
-                    .find(|(known, ..)| *known == key)
-                    .map(|(_, word, _)| AnswerCommand::read(word, ""))
+                    .find(|answer| answer.key == key)
+                    .map(|answer| AnswerCommand::read(answer.word, ""))
                 {
                     Some(Ok(word)) => word,
                     Some(Err(_)) | None => {

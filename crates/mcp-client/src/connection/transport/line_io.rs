@@ -18,11 +18,11 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds;
-use crate::connection::close::CloseCause;
 use crate::connection::envelope::{self, Incoming};
 use crate::connection::pending_requests::MessageOrigin;
 use crate::connection::raw_capabilities::RawCapabilities;
 use crate::connection::router::{IncomingRequest, MessageRouter};
+use crate::error::CloseCause;
 use crate::redact::Redactor;
 
 /// Consecutive lines that are no messages, after which the peer is considered not to speak MCP.

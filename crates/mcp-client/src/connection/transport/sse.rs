@@ -19,8 +19,8 @@ use super::line::{self, LineConnector, UnnegotiatedLine};
 use super::streamable_http;
 use super::streamable_http::endpoint::Endpoint;
 use super::streamable_http::events::Events;
-use crate::connection::close::CloseCause;
 use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
+use crate::error::CloseCause;
 use crate::error::{ConnectError, RequestError};
 
 /// A POST that takes longer no longer delays the next one: some servers respond only when the work

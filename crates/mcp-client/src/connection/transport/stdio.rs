@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::line::{self, LineConnector, LineTransport, ReaderTask, UnnegotiatedLine};
 use super::stderr_log::{LogFile, LogTail, read_lines};
-use crate::connection::close::{CloseCause, CloseReason};
 use crate::connection::{ConnectSpec, Connection, Inbound};
 use crate::error::ConnectError;
+use crate::error::{CloseCause, CloseReason};
 use crate::host::{PreparedProcess, ProcessExit, ServerProcess, StartedProcess};
 
 /// Time limit for the login shell, the keychain and the search for the fastest mirror together. The

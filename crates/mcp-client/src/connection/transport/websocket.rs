@@ -22,8 +22,8 @@ use super::line::{self, LineConnector, UnnegotiatedLine};
 use super::streamable_http;
 use super::streamable_http::endpoint::Endpoint;
 use crate::bounds;
-use crate::connection::close::CloseCause;
 use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
+use crate::error::CloseCause;
 use crate::error::ConnectError;
 
 /// Time limit for the closing handshake.
