@@ -3,7 +3,7 @@ import reactHooks from "eslint-plugin-react-hooks";
 import globals from "globals";
 import tseslint from "typescript-eslint";
 
-const onlyDoor = {
+const onlyPlatform = {
   paths: [],
   patterns: [
     {
@@ -14,7 +14,7 @@ const onlyDoor = {
 };
 
 export default tseslint.config(
-  { ignores: ["dist", "dist-door", "node_modules", "src/generated"] },
+  { ignores: ["dist", "dist-browser", "node_modules", "src/generated"] },
   js.configs.recommended,
   {
     files: ["**/*.{ts,tsx}"],
@@ -33,7 +33,7 @@ export default tseslint.config(
     plugins: { "react-hooks": reactHooks },
     rules: {
       ...reactHooks.configs.recommended.rules,
-      "no-restricted-imports": ["error", onlyDoor],
+      "no-restricted-imports": ["error", onlyPlatform],
       "no-restricted-syntax": [
         "error",
         {

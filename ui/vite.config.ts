@@ -29,14 +29,14 @@ function everyComponentStyled(): Plugin {
 export default defineConfig(({ mode }) => ({
   plugins: [react(), everyComponentStyled()],
   resolve: {
-    // In mode `door` the pages run in a browser, for tests; every other build knows Tauri alone.
-    alias: { "#base": file(mode === "door" ? "./src/platform/door.ts" : "./src/platform/tauri.ts") },
+    // In mode `browser` the pages run in a browser, for tests; every other build knows Tauri alone.
+    alias: { "#base": file(mode === "browser" ? "./src/platform/browserHost.ts" : "./src/platform/tauri.ts") },
   },
   // Texts, shared with the core, the command line and the tray.
   server: { fs: { allow: [file("."), file("../locales")] } },
   build: {
     target: "es2022",
-    outDir: mode === "door" ? "dist-door" : "dist",
+    outDir: mode === "browser" ? "dist-browser" : "dist",
     // Nothing inline: the content security policy takes scripts, styles and pictures from files alone.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

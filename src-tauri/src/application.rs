@@ -5,18 +5,21 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use gatehouse_desktop::{Desktop, DesktopOptions, KeychainUse};
+use gatehouse_desktop::{Desktop, DesktopOptions, KeychainUse, server_link_in};
 use gatehouse_model::UserError;
 use tauri::plugin::TauriPlugin;
 use tauri::{App, AppHandle, Manager, RunEvent, Window, WindowEvent, Wry};
+use tauri_plugin_autostart::MacosLauncher;
 
 use crate::commands::{main as of_main, prompt as of_prompt};
 use crate::platform::TauriPlatform;
 use crate::process::data_folder;
 use crate::process::process_start::ProcessStart;
+use crate::process::start_mode::{HIDDEN, StartMode};
+use crate::shell::notifications::SystemNotifications;
 use crate::shell::shortcut;
 use crate::shell::tray::SystemTray;
-use crate::windows::main_window::{self, MAIN};
+use crate::windows::main_window::{self, MAIN, MainWindowState};
 use crate::windows::prompt_window::{PROMPT, TauriPromptWindow};
 
 /// The application's identifier, the same as in the configuration.
@@ -36,7 +39,9 @@ pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
     let app = tauri::Builder::default()
         .plugin(single_instance())
         .plugin(tauri_plugin_store::Builder::new().build())
+        .plugin(tauri_plugin_autostart::init(MacosLauncher::LaunchAgent, Some(vec![HIDDEN])))
         .manage(process_start)
+        .manage(MainWindowState::default())
         .invoke_handler(tauri::generate_handler![
             of_main::command,
             of_main::events,
@@ -49,14 +54,22 @@ pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
             of_main::change_passphrase,
             of_main::preferences,
             of_main::set_preferences,
+            of_main::starts_at_login,
+            of_main::set_starts_at_login,
+            of_main::update_status,
+            of_main::check_update,
+            of_main::install_update,
+            of_main::cancel_update,
             of_main::open_link,
+            of_main::pick_file,
             of_main::painted,
             of_main::show_prompt,
-            of_main::hide_main,
+            of_main::close_main,
             of_main::quit,
             of_prompt::prompt_pending,
             of_prompt::prompt_answer,
             of_prompt::prompt_reveal,
+            of_prompt::prompt_trust_labels,
             of_prompt::prompt_signals,
             of_prompt::prompt_preferences,
             of_prompt::prompt_put_away,
@@ -68,23 +81,50 @@ pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
         .setup(|app| setup_app(app).map_err(Into::into))
         .build(tauri::generate_context!())?;
     app.run(|app, event| {
-        if let RunEvent::ExitRequested { api, .. } = event
-            && !app.state::<Desktop>().may_exit()
-        {
-            api.prevent_exit();
+        match event {
+            // Without a code, the last window was closed, after which Gatehouse keeps running.
+            RunEvent::ExitRequested { api, code: None, .. } => api.prevent_exit(),
+            RunEvent::ExitRequested { api, code: Some(_), .. } => {
+                main_window::save_placement(app);
+                if !app.state::<Desktop>().may_exit() {
+                    api.prevent_exit();
+                }
+            }
+            #[cfg(target_os = "macos")]
+            RunEvent::Reopen { .. } => main_window::raise(app),
+            // Elsewhere a link is an argument of a start.
+            #[cfg(target_os = "macos")]
+            RunEvent::Opened { urls } => {
+                main_window::raise(app);
+                offer_server_link(app, urls.into_iter().map(String::from));
+            }
+            _ => {}
         }
     });
     Ok(())
 }
 
-/// A second start in the same session raises the window of the first and exits. It is registered before
-/// everything else, so that the second process touches nothing.
+/// A second start in the same session raises the window of the first, unless it is one in the background, and exits. A link
+/// among its arguments is handed over. It is registered before everything else, so that the second process touches nothing.
 fn single_instance() -> TauriPlugin<Wry> {
-    let plugin = tauri_plugin_single_instance::Builder::new().callback(|app, _, _| main_window::raise(app));
+    let plugin = tauri_plugin_single_instance::Builder::new().callback(|app, args, _| {
+        offer_server_link(app, args.iter().skip(1).cloned());
+        match StartMode::from_args(args) {
+            StartMode::Window => main_window::raise(app),
+            StartMode::Hidden => {}
+        }
+    });
     match data_folder::data_dir_override() {
         // If a data folder is named, the instance is that of this folder.
         Some(folder) => plugin.dbus_id(instance_name(IDENTIFIER, &folder)).build(),
         None => plugin.build(),
+    }
+}
+
+/// Shows the first link among these arguments in the main window, if there is one; if the window is closed, when it is open.
+fn offer_server_link(app: &AppHandle, arguments: impl IntoIterator<Item = String>) {
+    if let (Some(link), Some(desktop)) = (server_link_in(arguments), app.try_state::<Desktop>()) {
+        desktop.offer_server_link(&link);
     }
 }
 
@@ -98,12 +138,17 @@ fn instance_name(identifier: &str, folder: &Path) -> String {
 
 /// Closing a window does not quit the application.
 fn window_event(window: &Window, event: &WindowEvent) {
-    let WindowEvent::CloseRequested { api, .. } = event else { return };
-    api.prevent_close();
     let app = window.app_handle();
-    match window.label() {
-        MAIN => app.state::<Desktop>().on_main_close_requested(),
-        PROMPT => app.state::<Desktop>().on_prompt_close_requested(),
+    match event {
+        WindowEvent::CloseRequested { api, .. } => {
+            api.prevent_close();
+            match window.label() {
+                MAIN => app.state::<Desktop>().on_main_close_requested(),
+                PROMPT => app.state::<Desktop>().on_prompt_close_requested(),
+                _ => {}
+            }
+        }
+        WindowEvent::Destroyed if window.label() == MAIN => main_window::on_destroyed(app),
         _ => {}
     }
 }
@@ -116,30 +161,38 @@ fn setup_app(app: &App) -> Result<(), StartError> {
         eprintln!("Gatehouse writes no log: {error}");
     }
     let tray = SystemTray::default();
+    let (notifications, notification_task) = SystemNotifications::new();
     let (desktop, start) = Desktop::new(DesktopOptions {
         data_dir,
         keychain: KeychainUse::IfAvailable,
-        platform: Arc::new(TauriPlatform::new(app.handle().clone(), tray.clone())),
+        platform: Arc::new(TauriPlatform::new(app.handle().clone(), tray.clone(), notifications)),
         prompt_window: Box::new(TauriPromptWindow::new(app.handle().clone())),
         runtime: tauri::async_runtime::handle().inner().clone(),
     })?;
     app.manage(desktop.clone());
+    let arguments = std::env::args_os().skip(1).filter_map(|argument| argument.into_string().ok());
+    offer_server_link(app.handle(), arguments);
     let handle = app.handle().clone();
     desktop.spawn(async move {
         wait_for_termination().await;
         handle.exit(0);
     });
-    desktop.spawn(start_deferred(app.handle().clone(), desktop.clone(), tray));
+    desktop.spawn(notification_task.run(app.handle().clone()));
+    let mode = StartMode::of_process();
+    desktop.spawn(start_deferred(app.handle().clone(), desktop.clone(), tray, mode));
     // Not a task of the desktop: quitting waits for it anyway, and must not cancel it.
     tauri::async_runtime::spawn(async move { desktop.start(start).await });
-    Ok(main_window::open(app)?)
+    match mode {
+        StartMode::Window => Ok(main_window::open(app.handle())?),
+        StartMode::Hidden => Ok(()),
+    }
 }
 
-/// Start-up work that can wait until the main window has painted: the hidden prompt window, the tray and
-/// the shortcut.
-async fn start_deferred(app: AppHandle, desktop: Desktop, tray: SystemTray) {
-    desktop.wait_for_first_paint().await;
-    desktop.preload_prompt();
+/// Start-up work that can wait until the main window, if there is one, has painted: the tray and the shortcut.
+async fn start_deferred(app: AppHandle, desktop: Desktop, tray: SystemTray, mode: StartMode) {
+    if mode == StartMode::Window {
+        desktop.wait_for_first_paint().await;
+    }
     tray.install(&app);
     desktop.draw_tray();
     shortcut::listen(&app);

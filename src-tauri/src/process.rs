@@ -5,3 +5,4 @@
 pub(crate) mod data_folder;
 pub(crate) mod environment;
 pub(crate) mod process_start;
+pub(crate) mod start_mode;

@@ -4,4 +4,5 @@
 
 pub(crate) mod main_window;
 mod navigation;
+mod prompt_sight;
 pub(crate) mod prompt_window;

@@ -1,3 +1,5 @@
+import { readFileSync, rmSync } from "node:fs";
+
 import { expect, noViolations, pictures, test } from "./base.ts";
 
 test("calls appear as they end, open to all that is kept, and are filtered", async ({ gatehouse, main }) => {
@@ -59,6 +61,113 @@ test("hundreds of calls: the newest is followed, older ones are read on the way 
   await expect.poll(() => area.evaluate((it) => it.scrollHeight - it.scrollTop - it.clientHeight)).toBeLessThan(32);
 });
 
+test("a call tells how it was decided and shows its messages, and is repeated", async ({ gatehouse, main }) => {
+  await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "all" });
+  const client = await gatehouse.connect("Claude Code");
+  await client.call("current_time", { timezone: "Europe/Vienna" });
+  await main.getByRole("link", { name: "Activity" }).click();
+  await main.getByRole("button", { name: /current_time of Time, for Claude Code: Done/ }).click();
+  const details = main.getByRole("dialog");
+  const decided = details.getByRole("region", { name: "How it was decided" });
+  await expect(decided.getByText("No deny rule applied.")).toBeVisible();
+  await expect(decided.getByText("An allow rule applied.")).toBeVisible();
+  await expect(decided.getByText(/Always allow everything on Time.*applied/)).toBeVisible();
+  await details.getByText("2 messages").click();
+  await expect(details.getByText('"method": "tools/call"')).toBeVisible();
+  await noViolations(main);
+  await pictures(gatehouse, main, "activity-details");
+
+  const repeat = details.getByRole("region", { name: "Repeat" });
+  await repeat.getByRole("button", { name: "Repeat" }).click();
+  await expect(repeat.getByText("Done")).toBeVisible();
+  await noViolations(main);
+  await main.keyboard.press("Escape");
+  await main.getByRole("button", { name: /current_time of Time, for Gatehouse: Done/ }).click();
+  await expect(details.getByText("you ran this call yourself").first()).toBeVisible();
+});
+
+test("a call whose secrets are not stored opens in the Playground instead", async ({ gatehouse, main }) => {
+  await gatehouse.command("policy.autoApprove", { server: "Notes", client: null, to: "all" });
+  const client = await gatehouse.connect("Claude Code");
+  await client.call("add_note", { text: "milk", password: "hunter2" });
+  await main.getByRole("link", { name: "Activity" }).click();
+  await main.getByRole("button", { name: /add_note of Notes, for Claude Code/ }).click();
+  const repeat = main.getByRole("dialog").getByRole("region", { name: "Repeat" });
+  await expect(repeat.getByText("secrets in its arguments aren't stored")).toBeVisible();
+  await expect(repeat.getByRole("button")).toHaveCount(0);
+  await repeat.getByRole("link", { name: "Open in Playground" }).click();
+  await expect(main.getByRole("heading", { level: 1, name: "Playground" })).toBeVisible();
+  await expect(main.getByText("Secrets in these arguments are masked")).toBeVisible();
+});
+
+test("all calls are filtered by tool, result and time, and what is shown is exported", async ({ gatehouse, main }) => {
+  await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "all" });
+  await gatehouse.command("policy.deny", {
+    server: "Notes",
+    tool: null,
+    client: null,
+    choice: { lifetime: "always", width: "server", everyClient: true, conditions: [] },
+    reason: null,
+  });
+  const client = await gatehouse.connect("=Claude");
+  await client.call("current_time", {});
+  await client.call("list_notes", {});
+  await main.getByRole("link", { name: "Activity" }).click();
+  const time = main.getByRole("button", { name: /current_time of Time/ });
+  const notes = main.getByRole("button", { name: /list_notes of Notes/ });
+  await expect(time).toBeVisible();
+  await main.getByLabel("Result", { exact: true }).selectOption("Refused");
+  await expect(time).toBeHidden();
+  await expect(notes).toBeVisible();
+  await main.getByLabel("Result", { exact: true }).selectOption("");
+  await main.getByLabel("Server", { exact: true }).selectOption("Time");
+  await main.getByLabel("Tool", { exact: true }).selectOption("current_time");
+  await main.getByLabel("Time", { exact: true }).selectOption("Last hour");
+  await expect(notes).toBeHidden();
+  await expect(time).toBeVisible();
+  await noViolations(main);
+
+  await main.getByRole("button", { name: "Export" }).click();
+  await main.getByRole("menuitem", { name: "CSV table" }).click();
+  const saved = main.getByRole("alert").filter({ hasText: "1 call exported" });
+  await expect(saved).toBeVisible();
+  const path = /\S+\.csv/.exec(await saved.innerText())?.[0] ?? "";
+  try {
+    const [head, row, rest] = readFileSync(path, "utf8").trimEnd().split("\r\n");
+    expect(head).toContain("id,at,time,client");
+    expect(row).toContain(`"'=Claude"`);
+    expect(row).toContain('"current_time"');
+    expect(rest).toBeUndefined();
+  } finally {
+    rmSync(path, { force: true });
+  }
+});
+
+test("the activity of a server shows its calls of the last hour", async ({ gatehouse, main }) => {
+  await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "all" });
+  const client = await gatehouse.connect("Claude Code");
+  await client.call("current_time", {});
+  await client.call("current_time", {});
+  const view = (await gatehouse.command("servers.list", {})).find(({ config }) => config.name === "Time");
+  await main.goto(`${gatehouse.address}/#/servers/${view?.config.id ?? ""}/activity`);
+  await expect(main.getByText("2 calls in the last hour, 0 errors")).toBeVisible();
+  await noViolations(main);
+  await client.call("current_time", {});
+  await expect(main.getByText("3 calls in the last hour, 0 errors")).toBeVisible({ timeout: 15_000 });
+});
+
+test("a change of a status leads to the log around it", async ({ gatehouse, main }) => {
+  const server = await gatehouse.addFixture("noisy", "--lifecycle", "legacy");
+  const said = JSON.stringify({ level: "error", text: "The disk is full" });
+  await gatehouse.command("servers.callTool", { server, tool: "say", arguments: said, run: null, client: null });
+  await main.goto(`${gatehouse.address}/#/activity/events`);
+  await main.getByRole("link", { name: /noisy is now: Running/ }).click();
+  await expect(main).toHaveURL(/#\/servers\/[^/]+\/logs\/\d+$/);
+  await expect(main.getByRole("tab", { name: "Logs", selected: true })).toBeVisible();
+  await expect(main.getByText("The disk is full")).toBeVisible();
+  await noViolations(main);
+});
+
 test("events stand in words from the start on, and live", async ({ gatehouse, main }) => {
   await main.goto(`${gatehouse.address}/#/activity/events`);
   await expect(main.getByText("Time is now: Running (the server answered)")).toBeVisible();
@@ -86,8 +195,8 @@ test("each change of the configuration is an event with its cause", async ({ gat
   await expect(main.getByText("Configuration changed: works was added")).toBeVisible();
   const view = (await gatehouse.command("servers.list", {})).find(({ config }) => config.id === server);
   if (!view) throw new Error("no server");
-  const { transport, enabled, autostart, look, limits } = view.config;
-  const draft = { name: "renamed", transport, enabled, autostart, look, limits };
+  const { transport, protocolVersion, enabled, autostart, look, limits, registry } = view.config;
+  const draft = { name: "renamed", transport, protocolVersion, enabled, autostart, look, limits, registry };
   await gatehouse.command("servers.edit", { server, draft, secrets: [] });
   await expect(main.getByText("Configuration changed: a server was renamed to renamed")).toBeVisible();
   await gatehouse.command("servers.edit", {
@@ -98,7 +207,7 @@ test("each change of the configuration is an event with its cause", async ({ gat
   await expect(main.getByText("Configuration changed: renamed was edited")).toBeVisible();
   await gatehouse.command("servers.stop", { server, disable: true });
   await expect(main.getByText("Configuration changed: renamed was turned off")).toBeVisible();
-  await gatehouse.command("servers.remove", { server });
+  await gatehouse.command("servers.remove", { server, undoable: false });
   await expect(main.getByText("Configuration changed: renamed was removed")).toBeVisible();
   const { auditDays, activityCalls } = await gatehouse.command("settings.show", {});
   await gatehouse.command("settings.set", {
@@ -109,6 +218,8 @@ test("each change of the configuration is an event with its cause", async ({ gat
     clientDocument: null,
     calls: null,
     toolNames: null,
+    allowedHosts: null,
+    registry: null,
   });
   await expect(main.getByText("Configuration changed: Gatehouse's own settings")).toBeVisible();
   await main.getByLabel("Kind").selectOption("gatehouse");

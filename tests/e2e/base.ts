@@ -1,8 +1,8 @@
-// What every test of the interface starts from: a fresh Gatehouse behind the test door, the two windows
+// What every test of the interface starts from: a fresh Gatehouse behind the browser host, the two windows
 // as two pages, AI clients of the real SDK.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -28,6 +28,8 @@ type Answer = { isError?: boolean; content: { type: string; text?: string }[] };
 
 /** An AI client that is connected. */
 export type AiClient = {
+  /** The names of the tools that it sees. */
+  tools: () => Promise<string[]>;
   call: (tool: string, args: Record<string, unknown>, signal?: AbortSignal) => Promise<Answer>;
   close: () => Promise<void>;
 };
@@ -42,6 +44,11 @@ export class Gatehouse {
     /** A folder for files of the test. */
     readonly folder: string,
   ) {}
+
+  /** The home folder of its user, in which other applications have their settings. */
+  get home(): string {
+    return join(this.folder, "home");
+  }
 
   /** A program of the workspace. */
   program(name: string): string {
@@ -58,7 +65,7 @@ export class Gatehouse {
     name: Name,
     args: Commands[Name]["args"],
   ): Promise<Commands[Name]["reply"]> {
-    return (await this.door("command", { name, args })) as Commands[Name]["reply"];
+    return (await this.send("command", { name, args })) as Commands[Name]["reply"];
   }
 
   /** Runs a command on the control socket, as any program of the same user can without the operator key. */
@@ -83,9 +90,9 @@ export class Gatehouse {
     return rules.map(({ sentence }) => render(sentence, { language: "en", templates, time: String }));
   }
 
-  /** Sends something through the door. */
-  async door(command: string, args: unknown): Promise<unknown> {
-    const response = await fetch(`${this.address}/door/${command}`, {
+  /** Sends a command to the host. */
+  async send(command: string, args: unknown): Promise<unknown> {
+    const response = await fetch(`${this.address}/host/${command}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(args),
@@ -97,11 +104,13 @@ export class Gatehouse {
 
   /** What the pages asked of their windows so far. */
   async noted(): Promise<string[]> {
-    return (await (await fetch(`${this.address}/door/noted`)).json()) as string[];
+    return (await (await fetch(`${this.address}/host/noted`)).json()) as string[];
   }
 
   async look(theme: Theme, language: Language): Promise<void> {
-    await this.door("set_preferences", { preferences: { theme, language, saidKeepsRunning: true } });
+    await this.send("set_preferences", {
+      preferences: { theme, language, saidKeepsRunning: true, firstRunDone: true },
+    });
   }
 
   /** Adds a server and waits until it runs. */
@@ -149,6 +158,7 @@ export class Gatehouse {
     const requestInit = { headers: { Authorization: `Bearer ${token}` } };
     await sdk.connect(new StreamableHTTPClientTransport(new URL(this.endpoint), { requestInit }));
     const client: AiClient = {
+      tools: async () => (await sdk.listTools()).tools.map(({ name }) => name),
       call: async (name, args, signal) =>
         (await sdk.callTool({ name, arguments: args }, { timeout: 60_000, ...(signal ? { signal } : {}) })) as Answer,
       close: () => sdk.close(),
@@ -158,17 +168,42 @@ export class Gatehouse {
   }
 }
 
-/** The running door, which ends with its standard input. */
-export class Door {
+/** Variables by which somebody may have moved settings of applications; empty ones do not count. */
+const moved = Object.fromEntries(
+  [
+    "XDG_CONFIG_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GEMINI_CLI_HOME",
+    "OPENCODE_CONFIG",
+    "OPENCODE_CONFIG_DIR",
+    "CONTINUE_GLOBAL_DIR",
+    "CLINE_DATA_DIR",
+    "CLINE_MCP_SETTINGS_PATH",
+    "VSCODE_PORTABLE",
+  ].map((name) => [name, ""]),
+);
+
+/** The running browser host, which ends with its standard input. */
+export class BrowserHost {
   readonly #child: ChildProcess;
   readonly #ended: Promise<number | null>;
   #said = "";
 
   constructor(folder: string) {
-    const pages = join(root, "ui/dist-door");
-    this.#child = spawn(join(programs, "test-door"), ["--data-dir", join(folder, "data"), "--pages", pages], {
+    const pages = join(root, "ui/dist-browser");
+    const home = join(folder, "home");
+    mkdirSync(home, { recursive: true });
+    this.#child = spawn(join(programs, "browser-host"), ["--data-dir", join(folder, "data"), "--pages", pages], {
       // Gatehouse asks the login shell for its PATH; somebody's own start-up files are not what is tested.
-      env: { ...process.env, SHELL: "/bin/sh" },
+      // Neither are their settings of other applications, nor their keychain.
+      env: {
+        ...process.env,
+        ...moved,
+        SHELL: "/bin/sh",
+        HOME: home,
+        DBUS_SESSION_BUS_ADDRESS: "unix:path=/nonexistent",
+      },
     });
     this.#child.stderr?.on("data", (part) => (this.#said += String(part)));
     this.#ended = new Promise((done) => {
@@ -186,7 +221,7 @@ export class Door {
     if (!stdout) throw new Error("no standard output");
     const line = new Promise<string>((yes) => createInterface({ input: stdout }).once("line", yes));
     const first = await Promise.race([line, this.#ended]);
-    if (typeof first !== "string") throw new Error(`the door ended with ${String(first)}: ${this.#said}`);
+    if (typeof first !== "string") throw new Error(`the browser host ended with ${String(first)}: ${this.#said}`);
     return JSON.parse(first) as { address: string; endpoint: string | null };
   }
 
@@ -202,17 +237,17 @@ export type Fixtures = { gatehouse: Gatehouse; main: Page; prompt: Page };
 export const test = plain.extend<Fixtures>({
   gatehouse: async ({}, use) => {
     const folder = mkdtempSync(join(tmpdir(), "gatehouse-e2e-"));
-    const door = new Door(folder);
+    const host = new BrowserHost(folder);
     try {
-      const { address, endpoint } = await door.ready();
+      const { address, endpoint } = await host.ready();
       const gatehouse = new Gatehouse(address, endpoint ?? "", folder);
       const states = async () => (await gatehouse.command("servers.list", {})).map((it) => it.status.state);
       await expect.poll(states).toEqual(["connected", "connected"]);
       await use(gatehouse);
       await Promise.allSettled(gatehouse.clients.map((client) => client.close()));
-      expect(await door.end(), "the door ends well").toBe(0);
+      expect(await host.end(), "the browser host ends well").toBe(0);
     } finally {
-      await door.end();
+      await host.end();
       rmSync(folder, { recursive: true, force: true });
     }
   },

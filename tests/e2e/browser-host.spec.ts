@@ -17,19 +17,19 @@ test("the pages have the content security policy of the windows, and only they g
     expect(Object.fromEntries(rules)).toEqual(ofWindows);
   }
   const status = { data: { name: "status", args: {} } };
-  const door = `${gatehouse.address}/door/command`;
-  expect((await main.request.post(door, status)).status()).toBe(200);
+  const address = `${gatehouse.address}/host/command`;
+  expect((await main.request.post(address, status)).status()).toBe(200);
   for (const origin of ["http://evil.example", "null", "http://127.0.0.1:1"]) {
-    expect((await main.request.post(door, { ...status, headers: { origin } })).status(), origin).toBe(403);
+    expect((await main.request.post(address, { ...status, headers: { origin } })).status(), origin).toBe(403);
   }
   for (const host of ["evil.example", `localhost:${new URL(gatehouse.address).port}`]) {
-    expect((await main.request.post(door, { ...status, headers: { host } })).status(), host).toBe(403);
+    expect((await main.request.post(address, { ...status, headers: { host } })).status(), host).toBe(403);
     expect((await main.request.get(gatehouse.address, { headers: { host } })).status(), host).toBe(403);
   }
   await expect(gatehouse.command("call", { token: "t", tool: "x", arguments: "{}" })).rejects.toThrow(
     "error.desktop.noToolCalls",
   );
-  await expect(gatehouse.door("prompt_everything", {})).rejects.toThrow("There is no command prompt_everything");
+  await expect(gatehouse.send("prompt_everything", {})).rejects.toThrow("There is no command prompt_everything");
 });
 
 for (const revision of ["2026-07-28", "2025-11-25"] as const) {
@@ -41,7 +41,7 @@ for (const revision of ["2026-07-28", "2025-11-25"] as const) {
     const call = client.call("echo", { said: revision });
     let pending: PendingApproval[] = [];
     const waiting = async () =>
-      (pending = (await gatehouse.door("prompt_pending", { known: [] })) as PendingApproval[]).length;
+      (pending = (await gatehouse.send("prompt_pending", { known: [] })) as PendingApproval[]).length;
     await expect.poll(waiting).toBe(1);
     const choice: GrantChoice = { lifetime: "once", width: "call", everyClient: false, conditions: [] };
     const answers = pending.map(({ id, request }) => {
@@ -50,7 +50,7 @@ for (const revision of ["2026-07-28", "2025-11-25"] as const) {
     });
     // The shell refuses answers until its prompt has been shown for half a second.
     await expect(async () => {
-      await gatehouse.door("prompt_answer", { answers });
+      await gatehouse.send("prompt_answer", { answers });
     }).toPass();
     const answer = await call;
     expect(answer.isError).toBeFalsy();
@@ -69,7 +69,7 @@ test("the frame shows where the gateway is, pauses and resumes, and is there by 
   expect((await gatehouse.command("status", {})).paused).toBe(true);
   await main.getByRole("banner").getByRole("button", { name: "Resume" }).click();
   await expect(main.getByRole("button", { name: "Pause everything" })).toBeVisible();
-  await main.keyboard.press("Control+2");
+  await main.keyboard.press("Control+3");
   await expect(main.getByRole("heading", { level: 1, name: "Approvals" })).toBeVisible();
   await main.keyboard.press("Control+k");
   await main.getByPlaceholder("Search or jump to…").fill("clients");

@@ -10,7 +10,7 @@ if (!executablePath) throw new Error("No Chromium here: `cargo xtask setup` inst
 export default defineConfig({
   testDir: ".",
   outputDir: process.env["GATEHOUSE_E2E_OUTPUT"] ?? "results",
-  // Two cores: a door, a browser and a client make two busy already.
+  // Two cores: a host, a browser and a client make two busy already.
   workers: 1,
   forbidOnly: true,
   reporter: "line",

@@ -173,6 +173,55 @@ test("secrets are masked, hidden characters are seen, and always is not offered 
   expect((await call).isError).toBe(true);
 });
 
+test("an edit is shown as a change, its parts fold by keyboard, and all of it is there as it is sent", async ({
+  gatehouse,
+  prompt,
+}) => {
+  await gatehouse.addFiles("files");
+  const client = await gatehouse.connect("Claude Code");
+  const edits = [{ oldText: "let x = 1;\nend", newText: "let x = 2;\u202e\nend" }];
+  const call = client.call("edit_file", { path: `${gatehouse.folder}/a.js`, edits, dryRun: true });
+  const change = prompt.getByRole("group", { name: "Change from oldText to newText" });
+  await expect(change.locator("[data-kind=removed]")).toContainText("let x = 1;");
+  await expect(change.locator("[data-kind=added]")).toContainText("let x = 2;U+202E");
+  await expect(change.locator("[data-kind=kept]")).toContainText("end");
+  await expect(change.locator("strong")).toHaveText(["1", "2", "U+202E"]);
+  await noViolations(prompt);
+  await pictures(gatehouse, prompt, "prompt-edit", [{ width: 440, height: 480 }]);
+  const fold = prompt.locator("summary", { hasText: "1 item" });
+  await fold.focus();
+  await prompt.keyboard.press("Enter");
+  await expect(change).toBeHidden();
+  await prompt.keyboard.press("Enter");
+  await expect(change).toBeVisible();
+  await prompt.getByRole("button", { name: "Show as sent" }).click();
+  await expect(change).toHaveCount(0);
+  await expect(prompt.getByRole("group", { name: "Arguments" })).toContainText('"oldText":"let x = 1;');
+  await expect(prompt.getByText("U+202E")).toBeVisible();
+  await prompt.getByRole("button", { name: "Deny", exact: true }).click();
+  expect((await call).isError).toBe(true);
+});
+
+test("labels are trusted in place, the call is judged again there, and reads are allowed in one place", async ({
+  gatehouse,
+  prompt,
+}) => {
+  const client = await gatehouse.connect("Claude Code");
+  const call = client.call("list_notes", {});
+  const card = prompt.getByRole("article");
+  await expect(card).toContainText("May make changes · the server says it only reads, and you don't trust its labels");
+  await noViolations(prompt);
+  await card.getByRole("button", { name: "Trust the read-only labels of Notes" }).click();
+  await expect(card).toContainText("Read-only · the server says so, and you trust its labels");
+  await card.getByRole("button", { name: "Stop trusting the read-only labels of Notes" }).click();
+  await expect(card).toContainText("May make changes");
+  await card.getByRole("button", { name: "Trust the read-only labels of Notes" }).click();
+  await card.getByText("Allow reads until Gatehouse quits").click();
+  expect((await call).isError).toBeFalsy();
+  expect((await client.call("list_notes", {})).isError).toBeFalsy();
+  expect(await gatehouse.command("approvals.list", { known: [] })).toEqual([]);
+});
+
 test("a secret is shown to whoever asks, and hidden again when the window is put away", async ({
   gatehouse,
   prompt,
@@ -320,11 +369,11 @@ test("64 approval requests, one of them huge: nothing that stands is drawn anew 
     );
   };
   main.on("response", (response) => {
-    if (response.url().endsWith("/door/command") && response.request().postData()?.includes("approvals.list"))
+    if (response.url().endsWith("/host/command") && response.request().postData()?.includes("approvals.list"))
       count(read.main, response);
   });
   prompt.on("response", (response) => {
-    if (response.url().endsWith("/door/prompt_pending")) count(read.prompt, response);
+    if (response.url().endsWith("/host/prompt_pending")) count(read.prompt, response);
   });
   const calls: Promise<unknown>[] = [];
   await frames(main, "63 more come to the page", async () => {
@@ -451,11 +500,16 @@ test("a tool that is not what was allowed asks again, and shows field by field w
   await noViolations(prompt);
   const shots = process.env["GATEHOUSE_SHOTS"];
   if (shots) await prompt.screenshot({ path: `${shots}/prompt-changed.png` });
+  await expect(prompt.getByText("“Always” approves this definition.")).toBeVisible();
   await prompt.getByRole("button", { name: "More allow options" }).click();
-  await expect(prompt.getByLabel("Always")).toHaveCount(0);
-  await prompt.getByRole("button", { name: "Back" }).click();
-  await prompt.getByRole("button", { name: "Deny", exact: true }).click();
-  expect((await call).isError).toBe(true);
+  const panel = prompt.getByRole("region", { name: "More allow options" });
+  await panel.getByRole("radio", { name: "everything on fixture" }).check();
+  await expect(panel.getByLabel("Always")).toHaveCount(0);
+  await panel.getByRole("radio", { name: "fixture: echo" }).check();
+  await panel.getByLabel("Always").check();
+  await panel.getByRole("button", { name: "Always allow fixture: echo, for Claude Code" }).click();
+  expect((await call).isError).toBeFalsy();
+  expect((await client.call("echo", { again: true })).isError, "it is approved for good").toBeFalsy();
 });
 
 for (const [picks, deed, sentence] of [

@@ -46,28 +46,12 @@ test("a call that waits for an answer is shown as that, and cannot be cancelled"
   await expect(running).toBeHidden();
 });
 
-test("the tool runner shows the progress of what it runs", async ({ gatehouse, main }) => {
-  const server = await gatehouse.addFixture("works");
-  await main.goto(`${gatehouse.address}/#/servers/${server}/tools`);
-  await main.getByRole("button", { name: "Try slow" }).click();
-  const drawer = main.getByRole("dialog");
-  await drawer.getByLabel("ms").fill("60000");
-  await drawer.getByLabel("progress").fill("100");
-  await drawer.getByRole("button", { name: "Run", exact: true }).click();
-  await expect(drawer.getByRole("progressbar", { name: "Progress of slow" })).toBeVisible();
-  await expect(drawer).toContainText(/step \d+/);
-  await noViolations(main);
-  await pictures(gatehouse, main, "try-running", []);
-  await drawer.getByRole("button", { name: "Stop" }).click();
-  await expect(drawer.getByRole("progressbar")).toBeHidden();
-});
-
 test("errors of the last hour are counted, and repeated lines stand once", async ({ gatehouse, main }) => {
   const server = await gatehouse.addFixture("noisy", "--lifecycle", "legacy");
   await expect(main.getByText(/in the last hour/)).toBeHidden();
   for (let at = 0; at < 3; at += 1) {
     const said = JSON.stringify({ level: "error", text: "The disk is full" });
-    await gatehouse.command("servers.callTool", { server, tool: "say", arguments: said, run: null });
+    await gatehouse.command("servers.callTool", { server, tool: "say", arguments: said, run: null, client: null });
   }
   const card = main.getByRole("article", { name: "noisy" });
   await expect(card.getByRole("link", { name: "3 errors in the last hour" })).toBeVisible();

@@ -77,6 +77,7 @@ test("a secret stays a reference, and follows to no other program", async ({ gat
       cwd: null,
       streams: "sockets",
     },
+    protocolVersion: "auto",
     enabled: true,
     autostart: true,
     look: { description: null, icon: null, group: null },
@@ -90,6 +91,7 @@ test("a secret stays a reference, and follows to no other program", async ({ gat
       strict: false,
       roots: [],
     },
+    registry: null,
   } as const;
   const { config } = await gatehouse.command("servers.add", {
     draft: { ...draft, transport: { ...draft.transport, args: [] }, limits: { ...draft.limits, roots: [] } },

@@ -1,4 +1,4 @@
-import type { GrantChoice } from "../../ui/src/generated/types.ts";
+import type { GrantChoice, ServerDraft } from "../../ui/src/generated/types.ts";
 import { expect, noViolations, pictures, test } from "./base.ts";
 
 test("appearance and language change at once and are kept", async ({ gatehouse, main, prompt }) => {
@@ -15,6 +15,30 @@ test("appearance and language change at once and are kept", async ({ gatehouse, 
   await main.reload();
   await expect(main.getByRole("heading", { level: 1, name: "设置" })).toBeVisible();
   await gatehouse.look("light", "en");
+});
+
+test("a notification tells of a server that has stopped, and is taken back when notifications are off", async ({
+  gatehouse,
+  main,
+}) => {
+  const transport = {
+    type: "stdio",
+    command: "gatehouse-no-such-program",
+    args: [],
+    env: {},
+    cwd: null,
+    streams: "sockets",
+  } as const;
+  const draft = { name: "broken", transport, enabled: true, autostart: true } as unknown as ServerDraft;
+  const { config } = await gatehouse.command("servers.add", { draft, trustLabels: false, secrets: [] });
+  const told = async () => (await gatehouse.noted()).filter((action) => action.startsWith("notification"));
+  const text = "notification broken has stopped | Gatehouse won't retry automatically.";
+  await expect.poll(told).toEqual([text]);
+  await main.getByRole("link", { name: "Settings" }).click();
+  await expect(main.getByRole("switch", { name: "With a sound" })).not.toBeChecked();
+  await main.getByRole("switch", { name: "Show notifications" }).click({ force: true });
+  await expect(main.getByRole("switch", { name: "With a sound" })).toBeDisabled();
+  await expect.poll(told).toEqual([text, expect.stringContaining(config.id)]);
 });
 
 test("the audit is verified, retention is set", async ({ gatehouse, main }) => {
@@ -60,6 +84,7 @@ test("a tool that is left out says why, and a server has limits of its own", asy
         cwd: null,
         streams: "sockets",
       },
+      protocolVersion: "auto",
       enabled: true,
       autostart: true,
       look: { description: null, icon: null, group: null },
@@ -73,6 +98,7 @@ test("a tool that is left out says why, and a server has limits of its own", asy
         strict: true,
         roots: [],
       },
+      registry: null,
     },
     secrets: [],
     trustLabels: false,

@@ -1,7 +1,8 @@
-// A real MCP client (the TypeScript SDK) on strings: reads one JSON command a line on stdin and
-// answers each with one JSON line on stdout. See tests/src/client.rs for the other end.
+// A real MCP client (the TypeScript SDK) on strings; see lines.mjs, and tests/src/client.rs for the other end.
 //
 //   {"op":"connect","url":…,"token":…,"revision":"2026-07-28"|"2025-11-25","answers":{…}}
+//       over Streamable HTTP, or over HTTP+SSE if the URL ends with /sse, or over standard streams with
+//       "command":{"program":…,"arguments":…,"environment":…} in place of url and token
 //   {"op":"list"}  {"op":"call","id":…,"name":…,"arguments":…,"timeoutMs":…,"progress":true}
 //   {"op":"read","uri":…}  {"op":"watch","uri":…}  {"op":"unwatch","uri":…}
 //   {"op":"level","uri":level}  {"op":"cancel","id":…}  {"op":"close"}
@@ -9,14 +10,13 @@
 // What it can be asked is what "answers" holds: "form" and "url" (an elicitation result), "sampling"
 // (a text), "roots" (a list). Each question that it got is said as {"asked":method,"params":…}, each
 // update of a resource as {"updated":uri}, and what servers log as {"logged":text,"level":level}.
-import { createInterface } from "node:readline";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { run, say } from "./lines.mjs";
 
 let client;
 let level;
 const inFlight = new Map();
-const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
-const failure = (error) => ({ error: { code: error?.code ?? null, message: String(error?.message ?? error) } });
 
 function answering(answers) {
   const elicitation = { ...(answers.form ? { form: {} } : {}), ...(answers.url ? { url: {} } : {}) };
@@ -43,7 +43,17 @@ function answer(answers) {
   if (answers.roots) take("roots/list", () => ({ roots: answers.roots }));
 }
 
-async function connect({ url, token, revision, answers = {} }) {
+function transportTo({ url, token, command }) {
+  if (command) {
+    const { program, arguments: args, environment: env } = command;
+    return new StdioClientTransport({ command: program, args, env, stderr: "inherit" });
+  }
+  const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+  const Transport = url.endsWith("/sse") ? SSEClientTransport : StreamableHTTPClientTransport;
+  return new Transport(new URL(url), { requestInit: { headers } });
+}
+
+async function connect({ url, token, command, revision, answers = {} }) {
   const modern = revision === "2026-07-28";
   client = new Client(
     { name: "sdk-js", version: "1.0.0" },
@@ -56,8 +66,7 @@ async function connect({ url, token, revision, answers = {} }) {
   client.setNotificationHandler("notifications/message", ({ params }) =>
     say({ logged: params.data, level: params.level }),
   );
-  const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
-  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+  await client.connect(transportTo({ url, token, command }));
   return { protocol: client.getNegotiatedProtocolVersion(), server: client.getServerVersion()?.name };
 }
 
@@ -101,13 +110,4 @@ const ops = {
   },
 };
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const command = JSON.parse(line);
-  const name = command.op === "call" ? command.id : command.op;
-  const answer = ops[command.op](command).then(
-    (result) => say({ id: name, result }),
-    (error) => say({ id: name, ...failure(error) }),
-  );
-  if (command.op !== "call") await answer;
-  if (command.op === "close") process.exit(0);
-}
+await run(ops);

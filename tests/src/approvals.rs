@@ -26,10 +26,23 @@ pub fn wait_for_pending(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value
 /// A little longer than the shortest time-out that a client is assumed to have.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(3200);
 
+/// A little longer than a wait from which is learned that a client waits; with a margin for repeats of a slow machine.
+const TELLING_WAIT: Duration = Duration::from_millis(6200);
+
 /// Waits until an approval request is so old that its client may have given up without a sign.
 pub fn wait_for_min_client_timeout(question: &Value) -> Result<()> {
+    wait_for_age(question, LEAST_TIMEOUT)
+}
+
+/// Waits until an approval request is so old that its client is seen to wait if it is answered now.
+pub fn wait_for_telling_age(question: &Value) -> Result<()> {
+    wait_for_age(question, TELLING_WAIT)
+}
+
+/// Waits until an approval request has been pending for this long.
+pub fn wait_for_age(question: &Value, age: Duration) -> Result<()> {
     let asked = u64::try_from(question["requestedAt"].as_i64().context("requestedAt")?)?;
-    let old = UNIX_EPOCH + Duration::from_millis(asked) + LEAST_TIMEOUT;
+    let old = UNIX_EPOCH + Duration::from_millis(asked) + age;
     eventually_holds(format!("the age of {question:#}"), || Ok(SystemTime::now() > old))
 }
 

@@ -82,11 +82,12 @@ pub async fn serve(
 
 fn routes(host: Arc<BrowserHost>) -> Router {
     Router::new()
-        .route("/door/noted", get(windows::recorded_actions))
-        .route("/door/events", get(channels::events))
-        .route("/door/main_signals", get(channels::main_signals))
-        .route("/door/prompt_signals", get(channels::prompt_signals))
-        .route("/door/{command}", post(windows::run))
+        .route("/host/noted", get(windows::recorded_actions))
+        .route("/host/events", get(channels::events))
+        .route("/host/main_signals", get(channels::main_signals))
+        .route("/host/prompt_signals", get(channels::prompt_signals))
+        .route("/host/open_server_link", post(windows::open_server_link))
+        .route("/host/{command}", post(windows::run))
         .fallback(pages::page)
         .layer(middleware::from_fn_with_state(Arc::clone(&host), require_own_origin))
         .with_state(host)

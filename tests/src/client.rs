@@ -1,5 +1,5 @@
 //! Third-party AI clients: the MCP SDKs for TypeScript and Python, driven over a line protocol
-//! (`tests/js/client.mjs`, `tests/py/client.py`).
+//! (`tests/js/client*.mjs`, `tests/py/client*.py`).
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use crate::bridge::BridgeCommand;
 use crate::child_process::ChildProcess;
 use crate::paths;
 
@@ -16,6 +17,23 @@ pub enum Sdk {
     TypeScript,
     /// `mcp` from PyPI.
     Python,
+    /// `@modelcontextprotocol/sdk`, version 1; only in sessions.
+    TypeScript1,
+    /// `mcp`, version 1; only in sessions.
+    Python1,
+}
+
+impl Sdk {
+    /// The program that drives it over the line protocol.
+    pub(crate) fn program(self) -> Result<Command> {
+        let mut program = match self {
+            Self::TypeScript | Self::TypeScript1 => Command::new("node"),
+            Self::Python => Command::new(paths::python()?),
+            Self::Python1 => Command::new(paths::older_python()?),
+        };
+        program.arg(script(self));
+        Ok(program)
+    }
 }
 
 /// A connected client.
@@ -66,13 +84,13 @@ impl Client {
     /// Starts the SDK's process and connects.
     pub fn connect(sdk: Sdk, revision: &str, endpoint: &str, token: Option<&str>) -> Result<Self> {
         let command = json!({"op": "connect", "url": endpoint, "token": token, "revision": revision});
-        Self::spawn(sdk)?.connected(revision, &command)
+        Self::start(&format!("the {sdk:?} client"), &mut sdk.program()?, &command)
     }
 
     /// Connects with a program of the test, which has to run one of the scripts of [`script`].
     pub fn connect_by(program: &mut Command, revision: &str, endpoint: &str, token: &str) -> Result<Self> {
         let command = json!({"op": "connect", "url": endpoint, "token": token, "revision": revision});
-        Self::run("the client", program)?.connected(revision, &command)
+        Self::start("the client", program, &command)
     }
 
     /// Connects with the TypeScript SDK as a client with client capabilities: `answers` has an
@@ -82,31 +100,45 @@ impl Client {
         let command = json!({
             "op": "connect", "url": endpoint, "token": token, "revision": revision, "answers": answers,
         });
-        Self::spawn(Sdk::TypeScript)?.connected(revision, &command)
+        Self::start("the answering client", &mut Sdk::TypeScript.program()?, &command)
     }
 
-    fn connected(mut self, revision: &str, command: &Value) -> Result<Self> {
-        self.child_process.write_line(&command.to_string())?;
-        match self.answer("connect")? {
-            CallOutcome::Result(found) if found["protocol"] == json!(revision) => Ok(self),
+    /// Connects over standard streams, by a bridge that the SDK's process starts. `answers` as in
+    /// [`Client::connect_answering`].
+    pub fn connect_bridge(sdk: Sdk, revision: &str, bridge: &BridgeCommand, answers: &Value) -> Result<Self> {
+        let command = json!({
+            "op": "connect", "command": bridge.describe(), "revision": revision, "answers": answers,
+        });
+        Self::start(&format!("the {sdk:?} client"), &mut sdk.program()?, &command)
+    }
+
+    /// Starts a program that speaks the line protocol, and sends it this `connect` command.
+    pub(crate) fn start(name: &str, program: &mut Command, connect: &Value) -> Result<Self> {
+        let child_process = ChildProcess::start(name, program)?;
+        let mut client = Self { child_process, unread: Vec::new(), calls: 0 };
+        client.child_process.write_line(&connect.to_string())?;
+        let wanted = &connect["revision"];
+        match client.answer("connect")? {
+            // Not all clients say which revision they speak.
+            CallOutcome::Result(found)
+                if wanted.is_null() || found["protocol"].is_null() || found["protocol"] == *wanted =>
+            {
+                Ok(client)
+            }
             CallOutcome::Result(found) => bail!("connected, but with {found}"),
             CallOutcome::Error(error) => bail!("connecting failed: {error}"),
         }
     }
 
-    fn spawn(sdk: Sdk) -> Result<Self> {
-        let mut program = match sdk {
-            Sdk::TypeScript => Command::new("node"),
-            Sdk::Python => Command::new(paths::python()?),
-        };
-        Self::run(&format!("the {sdk:?} client"), program.arg(script(sdk)))
+    /// Closes the connection in the way of the SDK, and waits for the end of its process.
+    pub fn close(mut self) -> Result<()> {
+        self.child_process.write_line(r#"{"op":"close"}"#)?;
+        self.answer("close")?;
+        self.child_process.wait()?;
+        Ok(())
     }
 
-    fn run(name: &str, program: &mut Command) -> Result<Self> {
-        Ok(Self { child_process: ChildProcess::start(name, program)?, unread: Vec::new(), calls: 0 })
-    }
-
-    /// Names of all tools.
+    /// Definitions of all tools.
     pub fn tools(&mut self) -> Result<Vec<Value>> {
         self.child_process.write_line(r#"{"op":"list"}"#)?;
         match self.answer("list")? {
@@ -152,7 +184,7 @@ impl Client {
         Ok(id)
     }
 
-    /// Starts a call that the client gives up after `millis` milliseconds; for the Python SDK.
+    /// Starts a call that the client gives up after `millis` milliseconds, by the SDK's own time-out.
     pub fn begin_with_timeout(&mut self, name: &str, arguments: &Value, millis: u32) -> Result<String> {
         self.calls += 1;
         let id = format!("call-{}", self.calls);
@@ -208,6 +240,8 @@ pub fn script(sdk: Sdk) -> PathBuf {
     paths::tests_dir().join(match sdk {
         Sdk::TypeScript => "js/client.mjs",
         Sdk::Python => "py/client.py",
+        Sdk::TypeScript1 => "js/client1.mjs",
+        Sdk::Python1 => "py/client1.py",
     })
 }
 

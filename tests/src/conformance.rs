@@ -195,6 +195,7 @@ impl ScenarioClient {
                     server: Arc::clone(&self.config),
                     method: request["method"].as_str().context("no method")?.into(),
                     params: to_raw_value(&request["params"])?,
+                    key: Some(name.as_str().into()),
                 };
                 let answer = handle_server_request(&AcceptingUser, request, self.manager.schemas()).await;
                 let answer =

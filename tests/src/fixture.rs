@@ -56,6 +56,7 @@
 //! | templates | `fixture://item/{id}` with ids from 1 to 200 |
 //! | prompts | `greet` with `name` and optionally `tone`; `plain` |
 //! | completions | `tone`: formal, friendly, terse; `id`: 1 to 200, of which at most 100 are returned |
+//! | requests of its own | `fixture/echo`, which answers `{"echoed":…}` with its params |
 //! | logging | `logging/setLevel`, or on 2026-07-28 the level in `_meta`, without which nothing is logged |
 //!
 //! | fault | what goes wrong |
@@ -93,13 +94,18 @@
 //! | `unauthorized=URL` | each HTTP request is answered with 401 and a challenge whose `resource_metadata` is the URL |
 //! | `dies-after[=MS]` | the process ends with code 9 by itself 2 s (or MS) after its start |
 //! | `lost-stream` | over HTTP the stream of `slow` is interrupted; GET with `Last-Event-ID` returns the rest; on 2026-07-28 the call is lost |
-//! | `ttl[=MS]` | lists of 2026-07-28 may be cached for a minute (or MS) |
+//! | `polled-stream[=N]` | over HTTP with a session the stream of `slow` ends 8 (or N) times after an event with an id and `retry`, each time that it is resumed, before the answer comes |
+//! | `ttl[=MS]` | lists of 2026-07-28 may be cached by anybody for a minute (or MS) |
 //! | `wrong-output` | `typed` answers with a result that violates its schema |
 //! | `no-output` | `typed` answers without `structuredContent` |
 //! | `leaks[=TEXT]` | the text (or what is in `FIXTURE_SECRET`) is repeated wherever a server can send text; there is a tool `leak` |
 //! | `bombs` | there are tools whose output schemas take for ever to check, or exhaust memory |
 //! | `big-pages` | the tool list never ends, and each page has 1 MiB |
 //! | `progress-flood[=N]` | 10,000 (or N) progress notifications of 16 KiB come before the answer of each tool call |
+//! | `asks-in-calls` | on 2026-07-28 the tools that send requests fail: this server can ask only while it works on a call |
+//! | `checks-capabilities` | on 2026-07-28 the tools that send requests are refused (-32021, over HTTP with status 400) unless the call declares the capability |
+//! | `generated[=SEED]` | there are the tools, resources and prompts of `tests/src/generated.rs` |
+//! | `tasks` | calls of `chore` can, and calls of `long_chore` must run as tasks (on 2026-07-28 if the client declares the extension): for `{"ms":N}`, with `{"ask":true}` until a form is answered, with `{"fail":true}` to an error |
 //! | `asks-at-start` | once an older client is ready and has a standing stream, a form is requested |
 
 mod acceptor;
@@ -123,6 +129,7 @@ mod results;
 mod slow;
 mod sse;
 mod stdio;
+mod tasks;
 mod tools;
 mod ws;
 

@@ -1,6 +1,8 @@
 //! Starts the fixture server and adds it to a Gatehouse, over any of its transports. What that server answers is in
 //! `tests/src/fixture.rs`; its program is `tests/src/bin/fixture-server.rs`.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -100,4 +102,11 @@ pub fn add_unconnected(
     let upstream = FixtureServer::start(over, more)?;
     gatehouse.ask(&["servers", "add", name, "--url", &upstream.url])?;
     Ok(upstream)
+}
+
+/// How many calls with this text in their arguments reached a fixture that was started with `--log`.
+#[must_use]
+pub fn logged_calls(log: &Path, text: &str) -> usize {
+    let messages = fs::read_to_string(log).unwrap_or_default();
+    messages.lines().filter(|line| line.contains(r#""tools/call""#) && line.contains(text)).count()
 }

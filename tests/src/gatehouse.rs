@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 use crate::child_process::ChildProcess;
 use crate::eventually::eventually;
+use crate::pty::PtyProcess;
 use crate::{administrator, paths};
 
 /// The message of a failed server's status, or of an error, in English.
@@ -287,6 +288,26 @@ impl Gatehouse {
     pub fn begin(&self, words: &[&str]) -> Result<ChildProcess> {
         let mut command = self.ctl_script(OPERATOR_WITH_STDERR, words)?;
         ChildProcess::start(&format!("gatehousectl {words:?}"), &mut command)
+    }
+
+    /// Starts an operator's command at a terminal.
+    pub fn begin_at_terminal(&self, words: &[&str]) -> Result<PtyProcess> {
+        PtyProcess::start(&mut self.ctl_script(OPERATOR, words)?)
+    }
+
+    /// Starts an operator's command at a terminal of its own, where it can ask for secrets.
+    pub fn begin_at_own_terminal(&self, words: &[&str]) -> Result<PtyProcess> {
+        let command = self.ctl_script(OPERATOR, words)?;
+        let mut with_terminal = Command::new("setsid");
+        with_terminal.arg("--ctty").arg(command.get_program()).args(command.get_args());
+        with_terminal.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        PtyProcess::start(&mut with_terminal)
+    }
+
+    /// Starts an operator's command at a terminal, with this variable in its environment.
+    pub fn begin_at_terminal_in(&self, variable: (&str, &str), words: &[&str]) -> Result<PtyProcess> {
+        let (name, value) = variable;
+        PtyProcess::start(self.ctl_script(OPERATOR, words)?.env(name, value))
     }
 
     fn ctl(&self, words: &[&str], operator: bool) -> Result<Output> {

@@ -21,6 +21,15 @@ pub struct RawHttpResponse {
     pub body: String,
 }
 
+impl RawHttpResponse {
+    /// A header by its name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut fields = self.head.lines().filter_map(|line| line.split_once(':'));
+        fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+}
+
 /// Sends a POST with these headers and this body, and reads the whole answer.
 pub fn post(endpoint: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<RawHttpResponse> {
     send("POST", endpoint, headers, body)
@@ -80,7 +89,7 @@ impl StatelessClient<'_> {
     fn request(self, token: &str, method: &str, params: &str) -> (Vec<(&'static str, String)>, String) {
         let Self { name: says, capabilities } = self;
         // The name or URI is repeated in a header.
-        let name = [r#""name":""#, r#""uri":""#]
+        let name = [r#""name":""#, r#""uri":""#, r#""taskId":""#]
             .iter()
             .find_map(|member| params.split_once(member))
             .and_then(|(_, rest)| rest.split_once('"'))
@@ -110,15 +119,9 @@ impl StatelessClient<'_> {
     /// node with a script of ours, so that the peer process is a known program with another name.
     pub fn begin_with_paste(self, endpoint: &str, token: &str, params: &str) -> Result<Elsewhere> {
         let (headers, body) = self.request(token, "tools/call", params);
-        let headers: Map<String, Value> =
-            headers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-        let mut program = Command::new("node");
-        let mut lines = ChildProcess::start(
-            "another program",
-            program.arg(paths::tests_dir().join("js").join(ELSEWHERE)),
-        )?;
-        lines.write_line(&json!({ "url": endpoint, "headers": headers, "body": body }).to_string())?;
-        Ok(Elsewhere(lines))
+        let headers: Vec<(String, String)> =
+            headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Elsewhere::post(endpoint, &headers, &body)
     }
 }
 
@@ -130,6 +133,19 @@ pub const ELSEWHERE: &str = "post.mjs";
 pub struct Elsewhere(ChildProcess);
 
 impl Elsewhere {
+    /// Makes another program post a message: node with a script of ours.
+    pub fn post(endpoint: &str, headers: &[(String, String)], body: &str) -> Result<Self> {
+        let headers: Map<String, Value> =
+            headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        let mut program = Command::new("node");
+        let mut lines = ChildProcess::start(
+            "another program",
+            program.arg(paths::tests_dir().join("js").join(ELSEWHERE)),
+        )?;
+        lines.write_line(&json!({ "url": endpoint, "headers": headers, "body": body }).to_string())?;
+        Ok(Self(lines))
+    }
+
     /// Its answer. The header lines are left out.
     pub fn end(mut self) -> Result<RawHttpResponse> {
         let answer: Value = serde_json::from_str(&self.0.next_line()?)?;
@@ -150,6 +166,21 @@ impl BackgroundCall {
     pub fn call(endpoint: &str, token: &str, tool: &str, arguments: &str) -> Self {
         let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
         StatelessClient { name: "bytes", capabilities: "{}" }.begin(endpoint, token, &params)
+    }
+
+    /// Calls a tool as a client does that calls again, with the same arguments, whenever it is told to: after how long it
+    /// is told depends on what was learned of its time-outs.
+    #[must_use]
+    pub fn until_decided(endpoint: &str, token: &str, tool: &str, arguments: &str) -> Self {
+        let [endpoint, token, tool, arguments] = [endpoint, token, tool, arguments].map(str::to_owned);
+        Self(std::thread::spawn(move || {
+            loop {
+                let answer = Self::call(&endpoint, &token, &tool, &arguments).end()?;
+                if !answer.body.contains("still waiting for the user") {
+                    return Ok(answer);
+                }
+            }
+        }))
     }
 
     /// Whether it has ended.

@@ -5,18 +5,27 @@
 
 mod administrator;
 pub mod approvals;
+pub mod authorizing_forwarder;
+pub mod bridge;
 pub mod browser_host;
 pub mod child_process;
 pub mod client;
+pub mod compat;
 pub mod conformance;
+pub mod conformance_endpoints;
 pub mod eventually;
 pub mod fixture;
 pub mod fixture_server;
 pub mod gatehouse;
+pub mod generated;
 pub mod http;
+pub mod mcp_registry;
 pub mod oidc;
 pub mod paths;
+pub mod pty;
+pub mod session_client;
 pub mod sign_in;
+pub mod sse_stream;
 #[cfg(target_os = "linux")]
 pub mod walkthrough;
 #[cfg(target_os = "linux")]

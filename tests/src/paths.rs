@@ -31,6 +31,21 @@ pub fn older_python() -> Result<PathBuf> {
     python_of("venv-older")
 }
 
+/// The Node.js that clients from npm of the matrix need.
+pub fn compat_node() -> Result<PathBuf> {
+    let node = tests_dir().join("compat/npm/node_modules/node/bin/node");
+    if node.exists() {
+        Ok(node)
+    } else {
+        bail!("no packages for the matrix; `cargo xtask compat` installs them")
+    }
+}
+
+/// The Python interpreter with the packages of this client of the matrix, `tests/compat/pypi/NAME.txt`.
+pub fn compat_python(name: &str) -> Result<PathBuf> {
+    python_of(&format!("compat-{name}"))
+}
+
 fn python_of(venv: &str) -> Result<PathBuf> {
     let cache = match std::env::var_os("GATEHOUSE_CACHE") {
         Some(folder) => PathBuf::from(folder),
@@ -41,5 +56,9 @@ fn python_of(venv: &str) -> Result<PathBuf> {
         },
     };
     let python = cache.join("gatehouse-build").join(venv).join("bin/python");
-    if python.exists() { Ok(python) } else { bail!("no test packages for Python; run `cargo xtask setup`") }
+    if python.exists() {
+        Ok(python)
+    } else {
+        bail!("no {venv} with packages for Python; `cargo xtask setup` and `cargo xtask compat` make them")
+    }
 }

@@ -7,7 +7,6 @@ mod driver;
 #[cfg(target_os = "linux")]
 mod pointer;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -25,19 +24,33 @@ use crate::paths;
 #[derive(Debug)]
 pub struct AppWindow {
     driver: WebDriverSession,
-    /// Handles of the pages by the last part of their addresses.
-    pages: BTreeMap<&'static str, String>,
 }
 
-/// One page of the application.
+/// One page of the application. It is looked for each time it is used: windows come and go.
 #[derive(Clone, Copy, Debug)]
 pub struct WebPage<'a> {
     driver: &'a WebDriverSession,
-    handle: &'a str,
+    kind: PageKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PageKind {
+    Main,
+    Prompt,
+}
+
+impl PageKind {
+    /// Of the page at an address of the application.
+    fn of(address: &str) -> Option<Self> {
+        if address.contains("prompt.html") {
+            return Some(Self::Prompt);
+        }
+        address.starts_with("tauri:").then_some(Self::Main)
+    }
 }
 
 impl AppWindow {
-    /// Starts the application on this desktop and waits until both of its pages are loaded.
+    /// Starts the application on this desktop and waits until its main page is loaded.
     pub fn start(desktop: &Desktop) -> Result<Self> {
         let window = Self::open(desktop)?;
         window.main().wait_until("return document.querySelector('header code') !== null")?;
@@ -47,38 +60,23 @@ impl AppWindow {
     /// Starts the application as [`AppWindow::start`] does, but its core may wait for user input.
     pub fn open(desktop: &Desktop) -> Result<Self> {
         let driver = WebDriverSession::start(desktop, &paths::program("gatehouse")?)?;
-        let mut window = Self { driver, pages: BTreeMap::new() };
-        let Self { driver, pages } = &mut window;
-        eventually("the pages of both windows", || {
-            for handle in driver.handles()? {
-                let page = WebPage { driver: &*driver, handle: &handle };
-                let name = match page.address()?.as_str() {
-                    address if address.contains("prompt.html") => "prompt",
-                    address if address.starts_with("tauri:") => "main",
-                    _ => continue,
-                };
-                pages.insert(name, handle);
-            }
-            Ok(if pages.len() == 2 { Ok(()) } else { Err(format!("{pages:?}")) })
-        })?;
+        let window = Self { driver };
+        window.main().switch_to()?;
         Ok(window)
     }
 
     pub fn main(&self) -> WebPage<'_> {
-        self.page("main")
+        WebPage { driver: &self.driver, kind: PageKind::Main }
     }
 
+    /// The page of the prompt, which is loaded when a client connects.
     pub fn prompt(&self) -> WebPage<'_> {
-        self.page("prompt")
+        WebPage { driver: &self.driver, kind: PageKind::Prompt }
     }
 
     /// How many pages there are.
     pub fn count(&self) -> Result<usize> {
         Ok(self.driver.handles()?.len())
-    }
-
-    fn page(&self, name: &str) -> WebPage<'_> {
-        WebPage { driver: &self.driver, handle: self.pages.get(name).map_or("", String::as_str) }
     }
 
     /// Quits the application by its own command, as a user would, and waits until it is gone.
@@ -90,7 +88,25 @@ impl AppWindow {
 
 impl WebPage<'_> {
     fn switch_to(&self) -> Result<()> {
-        self.driver.post("window", &json!({ "handle": self.handle })).map(drop)
+        if self.is_current() {
+            return Ok(());
+        }
+        eventually(format!("the page {:?}", self.kind), || {
+            for handle in self.driver.handles()? {
+                // A window may be gone by now.
+                let is_found = self.driver.post("window", &json!({ "handle": handle })).is_ok();
+                if is_found && self.is_current() {
+                    return Ok(Ok(()));
+                }
+            }
+            Ok(Err("there is none"))
+        })
+    }
+
+    /// Whether the driver is at this page.
+    fn is_current(&self) -> bool {
+        let address = self.driver.get("url").ok();
+        address.as_ref().and_then(Value::as_str).and_then(PageKind::of) == Some(self.kind)
     }
 
     /// Its address.

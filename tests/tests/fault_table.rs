@@ -93,6 +93,15 @@ const CASES: &[FaultCase] = &[
         lifecycle: "legacy",
         ..http("lost-stream", Symptom::Call("slept", "connected"), "the stream is taken up again")
     },
+    FaultCase {
+        call: Some(("slow", r#"{"ms":100}"#)),
+        lifecycle: "legacy",
+        ..http(
+            "polled-stream",
+            Symptom::Call("slept", "connected"),
+            "asked again as often as the server wants",
+        )
+    },
     stdio("grandchild-holds-stdout", Symptom::Connected, NOTHING),
     stdio("ignores-sigterm", Symptom::Connected, "killed when it is stopped"),
     calling(stdio("changes-tools", Symptom::Call("", "connected"), "read again, asked about again")),
@@ -217,6 +226,10 @@ fn covers_every_fixture_fault() -> Result<()> {
         "open-templates",
         "bad-header",
         "nested-defaults",
+        "asks-in-calls",
+        "checks-capabilities",
+        "generated",
+        "tasks",
     ];
     let (_, faults) = source.split_once("impl Fault {").context("the faults are elsewhere")?;
     let faults = faults.lines().take_while(|line| !line.starts_with('}'));

@@ -15,10 +15,9 @@ use serde_json::json;
 
 const REFUSAL: &str = "This computer's administrator does not allow this server.";
 
-/// The example of the README, which administrators copy.
+/// The example of the documents, which administrators copy.
 fn example() -> Result<&'static str> {
-    let section =
-        include_str!("../../README.md").split("## For administrators").nth(1).context("no section")?;
+    let section = include_str!("../../docs/src/administrators.md");
     let block = section.split("```json").nth(1).context("no example")?;
     block.split("```").next().context("no end of the example")
 }
@@ -69,7 +68,7 @@ fn handshakes(log: &Path) -> usize {
 
 /// Tried: addresses that contain an allowed host in their path, query, host name or user name, and
 /// addresses with another scheme, port or domain. Stopped by: scheme, host, port and path of the parsed
-/// address are compared separately, with the exact file that the README shows, also after a restart.
+/// address are compared separately, with the exact file that the documents show, also after a restart.
 #[test]
 fn it_adds_an_address_that_looks_like_an_allowed_one() -> Result<()> {
     let mut gatehouse = Gatehouse::start_administered()?;

@@ -10,6 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::{ChildProcess, TEST_TIMEOUT};
 use gatehouse_tests::client::{CallOutcome, Client, Sdk};
+use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::{BackgroundCall, StatelessClient};
@@ -137,7 +138,7 @@ fn approval_covers_exact_argument_bytes() -> Result<()> {
         r#"{"n":1,"m":"\u0078"}"#,
         r#"{"n":1,"m":"x "}"#,
         r#"{"n":1,"m":"x","o":null}"#,
-        r#"{"n":1,"m":"x"},"task":{"ttl":1}"#,
+        r#"{"n":1,"m":"x"},"later":{"ttl":1}"#,
     ];
     let waiting: Vec<BackgroundCall> =
         others.iter().map(|other| BackgroundCall::call(&gatehouse.endpoint, &token, "echo", other)).collect();
@@ -205,15 +206,20 @@ fn asks_again_when_tool_changes_while_pending() -> Result<()> {
 /// Makes the fixture change its definitions, and waits until the change is known.
 fn change_tools(gatehouse: &Gatehouse, token: &str) -> Result<()> {
     http::stateless_request(&gatehouse.endpoint, token, "tools/call", r#""name":"mutate","arguments":{}"#)?;
-    let deadline = Instant::now() + TEST_TIMEOUT;
-    while !gatehouse.ask(&["tools", "list"])?.to_string().contains(fixture::CHANGED_DESCRIPTION) {
-        ensure!(Instant::now() < deadline, "the changed definition was never noticed");
-    }
-    Ok(())
+    await_definition(gatehouse, true)
 }
 
-/// Tried: a tool that changes after it was allowed permanently. Stopped by: the pinned definition; the
-/// grant is suspended, the approval request shows what changed, and offers nothing permanent.
+/// Waits until it is known that the fixture's tool has its changed definition, or the one that it begins with.
+fn await_definition(gatehouse: &Gatehouse, is_changed: bool) -> Result<()> {
+    eventually_holds("the fixture's definition to be noticed", || {
+        let tools = gatehouse.ask(&["tools", "list"])?.to_string();
+        Ok(tools.contains(fixture::CHANGED_DESCRIPTION) == is_changed)
+    })
+}
+
+/// Tried: a tool that changes after it was allowed permanently, with all others of its server. Stopped by: the pinned
+/// definition; the grant is suspended, the approval request shows what changed, and can be answered permanently for
+/// what it shows alone.
 #[test]
 fn suspends_grant_when_tool_changes() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
@@ -233,9 +239,46 @@ fn suspends_grant_when_tool_changes() -> Result<()> {
     let call = BackgroundCall::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, "{}");
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     ensure!(question["request"]["changes"].to_string().contains("/description"), "{question:#}");
-    ensure!(!approvals::offers_always(&question)?, "always is on offer: {question:#}");
+    let is_wide = |choice: &Value| choice["width"] != "call" && choice["width"] != "tool";
+    let offers = |choice: &Value| choice["lifetime"] == "always" && is_wide(choice);
+    ensure!(!approvals::choices(&question)?.iter().any(offers), "too much is on offer: {question:#}");
+    let wide = json!({ "lifetime": "always", "width": "server", "everyClient": false, "conditions": [] });
+    let taken = approvals::allow(&gatehouse, &question["id"], &question["request"]["hash"], &wide);
+    ensure!(
+        taken.is_err_and(|problem| problem.to_string().contains("not offered")),
+        "a wide answer was taken"
+    );
     approvals::deny(&gatehouse, &question)?;
     ensure!(call.end()?.body.contains("isError") && calls(&log).len() == before, "the changed tool ran");
+    Ok(())
+}
+
+/// The answer to the approval request that shows what changed approves the definition for good. From then on the tool
+/// runs with each definition that was approved, in whichever the server comes.
+#[test]
+fn remembers_each_definition_that_was_approved() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let (_upstream, log) =
+        logging_fixture(&gatehouse, ServerTransport::Stdio, &["--fault", "changes-tools"])?;
+    gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
+    let token = gatehouse.add_client("agent")?;
+    change_tools(&gatehouse, &token)?;
+    let call = BackgroundCall::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, r#"{"n":1}"#);
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+    gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "always-tool"])?;
+    let end = call.end()?;
+    ensure!(!end.body.contains(r#""isError":true"#), "the answer let nothing run: {end:?}");
+
+    // A new process begins with the first definition again.
+    gatehouse.ask(&["servers", "reconnect", "raw"])?;
+    await_definition(&gatehouse, false)?;
+    for n in [2, 3] {
+        let arguments = format!(r#"{{"n":{n}}}"#);
+        let call = BackgroundCall::call(&gatehouse.endpoint, &token, fixture::CHANGED_TOOL, &arguments);
+        eventually_holds(format!("call {n} to end without a question"), || Ok(call.is_finished()))?;
+        ensure!(calls(&log).iter().any(|sent| sent.contains(&arguments)), "call {n} was not sent");
+        change_tools(&gatehouse, &token)?;
+    }
     Ok(())
 }
 

@@ -211,9 +211,7 @@ fn send(
 fn open(gatehouse: &Gatehouse, token: &str) -> Result<String> {
     let body = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#;
     let answer = send(gatehouse, token, "POST", body, &[])?;
-    let line = answer.head.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id:"));
-    let id = line.and_then(|line| line.split_once(':')).context("no session")?.1;
-    Ok(id.trim().to_owned())
+    Ok(answer.header("mcp-session-id").context("no session")?.to_owned())
 }
 
 /// Calls in a new session and leaves the stream behind.

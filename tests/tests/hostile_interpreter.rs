@@ -51,9 +51,11 @@ fn preloaded(sign: &Path, folder: &Path, option: &str) -> Result<Command> {
 /// The client's script, run by code given on the command line.
 fn wrapped(sign: &Path) -> Result<Command> {
     let mut command = Command::new(paths::python()?);
-    let (sign, script) = (json!(sign), json!(script(Sdk::Python)));
+    let (sign, script) = (json!(sign), script(Sdk::Python));
+    let (folder, script) = (json!(script.parent()), json!(script));
     command.arg("-c").arg(format!(
-        "import runpy; open({sign}, 'w').write('it ran'); runpy.run_path({script}, run_name='__main__')"
+        "import runpy, sys; open({sign}, 'w').write('it ran'); sys.path.insert(0, {folder}); \
+         runpy.run_path({script}, run_name='__main__')"
     ));
     Ok(command)
 }

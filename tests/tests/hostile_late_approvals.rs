@@ -3,17 +3,15 @@
 //! Each test states what was tried and what stopped it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::BackgroundCall;
+use gatehouse_tests::sse_stream::SseStream;
 use gatehouse_tests::{approvals, http};
 use serde_json::{Value, json};
 
@@ -63,9 +61,7 @@ impl<'a> RawClient<'a> {
                 ("Accept", "application/json, text/event-stream"),
             ];
             let answer = http::post(&gatehouse.endpoint, &headers, body.as_bytes())?;
-            let line = answer.head.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id:"));
-            let id = line.and_then(|line| line.split_once(':')).context("no session")?.1;
-            raw.session = Some(id.trim().to_owned());
+            raw.session = Some(answer.header("mcp-session-id").context("no session")?.to_owned());
         }
         Ok(raw)
     }
@@ -112,41 +108,6 @@ impl<'a> RawClient<'a> {
         let mut headers = self.headers();
         headers.push(("Last-Event-ID".into(), last.into()));
         SseStream::open(&self.gatehouse.endpoint, "GET", &headers, "")
-    }
-}
-
-/// The answer on one connection, line by line. Dropping it closes the connection.
-struct SseStream(BufReader<TcpStream>);
-
-impl SseStream {
-    fn open(endpoint: &str, method: &str, headers: &[(String, String)], body: &str) -> Result<Self> {
-        let rest = endpoint.strip_prefix("http://").context("not an http address")?;
-        let (authority, path) = rest.split_once('/').context("no path")?;
-        let mut stream = TcpStream::connect(authority)?;
-        stream.set_read_timeout(Some(TEST_TIMEOUT))?;
-        let mut text = format!("{method} /{path} HTTP/1.1\r\nHost: {authority}\r\n");
-        for (name, value) in headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
-        }
-        text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
-        stream.write_all(text.as_bytes())?;
-        Ok(Self(BufReader::new(stream)))
-    }
-
-    /// Reads up to a line that contains this text.
-    fn line(&mut self, part: &str) -> Result<String> {
-        loop {
-            let mut line = String::new();
-            ensure!(self.0.read_line(&mut line)? > 0, "the connection ended without {part:?}");
-            if line.contains(part) {
-                return Ok(line);
-            }
-        }
-    }
-
-    /// The answer to the call.
-    fn answer(&mut self) -> Result<String> {
-        self.line(r#""result""#)
     }
 }
 
@@ -246,14 +207,20 @@ fn identical_retries_share_one_run() -> Result<()> {
         let (_upstream, log) = logging_fixture(&gatehouse)?;
         let token = gatehouse.add_client("agent")?;
         let mut client = RawClient::connect(&gatehouse, &token, revision)?;
+        // The client is seen to wait, so that its next repeat doesn't count as a time-out.
+        let mut patient = client.begin(r#""name":"write_note","arguments":{"text":"patience"}"#)?;
+        let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+        approvals::wait_for_telling_age(&question)?;
+        approvals::deny(&gatehouse, &question)?;
+        patient.answer()?;
         // This answer is not read, and its connection stays open.
         let silent = client.begin(NOTE)?;
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         approvals::wait_for_min_client_timeout(&question)?;
         let mut meanwhile = client.begin(NOTE)?;
-        approvals::wait_for_min_client_timeout(&question)?;
         allow(&gatehouse, &question)?;
         let answer = meanwhile.answer()?;
+        ensure!(!answer.contains("still waiting for the user"), "{revision}: {answer}");
         ensure!(!answer.contains(r#""isError":true"#), "{revision}: {answer}");
         ensure!(
             approvals::wait_for_pending(&gatehouse, 0)?.is_empty() && calls(&log) == 1,
@@ -261,6 +228,9 @@ fn identical_retries_share_one_run() -> Result<()> {
         );
         drop((silent, meanwhile));
 
+        // Nothing is known of how long another client waits.
+        let token = gatehouse.add_client("slow")?;
+        let mut client = RawClient::connect(&gatehouse, &token, revision)?;
         let slow = r#""name":"slow","arguments":{"ms":1500}"#;
         let silent = client.begin(slow)?;
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
@@ -352,10 +322,11 @@ fn another_program_calls_for_the_result() -> Result<()> {
     const THIEF: http::StatelessClient<'static> = http::StatelessClient { name: "raw", capabilities: "{}" };
     let gatehouse = Gatehouse::start()?;
     let (_upstream, log) = logging_fixture(&gatehouse)?;
-    let token = gatehouse.add_client("agent")?;
-    let mut client = RawClient::connect(&gatehouse, &token, STATELESS)?;
     let slow = r#""name":"slow","arguments":{"ms":1500}"#;
-    for (params, is_finished) in [(NOTE, true), (slow, false)] {
+    for (name, params, is_finished) in [("agent", NOTE, true), ("another agent", slow, false)] {
+        // A repeat teaches how long a client waits, so each has a client of its own.
+        let token = gatehouse.add_client(name)?;
+        let mut client = RawClient::connect(&gatehouse, &token, STATELESS)?;
         let before = calls(&log);
         let mut silent = client.begin(params)?;
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);

@@ -162,13 +162,23 @@ fn sanitizes_self_reported_client_name() -> Result<()> {
 fn rejects_lookalike_server_and_client_names() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     gatehouse.await_status("Notes", "connected")?;
-    for name in ["No\u{200b}tes", "\u{202e}setoN", "Notes\u{7}", "notes", " Notes ", "Notes\n"] {
+    for name in [
+        "No\u{200b}tes",
+        "\u{202e}setoN",
+        "Notes\u{7}",
+        "notes",
+        " Notes ",
+        "Notes\n",
+        "N\u{43e}tes",
+        "\u{ff2e}otes",
+    ] {
         let output = gatehouse.run_as_operator(&["servers", "add", name, "--", "true"])?;
         ensure!(!output.status.success(), "a server may be called {name:?}");
         let said = String::from_utf8(output.stderr)?;
         ensure!(approvals::find_deceptive_char(&said).is_none(), "{name:?} is printed as it is: {said}");
     }
-    for name in ["a\u{200b}b", "\u{202e}ba"] {
+    gatehouse.add_client("Editor")?;
+    for name in ["a\u{200b}b", "\u{202e}ba", "editor", "\u{415}ditor", "Edit\u{43e}r"] {
         ensure!(
             !gatehouse.run_as_operator(&["clients", "add", name])?.status.success(),
             "a client may be {name:?}"

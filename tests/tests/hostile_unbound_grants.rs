@@ -2,6 +2,7 @@
 //! before any program was seen is bound to none. Each test states what was tried and what stopped it.
 
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
@@ -209,4 +210,38 @@ fn unbound_grant_never_binds_to_unknown_program() -> Result<()> {
     call_and_answer(&gatehouse, &mut own, "own", true)?;
     ensure!(!is_unbound(&gatehouse)?, "not bound");
     is_asked("three")
+}
+
+/// Tried: the user tries a call as a client whose allows were used by some program before, so that what the user allows
+/// there goes to a program that the request doesn't show. Stopped by: such a request offers nothing lasting, and binds no
+/// grant.
+#[test]
+fn trying_a_call_as_a_client_binds_nothing() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    gatehouse.await_status("Time", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    gatehouse.ask(&["policy", "auto-approve", "Notes", "all", "--client", "agent"])?;
+    let mut own = connect(&gatehouse, &token, Sdk::TypeScript)?;
+    call_and_answer(&gatehouse, &mut own, "own", true)?;
+    ensure!(!is_unbound(&gatehouse)?, "a program is known for the client");
+
+    gatehouse.ask(&["policy", "auto-approve", "Time", "all", "--client", "agent"])?;
+    let commands = gatehouse.commands()?;
+    let call = json!({ "server": "Time", "tool": "current_time", "arguments": "{}", "client": "agent" });
+    let (question, end) = thread::scope(|scope| {
+        let running = scope.spawn(|| commands.run("servers.callTool", &call));
+        let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+        allow(&gatehouse, &question)?;
+        Ok::<_, anyhow::Error>((question, running.join().expect("no panic")?))
+    })?;
+    ensure!(end["end"]["end"] == "ok", "{end:#}");
+    let choices = approvals::choices(&question)?;
+    ensure!(choices.iter().all(|choice| choice["lifetime"] == "once"), "{question:#}");
+    ensure!(warning(&question, "unbound_grant").is_none(), "{question:#}");
+    let shown = gatehouse.ask(&["policy", "show"])?;
+    let rules = shown["rules"].as_array().context("rules")?;
+    let unbound = rules.iter().filter(|rule| rule["rule"]["program"].is_null()).count();
+    ensure!(rules.len() == 2 && unbound == 1, "{shown:#}");
+    Ok(())
 }

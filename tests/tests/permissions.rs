@@ -3,9 +3,12 @@
 //! resource.
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::approvals;
 use gatehouse_tests::client::{CallOutcome, Client, Sdk};
+use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::{Gatehouse, Person};
+use gatehouse_tests::http::BackgroundCall;
 use serde_json::{Value, json};
 
 const REVISION: &str = "2025-11-25";
@@ -165,5 +168,77 @@ fn denial_names_resource_not_tool() -> Result<()> {
     ensure!(matches!(refused, CallOutcome::Error(_)), "{refused:?}");
     ensure!(words.contains("no fault of the resource") && words.contains("not that one"), "{words}");
     ensure!(!words.contains("tool"), "{words}");
+    Ok(())
+}
+
+/// Trusting the labels of a server, and ceasing to, judges its waiting read again, each time as another approval
+/// request with the same hash. Only the operator may, and only for the server that the request showed (PERM-2, 16).
+#[test]
+fn trusted_labels_judge_a_waiting_read_again() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("Claude")?;
+    let call = BackgroundCall::call(&gatehouse.endpoint, &token, "list_notes", "{}");
+    let asked = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+    let reason = |question: &Value| question["request"]["class"]["reason"]["by"].clone();
+    ensure!(reason(&asked) == "untrusted_label", "{asked:#}");
+    ensure!(asked["request"]["class"]["class"] == "write", "{asked:#}");
+
+    let server = &asked["request"]["server"];
+    let order = |trusted: bool, generation: &Value| json!({ "server": server["id"], "trusted": trusted, "generation": generation });
+    let unprivileged = gatehouse.run_unprivileged(&["servers", "trust-labels", "Notes"])?;
+    ensure!(unprivileged.status.code() == Some(4), "anybody may trust labels");
+    let stale = json!(server["generation"].as_u64().context("generation")? + 1);
+    let refused = gatehouse.command("servers.trustLabels", &order(true, &stale));
+    ensure!(refused.is_err(), "the labels of another generation were trusted");
+    ensure!(
+        approvals::wait_for_pending(&gatehouse, 1)?[0]["id"] == asked["id"],
+        "a refused order changed it"
+    );
+
+    let rejudged = |before: &Value, by: &str| {
+        eventually(format!("the call is judged again by {by}"), || {
+            let pending = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+            let is_new = pending["id"] != before["id"] && reason(&pending) == by;
+            Ok(if is_new { Ok(pending) } else { Err(format!("{pending:#}")) })
+        })
+    };
+    gatehouse.command("servers.trustLabels", &order(true, &server["generation"]))?;
+    let trusted = rejudged(&asked, "trusted_label")?;
+    ensure!(trusted["request"]["class"]["class"] == "read", "{trusted:#}");
+    ensure!(trusted["request"]["hash"] == asked["request"]["hash"], "it is another call");
+    let reads = |choice: &Value| {
+        choice["width"] == "reads" && choice["lifetime"] == "until_quit" && choice["everyClient"] == false
+    };
+    ensure!(
+        !approvals::choices(&asked)?.iter().any(reads) && approvals::choices(&trusted)?.iter().any(reads)
+    );
+    ensure!(
+        approvals::allow(&gatehouse, &asked["id"], &asked["request"]["hash"], &approvals::once_choice())
+            .is_err(),
+        "the request that was judged again can still be answered"
+    );
+
+    gatehouse.command("servers.trustLabels", &order(false, &server["generation"]))?;
+    let again = rejudged(&trusted, "untrusted_label")?;
+    gatehouse.command("servers.trustLabels", &order(true, &server["generation"]))?;
+    let last = rejudged(&again, "trusted_label")?;
+    let all_reads =
+        json!({ "lifetime": "until_quit", "width": "reads", "everyClient": false, "conditions": [] });
+    approvals::allow(&gatehouse, &last["id"], &last["request"]["hash"], &all_reads)?;
+    ensure!(!call.end()?.body.contains(r#""isError":true"#), "it did not run");
+
+    let audit = gatehouse.ask(&["audit", "list"])?;
+    let entries = audit.as_array().context("the audit is not a list")?;
+    let mut said: Vec<(u64, bool)> = Vec::new();
+    for entry in entries.iter().filter(|entry| entry["event"]["audit"] == "labels_trusted") {
+        let event = &entry["event"];
+        ensure!(event["by"] == "operator" && event["server"] == server["id"], "{entry:#}");
+        said.push((entry["seq"].as_u64().context("seq")?, event["trusted"] == true));
+    }
+    said.sort_unstable();
+    let order: Vec<bool> = said.into_iter().map(|(_, trusted)| trusted).collect();
+    ensure!(order == [true, false, true], "{order:?}");
+    ensure!(operator_output(&gatehouse, &["audit"])?.contains("said the operator"));
     Ok(())
 }

@@ -219,6 +219,44 @@ fn calls_servers_from_npm_and_pypi() -> Result<()> {
     Ok(())
 }
 
+/// Servers that are programs of their own, from npm: on a library for Go, and on one for Rust.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn calls_servers_in_go_and_rust() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let home = format!("HOME={}", gatehouse.folder("home")?.display());
+    let modules = paths::tests_dir().join("js/node_modules");
+    let token = gatehouse.add_client("Tester")?;
+    for (name, program, tool, arguments, expected) in [
+        (
+            "go",
+            "mcp-time-linux-x64/bin/mcp-time",
+            "add_time",
+            json!({ "time": "2026-01-01T00:00:00Z", "duration": "36h" }),
+            "2026-01-02T12:00:00Z",
+        ),
+        (
+            "rust",
+            "@temporal-cortex/cortex-mcp-linux-x64/bin/cortex-mcp",
+            "compute_duration",
+            json!({ "start": "2026-01-01T00:00:00Z", "end": "2026-01-02T12:00:00Z" }),
+            "129600",
+        ),
+    ] {
+        let program = modules.join(program);
+        let program = program.to_str().context("path")?;
+        gatehouse.ask(&["servers", "add", name, "--env", &home, "--", program])?;
+        gatehouse.await_status(name, "connected").with_context(|| name.to_owned())?;
+        gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
+        for (sdk, revision) in [(Sdk::TypeScript, "2026-07-28"), (Sdk::Python, "2025-11-25")] {
+            let mut client = Client::connect(sdk, revision, &gatehouse.endpoint, Some(&token))?;
+            let answer = client.call(tool, &arguments)?;
+            ensure!(answer.is_ok() && answer.text().contains(expected), "{name} {sdk:?}: {answer:?}");
+        }
+    }
+    Ok(())
+}
+
 /// A page on this machine, served for as long as the test runs.
 fn page(body: &'static str) -> Result<String> {
     use std::io::{Read as _, Write as _};

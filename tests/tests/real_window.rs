@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually_holds;
+use gatehouse_tests::paths;
 use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
 use serde_json::{Value, json};
 
@@ -28,12 +29,19 @@ fn of_main() -> Vec<(&'static str, Value)> {
         ("preferences", json!({})),
         (
             "set_preferences",
-            json!({"preferences": {"theme": "dark", "language": "en", "saidKeepsRunning": true}}),
+            json!({"preferences": {"theme": "dark", "language": "en", "saidKeepsRunning": true, "firstRunDone": true}}),
         ),
+        ("starts_at_login", json!({})),
+        ("set_starts_at_login", json!({"starts": false})),
+        ("update_status", json!({})),
+        ("check_update", json!({})),
+        ("install_update", json!({})),
+        ("cancel_update", json!({})),
         ("open_link", json!({"address": "https://example.org/"})),
+        ("pick_file", json!({"endings": ["mcpb"]})),
         ("painted", json!({})),
         ("show_prompt", json!({})),
-        ("hide_main", json!({})),
+        ("close_main", json!({})),
         ("quit", json!({})),
     ]
 }
@@ -44,6 +52,7 @@ fn of_prompt() -> Vec<(&'static str, Value)> {
         ("prompt_pending", json!({ "known": [] })),
         ("prompt_answer", json!({"answers": []})),
         ("prompt_reveal", json!({"id": "x", "hash": "x", "argument": 0})),
+        ("prompt_trust_labels", json!({"id": "x", "hash": "x", "trusted": true})),
         ("prompt_signals", json!({"channel": "__CHANNEL__:1"})),
         ("prompt_preferences", json!({})),
         ("prompt_put_away", json!({})),
@@ -87,6 +96,7 @@ fn windows_call_only_their_own_commands() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = AppWindow::start(&desktop)?;
     let (main, prompt) = (window.main(), window.prompt());
+    let _client = connect_client(main)?;
     assert_eq!(names(&of_main()), granted(include_str!("../../src-tauri/capabilities/main.json"))?);
     assert_eq!(names(&of_prompt()), granted(include_str!("../../src-tauri/capabilities/prompt.json"))?);
     for (command, args) in of_prompt() {
@@ -134,21 +144,23 @@ const ATTEMPTS: [(&str, &str); 15] = [
     ("new WebSocket(there.replace('http', 'ws'))", "connect-src"),
 ];
 
-/// Ways for a page to navigate elsewhere, or to open another page.
-const WAYS_OUT: [&str; 4] = [
-    "location.assign(there)",
-    "location.assign('about:blank')",
-    "location.assign('tauri://other/')",
-    "window.open(there)",
-];
+/// Addresses that a page must not navigate to.
+const ADDRESSES_ELSEWHERE: [&str; 3] = ["there", "'about:blank'", "'tauri://other/'"];
 
-/// Within this time a page has started to load, if that is possible.
-const ON_ITS_WAY: Duration = Duration::from_millis(500);
+/// How many navigations the application has refused, by its log.
+fn refused_navigations(desktop: &Desktop) -> Result<usize> {
+    let mut refused = 0;
+    for entry in std::fs::read_dir(desktop.data_dir().join("logs"))? {
+        refused += std::fs::read_to_string(entry?.path())?.matches("a page tried to navigate away").count();
+    }
+    Ok(refused)
+}
 
 #[test]
 fn pages_cannot_run_foreign_code_or_navigate_away() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = AppWindow::start(&desktop)?;
+    let _client = connect_client(window.main())?;
     let others = TcpListener::bind(("127.0.0.1", 0))?;
     others.set_nonblocking(true)?;
     let there = json!(format!("http://{}/", others.local_addr()?));
@@ -166,12 +178,16 @@ fn pages_cannot_run_foreign_code_or_navigate_away() -> Result<()> {
         }
         let address = page.address()?;
         page.run("window.stayed = true; return null")?;
-        for way in WAYS_OUT {
-            page.run(&format!("const there = {there}; {way}; return null"))?;
-            std::thread::sleep(ON_ITS_WAY);
-            assert_eq!(page.address()?, address, "{way}");
-            assert_eq!(window.count()?, 2, "{way}");
+        for elsewhere in ADDRESSES_ELSEWHERE {
+            let refused = refused_navigations(&desktop)?;
+            page.run(&format!("const there = {there}; location.assign({elsewhere}); return null"))?;
+            eventually_holds(format!("{elsewhere} to be refused"), || {
+                Ok(refused_navigations(&desktop)? > refused)
+            })?;
+            assert_eq!(page.address()?, address, "{elsewhere}");
         }
+        assert_eq!(page.run(&format!("return window.open({there})"))?, Value::Null, "a page opened another");
+        assert_eq!(window.count()?, 2);
         assert_eq!(page.run("return [window.stayed ?? false, window.stolen ?? null]")?, json!([true, null]));
     }
     assert!(others.accept().is_err(), "a page reached somebody else");
@@ -223,15 +239,91 @@ fn global_shortcut_pauses_everything() -> Result<()> {
     let window = AppWindow::start(&desktop)?;
     let main = window.main();
     let paused = || -> Result<bool> {
-        let status = main.invoke("command", &json!({"name": "status", "args": {}}))?;
+        let mut status = desktop.command(paths::program("gatehousectl")?);
+        let output = status.args(["status", "--json", "--data-dir"]).arg(desktop.data_dir()).output()?;
+        let status: Value = serde_json::from_slice(&output.stdout)?;
         Ok(status["paused"] == true)
     };
-    main.invoke("hide_main", &json!({}))?;
+    close(main)?;
     desktop.until_visible("Gatehouse", false)?;
     assert!(!paused()?);
-    desktop.xdotool(&["key", "ctrl+alt+shift+p"])?;
-    eventually_holds("the keys to be heard", paused)?;
+    // The shortcut is listened to shortly after the start. Pressing it again ends no pause.
+    eventually_holds("the keys to be heard", || {
+        desktop.xdotool(&["key", "ctrl+alt+shift+p"])?;
+        paused()
+    })?;
+    // A second start opens the window again, which quits as a user would.
+    ensure!(desktop.command(paths::program("gatehouse")?).status()?.success());
     window.quit()
+}
+
+/// Closing the main window frees its page; it comes back where it was, or where a notice leads.
+#[test]
+fn closed_window_comes_back_at_its_page() -> Result<()> {
+    let desktop = Desktop::start()?;
+    let window = AppWindow::start(&desktop)?;
+    let main = window.main();
+    let mut client = connect_client(main)?;
+    let _call = client.begin("current_time", &json!({}))?;
+    desktop.until_visible("Gatehouse asks", true)?;
+    for route in ["#/clients", "#/activity/events"] {
+        main.run(&format!("location.hash = '{route}'; window.stayed = true; return null"))?;
+        close(main)?;
+        desktop.until_visible("Gatehouse", false)?;
+        eventually_holds("the end of the page", || Ok(window.count()? == 1))?;
+        // A second start only raises the first.
+        ensure!(desktop.command(paths::program("gatehouse")?).status()?.success());
+        desktop.until_visible("Gatehouse", true)?;
+        main.wait_until("return document.querySelector('header code') !== null")?;
+        assert!(main.address()?.ends_with(route), "{}", main.address()?);
+        assert_eq!(main.run("return window.stayed ?? null")?, Value::Null, "the page was kept");
+    }
+    close(main)?;
+    desktop.until_visible("Gatehouse", false)?;
+    window.prompt().invoke("prompt_open_main", &json!({}))?;
+    desktop.until_visible("Gatehouse", true)?;
+    main.wait_until("return location.hash === '#/approvals'")?;
+    window.quit()
+}
+
+/// A link that the system hands to a second start fills the form in and adds nothing, also if the window was closed.
+#[test]
+fn link_of_second_start_fills_the_form() -> Result<()> {
+    let desktop = Desktop::start()?;
+    let window = AppWindow::start(&desktop)?;
+    let main = window.main();
+    // Its prompt is a page that stays when the main window is closed.
+    let mut client = connect_client(main)?;
+    let _call = client.begin("current_time", &json!({}))?;
+    desktop.until_visible("Gatehouse asks", true)?;
+    let servers = || -> Result<usize> {
+        let listed = main.invoke("command", &json!({"name": "servers.list", "args": {}}))?;
+        Ok(listed.as_array().map_or(0, Vec::len))
+    };
+    let before = servers()?;
+    for program in ["first-program", "second-program"] {
+        let link = format!("gatehouse://add?name=Linked&command={program}");
+        let mut second = desktop.command(paths::program("gatehouse")?);
+        second.args(["--other", &link, "gatehouse://add?command=ignored"]);
+        ensure!(second.status()?.success());
+        desktop.until_visible("Gatehouse", true)?;
+        main.wait_until(&format!(
+            "return [...document.querySelectorAll('input')].some(({{ value }}) => value === '{program}')"
+        ))?;
+        main.wait_for_text("This came from a link")?;
+        ensure!(servers()? == before, "a link added a server");
+        close(main)?;
+        desktop.until_visible("Gatehouse", false)?;
+        eventually_holds("the end of the page", || Ok(window.count()? == 1))?;
+    }
+    ensure!(desktop.command(paths::program("gatehouse")?).status()?.success());
+    desktop.until_visible("Gatehouse", true)?;
+    window.quit()
+}
+
+/// Closes the main window as its page does, which gets no reply. The driver gets its own before that.
+fn close(main: WebPage<'_>) -> Result<()> {
+    main.run("setTimeout(() => window.__TAURI_INTERNALS__.invoke('close_main'), 100); return null").map(drop)
 }
 
 /// A client of its own, connected to the gateway of this window.

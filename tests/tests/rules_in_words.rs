@@ -50,6 +50,34 @@ fn rules_are_printed_in_the_language_of_the_terminal() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn approval_requests_are_printed_in_the_language_of_the_terminal() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    gatehouse.await_status("Notes", "connected")?;
+    let token = gatehouse.add_client("agent")?;
+    let arguments = r#"{"text":"\u202emilk"}"#;
+    let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", arguments);
+    let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+    let english =
+        ["Client      agent", "Warning     There are hidden characters in argument text", "Time left   "];
+    let chinese = ["客户端      agent", "警告        发现隐藏字符：argument text", "剩余时间    "];
+    for (variable, expected, others) in
+        [(("LC_ALL", "C.UTF-8"), english, chinese), (CHINESE, chinese, english)]
+    {
+        let text = printed(&gatehouse, variable, &["approvals", "list"])?;
+        for words in expected {
+            ensure!(text.contains(words), "“{words}” is missing: {text}");
+        }
+        for words in others {
+            ensure!(!text.contains(words), "“{words}” is of the other language: {text}");
+        }
+        ensure!(text.contains("⟦U+202E⟧milk") && !text.contains('\u{202e}'), "{text:?}");
+    }
+    approvals::deny(&gatehouse, &question)?;
+    ensure!(call.end()?.body.contains("isError"), "it ran");
+    Ok(())
+}
+
 /// The scopes of the offered choices, without duplicates, in order.
 fn widths(offered: &Value) -> Result<Vec<&str>> {
     let offered = offered.as_array().context("nothing is offered")?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_tests::approvals;
 use gatehouse_tests::client::{CallOutcome, Client, Sdk};
 use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::fixture_server::{FixtureServer, ServerTransport, add};
@@ -187,6 +188,50 @@ fn user_answers_when_call_is_ambiguous() -> Result<()> {
     ensure!(answer["action"] == "decline", "{answer}");
     busy.cancel(&slow)?;
     ensure!(asking.buffered_count("asked") == 0 && busy.buffered_count("asked") == 0, "a client was asked");
+    Ok(())
+}
+
+/// What a server asks ends with its call: when the client cancels it, and in the newest revision also when the client's
+/// connection is lost. In a session, a lost connection cancels nothing.
+#[test]
+fn question_ends_with_its_call() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let log = gatehouse.folder("log")?.join("asked");
+    let log_option = log.to_str().context("path")?.to_owned();
+    for over in [ServerTransport::Stdio, ServerTransport::Http] {
+        for lifecycle in ["legacy", "modern"] {
+            let name = format!("{over:?}-{lifecycle}");
+            let words = ["--lifecycle", lifecycle, "--log", &log_option];
+            let _upstream = add_allowed(&gatehouse, &name, over, &words)?;
+            let tool = exposed(&gatehouse, &name, "ask_form")?;
+            for revision in [OLD, NEW] {
+                let token = gatehouse.add_client(&format!("{name} {revision}"))?;
+                let mut client =
+                    Client::connect(Sdk::TypeScript, revision, &gatehouse.endpoint, Some(&token))?;
+                let call = client.begin(&tool, &json!({}))?;
+                let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
+                ensure!(question["request"]["kind"] == "elicitation", "{question:#}");
+                client.cancel(&call)?;
+                approvals::wait_for_pending(&gatehouse, 0)?;
+                ensure!(matches!(client.finish(&call)?, CallOutcome::Error(_)), "{name} {revision}");
+
+                client.begin(&tool, &json!({}))?;
+                approvals::wait_for_pending(&gatehouse, 1)?;
+                drop(client);
+                if revision == OLD {
+                    // The session is left; its end ends the call.
+                    approvals::wait_for_pending(&gatehouse, 1)?;
+                    gatehouse.ask(&["clients", "revoke", &format!("{name} {revision}")])?;
+                }
+                approvals::wait_for_pending(&gatehouse, 0)?;
+            }
+            if name == "Stdio-legacy" {
+                let cancelled = wait_for_log_line(&log, "notifications/cancelled")?;
+                ensure!(cancelled.contains("the user stopped it"), "the reason was lost: {cancelled}");
+            }
+            gatehouse.ask(&["servers", "stop", &name, "--disable"])?;
+        }
+    }
     Ok(())
 }
 

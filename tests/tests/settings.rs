@@ -1,6 +1,8 @@
 //! Effects of the user's settings: time limits of calls, naming of tools, strict mode, why a tool is
 //! left out, and auto-approve on a server whose tools are not known.
 
+use std::fs;
+
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually_holds;
@@ -147,6 +149,8 @@ fn auto_approve_reports_coverage() -> Result<()> {
     gatehouse.await_status("Notes", "connected")?;
     gatehouse.ask(&["servers", "autostart", "Notes", "off"])?;
     gatehouse.stop()?;
+    // As if it had never been connected: nothing is known of what it has.
+    fs::remove_dir_all(gatehouse.data_dir().join("known-lists"))?;
     gatehouse.launch()?;
     gatehouse.await_status("Time", "connected")?;
     gatehouse.await_status("Notes", "stopped")?;

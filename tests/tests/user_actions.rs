@@ -141,7 +141,7 @@ fn stopping_a_run_cancels_it_at_server() -> Result<()> {
         // The start of the run is asynchronous; before it there is nothing to stop.
         while !run.is_finished() {
             ensure!(began.elapsed() < TEST_TIMEOUT, "the run was not stopped");
-            commands.run("servers.stopTool", &json!({ "run": "mine" }))?;
+            commands.run("servers.stopRun", &json!({ "run": "mine" }))?;
         }
         run.join().expect("no panic")?;
         Ok(())

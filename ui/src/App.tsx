@@ -1,14 +1,14 @@
 import { Notifications } from "@mantine/notifications";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 
 import { CoreProvider } from "./core/CoreProvider";
 import { AppShell } from "./app-shell/AppShell";
-import { defaultPreferences, type Platform, type Preferences } from "./platform";
+import type { Platform, Preferences } from "./platform";
 import { ThemeProvider } from "./theme/ThemeProvider";
 
 /** The main window. */
-export function App({ platform }: { platform: Platform }) {
-  const [preferences, change] = usePreferences(platform);
+export function App({ platform, initial }: { platform: Platform; initial: Preferences }) {
+  const [preferences, change] = usePreferences(platform, initial);
   return (
     <ThemeProvider preferences={preferences}>
       <Notifications position="bottom-right" limit={4} />
@@ -20,22 +20,8 @@ export function App({ platform }: { platform: Platform }) {
 }
 
 /** The preferences, and a way to change them that holds at once and is kept when it can be. */
-function usePreferences(platform: Platform): [Preferences, (preferences: Preferences) => void] {
-  const [preferences, setPreferences] = useState(defaultPreferences);
-  useEffect(() => {
-    let gone = false;
-    platform.preferences().then(
-      (kept) => {
-        if (!gone) setPreferences(kept);
-      },
-      () => {
-        // The defaults stand: how a window looks is worth no error message.
-      },
-    );
-    return () => {
-      gone = true;
-    };
-  }, [platform]);
+function usePreferences(platform: Platform, initial: Preferences): [Preferences, (preferences: Preferences) => void] {
+  const [preferences, setPreferences] = useState(initial);
   const change = (wanted: Preferences) => {
     setPreferences(wanted);
     platform.setPreferences(wanted).catch(() => {

@@ -9,12 +9,25 @@ import { createRoot } from "react-dom/client";
 
 import { platform } from "#base";
 import { App } from "./App";
+import { loadCatalogue } from "./messages/loadCatalogue";
+import { defaultPreferences, type Platform, type Preferences } from "./platform";
+import { languageOf } from "./theme/useAppearance";
 
 const root = document.getElementById("root");
 if (root) {
-  createRoot(root).render(
-    <StrictMode>
-      <App platform={platform} />
-    </StrictMode>,
-  );
+  void initialPreferences(platform).then((preferences) => {
+    createRoot(root).render(
+      <StrictMode>
+        <App platform={platform} initial={preferences} />
+      </StrictMode>,
+    );
+  });
+}
+
+/** The stored preferences, with the texts of their language loaded: the first paint has the right look. */
+async function initialPreferences(platform: Platform): Promise<Preferences> {
+  // How a window looks is worth no error message: the defaults stand.
+  const preferences = await platform.preferences().catch(() => defaultPreferences);
+  await loadCatalogue(languageOf(preferences));
+  return preferences;
 }

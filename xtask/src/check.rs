@@ -1,6 +1,7 @@
 //! The checks that have to pass before a change is merged. All checks run even if one fails, so that one
 //! run reports everything that has to be fixed.
 
+mod doc_links;
 mod doc_paths;
 mod files;
 mod forbidden_words;
@@ -30,7 +31,7 @@ struct Check {
 }
 
 /// The checks in order: quick ones first.
-static CHECKS: [Check; 18] = [
+static CHECKS: [Check; 19] = [
     Check { name: "format", what: "format", run: format },
     Check { name: "files", what: "files and words", run: file_rules },
     Check { name: "layers", what: "dependencies between crates", run: |p| layers::check(&p.root) },
@@ -39,7 +40,8 @@ static CHECKS: [Check; 18] = [
     Check { name: "user-texts", what: "texts for people", run: |p| user_texts::check(&p.root) },
     Check { name: "requirements", what: "ids of requirements", run: requirements::check },
     Check { name: "doc-paths", what: "paths that documents name", run: doc_paths::check },
-    Check { name: "codegen", what: "generated types", run: codegen::check },
+    Check { name: "doc-links", what: "links between documents", run: doc_links::check },
+    Check { name: "codegen", what: "generated types and reference", run: codegen::check },
     Check { name: "ui-lint", what: "lints of the interface", run: |p| npm_script(&p.ui(), "lint") },
     Check { name: "ui-types", what: "types of the interface", run: |p| npm_script(&p.ui(), "types") },
     Check {

@@ -1,5 +1,9 @@
-//! Generates the TypeScript of everything that is exchanged between the core and the UI: one file of
-//! types, one map of commands. The output is deterministic.
+//! Generates what is made of the types of the core: the TypeScript of everything that is exchanged between the core and the
+//! UI (one file of types, one map of commands), and the configuration reference of the user docs. The output is
+//! deterministic.
+
+mod declarations;
+mod reference;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,17 +19,21 @@ use crate::paths::WorkspacePaths;
 
 const HEAD: &str = "// Written by `cargo xtask codegen` from crates/model; changes here are lost.\n\n";
 
+/// A file with its path from the root.
+type GeneratedFile = (&'static str, String);
+
 /// Writes the files that are stale.
 pub(crate) fn write(paths: &WorkspacePaths) -> Result<()> {
-    let folder = paths.ui().join("src/generated");
-    fs::create_dir_all(&folder)?;
     for (name, text) in generate()? {
-        let path = folder.join(name);
+        let path = paths.root.join(name);
         if is_fresh(&path, &text) {
-            println!("{}: up to date", path.display());
+            println!("{name}: up to date");
         } else {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-            println!("{}: written", path.display());
+            println!("{name}: written");
         }
     }
     Ok(())
@@ -33,10 +41,9 @@ pub(crate) fn write(paths: &WorkspacePaths) -> Result<()> {
 
 /// Fails if a file does not match the core.
 pub(crate) fn check(paths: &WorkspacePaths) -> Result<()> {
-    let folder = paths.ui().join("src/generated");
     for (name, text) in generate()? {
-        if !is_fresh(&folder.join(name), &text) {
-            bail!("ui/src/generated/{name} is stale; `cargo xtask codegen` writes it");
+        if !is_fresh(&paths.root.join(name), &text) {
+            bail!("{name} is stale; `cargo xtask codegen` writes it");
         }
     }
     Ok(())
@@ -46,7 +53,7 @@ fn is_fresh(path: &Path, text: &str) -> bool {
     fs::read_to_string(path).is_ok_and(|there| there == text)
 }
 
-fn generate() -> Result<[(&'static str, String); 2]> {
+fn generate() -> Result<[GeneratedFile; 3]> {
     let folder = tempfile::tempdir()?;
     let config = Config::new().with_out_dir(folder.path());
     Command::export_types(&config).context("cannot export the commands")?;
@@ -57,7 +64,11 @@ fn generate() -> Result<[(&'static str, String); 2]> {
     for body in types.values() {
         write!(all, "\n{body}\n")?;
     }
-    Ok([("types.ts", all), ("commands.ts", commands)])
+    Ok([
+        ("ui/src/generated/types.ts", all),
+        ("ui/src/generated/commands.ts", commands),
+        ("docs/src/reference.md", reference::generate(&types)?),
+    ])
 }
 
 /// The declaration of each type by name, without the imports that separate files would need.
@@ -154,7 +165,7 @@ mod tests {
 
     #[test]
     fn exports_commands_events_and_their_types() -> Result<()> {
-        let [(_, types), (_, commands)] = generate()?;
+        let [(_, types), (_, commands), _] = generate()?;
         for name in
             ["EventEnvelope", "Event", "StatusReport", "UserError", "CallApprovalRequest", "ServerStatus"]
         {

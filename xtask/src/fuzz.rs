@@ -15,13 +15,16 @@ pub(crate) const SECONDS_VARIABLE: &str = "GATEHOUSE_FUZZ_SECONDS";
 const DEFAULT_SECONDS: u64 = 600;
 
 /// Every target: its name, its package, and the name of the test.
-const TARGETS: [(&str, &str, &str); 6] = [
+const TARGETS: [(&str, &str, &str); 9] = [
     ("envelope", "gatehouse-gateway", "fuzz_envelope"),
     ("arguments", "gatehouse-mcp-wire", "fuzz_arguments"),
     ("conditions", "gatehouse-policy", "fuzz_conditions"),
     ("sse", "gatehouse-mcp-client", "fuzz_sse"),
     ("servers_json", "gatehouse-store", "fuzz_servers_json"),
     ("control", "gatehouse-app", "fuzz_control"),
+    ("bundle", "gatehouse-integrations", "fuzz_bundle"),
+    ("link", "gatehouse-integrations", "fuzz_link"),
+    ("import", "gatehouse-integrations", "fuzz_import"),
 ];
 
 /// Runs one target, or all of them in parallel, for some seconds.

@@ -6,12 +6,15 @@ mod bench;
 mod bundle;
 mod check;
 mod codegen;
+mod compat;
 mod conformance;
 mod demo;
 mod fuzz;
+mod markdown;
 mod paths;
 mod process;
 mod run;
+mod screenshots;
 mod setup;
 mod test;
 mod tools;
@@ -30,16 +33,20 @@ cargo xtask <task>
              with --nextest also cargo-nextest, which `test` then uses
   run        sets up, builds and opens Gatehouse
   demo       runs the first-use scenario in the real windows and takes screenshots
+  screenshots  takes pictures of every page and main dialog in a browser, in both themes and languages:
+             [FOLDER]. Further arguments go to Playwright, such as -g overview
   test       sets up, checks and tests everything; or one suite: unit, integration, window, doc, ui,
              e2e, conformance, fuzz, or the name of a folder of crates. Further arguments go to the
              test runner
   fuzz       tries the fuzz targets for longer: [TARGET] [--seconds N]
   check      format, lints, layers, generated types, file rules, interface, licences: all, or [NAME…];
              with --target windows|macos compiles for that system, on Linux as root
-  conformance  runs the scenarios of the MCP conformance suite: --role client --requirements REVISION
-  codegen    writes ui/src/generated from the commands and events of the core
+  conformance  runs the scenarios of the MCP conformance suite: --role client|server --requirements REVISION
+  compat     tries real clients from npm and PyPI against Gatehouse, and prints what works: all, or
+             [CLIENT…]; a wrong name lists them all
+  codegen    writes ui/src/generated and the configuration reference from the types of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`
-             many of them, `window` the windows, `frames` how smooth they stay
+             many of them, `bridge` its start, `window` the windows, `frames` how smooth they stay
   bundle     builds the installable package
 ";
 
@@ -64,9 +71,11 @@ fn dispatch() -> Result<()> {
         "setup" => setup::task(&paths, rest),
         "run" => run::run(&paths, rest),
         "demo" => demo::demo(&paths),
+        "screenshots" => screenshots::screenshots(&paths, rest),
         "test" => test::test(&paths, rest),
         "check" => check::check(&paths, rest),
         "fuzz" => fuzz::fuzz(&paths, rest),
+        "compat" => compat::compat(&paths, rest),
         "codegen" => codegen::write(&paths),
         "conformance" => conformance::conformance(&paths, rest),
         "bench" => bench::bench(&paths, rest),

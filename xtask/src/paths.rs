@@ -1,6 +1,7 @@
 //! Paths: the checkout, the cache outside of it, and cargo's target folder.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -39,6 +40,27 @@ impl WorkspacePaths {
             (self.cache.join("venv"), list("requirements.txt")),
             (self.cache.join("venv-older"), list("requirements-older.txt")),
         ]
+    }
+
+    /// The packages of the clients from npm of the matrix.
+    pub(crate) fn compat_npm(&self) -> PathBuf {
+        self.root.join("tests/compat/npm")
+    }
+
+    /// The Python environments of the clients of the matrix, by name, each with its list of requirements.
+    pub(crate) fn compat_venvs(&self) -> Result<Vec<(String, PathBuf, PathBuf)>> {
+        let folder = self.root.join("tests/compat/pypi");
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+            let list = entry?.path();
+            if let (Some("txt"), Some(name)) = (list.extension().and_then(|e| e.to_str()), list.file_stem()) {
+                let name = name.to_string_lossy().into_owned();
+                let venv = self.cache.join(format!("compat-{name}"));
+                found.push((name, venv, list));
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
     }
 
     /// Path of a program of this workspace as built by cargo.

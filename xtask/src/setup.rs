@@ -2,7 +2,7 @@
 //! packages. Only what is missing is installed, so running it again is quick.
 
 mod packages;
-mod python;
+pub(crate) mod python;
 
 use std::fs;
 use std::path::Path;

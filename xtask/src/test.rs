@@ -30,7 +30,7 @@ static SUITES: [Suite; 9] = [
     Suite { name: "doc", run: doc },
     Suite { name: "ui", run: vitest },
     Suite { name: "e2e", run: e2e },
-    Suite { name: "conformance", run: conformance_client },
+    Suite { name: "conformance", run: conformance_suite },
     Suite { name: "fuzz", run: fuzz_targets },
     Suite { name: "other-systems", run: compile_for_others },
 ];
@@ -63,9 +63,10 @@ fn everything(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     vitest(paths, &[])?;
     build_programs(paths)?;
     playwright(paths, &[])?;
-    conformance::every_revision(paths)?;
+    conformance::everything(paths)?;
     print_step("Testing the core and the windows");
-    rust_tests(paths, &["--workspace", TEST_DOOR[0], TEST_DOOR[1]], arguments)?;
+    // One failure must not hide the next.
+    rust_tests(paths, &["--workspace", "--no-fail-fast", TEST_DOOR[0], TEST_DOOR[1]], arguments)?;
     if NEXTEST.installed(paths).is_some() {
         doc(paths, &[])?;
     }
@@ -92,7 +93,7 @@ fn rust_tests(paths: &WorkspacePaths, which: &[&str], arguments: &[String]) -> R
 }
 
 /// Together with the tests, since their dependencies enable further features: nothing is built twice.
-fn build_programs(paths: &WorkspacePaths) -> Result<()> {
+pub(crate) fn build_programs(paths: &WorkspacePaths) -> Result<()> {
     print_step("Building every program: tests run them");
     run(cargo(&paths.root).args(["build", "--workspace", "--bins", "--tests"]).args(TEST_DOOR))
 }
@@ -164,19 +165,19 @@ fn e2e(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
 
 fn playwright(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     print_step("Testing the interface in a browser");
-    let programs = paths.program("debug", "test-door")?;
+    let programs = paths.program("debug", "browser-host")?;
     let programs = programs.parent().context("no folder of programs")?;
     let mut tests = npm(&paths.tests_e2e());
     tests.args(["run", "test", "--"]).args(arguments);
     run(tests.env("GATEHOUSE_PROGRAMS", programs))
 }
 
-fn conformance_client(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
+fn conformance_suite(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     if !arguments.is_empty() {
         return conformance::conformance(paths, arguments);
     }
-    conformance::build_client(paths)?;
-    conformance::every_revision(paths)
+    conformance::build(paths)?;
+    conformance::everything(paths)
 }
 
 fn fuzz_targets(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {

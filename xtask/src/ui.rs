@@ -16,7 +16,7 @@ pub(crate) fn build(paths: &WorkspacePaths) -> Result<()> {
 
 /// The UI as browser tests open it.
 pub(crate) fn build_for_browser(paths: &WorkspacePaths) -> Result<()> {
-    build_unless_done(paths, "build:door", "dist-door")
+    build_unless_done(paths, "build:browser", "dist-browser")
 }
 
 /// Builds unless the output is newer than all of its sources: rebuilding would change the files' times
@@ -25,7 +25,7 @@ fn build_unless_done(paths: &WorkspacePaths, script: &str, into: &str) -> Result
     print_step("Building the interface");
     let folder = paths.ui().join(into);
     let built = newest(&folder, |_| true)?;
-    let pages = newest(&paths.ui(), |name| !matches!(name, "dist" | "dist-door" | "node_modules"))?;
+    let pages = newest(&paths.ui(), |name| !matches!(name, "dist" | "dist-browser" | "node_modules"))?;
     let source = pages.max(newest(&paths.root.join("locales"), |_| true)?);
     // The placeholder that the window's build script creates has no assets.
     if folder.join("assets").is_dir() && source < built {

@@ -6,12 +6,24 @@
 
 mod approvals;
 mod audit;
+mod bridge;
+mod bundles;
 mod calls;
 mod clients;
+mod connections;
+mod free_name;
+mod imports;
 mod lookup;
+mod named_runs;
 mod operator_key;
 mod policy;
+mod practice;
+mod profiles;
+mod project_servers;
+mod registry;
+mod removals;
 mod server_draft;
+mod server_icons;
 mod servers;
 mod settings;
 mod sign_in;
@@ -101,6 +113,20 @@ impl CommandService {
         Box::pin(encode_reply(&call, calls::call(&self.state, &call, process))).await
     }
 
+    /// Binds a bridge; `process` is the peer process if known.
+    pub(crate) async fn bind(
+        &self,
+        command: Command,
+        authority: Authority,
+        process: Option<u32>,
+    ) -> Result<Box<RawValue>, UserError> {
+        authority::check(&command, authority)?;
+        let Command::BridgeBind(bind) = command else {
+            return Err(UserError::new(ErrorCode::Internal, message!("error.app.notABinding")));
+        };
+        encode_reply(&bind, bridge::bind(&self.state, &bind, process)).await
+    }
+
     /// Waits for running commands.
     pub(crate) async fn drain(&self) {
         self.tasks.close();
@@ -121,11 +147,18 @@ async fn dispatch(
         Command::ServersDuplicate(c) => encode_reply(&c, servers::duplicate(state, &c)).await,
         Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c)).await,
         Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c)).await,
-        Command::ServersRemove(c) => encode_reply(&c, servers::remove(state, &c.server)).await,
+        Command::ServersSettingsText(c) => encode_reply(&c, servers::settings_text(state, &c.server)).await,
+        Command::BundlesRead(c) => encode_reply(&c.clone(), bundles::read(state, c)).await,
+        Command::BundlesConfigure(c) => encode_reply(&c.clone(), bundles::configure(state, c)).await,
+        Command::ImportsSources(c) => encode_reply(&c, imports::sources(state)).await,
+        Command::ImportsPreview(c) => encode_reply(&c.clone(), imports::preview(state, c.from)).await,
+        Command::ImportsRun(c) => Box::pin(encode_reply(&c.clone(), imports::run(state, c))).await,
+        Command::ServersRemove(c) => encode_reply(&c, servers::remove(state, &c)).await,
         Command::ServersStart(c) => encode_reply(&c, servers::start(state, &c.server)).await,
         Command::ServersStop(c) => encode_reply(&c, servers::stop(state, &c)).await,
         Command::ServersReconnect(c) => encode_reply(&c, servers::reconnect(state, &c.server)).await,
         Command::ServersLog(c) => encode_reply(&c, servers::log(state, &c.server)).await,
+        Command::ServersIcon(c) => encode_reply(&c, server_icons::icon(state, &c.server)).await,
         Command::ServersCatalog(c) => {
             encode_reply(&c, async { user_requests::catalog(state, &c.server) }).await
         }
@@ -133,8 +166,8 @@ async fn dispatch(
         Command::ServersWatchResource(c) => encode_reply(&c, user_requests::watch(state, &c)).await,
         Command::ServersGetPrompt(c) => Box::pin(encode_reply(&c, user_requests::prompt(state, &c))).await,
         Command::ServersComplete(c) => encode_reply(&c, user_requests::complete(state, &c)).await,
-        Command::ServersCallTool(c) => encode_reply(&c, user_requests::call_tool(state, &c)).await,
-        Command::ServersStopTool(c) => encode_reply(&c, user_requests::stop_tool(state, &c.run)).await,
+        Command::ServersCallTool(c) => Box::pin(encode_reply(&c, user_requests::call_tool(state, &c))).await,
+        Command::ServersStopRun(c) => encode_reply(&c, named_runs::stop(state, &c.run)).await,
         Command::ServersSetLogLevel(c) => encode_reply(&c, user_requests::set_log_level(state, &c)).await,
         Command::ServersSignIn(c) => encode_reply(&c, sign_in::begin(state, &c)).await,
         Command::ServersPasteAddress(c) => encode_reply(&c, sign_in::paste(state, &c)).await,
@@ -145,17 +178,36 @@ async fn dispatch(
         Command::ServersSwitchOff(c) => encode_reply(&c, settings::switch_off(state)).await,
         Command::ServersSwitchOn(c) => encode_reply(&c, settings::switch_on(state)).await,
         Command::ServersReset(c) => encode_reply(&c, servers::reset(state)).await,
+        Command::RegistrySearch(c) => Box::pin(encode_reply(&c, registry::search(state, &c))).await,
+        Command::RegistryVersions(c) => Box::pin(encode_reply(&c, registry::versions(state, &c.name))).await,
+        Command::RegistryFill(c) => Box::pin(encode_reply(&c, registry::fill(state, &c))).await,
+        Command::RegistryCheck(c) => Box::pin(encode_reply(&c, registry::report(state, &c))).await,
+        Command::LinksRead(c) => encode_reply(&c, async { registry::link(&c.link) }).await,
         Command::ToolsList(c) => encode_reply(&c, tools::list(state, c.server.as_deref())).await,
         Command::ToolsOmitted(c) => encode_reply(&c, tools::omitted(state, c.server.as_deref())).await,
         Command::ToolsClassify(c) => encode_reply(&c, tools::classify(state, &c)).await,
         Command::Call(c) => encode_reply(&c, calls::call(state, &c, None)).await,
         Command::ClientsList(c) => encode_reply(&c, clients::list(state)).await,
+        Command::ClientsIdentify(c) => encode_reply(&c, clients::identify(state, c.token.reveal())).await,
         Command::ClientsAdd(c) => encode_reply(&c, clients::add(state, &c.name)).await,
         Command::ClientsRotate(c) => encode_reply(&c, clients::rotate(state, &c.client)).await,
+        Command::ClientsKeepToken(c) => encode_reply(&c, clients::keep_token(state, c.token.reveal())).await,
         Command::ClientsRevoke(c) => encode_reply(&c, clients::revoke(state, &c.client)).await,
+        Command::ClientsApps(c) => encode_reply(&c, connections::apps(state)).await,
+        Command::ClientsConnectPreview(c) => encode_reply(&c, connections::preview(state, &c)).await,
+        Command::ClientsConnect(c) => encode_reply(&c, connections::connect(state, &c)).await,
+        Command::ClientsDisconnect(c) => encode_reply(&c, connections::disconnect(state, c.app)).await,
+        Command::BridgeBind(c) => encode_reply(&c, bridge::bind(state, &c, None)).await,
+        Command::ClientsSet(c) => encode_reply(&c.clone(), clients::set(state, c)).await,
+        Command::ProfilesList(c) => encode_reply(&c, profiles::list(state)).await,
+        Command::ProfilesAdd(c) => encode_reply(&c.clone(), profiles::add(state, c)).await,
+        Command::ProfilesSet(c) => encode_reply(&c.clone(), profiles::set(state, c)).await,
+        Command::ProfilesAddServers(c) => encode_reply(&c, project_servers::add(state, &c.profile)).await,
+        Command::ProfilesRemove(c) => encode_reply(&c, profiles::remove(state, &c.profile)).await,
         Command::ApprovalsList(c) => encode_reply(&c, approvals::list(state, &c.known)).await,
         Command::ApprovalsReveal(c) => encode_reply(&c, async { approvals::reveal(state, &c) }).await,
         Command::ApprovalsAnswer(c) => encode_reply(&c.clone(), approvals::answer(state, c.answers)).await,
+        Command::ApprovalsPractice(c) => Box::pin(encode_reply(&c, practice::practice(state))).await,
         Command::PolicyShow(c) => encode_reply(&c, policy::show(state, by)).await,
         Command::PolicyAutoApprove(c) => encode_reply(&c, policy::auto_approve(state, &c)).await,
         Command::PolicySimulate(c) => encode_reply(&c.clone(), policy::simulate(state, c)).await,
@@ -164,9 +216,14 @@ async fn dispatch(
         Command::PolicySuspended(c) => encode_reply(&c, policy::suspended(state, by)).await,
         Command::PolicyConfirm(c) => encode_reply(&c.clone(), policy::confirm(state, c)).await,
         Command::PolicyRevoke(c) => encode_reply(&c, policy::revoke(state, &c.rule)).await,
+        Command::PolicyFindings(c) => encode_reply(&c, policy::findings(state, by)).await,
+        Command::PolicyNarrow(c) => encode_reply(&c, policy::narrow(state, &c.rule)).await,
         Command::PolicyUnblock(c) => encode_reply(&c, policy::unblock(state, &c.rule)).await,
+        Command::RemovalsUndo(c) => Box::pin(encode_reply(&c, removals::undo(state, &c))).await,
         Command::EventsList(c) => encode_reply(&c, async { Ok(state.bus.journal()) }).await,
         Command::CallsList(c) => encode_reply(&c.clone(), calls::list(state, c.filter, by)).await,
+        Command::CallsStatistics(c) => encode_reply(&c.clone(), calls::statistics(state, c)).await,
+        Command::CallsExport(c) => encode_reply(&c.clone(), calls::export(state, c)).await,
         Command::CallsRunning(c) => encode_reply(&c, async { Ok(state.tools.running_calls()) }).await,
         Command::CallsCancel(c) => encode_reply(&c, async { state.tools.cancel_call(&c.call) }).await,
         Command::AuditList(c) => encode_reply(&c, audit::list(state, &c, by)).await,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_auth::{SignInDeps, SignIns};
-use gatehouse_gateway::{ClientRegistry, Gateway, GatewayDeps};
+use gatehouse_gateway::{AllowedHosts, ClientRegistry, Gateway, GatewayDeps};
+use gatehouse_integrations::{BundleStore, McpRegistry, RegistryLimits};
 use gatehouse_model::command::{Authority, Command, TypedCommand};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, UserError, message};
@@ -21,16 +22,22 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::audit_log::StoreAudit;
 use crate::authority::OperatorKeys;
 use crate::authority::operator_key::{self, OperatorKey, OperatorKeyState};
+use crate::client_documents::PublicClientDocuments;
 use crate::command_service::{CommandService, SignInReconnector};
 use crate::control::ControlServer;
 use crate::events::{EventBus, EventStream};
+use crate::project_requests::ProjectRequests;
+use crate::removals::Removals;
 use crate::results::Results;
 use crate::retention::RetentionTask;
 use crate::server_configs::reload::ConfigReload;
-use crate::server_configs::{first_start, secrets};
+use crate::server_configs::{bundles, first_start, secrets};
+use crate::server_icons::ServerIcons;
 use crate::settings::{self, EffectiveSettings};
 use crate::state::{AppState, KnownProblems};
 
+/// Folder in the data folder for what the MCP registry answered.
+const REGISTRY_CACHE: &str = "registry-cache";
 /// Time limit for the shutdown of a subsystem; after it the next one is shut down all the same.
 const PART_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for running commands at shutdown.
@@ -169,7 +176,7 @@ impl Core {
         }
     }
 
-    /// Opens the gateway and the control socket, and then starts the servers.
+    /// Adds the servers, opens the gateway and the control socket, and then starts the servers.
     async fn open_endpoints(
         options: CoreOptions,
         services: &CoreServices,
@@ -179,38 +186,62 @@ impl Core {
         let (clients, clients_problem) =
             ClientRegistry::open(Arc::clone(&services.store), Arc::clone(&options.clock));
         let clients = Arc::new(clients);
+        let allowed_hosts = Arc::new(AllowedHosts::default());
+        allowed_hosts.set(&effective.settings.allowed_hosts);
         let deps = GatewayDeps {
             tools: services.tools.clone(),
             clients: Arc::clone(&clients),
+            store: Arc::clone(&services.store),
+            client_documents: Arc::new(PublicClientDocuments),
+            allowed_hosts: Arc::clone(&allowed_hosts),
             events: Arc::<EventBus>::clone(&services.bus),
             clock: Arc::clone(&options.clock),
         };
         // Before any client can call.
         services.tools.set_naming(effective.settings.tool_names).await;
         services.servers.set_mcp_enabled(effective.settings.mcp_on).await;
+        // What the servers listed last is known from the first request on.
+        let known = services.tools.known_lists(loaded.servers.clone()).await;
+        let left_out = services.servers.add_all(loaded.servers.clone(), known);
+        services.tools.refresh().await;
         let gateway = Gateway::bind(options.listen, deps).await?;
-        let known_problems = KnownProblems { clients: clients_problem, ..KnownProblems::default() };
+        let known_problems =
+            KnownProblems { clients: clients_problem, servers: left_out, ..KnownProblems::default() };
         let state = Arc::new(AppState {
             store: Arc::clone(&services.store),
             servers: services.servers.clone(),
             sign_ins: services.sign_ins.clone(),
             tools: services.tools.clone(),
             clients,
+            allowed_hosts,
             bus: Arc::clone(&services.bus),
             endpoint: gateway.endpoint(),
+            server_endpoint: gateway.server_endpoint(),
+            sse_endpoint: gateway.sse_endpoint(),
             data_dir: services.store.dir().to_path_buf(),
             owner: options.owner,
             operator,
+            registry: McpRegistry::new(
+                services.store.dir().join(REGISTRY_CACHE),
+                Arc::clone(&options.clock),
+                RegistryLimits::default(),
+            ),
             clock: options.clock,
             configs: tokio::sync::Mutex::new(loaded.servers.clone()),
             settings: tokio::sync::Mutex::new(effective),
             known_problems: Mutex::new(known_problems),
             results: Results::default(),
             runs: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+            reading_sources: Arc::default(),
+            projects: ProjectRequests::default(),
+            removals: Removals::default(),
             reading_audit: tokio::sync::Mutex::default(),
             watched: Mutex::default(),
             downloads: options.downloads,
             policy: options.policy,
+            icons: Arc::new(ServerIcons::new(services.store.dir())),
+            bundles: Arc::new(BundleStore::new(services.store.dir())),
         });
         let started = match state.audit(AuditEvent::Lifecycle { what: "started".into() }).await {
             Ok(()) => {
@@ -227,8 +258,7 @@ impl Core {
                 return Err(error);
             }
         };
-        let left_out = services.servers.load(loaded.servers.clone()).await;
-        state.known_problems.lock().servers = left_out;
+        services.servers.start_all().await;
         let config_reload = ConfigReload::start(&state, loaded);
         let retention = RetentionTask::start(&state);
         let reconnector = SignInReconnector::start(&state);
@@ -295,9 +325,12 @@ impl Core {
         let state = Arc::clone(command_service.state());
         wait_for_stop("hand edits", PART_STOP_TIMEOUT, config_reload.shutdown()).await;
         wait_for_stop("control socket", PART_STOP_TIMEOUT, control.shutdown()).await;
+        wait_for_stop("project files", PART_STOP_TIMEOUT, state.projects.shutdown()).await;
         wait_for_stop("retention", PART_STOP_TIMEOUT, retention.shutdown()).await;
         wait_for_stop("signed-in servers", PART_STOP_TIMEOUT, reconnector.shutdown()).await;
         wait_for_stop("commands", COMMANDS_STOP_TIMEOUT, command_service.drain()).await;
+        // While sign-ins and the store still work.
+        wait_for_stop("removals", PART_STOP_TIMEOUT, state.removals.shutdown()).await;
         // Together: the gateway takes no new calls, and pending calls are refused while their clients
         // are still connected and can receive the answer.
         tokio::join!(
@@ -383,6 +416,7 @@ async fn open_store(options: &mut CoreOptions) -> Result<OpenedStore, UserError>
         }
         // Before any server connects or any secret is stored.
         secrets::sweep(&store);
+        bundles::sweep_at_start(&store);
         let stored = StoredState { loaded, effective, operator, operator_key_state };
         Ok(OpenedStore { store, stored })
     });

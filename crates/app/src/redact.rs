@@ -32,6 +32,7 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         Event::CallProgress { call, progress, total, message: _ } => {
             Event::CallProgress { call, progress, total, message: None }
         }
+        event @ Event::CallTaskChanged { call: _, state: _ } => event,
         Event::CallFinished { call, verdict, outcome, duration_ms } => {
             Event::CallFinished { call, verdict, outcome: redact_outcome(outcome), duration_ms }
         }
@@ -51,13 +52,16 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         | Event::ResourcesChanged { .. }
         | Event::ApprovalResolved { .. }
         | Event::ApprovalExpired { .. }
+        | Event::ApprovalWithdrawn { .. }
         | Event::SignInNeeded { .. }
         | Event::SignInChanged { .. }
         | Event::ClientConnected { .. }
         | Event::ClientGone { .. }
+        | Event::ClientToolList { .. }
         | Event::LogLine { .. }
         | Event::PauseChanged { .. }
         | Event::SwitchChanged { .. }
+        | Event::ProfilesChanged
         | Event::PermissionsChanged { .. }) => other,
     };
     EventEnvelope { version: envelope.version, seq: envelope.seq, at: envelope.at, event }
@@ -75,7 +79,9 @@ pub(crate) fn redact_record(record: &mut CallRecord) {
         subject,
         exposed_name,
         program: _,
+        by_user: _,
         verdict: _,
+        judged,
         outcome,
         waited_ms: _,
         duration_ms: _,
@@ -86,6 +92,8 @@ pub(crate) fn redact_record(record: &mut CallRecord) {
     } = record;
     *arguments = None;
     *result = None;
+    // It tells whether conditions held for the arguments, also those of a block that the caller made for this.
+    *judged = None;
     *outcome = redact_outcome(outcome.clone());
     *exposed_name = redact_name(subject, std::mem::take(exposed_name));
     *subject = redact_subject(subject.clone());
@@ -109,8 +117,11 @@ pub(crate) fn audit(event: &mut AuditEvent) {
         | AuditEvent::SettingsChanged { .. }
         | AuditEvent::HandEdit { .. }
         | AuditEvent::ClientChanged { .. }
+        | AuditEvent::ProfileChanged { .. }
+        | AuditEvent::ProfileAssigned { .. }
         | AuditEvent::SignIn { .. }
         | AuditEvent::ServerRequestAnswered { .. }
+        | AuditEvent::ClientAccessAnswered { .. }
         | AuditEvent::Paused { .. }
         | AuditEvent::PermissionsRejected { .. }
         | AuditEvent::Lifecycle { .. } => {}
@@ -167,7 +178,7 @@ fn redact_subject(subject: Subject) -> Subject {
     match subject {
         Subject::Resource { uri } => Subject::Resource { uri: url_origin(&uri) },
         Subject::Completion { reference } => Subject::Completion { reference: url_origin(&reference) },
-        other @ (Subject::Tool { .. } | Subject::Prompt { .. }) => other,
+        other @ (Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Request { .. }) => other,
     }
 }
 
@@ -175,7 +186,7 @@ fn redact_subject(subject: Subject) -> Subject {
 fn redact_name(subject: &Subject, name: String) -> String {
     match subject {
         Subject::Resource { .. } | Subject::Completion { .. } => url_origin(&name),
-        Subject::Tool { .. } | Subject::Prompt { .. } => name,
+        Subject::Tool { .. } | Subject::Prompt { .. } | Subject::Request { .. } => name,
     }
 }
 
@@ -207,11 +218,27 @@ fn redact_pending(pending: PendingApproval) -> PendingApproval {
     let PendingApproval { id, requested_at, expires_at, request, waiting } = pending;
     let request = match request {
         ApprovalRequest::Call(call) => ApprovalRequest::Call(redact_call(call)),
-        ApprovalRequest::Client(ClientAccessRequest { says, redirect_uri: _, seen_from }) => {
-            ApprovalRequest::Client(ClientAccessRequest { says, redirect_uri: String::new(), seen_from })
-        }
-        ApprovalRequest::ConfigChange(ConfigChangeRequest { file, server, changes: _, action }) => {
-            ApprovalRequest::ConfigChange(ConfigChangeRequest { file, server, changes: Vec::new(), action })
+        ApprovalRequest::Client(ClientAccessRequest {
+            says,
+            client_id,
+            redirect_uri: _,
+            server,
+            known_as,
+            resembles,
+            seen_from,
+            receiver,
+        }) => ApprovalRequest::Client(ClientAccessRequest {
+            says,
+            client_id,
+            redirect_uri: String::new(),
+            server,
+            known_as,
+            resembles,
+            seen_from,
+            receiver,
+        }),
+        ApprovalRequest::ConfigChange(request) => {
+            ApprovalRequest::ConfigChange(ConfigChangeRequest { changes: Vec::new(), ..request })
         }
         ApprovalRequest::Elicitation(ElicitationRequest { server, client, message: _, want }) => {
             let want = match want {
@@ -281,9 +308,7 @@ mod tests {
     use gatehouse_model::approval::ConfigChangeKind;
     use gatehouse_model::event::ConfigCause;
     use gatehouse_model::grant::{ClientScope, FieldChange, FieldConcern};
-    use gatehouse_model::{ApprovalId, Decision, Lifetime, Rule, RuleEffect, Timestamp, Verdict};
-
-    use gatehouse_model::ErrorCode;
+    use gatehouse_model::{ApprovalId, Decision, ErrorCode, Lifetime, Rule, RuleEffect, Timestamp, Verdict};
 
     use super::*;
 
@@ -305,6 +330,7 @@ mod tests {
             server: "files".into(),
             changes: vec![change],
             action: ConfigChangeKind::Changed,
+            profile: None,
         });
         let pending = PendingApproval {
             id: ApprovalId::new("ask-1"),

@@ -4,9 +4,7 @@
 //! system would execute.
 
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -15,10 +13,12 @@ use gatehouse_model::server_catalog::{
     ResultContent, ResultPart, ResultStatus, ResultView, SavedFile, TruncatedText,
 };
 use gatehouse_model::{ErrorCode, UserError, message};
-use gatehouse_tools::CallResponse;
+use gatehouse_tools::{CallResponse, UserRun};
 use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::downloads;
 
 /// Longest text that is shown in full, in bytes.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
@@ -27,8 +27,6 @@ const MAX_PREVIEW_BYTES: usize = 8 * 1024 * 1024;
 /// Limits of kept results: their number, and their size in bytes in all.
 const MAX_RESULTS: usize = 32;
 const MAX_STORED_BYTES: usize = 192 * 1024 * 1024;
-/// Number of file names that are tried.
-const MAX_FILE_NAMES: u32 = 1000;
 
 /// The results that can still be saved.
 #[derive(Default)]
@@ -44,7 +42,9 @@ struct StoredResults {
 
 pub(crate) struct ResultContext<'a> {
     pub(crate) server: &'a str,
+    /// How long it took in all.
     pub(crate) took: Duration,
+    pub(crate) run: &'a UserRun,
     /// Why the result does not match the tool's `outputSchema`.
     pub(crate) unfit: Option<String>,
 }
@@ -60,6 +60,8 @@ impl Results {
             CallResponse::Result(_) if is_error => (ResultStatus::ToolError, parts(&value)),
             CallResponse::Result(_) => (ResultStatus::Ok, parts(&value)),
         };
+        let millis = |span: Duration| u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
+        let (run, waited) = (context.run, context.run.waited());
         let json = |name: &str| value.get(name).filter(|member| !member.is_null()).map(ToString::to_string);
         ResultView {
             id: self.keep(context.server, raw),
@@ -69,7 +71,11 @@ impl Results {
             unfit: context.unfit,
             meta: json("_meta"),
             bytes: raw.get().len() as u64,
-            took_ms: u32::try_from(context.took.as_millis()).unwrap_or(u32::MAX),
+            took_ms: millis(context.took.saturating_sub(waited)),
+            waited_ms: millis(waited),
+            call: run.call(),
+            verdict: run.verdict(),
+            messages: run.messages(),
         }
     }
 
@@ -112,36 +118,8 @@ impl Results {
                 file_content(block.1)
             }
         };
-        write(folder, &server, ending, &bytes)
+        downloads::save(folder, &server, ending, &bytes)
     }
-}
-
-fn write(folder: &Path, server: &str, ending: &str, bytes: &[u8]) -> Result<SavedFile, UserError> {
-    let wrong = |error: std::io::Error| {
-        UserError::new(
-            ErrorCode::Storage,
-            message!("error.app.fileUnwritten", folder = folder.display().to_string()),
-        )
-        .with_cause(format!("{error}."))
-    };
-    let name: String = server
-        .chars()
-        .map(|piece| if piece.is_ascii_alphanumeric() { piece } else { '-' })
-        .take(40)
-        .collect();
-    std::fs::create_dir_all(folder).map_err(wrong)?;
-    for number in 1..MAX_FILE_NAMES {
-        let path: PathBuf = folder.join(format!("{}-{number}.{ending}", name.trim_matches('-')));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => {
-                file.write_all(bytes).map_err(wrong)?;
-                return Ok(SavedFile { path: path.display().to_string() });
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(wrong(error)),
-        }
-    }
-    Err(wrong(std::io::ErrorKind::AlreadyExists.into()))
 }
 
 fn rpc_error(value: &Value) -> ResultStatus {
@@ -246,8 +224,9 @@ mod tests {
 
     fn show(results: &Results, text: &str) -> ResultView {
         let end = CallResponse::Result(RawValue::from_string(text.to_owned()).unwrap());
-        results
-            .show(&end, ResultContext { server: "My server!", took: Duration::from_millis(5), unfit: None })
+        let run = UserRun::default();
+        let took = Duration::from_millis(5);
+        results.show(&end, ResultContext { server: "My server!", took, run: &run, unfit: None })
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The subsystems and the state that commands and background tasks share.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use gatehouse_auth::SignIns;
-use gatehouse_gateway::ClientRegistry;
+use gatehouse_gateway::{AllowedHosts, ClientRegistry};
+use gatehouse_integrations::{BundleStore, McpRegistry};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Clock, ErrorCode, Event, EventSink as _, ServerConfig, ServerId, UserError, message};
@@ -17,7 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::authority::OperatorKeys;
 use crate::events::EventBus;
+use crate::project_requests::ProjectRequests;
+use crate::removals::Removals;
 use crate::results::Results;
+use crate::server_icons::ServerIcons;
 use crate::settings::EffectiveSettings;
 
 /// The subsystems and the state that commands work on.
@@ -27,8 +31,14 @@ pub(crate) struct AppState {
     pub(crate) sign_ins: SignIns,
     pub(crate) tools: ToolManager,
     pub(crate) clients: Arc<ClientRegistry>,
+    /// Further names under which clients reach the gateway.
+    pub(crate) allowed_hosts: Arc<AllowedHosts>,
     pub(crate) bus: Arc<EventBus>,
     pub(crate) endpoint: String,
+    /// Address for one server by itself.
+    pub(crate) server_endpoint: String,
+    /// Address for clients that speak only HTTP+SSE.
+    pub(crate) sse_endpoint: String,
     pub(crate) data_dir: PathBuf,
     pub(crate) owner: Owner,
     /// The operator key, if there is one.
@@ -42,16 +52,30 @@ pub(crate) struct AppState {
     pub(crate) known_problems: Mutex<KnownProblems>,
     /// Results that servers returned to the user.
     pub(crate) results: Results,
-    /// Tool runs started by the user, by run name.
+    /// Calls, reads and prompts that the user began, by the names that they were given.
     pub(crate) runs: Mutex<HashMap<String, CancellationToken>>,
+    /// Held while an AI application is connected or disconnected.
+    pub(crate) connecting: tokio::sync::Mutex<()>,
+    /// Held while the settings files of all applications are read, for whoever asks.
+    pub(crate) reading_sources: Arc<tokio::sync::Mutex<()>>,
+    /// What is asked about servers of projects.
+    pub(crate) projects: ProjectRequests,
+    /// What was removed and can still be brought back.
+    pub(crate) removals: Removals,
     /// Held while the whole audit log is read.
     pub(crate) reading_audit: tokio::sync::Mutex<()>,
     /// Resources that the user has subscribed to.
     pub(crate) watched: Mutex<BTreeSet<(ServerId, String)>>,
     /// Folder for results that the user saves.
     pub(crate) downloads: PathBuf,
+    /// The MCP registry that servers are looked for in.
+    pub(crate) registry: McpRegistry,
     /// The managed policy: what the computer's administrator forbids.
     pub(crate) policy: PolicyFile,
+    /// Images that servers name as their icons.
+    pub(crate) icons: Arc<ServerIcons>,
+    /// Bundles that were unpacked.
+    pub(crate) bundles: Arc<BundleStore>,
 }
 
 /// Problems that persist until the user resolves them.
@@ -63,6 +87,8 @@ pub(crate) struct KnownProblems {
     pub(crate) servers: Vec<UserError>,
     /// With the settings file.
     pub(crate) file: Vec<UserError>,
+    /// With project files, by their folder.
+    pub(crate) projects: BTreeMap<String, Vec<UserError>>,
     /// Manual edits of the file that are pending, or were refused and are still in the file.
     pub(crate) unconfirmed: Vec<String>,
 }

@@ -1,15 +1,16 @@
-//! HTTP requests to authorization servers, restricted against SSRF: https only (http on loopback), private
-//! addresses only if the MCP server itself is private, redirects only within the origin, limited response
-//! size and time. What was sent is never part of an error.
+//! HTTP requests to authorization servers, and for the documents of clients, restricted against SSRF: https only (http on
+//! loopback), private addresses only if the MCP server itself is private, redirects only within the origin, limited
+//! response size and time. What was sent is never part of an error.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use gatehouse_common::ip_address::{ip_literal, is_https_or_loopback, is_loopback, is_public};
+use gatehouse_common::ip_address::{LOOPBACK, ip_literal, is_https_or_loopback, is_loopback, is_public};
 use gatehouse_model::{Message, Secret, UserText, message};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, HeaderMap};
+use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use url::Url;
@@ -22,16 +23,11 @@ const MAX_BODY_BYTES: usize = 256 * 1024;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 3;
-/// Addresses of `localhost` and the names below it, regardless of what a resolver returns, since what is sent
-/// to them needn't be encrypted. The port is taken from the URL.
-const LOOPBACK: [SocketAddr; 2] = [
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
-    SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0),
-];
 
 /// Makes requests on behalf of one server.
 pub(crate) struct AuthHttpClient {
     private: bool,
+    follows_redirects: bool,
     clients: Mutex<HashMap<String, Client>>,
 }
 
@@ -94,7 +90,12 @@ impl AuthHttpClient {
                     Err(_) => false,
                 },
             };
-        Self { private, clients: Mutex::default() }
+        Self { private, follows_redirects: true, clients: Mutex::default() }
+    }
+
+    /// For documents on the public internet whose address is what they are known by: no redirect is followed.
+    pub(crate) fn of_public_documents() -> Self {
+        Self { private: false, follows_redirects: false, clients: Mutex::default() }
     }
 
     /// Checks whether a URL may be used at all, for a request or to be opened in a browser.
@@ -176,7 +177,7 @@ impl AuthHttpClient {
             .user_agent(concat!("Gatehouse/", env!("CARGO_PKG_VERSION")))
             .timeout(REQUEST_TIMEOUT)
             .referer(false)
-            .redirect(same_origin());
+            .redirect(if self.follows_redirects { same_origin() } else { Policy::none() });
         let domain = url.host_str().unwrap_or_default();
         if is_loopback(url) {
             builder = builder.no_proxy();
@@ -213,8 +214,8 @@ async fn read(url: &Url, mut response: Response) -> Result<HttpResponse, HttpErr
     Ok(HttpResponse { status, body })
 }
 
-fn same_origin() -> reqwest::redirect::Policy {
-    reqwest::redirect::Policy::custom(|attempt| {
+fn same_origin() -> Policy {
+    Policy::custom(|attempt| {
         let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
         if same && attempt.previous().len() <= MAX_REDIRECTS { attempt.follow() } else { attempt.stop() }
     })
@@ -278,7 +279,7 @@ mod tests {
     use super::*;
 
     fn web(private: bool) -> AuthHttpClient {
-        AuthHttpClient { private, clients: Mutex::default() }
+        AuthHttpClient { private, follows_redirects: true, clients: Mutex::default() }
     }
 
     #[test]
@@ -328,7 +329,7 @@ mod tests {
     #[tokio::test]
     async fn names_below_localhost_lead_to_this_machine() {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let listener = tokio::net::TcpListener::bind(LOOPBACK[0]).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let serving = tokio::spawn(async move {
             loop {

@@ -8,6 +8,7 @@
 
 mod background_tasks;
 mod client;
+mod client_documents;
 mod discovery;
 mod error;
 mod grants;
@@ -21,6 +22,7 @@ mod sign_ins;
 mod token_source;
 mod tokens;
 
+pub use client_documents::fetch_client_document;
 pub use discovery::www_authenticate::issuer_hint;
 pub use error::AuthError;
 pub use session::token_store::secret_keys;

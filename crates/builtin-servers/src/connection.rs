@@ -91,8 +91,8 @@ impl BuiltinConnection {
     /// Opens a built-in server.
     ///
     /// # Errors
-    /// A message for the user, if the folder of `Files` cannot be opened.
-    pub async fn open(builtin: &Builtin, context: &BuiltinContext) -> Result<Self, String> {
+    /// A text for the user, if the folder of `Files` cannot be opened.
+    pub async fn open(builtin: &Builtin, context: &BuiltinContext) -> Result<Self, UserText> {
         let (kind, name, instructions) = match builtin {
             Builtin::Time => {
                 (BuiltinServer::Time(Arc::clone(&context.clock)), "Time", "The time in any zone.")
@@ -111,7 +111,7 @@ impl BuiltinConnection {
                 let folder = PathBuf::from(folder);
                 let files = blocking(move || files::Files::open(&folder))
                     .await
-                    .unwrap_or_else(|gone| Err(gone.to_owned()))?;
+                    .unwrap_or_else(|_| Err(message!("error.servers.builtin.failed").into()))?;
                 (
                     BuiltinServer::Files(Arc::new(files)),
                     "Files",
@@ -119,15 +119,19 @@ impl BuiltinConnection {
                 )
             }
         };
+        let info = ServerInfo {
+            name: format!("gatehouse-{}", name.to_lowercase()),
+            title: Some(name.to_owned()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: Some(instructions.to_owned()),
+        };
         let handshake = Handshake {
             protocol: PROTOCOL.to_owned(),
             protocol_family: ProtocolFamily::Stateful,
-            info: ServerInfo {
-                name: format!("gatehouse-{}", name.to_lowercase()),
-                title: Some(name.to_owned()),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                instructions: Some(instructions.to_owned()),
-            },
+            raw_info: Some(raw_json::raw(
+                &json!({ "name": info.name, "title": info.title, "version": info.version }),
+            )),
+            info,
             capabilities: raw_json::raw(&json!({ "tools": {} })),
             lifecycle: LifecycleHint::Auto,
         };
@@ -193,8 +197,8 @@ impl ServerConnection for BuiltinConnection {
             if self.closed.is_cancelled() {
                 return Err(UpstreamError::from(UpstreamErrorKind::Closed { reason: closed_reason() }));
             }
-            let UpstreamRequest { method, params, progress: _, responder: _, cancel } = request;
-            let answer = self.answer(method, &params);
+            let UpstreamRequest { method, params, cancel, .. } = request;
+            let answer = self.answer(&method, &params);
             let answer = async {
                 match [limit.silent, limit.cap].into_iter().flatten().min() {
                     Some(span) => {

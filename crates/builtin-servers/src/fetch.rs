@@ -10,6 +10,7 @@ mod web;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gatehouse_common::ip_address::is_public;
 use serde_json::{Map, Value, json};
@@ -32,6 +33,30 @@ impl Fetch {
     pub(super) fn new(allow_private: bool) -> Self {
         let rule: AddressRule = if allow_private { |_| true } else { is_public };
         Self { web: WebClient::new(rule, Arc::new(SystemLookup), FetchLimits::default()) }
+    }
+}
+
+/// Downloads small files from the public internet for Gatehouse itself, under the rules for addresses that `Fetch` has,
+/// whatever the user allowed that server. Only https; nothing of the user is sent.
+pub struct PublicDownloads {
+    web: WebClient,
+}
+
+impl PublicDownloads {
+    /// At most so many bytes each, within so much time.
+    #[must_use]
+    pub fn new(bytes: usize, whole: Duration) -> Self {
+        let limits = FetchLimits { bytes, whole, ..FetchLimits::default() };
+        Self { web: WebClient::new(is_public, Arc::new(SystemLookup), limits) }
+    }
+
+    /// The bytes at an address, asked for as `accepted`. The error says for logs why there are none.
+    pub async fn get(&self, address: &str, accepted: &'static str) -> Result<Vec<u8>, String> {
+        // A redirect to an address without encryption is refused as it is for `Fetch`.
+        if !address.starts_with("https://") {
+            return Err("The address has to begin with https://.".to_owned());
+        }
+        self.web.download(address, accepted).await.map_err(|error| error.to_string())
     }
 }
 

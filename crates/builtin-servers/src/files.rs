@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cap_std::fs::{Dir, FileType};
+use gatehouse_model::UserText;
 use serde_json::{Map, Value, json};
 
 use crate::folder::{Folder, FolderError};
@@ -33,7 +34,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn open(folder: &Path) -> Result<Self, String> {
+    pub(super) fn open(folder: &Path) -> Result<Self, UserText> {
         Ok(Self { folder: Folder::open(folder)? })
     }
 }

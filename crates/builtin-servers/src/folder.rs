@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, Metadata, OpenOptions};
+use gatehouse_model::{UserText, message};
 
 /// An open folder.
 pub(super) struct Folder {
@@ -37,12 +38,13 @@ pub(super) enum FolderError {
 
 impl Folder {
     /// Opens a folder by its absolute path.
-    pub(super) fn open(place: &Path) -> Result<Self, String> {
+    pub(super) fn open(place: &Path) -> Result<Self, UserText> {
+        let folder = place.display().to_string();
         if !place.is_absolute() {
-            return Err(format!("The folder \"{}\" has to be given as an absolute path.", place.display()));
+            return Err(message!("error.servers.builtin.relativeFolder", folder = folder).into());
         }
         let root = Dir::open_ambient_dir(place, ambient_authority()).map_err(|error| {
-            format!("The folder \"{}\" cannot be opened: {error}. Choose another folder.", place.display())
+            message!("error.servers.builtin.badFolder", folder = folder, reason = error.to_string())
         })?;
         Ok(Self { root, place: place.to_owned() })
     }

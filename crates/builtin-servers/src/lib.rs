@@ -13,3 +13,4 @@ mod time;
 mod tool;
 
 pub use connection::{BuiltinConnection, BuiltinContext};
+pub use fetch::PublicDownloads;

@@ -1,9 +1,9 @@
-//! Atomic replacement of files that only the owner may read.
+//! Atomic replacement of files: of Gatehouse's own, that only the owner may read, and of other applications' files.
 //!
 //! Blocks on the disk. After a crash the file has the old content or the new one, never a part of it.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -17,16 +17,42 @@ use crate::owner_only;
 /// # Errors
 /// On an I/O error. Unless the final fsync of the folder fails, the file is unchanged then.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, ".new", content, |_| Ok(()))
+}
+
+/// As [`replace`], for a file of another application: the new file has the owner and the permissions of the one that it
+/// replaces, and a temporary name that no application uses. A file that isn't there yet is created for the owner only.
+///
+/// # Errors
+/// As [`replace`]; also when the owner can't be kept.
+pub fn replace_keeping_access(path: &Path, content: &[u8]) -> io::Result<()> {
+    let before = match fs::metadata(path) {
+        Ok(before) => Some(before),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    replace_by(path, ".gatehouse-new", content, |file| match &before {
+        Some(before) => keep_access(file, before),
+        None => Ok(()),
+    })
+}
+
+fn replace_by(
+    path: &Path,
+    suffix: &str,
+    content: &[u8],
+    prepare: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut name = OsString::from(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
-    name.push(".new");
+    name.push(suffix);
     let temporary = folder.join(name);
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
     let mut file = owner_only::file(OpenOptions::new().write(true).create_new(true)).open(&temporary)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
+    let written = prepare(&file).and_then(|()| file.write_all(content)).and_then(|()| file.sync_all());
     drop(file);
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
         // The temporary file is useless and may contain a secret. If it cannot be removed, the first
@@ -38,8 +64,24 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(unix)]
+fn keep_access(file: &File, before: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let created = file.metadata()?;
+    if (created.uid(), created.gid()) != (before.uid(), before.gid()) {
+        fchown(file, Some(before.uid()), Some(before.gid()))?;
+    }
+    file.set_permissions(before.permissions())
+}
+
+/// On other systems the permissions of the folder are inherited.
+#[cfg(not(unix))]
+fn keep_access(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    fs::File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
@@ -73,6 +115,22 @@ mod tests {
         replace(Path::new("/"), b"y").unwrap_err();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         assert_eq!(fs::read_to_string(path.join("inside")).unwrap(), "x");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_of_others_keep_their_permissions() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        replace_keeping_access(&path, b"1").unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::write(folder.path().join("a.new"), "another application's").unwrap();
+        replace_keeping_access(&path, b"2").unwrap();
+        assert_eq!((mode(), fs::read_to_string(&path).unwrap().as_str()), (0o640, "2"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! Confusable letters: `read` with a Cyrillic `а`, or in full-width letters.
 //!
-//! Follows Unicode Technical Standard #39. Used for warnings only: names are compared exactly
-//! everywhere, so names that look alike are never treated as equal.
+//! Follows Unicode Technical Standard #39. Used for warnings, and to refuse a new name that looks like another one. Where
+//! something is looked up, names are compared exactly, so names that look alike are never treated as equal.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_security::{
@@ -23,6 +23,16 @@ pub fn name_passes_for_another(name: &str) -> bool {
         && words(name).any(|word| is_odd(word) || !word.is_ascii() && skeleton(word).all(|c| c.is_ascii()))
 }
 
+/// Whether people take one name for the other, apart from case. Names of plain ASCII letters are told apart.
+#[must_use]
+pub fn look_alike(one: &str, other: &str) -> bool {
+    let shape = |name: &str| {
+        let plain = name.nfkc().collect::<String>().to_lowercase();
+        skeleton(&plain).collect::<String>()
+    };
+    !(one.is_ascii() && other.is_ascii()) && shape(one) == shape(other)
+}
+
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty())
 }
@@ -39,6 +49,23 @@ fn is_odd(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_look_alike_are_told_from_others() {
+        for (one, other, alike) in [
+            ("Notes", "N\u{43e}tes", true),
+            ("caf\u{e9}", "cafe\u{301}", true),
+            ("caf\u{e9}", "CAF\u{c9}", true),
+            ("caf\u{e9}", "cafe", false),
+            ("\u{ff4e}otes", "notes", true),
+            ("\u{6587}\u{4ef6}", "\u{6587}\u{672c}", false),
+            ("files1", "filesl", false),
+            ("notes", "notes 2", false),
+        ] {
+            assert_eq!(look_alike(one, other), alike, "{one} {other}");
+            assert_eq!(look_alike(other, one), alike, "{other} {one}");
+        }
+    }
 
     #[test]
     fn what_passes_for_something_else_is_told_from_other_languages() {

@@ -4,9 +4,16 @@
 //! An address that is not public belongs to this machine or a private network, or has a special meaning:
 //! destinations chosen by a remote party must not lead there (SSRF).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use url::{Host, Url};
+
+/// Addresses of `localhost` and the names below it, for callers that don't trust a resolver with them
+/// ([`is_loopback`]). The port is taken from the URL.
+pub const LOOPBACK: [SocketAddr; 2] = [
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0),
+];
 
 /// The IP address that is the host of a URL, if it is not a name.
 #[must_use]

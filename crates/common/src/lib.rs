@@ -4,10 +4,12 @@
 pub mod atomic_file;
 pub mod confusables;
 pub mod constant_time;
+pub mod display_name;
 pub mod invisible_chars;
 pub mod ip_address;
 pub mod owner_only;
 pub mod random;
+pub mod regular_file;
 pub mod user_environment;
 
 /// Rendering of the core's texts in the user's language.

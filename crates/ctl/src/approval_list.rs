@@ -111,6 +111,7 @@ pub(crate) mod tests {
                 says: None,
                 seen_from: None,
                 session: None,
+                by_user: false,
             },
             server: ServerSummary {
                 id: "s".into(),

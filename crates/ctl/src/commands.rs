@@ -5,10 +5,14 @@
 
 pub(crate) mod approvals;
 pub(crate) mod audit;
+pub(crate) mod bridge;
+pub(crate) mod call_records;
 pub(crate) mod calls;
 pub(crate) mod clients;
+mod findings;
 pub(crate) mod operator_key;
 pub(crate) mod policy;
+pub(crate) mod profiles;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod settings;
@@ -16,4 +20,5 @@ mod sign_in;
 mod simulate;
 pub(crate) mod status;
 pub(crate) mod tools;
+pub(crate) mod undo;
 mod watch;

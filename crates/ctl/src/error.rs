@@ -19,6 +19,12 @@ pub(crate) enum CliError {
     /// The audit log failed verification; details are printed already.
     #[error("the audit is broken")]
     Audit,
+    /// Some approval requests were not answered; which ones is printed already.
+    #[error("some approval requests were not answered")]
+    Unanswered,
+    /// Some servers were not imported; which ones is printed already.
+    #[error("some servers were not imported")]
+    NotImported,
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
@@ -31,7 +37,7 @@ impl CliError {
     /// The message to print, unless everything is printed already.
     pub(crate) fn text(&self, json: bool) -> Option<String> {
         match self {
-            Self::Call | Self::Audit => None,
+            Self::Call | Self::Audit | Self::Unanswered | Self::NotImported => None,
             Self::Io(e) if e.kind() == std::io::ErrorKind::BrokenPipe => None,
             Self::UserError(error) if json => json::to_json(error).ok(),
             Self::UserError(error) => Some(format!("gatehousectl: {}", terminal_text::error(error))),
@@ -45,7 +51,7 @@ impl CliError {
             Self::UserError(error) => code(error.code),
             Self::Usage(_) => 2,
             Self::Call => 5,
-            Self::Audit | Self::Io(_) => 1,
+            Self::Audit | Self::Unanswered | Self::NotImported | Self::Io(_) => 1,
         }
     }
 }

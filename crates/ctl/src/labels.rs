@@ -13,6 +13,7 @@ pub(crate) fn subject(subject: &Subject) -> String {
         Subject::Resource { uri } => message!("ctl.subject.resource", uri = uri),
         Subject::Prompt { name } => message!("ctl.subject.prompt", name = name),
         Subject::Completion { reference } => message!("ctl.subject.completion", name = reference),
+        Subject::Request { method } => message!("ctl.subject.request", name = method),
     })
 }
 
@@ -31,6 +32,7 @@ pub(crate) fn describe_class(class: &AccessClassification) -> String {
         ClassReason::Name { word } => message!("ctl.class.name", word = word),
         ClassReason::Description { word } => message!("ctl.class.description", word = word),
         ClassReason::TrustedLabel => message!("ctl.class.trustedLabel"),
+        ClassReason::UntrustedLabel => message!("ctl.class.untrustedLabel"),
         ClassReason::NotATool => message!("ctl.class.notATool"),
         ClassReason::Default => message!("ctl.class.default"),
     };

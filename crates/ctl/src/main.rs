@@ -1,10 +1,12 @@
-//! `gatehousectl`: drives a running Gatehouse from the command line, and serves without a window.
+//! `gatehousectl`: drives a running Gatehouse from the command line, serves without a window, and bridges clients
+//! without HTTP to the gateway.
 //!
 //! It makes no decisions: every command line is run as commands of the core, which checks the caller's
 //! authority. Secrets are never taken from arguments or the environment, and never written to standard
 //! output, except the token of a new client, which is printed once because it was requested.
 
 mod approval_list;
+mod bridge;
 mod cli;
 mod commands;
 mod condition;
@@ -14,6 +16,7 @@ mod labels;
 mod output;
 mod secret_input;
 mod session;
+mod shutdown_signal;
 mod terminal_text;
 
 use std::io::Write as _;
@@ -23,7 +26,8 @@ use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Verb};
 use commands::{
-    approvals, audit, calls, clients, operator_key, policy, serve, servers, settings, status, tools,
+    approvals, audit, call_records, calls, clients, operator_key, policy, profiles, serve, servers, settings,
+    status, tools, undo,
 };
 use error::CliError;
 use output::Printer;
@@ -53,6 +57,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
             return Ok(());
         }
         Verb::Serve(wanted) => return serve::run(cli.data_dir, cli.operator_key_fd, &wanted),
+        Verb::Bridge(wanted) => return commands::bridge::run(cli.data_dir, &wanted),
         verb => verb,
     };
     let data_dir = cli.data_dir.map_or_else(session::default_data_dir, Ok)?;
@@ -72,13 +77,15 @@ async fn drive(verb: Verb, session: &mut ControlSession, output: &Printer) -> Re
         Verb::Servers { verb } => servers::run(verb, session, output).await,
         Verb::Tools { verb } => tools::run(verb, session, output).await,
         Verb::Call(wanted) => calls::run(wanted, session, output).await,
-        Verb::Calls(wanted) => calls::list(wanted, session, output).await,
+        Verb::Calls(wanted) => call_records::run(wanted, session, output).await,
         Verb::Clients { verb } => clients::run(verb, session, output).await,
+        Verb::Profiles { verb } => profiles::run(verb, session, output).await,
         Verb::Approvals { verb } => approvals::run(verb, session, output).await,
         Verb::Policy { verb } => policy::run(verb, session, output).await,
+        Verb::Undo { removal } => undo::run(removal, session, output).await,
         Verb::Audit { verb } => audit::run(verb, session, output).await,
         Verb::Settings { verb } => settings::run(verb, session, output).await,
         Verb::OperatorKey { verb } => operator_key::run(verb, session, output).await,
-        Verb::Serve(_) | Verb::Completions { .. } => Ok(()),
+        Verb::Serve(_) | Verb::Bridge(_) | Verb::Completions { .. } => Ok(()),
     }
 }

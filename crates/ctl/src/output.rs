@@ -70,6 +70,29 @@ pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
+/// Waits until nobody reads standard output any more, where it is a pipe; else for ever. A write would notice it only
+/// when there is something to write.
+#[cfg(unix)]
+pub(crate) async fn closed() {
+    use std::os::fd::AsFd as _;
+    use tokio::io::Interest;
+    use tokio::net::unix::pipe;
+    // Only watched: what is written goes through standard output itself. Files cannot be watched, and are never closed
+    // by a reader.
+    let watched = io::stdout().as_fd().try_clone_to_owned();
+    if let Ok(out) = watched.and_then(pipe::Sender::from_owned_fd_unchecked)
+        && out.ready(Interest::ERROR).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
+#[cfg(not(unix))]
+pub(crate) async fn closed() {
+    std::future::pending().await
+}
+
 /// Rows as aligned lines under a heading; `empty` if there are none.
 pub(crate) fn table(heading: &[Message], rows: &[Vec<String>], empty: &Message) -> Vec<String> {
     if rows.is_empty() {

@@ -26,6 +26,15 @@ pub(crate) fn read_secret(descriptor: i32, what: Message) -> Result<Secret, CliE
     }
 }
 
+/// Reads a client's token from a descriptor, or prompts for it.
+pub(crate) fn read_client_token(descriptor: Option<i32>) -> Result<Secret, CliError> {
+    match descriptor {
+        Some(descriptor) => read_secret(descriptor, message!("ctl.secret.token")),
+        None => prompt_for_secret(&message!("ctl.prompt.token"))
+            .ok_or_else(|| CliError::usage(message!("error.ctl.noToken"))),
+    }
+}
+
 /// Reads several secrets, one per line.
 pub(crate) fn read_lines(descriptor: i32, what: Message) -> Result<Vec<String>, CliError> {
     let read_error = |e: io::Error| {

@@ -1,11 +1,11 @@
 //! The connection to the running Gatehouse: the data folder, the control socket, and the operator key,
 //! which is prompted for only when a command needs it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gatehouse_app::control::{ControlClient, ControlEvents};
 use gatehouse_model::command::{Authority, TypedCommand};
-use gatehouse_model::{Secret, message};
+use gatehouse_model::{ErrorCode, Secret, UserError, message};
 
 use crate::error::CliError;
 use crate::secret_input;
@@ -38,9 +38,25 @@ impl ControlSession {
         }
     }
 
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
     /// Uses the operator key even for commands that do not need it: replies contain more with it.
     pub(crate) fn use_operator_key(&mut self) {
         self.should_use_key = true;
+    }
+
+    /// Fails if there is no operator key, before anything else is sent or typed; otherwise all commands use it. Without
+    /// the key replies leave out what an answer or an edit has to be about.
+    pub(crate) async fn require_operator_key(&mut self) -> Result<(), CliError> {
+        // No key is prompted for when Gatehouse does not run.
+        drop(ControlClient::connect(&self.data_dir).await?);
+        self.should_use_key = true;
+        match self.key(true)? {
+            Some(_) => Ok(()),
+            None => Err(UserError::new(ErrorCode::NotPermitted, message!("error.ctl.noOperatorKey")).into()),
+        }
     }
 
     /// Authenticates as the client with this token from now on, for commands that do not need the
@@ -53,6 +69,20 @@ impl ControlSession {
     pub(crate) async fn run<R: TypedCommand>(&mut self, request: &R) -> Result<R::Reply, CliError> {
         let operator = R::NEEDS == Authority::Operator || self.should_use_key;
         Ok(self.client(operator).await?.run(request).await?)
+    }
+
+    /// Closes the connection. Gatehouse closes one that is idle for long, so this is for a wait for a person; the
+    /// next command makes another one.
+    pub(crate) fn disconnect(&mut self) {
+        self.client = None;
+    }
+
+    /// Subscribes to what every program of the user may see of events, or to all of them if the operator key was
+    /// given.
+    pub(crate) async fn public_events(&mut self) -> Result<ControlEvents, CliError> {
+        let key = self.key(self.should_use_key)?;
+        let client = ControlClient::connect(&self.data_dir).await?.with_operator_key(key);
+        Ok(client.events(None).await?)
     }
 
     /// Subscribes to events, with the operator key.

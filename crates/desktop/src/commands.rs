@@ -2,9 +2,13 @@
 //! checks the window with [`WindowCommand::ensure_from`] before it runs the command.
 
 use gatehouse_model::approval::ElicitationMode;
-use gatehouse_model::command::{ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command};
+use gatehouse_model::command::{
+    ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command, ServersTrustLabels,
+};
+use gatehouse_model::grant::{AccessClassification, ClassReason};
 use gatehouse_model::{
-    ApprovalId, ApprovalRequest, ErrorCode, EventEnvelope, Secret, SubmittedAnswer, UserError, message,
+    ApprovalId, ApprovalRequest, CallHash, ErrorCode, EventEnvelope, Secret, SubmittedAnswer, UserError,
+    message,
 };
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -15,6 +19,7 @@ use crate::main_page::{MainPageSignal, PageSink, PageTarget};
 use crate::preferences::Preferences;
 use crate::prompt::{PromptInput, PromptSignal};
 use crate::secrets::{PassphraseResult, VaultView};
+use crate::updates::UpdateStatus;
 use crate::window_commands::WindowCommand;
 
 impl WindowCommand {
@@ -98,9 +103,63 @@ impl Desktop {
         self.platform().load_preferences()
     }
 
+    /// Where an update is in its course.
+    #[must_use]
+    pub fn update_status(&self) -> UpdateStatus {
+        self.updates().status()
+    }
+
+    /// Looks for an update. Returns what came of it.
+    pub async fn check_update(&self) -> UpdateStatus {
+        self.updates().check().await
+    }
+
+    /// Downloads and installs the update that was found. Returns what came of it.
+    pub async fn install_update(&self) -> UpdateStatus {
+        self.updates().install().await
+    }
+
+    /// Ends the search for an update, or its download.
+    pub fn cancel_update(&self) {
+        self.updates().cancel();
+    }
+
+    /// Whether Gatehouse starts at login, as the system says now.
+    pub fn starts_at_login(&self) -> Result<bool, UserError> {
+        self.platform().starts_at_login().map_err(|error| {
+            UserError::new(ErrorCode::Internal, message!("error.desktop.loginItemUnread"))
+                .with_cause(format!("{error}."))
+        })
+    }
+
+    /// Makes Gatehouse start at login, without a window, or no longer. Returns what the system says then.
+    pub fn set_starts_at_login(&self, starts: bool) -> Result<bool, UserError> {
+        self.platform().set_starts_at_login(starts).map_err(|error| {
+            UserError::new(ErrorCode::Internal, message!("error.desktop.loginItemUnchanged"))
+                .with_cause(format!("{error}."))
+                .with_hint(message!("error.desktop.loginItemHint"))
+        })?;
+        self.starts_at_login()
+    }
+
     /// Opens an address in the browser.
     pub fn open_link(&self, address: &str) -> Result<(), UserError> {
         self.browser().open_link(address)
+    }
+
+    /// Lets the user choose a file with one of these endings, in the system's dialog. Returns its path, which says nothing of
+    /// what is in it, or nothing if none was chosen.
+    ///
+    /// # Errors
+    /// If an ending is no plain one.
+    pub async fn pick_file(&self, endings: Vec<String>) -> Result<Option<String>, UserError> {
+        let is_plain = |ending: &String| ending.chars().all(|c| c.is_ascii_alphanumeric());
+        if !endings.iter().all(is_plain) {
+            return Err(UserError::new(ErrorCode::BadRequest, message!("error.desktop.badEnding")));
+        }
+        let path = self.platform().pick_file(endings).await;
+        // A path that is no text cannot be sent to the page, and so not come back.
+        Ok(path.and_then(|path| path.into_os_string().into_string().ok()))
     }
 
     /// The page shows useful content. Returns whether this is the first time.
@@ -114,9 +173,10 @@ impl Desktop {
         self.prompt().input(PromptInput::Raise);
     }
 
-    /// Hides the main window; Gatehouse keeps running.
-    pub fn hide_main(&self) {
-        self.platform().hide_main();
+    /// Closes the main window; Gatehouse keeps running.
+    pub fn close_main(&self) {
+        self.page().detach();
+        self.platform().close_main();
     }
 
     /// Quits Gatehouse.
@@ -146,6 +206,30 @@ impl Desktop {
         self.host().execute(Command::ApprovalsReveal(request)).await
     }
 
+    /// Trusts the read-only labels of the server that a pending call is for, or ceases to, where the request
+    /// offers that. The call is judged again.
+    ///
+    /// # Errors
+    /// If the window is hidden or has only just come up, or if the request has changed.
+    pub async fn prompt_trust_labels(
+        &self,
+        id: &ApprovalId,
+        hash: &CallHash,
+        trusted: bool,
+    ) -> Result<(), UserError> {
+        self.prompt().ensure_can_answer()?;
+        let pending = self.host().run(&ApprovalsList { known: vec![id.clone()] }).await?;
+        let shown = pending.into_iter().find(|pending| pending.id == *id).map(|pending| pending.request);
+        match shown {
+            Some(ApprovalRequest::Call(call)) if call.hash == *hash && offers_trust(&call.class, trusted) => {
+                let generation = Some(call.server.generation);
+                let server = call.server.id.to_string();
+                self.host().run(&ServersTrustLabels { server, trusted, generation }).await
+            }
+            _ => Err(UserError::new(ErrorCode::StaleAnswer, message!("error.desktop.labelsUnasked"))),
+        }
+    }
+
     /// Sends signals about the window and the approval requests.
     pub fn listen_to_prompt_signals(&self, page: PageSink<PromptSignal>) {
         self.prompt().listen(page);
@@ -163,10 +247,7 @@ impl Desktop {
 
     /// Opens the main window on the page of pending approvals.
     pub fn prompt_open_main(&self) {
-        self.platform().raise_main();
-        if !self.page().send_signal(MainPageSignal::Open(PageTarget::Approvals)) {
-            tracing::warn!("the main window does not listen");
-        }
+        self.open_main(PageTarget::Approvals);
     }
 
     /// Opens the page that an approval request is about in the browser. No other page can be opened from
@@ -195,6 +276,12 @@ fn parse_window_command(name: &str, args: &Value) -> Result<Command, UserError> 
         }
         command => Ok(command),
     }
+}
+
+/// Whether trusting the server's labels, or ceasing to, changes the class of a call.
+fn offers_trust(class: &AccessClassification, trusted: bool) -> bool {
+    let reason = if trusted { ClassReason::UntrustedLabel } else { ClassReason::TrustedLabel };
+    class.reason == reason
 }
 
 fn is_about(request: &ApprovalRequest, address: &str) -> bool {

@@ -14,12 +14,15 @@ use crate::event_forwarder::{EventReceivers, on_core_start};
 use crate::host::{Host, HostOptions, StartPermit};
 use crate::i18n::Locale;
 use crate::links::Browser;
-use crate::main_page::MainPage;
+use crate::main_page::{MainPage, PageTarget};
+use crate::notifications::{NotificationTag, Notifier, NotifierDriver};
 use crate::platform::Platform;
 use crate::preferences::Preferences;
 use crate::prompt::{Prompt, PromptDriver, PromptInput, PromptWindow};
 use crate::secrets::KeychainUse;
+use crate::server_link::is_server_link;
 use crate::tray::{Tray, TrayAction};
+use crate::updates::Updates;
 
 /// How long the remaining start-up waits for the main window, so as not to slow it down.
 const FIRST_PAINT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -39,6 +42,7 @@ pub struct DesktopOptions {
 pub struct Desktop {
     receivers: EventReceivers,
     browser: Browser,
+    updates: Updates,
     platform: Arc<dyn Platform>,
 }
 
@@ -46,6 +50,7 @@ pub struct Desktop {
 pub struct DesktopStart {
     permit: StartPermit,
     driver: PromptDriver,
+    notifier_driver: NotifierDriver,
 }
 
 impl Desktop {
@@ -63,14 +68,18 @@ impl Desktop {
         let preferences = platform.load_preferences().unwrap_or_default();
         let tray =
             Tray::new(Locale::from_preference(preferences.language), Arc::<dyn Platform>::clone(&platform));
-        let receivers = EventReceivers { host, page: MainPage::default(), prompt, tray };
-        Ok((Self { receivers, browser, platform }, DesktopStart { permit, driver }))
+        let display = Arc::<dyn Platform>::clone(&platform);
+        let (notifier, notifier_driver) = Notifier::new(host.clone(), prompt.clone(), display, &preferences);
+        let receivers = EventReceivers { host, page: MainPage::default(), prompt, tray, notifier };
+        let updates = Updates::new(Arc::<dyn Platform>::clone(&platform));
+        Ok((Self { receivers, browser, updates, platform }, DesktopStart { permit, driver, notifier_driver }))
     }
 
     /// Starts the core, or leaves it stopped where the vault is locked or the start fails; windows are
     /// told which. Quitting waits for the start.
     pub async fn start(&self, start: DesktopStart) {
         self.host().spawn(start.driver.run());
+        self.host().spawn(start.notifier_driver.run());
         self.host().start(start.permit, |outcome| on_core_start(&self.receivers, outcome)).await;
     }
 
@@ -96,11 +105,6 @@ impl Desktop {
         }
     }
 
-    /// Builds the hidden prompt window ahead of the first approval request.
-    pub fn preload_prompt(&self) {
-        self.prompt().preload();
-    }
-
     /// Draws the tray, which has come up on the screen.
     pub fn draw_tray(&self) {
         self.receivers.tray.draw();
@@ -112,7 +116,7 @@ impl Desktop {
         Locale::from_preference(preferences.language).prompt_title()
     }
 
-    /// Stores the preferences and applies them to the prompt window and the tray.
+    /// Stores the preferences and applies them to the prompt window, the tray and the notifications.
     ///
     /// # Errors
     /// If they cannot be stored; then nothing changes.
@@ -120,15 +124,16 @@ impl Desktop {
         self.platform.save_preferences(preferences)?;
         self.prompt().apply_preferences(Self::prompt_title(&preferences));
         self.receivers.tray.set_locale(Locale::from_preference(preferences.language));
+        self.receivers.notifier.apply_preferences(&preferences);
         Ok(())
     }
 
     /// The user closed the main window, which does not quit Gatehouse. The first time the page explains
-    /// that Gatehouse keeps running, and then hides the window itself.
+    /// that Gatehouse keeps running, and then closes the window itself.
     pub fn on_main_close_requested(&self) {
         let was_told = self.preferences().is_ok_and(|preferences| preferences.said_keeps_running);
         if was_told || !self.page().notify_closing() {
-            self.platform.hide_main();
+            self.close_main();
         }
     }
 
@@ -137,17 +142,42 @@ impl Desktop {
         self.prompt().input(PromptInput::Dismissed);
     }
 
+    /// Shows what a link says in the form for a new server; nothing is added. What is no link is ignored.
+    pub fn offer_server_link(&self, link: &str) {
+        if !is_server_link(link) {
+            tracing::warn!("what should be opened is no link to add a server");
+            return;
+        }
+        self.page().offer_link(link.to_owned());
+    }
+
     /// Handles the choice of a menu item of the tray.
     pub fn on_tray_action(&self, action: TrayAction) {
         match action {
             TrayAction::ShowMain => self.platform.raise_main(),
             TrayAction::ShowPrompt => self.prompt().input(PromptInput::Raise),
+            TrayAction::ShowApproval(approval) => self.prompt().show_approval(approval),
             TrayAction::TogglePause if self.receivers.tray.is_paused() => {
                 self.set_paused(PauseState::Running)
             }
             TrayAction::TogglePause => self.set_paused(PauseState::Paused),
             TrayAction::Quit => self.platform.exit(),
         }
+    }
+
+    /// Handles a click on a notification: it leads to what the notification is about, and decides nothing.
+    pub fn on_notification_clicked(&self, tag: NotificationTag) {
+        match tag {
+            NotificationTag::Approvals => self.prompt().input(PromptInput::Raise),
+            NotificationTag::Server(server) => self.open_main(PageTarget::Server(server)),
+            NotificationTag::Servers => self.open_main(PageTarget::Servers),
+        }
+    }
+
+    /// Brings the main window to the front, on a page.
+    pub(crate) fn open_main(&self, page: PageTarget) {
+        self.page().open(page);
+        self.platform.raise_main();
     }
 
     /// Pauses all calls (PERM-13).
@@ -204,6 +234,10 @@ impl Desktop {
         &self.browser
     }
 
+    pub(crate) fn updates(&self) -> &Updates {
+        &self.updates
+    }
+
     pub(crate) fn platform(&self) -> &Arc<dyn Platform> {
         &self.platform
     }
@@ -218,20 +252,30 @@ enum PauseState {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
-    use gatehouse_model::ErrorCode;
+    use gatehouse_model::{BoxFuture, ErrorCode};
     use parking_lot::Mutex;
     use tokio::sync::Notify;
 
     use crate::links::BrowserLauncher;
+    use crate::main_page::MainPageSignal;
+    use crate::notifications::{NotificationDisplay, SystemNotification};
+    use crate::platform::LoginItem;
     use crate::preferences::PreferencesStore;
+    use crate::prompt::PromptSight;
     use crate::tray::{TrayDisplay, TrayMenu};
+    use crate::updates::{UpdateProgress, UpdateSource, UpdateStatus};
 
     /// A toolkit that records what it is told.
     #[derive(Default)]
     struct FakePlatform {
         actions: Mutex<Vec<String>>,
         preferences: Mutex<Preferences>,
+        starts_at_login: Mutex<bool>,
+        has_updates: Mutex<bool>,
+        update_bytes: Mutex<u64>,
         exit: Notify,
     }
 
@@ -265,13 +309,65 @@ mod tests {
         }
     }
 
+    impl NotificationDisplay for FakePlatform {
+        fn show_notification(&self, notification: SystemNotification) {
+            self.act(format!("notify {}", notification.title));
+        }
+
+        fn close_notification(&self, tag: &NotificationTag) {
+            self.act(format!("close {tag:?}"));
+        }
+
+        fn set_badge(&self, count: u32) {
+            self.act(format!("badge {count}"));
+        }
+
+        fn is_main_focused(&self) -> bool {
+            false
+        }
+    }
+
+    impl LoginItem for FakePlatform {
+        fn starts_at_login(&self) -> Result<bool, String> {
+            Ok(*self.starts_at_login.lock())
+        }
+
+        fn set_starts_at_login(&self, starts: bool) -> Result<(), String> {
+            *self.starts_at_login.lock() = starts;
+            Ok(())
+        }
+    }
+
+    impl UpdateSource for FakePlatform {
+        fn has_updates(&self) -> bool {
+            *self.has_updates.lock()
+        }
+
+        fn find_update(&self) -> BoxFuture<'_, Result<Option<String>, String>> {
+            Box::pin(async { Ok(Some("9.0.0".to_owned())) })
+        }
+
+        fn install_update(&self, mut on_progress: UpdateProgress) -> BoxFuture<'_, Result<(), String>> {
+            Box::pin(async move {
+                on_progress(10, Some(*self.update_bytes.lock()));
+                tokio::task::yield_now().await;
+                Err("the signature is wrong".to_owned())
+            })
+        }
+    }
+
     impl Platform for FakePlatform {
         fn raise_main(&self) {
             self.act("raise main");
         }
 
-        fn hide_main(&self) {
+        fn close_main(&self) {
             self.act("hide main");
+        }
+
+        fn pick_file(&self, endings: Vec<String>) -> BoxFuture<'static, Option<PathBuf>> {
+            self.act(format!("pick {}", endings.join(" ")));
+            Box::pin(async { Some(PathBuf::from("/chosen.mcpb")) })
         }
 
         fn exit(&self) {
@@ -283,6 +379,8 @@ mod tests {
 
     impl PromptWindow for NoWindow {
         fn preload(&mut self) {}
+
+        fn unload(&mut self) {}
 
         fn show(&mut self) -> bool {
             false
@@ -300,6 +398,10 @@ mod tests {
 
         fn is_minimized(&self) -> bool {
             false
+        }
+
+        fn sight(&self) -> PromptSight {
+            PromptSight::Hidden
         }
     }
 
@@ -345,5 +447,51 @@ mod tests {
         desktop.set_preferences(preferences).unwrap();
         desktop.on_main_close_requested();
         assert_eq!(hidden(), 2);
+    }
+
+    #[tokio::test]
+    async fn clicked_notification_leads_to_its_page() {
+        let platform = Arc::new(FakePlatform::default());
+        let (desktop, _start, _folder) = desktop(&platform);
+        let opened = Arc::new(Mutex::new(Vec::new()));
+        let pages = Arc::clone(&opened);
+        desktop.listen_to_main_signals(Arc::new(move |signal| {
+            pages.lock().push(signal);
+            true
+        }));
+        let server = NotificationTag::Server("srv-1".into());
+        for tag in [server, NotificationTag::Servers, NotificationTag::Approvals] {
+            desktop.on_notification_clicked(tag);
+        }
+        assert_eq!(
+            *opened.lock(),
+            [
+                MainPageSignal::Open(PageTarget::Server("srv-1".into())),
+                MainPageSignal::Open(PageTarget::Servers)
+            ]
+        );
+        assert_eq!(platform.actions.lock().iter().filter(|action| *action == "raise main").count(), 2);
+    }
+
+    #[tokio::test]
+    async fn installs_nothing_that_was_not_found_and_verified() {
+        let platform = Arc::new(FakePlatform::default());
+        let (without, _start, _folder) = desktop(&platform);
+        assert_eq!(without.check_update().await, UpdateStatus::Unavailable);
+        assert_eq!(without.install_update().await, UpdateStatus::Unavailable);
+
+        *platform.has_updates.lock() = true;
+        let (desktop, _start, _folder) = desktop(&platform);
+        assert_eq!(desktop.update_status(), UpdateStatus::Idle);
+        assert_eq!(desktop.install_update().await, UpdateStatus::Idle, "nothing was found");
+        let available = UpdateStatus::Available { version: "9.0.0".to_owned() };
+        assert_eq!(desktop.check_update().await, available);
+        *platform.update_bytes.lock() = u64::MAX;
+        assert_eq!(desktop.install_update().await, available, "it is too large");
+        *platform.update_bytes.lock() = 20;
+        let UpdateStatus::Failed { error } = desktop.install_update().await else {
+            panic!("it was installed");
+        };
+        assert_eq!(error.cause, Some("the signature is wrong.".to_owned().into()));
     }
 }

@@ -1,4 +1,4 @@
-//! Preferences of appearance, and which notices were shown already. Stores of preferences need not write
+//! Preferences of appearance and of notifications, and which notices were shown already. Stores of preferences need not write
 //! atomically: nothing that must not be lost may be stored here, and nothing that grants a permission.
 
 use gatehouse_model::UserError;
@@ -13,7 +13,7 @@ pub trait PreferencesStore: Send + Sync {
     fn save_preferences(&self, preferences: Preferences) -> Result<(), UserError>;
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Preferences {
     pub theme: Theme,
@@ -21,6 +21,25 @@ pub struct Preferences {
     pub language: LanguagePreference,
     /// Whether the user was told that Gatehouse keeps running when its window is closed.
     pub said_keeps_running: bool,
+    /// Whether the first steps were finished or skipped, so that they aren't shown by themselves.
+    pub first_run_done: bool,
+    /// Whether system notifications are shown.
+    pub notifications: bool,
+    /// Whether the desktop's sound goes with them.
+    pub notification_sound: bool,
+}
+
+impl Default for Preferences {
+    fn default() -> Self {
+        Self {
+            theme: Theme::default(),
+            language: LanguagePreference::default(),
+            said_keeps_running: false,
+            first_run_done: false,
+            notifications: true,
+            notification_sound: false,
+        }
+    }
 }
 
 impl Preferences {
@@ -65,8 +84,15 @@ mod tests {
             theme: Theme::Dark,
             language: LanguagePreference::SimplifiedChinese,
             said_keeps_running: true,
+            first_run_done: true,
+            notifications: false,
+            notification_sound: true,
         };
-        assert_eq!(read(json!({"theme": "dark", "language": "zh-CN", "saidKeepsRunning": true})), dark);
+        let stored = json!({
+            "theme": "dark", "language": "zh-CN", "saidKeepsRunning": true, "firstRunDone": true,
+            "notifications": false, "notificationSound": true,
+        });
+        assert_eq!(read(stored), dark);
         assert_eq!(read(serde_json::to_value(dark).unwrap()), dark);
         assert_eq!(
             read(json!({"theme": "dark"})),

@@ -8,10 +8,10 @@ mod visibility;
 use std::sync::Arc;
 use std::time::Instant;
 
-use gatehouse_model::UserError;
+use gatehouse_model::{ApprovalId, UserError};
 use parking_lot::Mutex;
 use serde::Serialize;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use input_delay::InputDelay;
 use visibility::{PromptEffect, PromptVisibility};
@@ -21,7 +21,7 @@ use crate::main_page::PageSink;
 pub(crate) use visibility::PromptInput;
 
 /// Signals for the page of the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptSignal {
     /// The pending approvals have changed.
@@ -30,12 +30,28 @@ pub enum PromptSignal {
     Shown,
     /// Theme or language changed.
     Preferences,
+    /// The user wants to see this approval request.
+    Open(ApprovalId),
+}
+
+/// Whether the user can see the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptSight {
+    /// As far as the toolkit knows, it is on the screen.
+    Visible,
+    /// It is not shown, or something covers it.
+    Hidden,
+    /// The desktop does not say.
+    Unknown,
 }
 
 /// The toolkit's prompt window. It is built, hidden, before it is first used.
 pub trait PromptWindow: Send {
     /// Builds the window without showing it, unless it is built.
     fn preload(&mut self);
+
+    /// Destroys the window, which frees its page.
+    fn unload(&mut self);
 
     /// Shows the window on the screen that the user looks at, without taking the keyboard focus. Returns
     /// whether there is a window.
@@ -55,18 +71,25 @@ pub trait PromptWindow: Send {
 
     /// Whether the user has minimised the window.
     fn is_minimized(&self) -> bool;
+
+    /// Whether the user can see the window now.
+    fn sight(&self) -> PromptSight;
 }
 
 /// Messages for the window's task.
 enum PromptMessage {
     /// Build the window without showing it.
     Preload,
+    /// Destroy the window, unless it is needed.
+    Unload,
     /// An input of the state machine.
     PromptInput(PromptInput),
     /// Set this height, in logical pixels.
     Fit(f64),
     /// Set this title.
     Title(String),
+    /// Say whether the user can see the window.
+    Sight(oneshot::Sender<PromptSight>),
 }
 
 /// Handle to the prompt window.
@@ -100,9 +123,20 @@ impl Prompt {
         self.send(PromptMessage::Preload);
     }
 
+    /// Destroys the window, unless it is shown or has something to show.
+    pub(crate) fn unload(&self) {
+        self.send(PromptMessage::Unload);
+    }
+
     /// Sends an input to the state machine.
     pub(crate) fn input(&self, input: PromptInput) {
         self.send(PromptMessage::PromptInput(input));
+    }
+
+    /// Brings the window to the front with this approval request.
+    pub(crate) fn show_approval(&self, approval: ApprovalId) {
+        self.input(PromptInput::Raise);
+        self.send_signal(PromptSignal::Open(approval));
     }
 
     /// Sets the window's height to that of its page.
@@ -121,7 +155,7 @@ impl Prompt {
     /// Sends a signal to the page, if there is one.
     fn send_signal(&self, signal: PromptSignal) {
         let page = self.page.lock().clone();
-        if page.is_some_and(|page| !page(signal)) {
+        if page.is_some_and(|page| !page(signal.clone())) {
             tracing::warn!(?signal, "a signal was not sent to the page of the prompt");
         }
     }
@@ -130,6 +164,13 @@ impl Prompt {
     pub(crate) fn apply_preferences(&self, title: String) {
         self.send_signal(PromptSignal::Preferences);
         self.send(PromptMessage::Title(title));
+    }
+
+    /// Whether the user can see the window.
+    pub(crate) async fn sight(&self) -> PromptSight {
+        let (reply, sight) = oneshot::channel();
+        self.send(PromptMessage::Sight(reply));
+        sight.await.unwrap_or(PromptSight::Unknown)
     }
 
     /// Refuses an answer that comes too soon to be intended.
@@ -159,8 +200,17 @@ impl PromptDriver {
             match message {
                 None => return,
                 Some(PromptMessage::Preload) => self.window.preload(),
+                Some(PromptMessage::Unload) if self.visibility.is_idle() => {
+                    *self.prompt.page.lock() = None;
+                    self.window.unload();
+                }
+                Some(PromptMessage::Unload) => {}
                 Some(PromptMessage::Fit(height)) => self.window.fit(height),
                 Some(PromptMessage::Title(title)) => self.window.set_title(&title),
+                Some(PromptMessage::Sight(reply)) => {
+                    // A reader that is gone needs no answer.
+                    reply.send(self.window.sight()).ok();
+                }
                 Some(PromptMessage::PromptInput(input)) => self.handle_input(input),
             }
         }
@@ -226,6 +276,10 @@ mod tests {
             self.act("preload");
         }
 
+        fn unload(&mut self) {
+            self.act("unload");
+        }
+
         fn show(&mut self) -> bool {
             self.act("show")
         }
@@ -250,6 +304,10 @@ mod tests {
         fn is_minimized(&self) -> bool {
             false
         }
+
+        fn sight(&self) -> PromptSight {
+            if self.exists { PromptSight::Visible } else { PromptSight::Hidden }
+        }
     }
 
     #[tokio::test]
@@ -267,9 +325,20 @@ mod tests {
             let sent: Vec<_> = std::iter::from_fn(|| signals.try_recv().ok()).collect();
             assert_eq!(sent.contains(&PromptSignal::Shown), exists, "{sent:?}");
             assert!(exists || prompt.ensure_can_answer().is_err());
+            let sight = prompt.sight().await;
+            assert_eq!(sight == PromptSight::Visible, exists);
+            // Not while it is shown, nor while a request is pending.
+            prompt.unload();
             prompt.input(PromptInput::Dismissed);
             assert_eq!(seen.recv().await, Some("hide"));
             assert!(prompt.ensure_can_answer().is_err());
+            prompt.unload();
+            prompt.input(PromptInput::Ended("a".into()));
+            prompt.preload();
+            assert_eq!(seen.recv().await, Some("preload"));
+            prompt.unload();
+            assert_eq!(seen.recv().await, Some("unload"));
+            while signals.recv().await.is_some() {}
             running.abort();
         }
     }

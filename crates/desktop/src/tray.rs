@@ -1,13 +1,21 @@
-//! What the tray shows: status at a glance, a switch for pausing (PERM-13), and a way to open the
-//! windows. A toolkit draws it as it is given; it keeps no state of its own that this module needs.
+//! What the tray shows: status at a glance, the pending approvals, a switch for pausing (PERM-13), and a way
+//! to open the windows. A toolkit draws it as it is given; it keeps no state of its own that this module needs.
+//!
+//! Must never answer an approval request: an item only shows it.
 
 use std::sync::Arc;
 
-use gatehouse_model::Message;
 use gatehouse_model::command::StatusReport;
+use gatehouse_model::{ApprovalId, Message, PendingApproval};
 use parking_lot::Mutex;
 
 use crate::i18n::Locale;
+use crate::request_words::RequestWords;
+
+/// Most pending approvals that the menu names.
+const MAX_APPROVALS: usize = 5;
+/// What the ids of the menu items of pending approvals begin with.
+const APPROVAL_PREFIX: &str = "approval:";
 
 /// Draws the tray.
 pub trait TrayDisplay: Send + Sync {
@@ -28,32 +36,51 @@ pub enum TrayIconState {
 }
 
 /// An item of the menu that the user can choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrayAction {
     ShowMain,
     ShowPrompt,
+    /// Shows one pending approval.
+    ShowApproval(ApprovalId),
     /// Pauses or resumes, as the item says.
     TogglePause,
     Quit,
 }
 
 impl TrayAction {
-    const ALL: [Self; 4] = [Self::ShowMain, Self::ShowPrompt, Self::TogglePause, Self::Quit];
-
     /// Identifier of the menu item.
-    pub const fn id(self) -> &'static str {
+    #[must_use]
+    pub fn id(&self) -> String {
         match self {
-            Self::ShowMain => "show-main",
-            Self::ShowPrompt => "show-prompt",
-            Self::TogglePause => "toggle-pause",
-            Self::Quit => "quit",
+            Self::ShowMain => "show-main".to_owned(),
+            Self::ShowPrompt => "show-prompt".to_owned(),
+            Self::ShowApproval(approval) => format!("{APPROVAL_PREFIX}{approval}"),
+            Self::TogglePause => "toggle-pause".to_owned(),
+            Self::Quit => "quit".to_owned(),
         }
     }
 
     /// The action of a menu item.
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.id() == id)
+        if let Some(approval) = id.strip_prefix(APPROVAL_PREFIX) {
+            return Some(Self::ShowApproval(approval.into()));
+        }
+        let fixed = [Self::ShowMain, Self::ShowPrompt, Self::TogglePause, Self::Quit];
+        fixed.into_iter().find(|action| action.id() == id)
+    }
+}
+
+/// A pending approval as the menu names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TrayApproval {
+    pub(crate) id: ApprovalId,
+    words: RequestWords,
+}
+
+impl From<&PendingApproval> for TrayApproval {
+    fn from(pending: &PendingApproval) -> Self {
+        Self { id: pending.id.clone(), words: RequestWords::from(&pending.request) }
     }
 }
 
@@ -67,6 +94,8 @@ pub struct TrayMenu {
     pub show_prompt: String,
     /// Whether there are pending approvals to show.
     pub show_prompt_enabled: bool,
+    /// The pending approvals that were made first, by action and text.
+    pub approvals: Vec<(TrayAction, String)>,
     pub toggle_pause: String,
     /// Whether there is a core to pause.
     pub toggle_pause_enabled: bool,
@@ -74,13 +103,18 @@ pub struct TrayMenu {
 }
 
 impl TrayMenu {
-    fn new(view: TrayView, locale: Locale) -> Self {
+    fn new(TrayState { view, approvals, locale }: &TrayState) -> Self {
+        let (view, locale) = (*view, *locale);
+        let item = |approval: &TrayApproval| {
+            (TrayAction::ShowApproval(approval.id.clone()), locale.render(&approval.words.line()))
+        };
         Self {
             icon: view.icon_state(),
             status: status_line(view, locale),
             show_main: locale.text("shell.show"),
             show_prompt: locale.text("shell.approvals"),
             show_prompt_enabled: matches!(view, TrayView::Running { pending: 1.., .. }),
+            approvals: approvals.iter().take(MAX_APPROVALS).map(item).collect(),
             toggle_pause: locale.text(if view.is_paused() { "shell.resume" } else { "shell.pause" }),
             toggle_pause_enabled: matches!(view, TrayView::Running { .. }),
             quit: locale.text("shell.quit"),
@@ -168,23 +202,30 @@ pub(crate) struct Tray {
     display: Arc<dyn TrayDisplay>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct TrayState {
     view: TrayView,
+    /// The pending approvals, oldest first.
+    approvals: Vec<TrayApproval>,
     locale: Locale,
 }
 
 impl Tray {
     /// A tray that is not drawn yet.
     pub(crate) fn new(locale: Locale, display: Arc<dyn TrayDisplay>) -> Self {
-        let state = TrayState { view: TrayView::NotRunning, locale };
+        let state = TrayState { view: TrayView::NotRunning, approvals: Vec::new(), locale };
         Self { state: Arc::new(Mutex::new(state)), display }
     }
 
-    /// Shows another state.
-    pub(crate) fn set_view(&self, view: TrayView) {
-        let before = std::mem::replace(&mut self.state.lock().view, view);
-        if before != view {
+    /// Shows another state with these pending approvals, oldest first.
+    pub(crate) fn set_view(&self, view: TrayView, approvals: Vec<TrayApproval>) {
+        let is_same = {
+            let mut state = self.state.lock();
+            let is_same = state.view == view && state.approvals == approvals;
+            (state.view, state.approvals) = (view, approvals);
+            is_same
+        };
+        if !is_same {
             self.draw();
         }
     }
@@ -204,14 +245,15 @@ impl Tray {
 
     pub(crate) fn draw(&self) {
         // The lock is released first: a toolkit may draw on the main thread, which may need it.
-        let state = *self.state.lock();
-        self.display.draw_tray(&TrayMenu::new(state.view, state.locale));
+        let state = self.state.lock().clone();
+        self.display.draw_tray(&TrayMenu::new(&state));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request_words::plain;
 
     #[test]
     fn icon_shows_most_important_state() {
@@ -290,14 +332,44 @@ mod tests {
             (running(0, false), false, true, "Pause everything"),
             (running(1, true), true, true, "Resume"),
         ] {
-            let menu = TrayMenu::new(view, Locale::ENGLISH);
+            let state = TrayState { view, approvals: Vec::new(), locale: Locale::ENGLISH };
+            let menu = TrayMenu::new(&state);
             assert_eq!(menu.show_prompt_enabled, show_prompt, "{view:?}");
             assert_eq!(menu.toggle_pause_enabled, toggle_pause, "{view:?}");
             assert_eq!(menu.toggle_pause, label, "{view:?}");
         }
-        for action in TrayAction::ALL {
-            assert_eq!(TrayAction::from_id(action.id()), Some(action));
+        for action in [
+            TrayAction::ShowMain,
+            TrayAction::ShowPrompt,
+            TrayAction::ShowApproval("ask-1".into()),
+            TrayAction::TogglePause,
+            TrayAction::Quit,
+        ] {
+            assert_eq!(TrayAction::from_id(&action.id()), Some(action));
         }
         assert_eq!(TrayAction::from_id("status"), None);
+    }
+
+    #[test]
+    fn names_the_oldest_approvals() {
+        let approval = |number: usize| TrayApproval {
+            id: format!("ask-{number}").as_str().into(),
+            words: RequestWords::Call {
+                client: "Editor".to_owned(),
+                tool: format!("Tool {number}"),
+                server: plain(&"x".repeat(50)),
+            },
+        };
+        let view =
+            TrayView::Running { running: 1, servers: 1, pending: 7, paused: false, on: true, problem: false };
+        for (pending, shown) in [(0, 0), (1, 1), (5, 5), (7, 5)] {
+            let approvals = (0..pending).map(approval).collect();
+            let menu = TrayMenu::new(&TrayState { view, approvals, locale: Locale::ENGLISH });
+            assert_eq!(menu.approvals.len(), shown);
+            for (number, (action, text)) in menu.approvals.iter().enumerate() {
+                assert_eq!(*action, TrayAction::ShowApproval(format!("ask-{number}").as_str().into()));
+                assert_eq!(*text, format!("Editor: Tool {number} ({}…)", "x".repeat(39)));
+            }
+        }
     }
 }

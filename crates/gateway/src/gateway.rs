@@ -5,21 +5,30 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_model::{Clock, EventSink};
-use gatehouse_tools::{ByteBudget, ResourceUpdate, ToolManager};
+use gatehouse_mcp_wire::raw::raw;
+use gatehouse_model::{AskUser, Clock, EventSink, ServerId};
+use gatehouse_store::Store;
+use gatehouse_tools::{
+    ByteBudget, ForwardedNotification, NotificationKind, ServerNotification, ServerSelection, ToolManager,
+    Viewer,
+};
 use tokio::net::TcpListener;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::authorization::ClientDocuments;
+use crate::authorization::server::{AuthorizationDeps, AuthorizationServer};
 use crate::clients::registry::ClientRegistry;
 use crate::error::GatewayError;
+use crate::http::allowed_hosts::AllowedHosts;
 use crate::http::connections::{self, ShutdownSignals};
 use crate::http::handler::HttpHandler;
 use crate::http::peer_process::PeerResolver;
+use crate::http::route;
 use crate::protocol::state::ProtocolState;
 use crate::session::changed_lists::ChangedLists;
-use crate::session::resource_subscriptions::ResourceRef;
+use crate::session::saved_sessions::SavedSessions;
 use crate::tool_service::ToolService;
 
 /// Catalog changes within this time are announced together.
@@ -35,6 +44,10 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 pub struct GatewayDeps {
     pub tools: ToolManager,
     pub clients: Arc<ClientRegistry>,
+    pub store: Arc<Store>,
+    /// Fetches the documents of clients that ask for access.
+    pub client_documents: Arc<dyn ClientDocuments>,
+    pub allowed_hosts: Arc<AllowedHosts>,
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
 }
@@ -45,6 +58,11 @@ pub struct GatewayServices {
     /// Byte budget for event logs and responses that wait for their client.
     pub retained_bytes: Arc<ByteBudget>,
     pub clients: Arc<ClientRegistry>,
+    pub store: Arc<Store>,
+    /// Asks the user whether an unknown client may have access.
+    pub ask: Arc<dyn AskUser>,
+    pub client_documents: Arc<dyn ClientDocuments>,
+    pub allowed_hosts: Arc<AllowedHosts>,
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
 }
@@ -64,10 +82,18 @@ impl Gateway {
     /// # Errors
     /// When the address isn't loopback, is in use, or the operating system refuses.
     pub async fn bind(listen: SocketAddr, deps: GatewayDeps) -> Result<Self, GatewayError> {
-        let GatewayDeps { tools, clients, events, clock } = deps;
-        let retained_bytes = tools.retained_bytes();
-        let services =
-            GatewayServices { tool_service: Arc::new(tools), retained_bytes, clients, events, clock };
+        let GatewayDeps { tools, clients, store, client_documents, allowed_hosts, events, clock } = deps;
+        let services = GatewayServices {
+            retained_bytes: tools.retained_bytes(),
+            ask: Arc::new(tools.approvals().clone()),
+            tool_service: Arc::new(tools),
+            clients,
+            store,
+            client_documents,
+            allowed_hosts,
+            events,
+            clock,
+        };
         Self::bind_with(listen, services).await
     }
 
@@ -82,8 +108,29 @@ impl Gateway {
         };
         let listener = TcpListener::bind(listen).await.map_err(to_error)?;
         let address = listener.local_addr().map_err(to_error)?;
-        let GatewayServices { tool_service, retained_bytes, clients, events, clock } = services;
-        let protocol = Arc::new(ProtocolState::new(tool_service, retained_bytes, events));
+        let GatewayServices {
+            tool_service,
+            retained_bytes,
+            clients,
+            store,
+            ask,
+            client_documents,
+            allowed_hosts,
+            events,
+            clock,
+        } = services;
+        let (tasks, signals) = (TaskTracker::new(), ShutdownSignals::default());
+        let authorization = Arc::new(AuthorizationServer::new(AuthorizationDeps {
+            clients: Arc::clone(&clients),
+            tool_service: Arc::clone(&tool_service),
+            documents: client_documents,
+            ask,
+            clock: Arc::clone(&clock),
+            tasks: tasks.clone(),
+            stop: signals.stop.clone(),
+        }));
+        let saved_sessions = SavedSessions::open(store, Arc::clone(&clock)).await;
+        let protocol = Arc::new(ProtocolState::new(tool_service, retained_bytes, events, saved_sessions));
         let weak = Arc::downgrade(&protocol);
         clients.on_client_disconnect(Arc::new(move |client, reason| {
             if let Some(protocol) = weak.upgrade() {
@@ -94,13 +141,15 @@ impl Gateway {
             protocol: Arc::clone(&protocol),
             clients,
             clock,
+            authorization,
             port: address.port(),
+            hosts: allowed_hosts,
             peer_resolver: PeerResolver::default(),
         });
-        let (tasks, signals) = (TaskTracker::new(), ShutdownSignals::default());
         tasks.spawn(connections::accept(listener, handler, tasks.clone(), signals.clone()));
         tasks.spawn(announce_list_changes(Arc::clone(&protocol), signals.stop.clone()));
-        tasks.spawn(forward_resource_updates(Arc::clone(&protocol), signals.stop.clone()));
+        tasks.spawn(announce_view_changes(Arc::clone(&protocol), signals.stop.clone()));
+        tasks.spawn(forward_notifications(Arc::clone(&protocol), signals.stop.clone()));
         tasks.spawn(drop_expired(Arc::clone(&protocol), signals.stop.clone()));
         tracing::info!(%address, "the gateway listens");
         Ok(Self { _stop_on_drop: signals.stop.clone().drop_guard(), protocol, address, tasks, signals })
@@ -108,7 +157,21 @@ impl Gateway {
 
     /// The URL that clients use.
     pub fn endpoint(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        self.url(route::ALL_SERVERS)
+    }
+
+    /// The URL for one server by itself, in which `NAME` stands for its percent-encoded name.
+    pub fn server_endpoint(&self) -> String {
+        self.url(route::ONE_SERVER)
+    }
+
+    /// The URL for clients that speak only HTTP+SSE.
+    pub fn sse_endpoint(&self) -> String {
+        self.url(route::ALL_SERVERS_SSE)
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
     }
 
     /// Ends all sessions and calls. Returns when they have ended, or after two seconds for connections (which
@@ -132,15 +195,16 @@ impl Gateway {
 /// Sends `list_changed` notifications to clients, debounced.
 async fn announce_list_changes(protocol: Arc<ProtocolState>, stop: CancellationToken) {
     let mut versions = protocol.lists.versions();
-    let mut announced = *versions.borrow();
+    let mut announced = versions.borrow().clone();
     let announce = async {
         while versions.changed().await.is_ok() {
             tokio::time::sleep(DEBOUNCE).await;
-            let current = *versions.borrow_and_update();
-            let changed = ChangedLists::between(announced, current);
-            announced = current;
+            let current = versions.borrow_and_update().clone();
+            let changed =
+                |servers: &ServerSelection| ChangedLists::between(announced.of(servers), current.of(servers));
             protocol.sessions.notify_lists_changed(changed);
             protocol.listen_streams.notify_lists_changed(changed);
+            announced = current;
         }
     };
     tokio::select! {
@@ -149,21 +213,45 @@ async fn announce_list_changes(protocol: Arc<ProtocolState>, stop: CancellationT
     }
 }
 
-/// Forwards resource updates to subscribed clients.
-async fn forward_resource_updates(protocol: Arc<ProtocolState>, stop: CancellationToken) {
-    let mut updates = protocol.tool_service.resource_updates();
+/// Sends `list_changed` notifications to clients whose profile changed, debounced.
+async fn announce_view_changes(protocol: Arc<ProtocolState>, stop: CancellationToken) {
+    let mut changes = protocol.tool_service.view_changes();
+    let announce = async {
+        while changes.changed().await.is_ok() {
+            tokio::time::sleep(DEBOUNCE).await;
+            changes.borrow_and_update();
+            let view_of = |viewer: &Viewer| protocol.tool_service.view_key(viewer);
+            protocol.sessions.notify_views_changed(&view_of);
+            protocol.listen_streams.notify_views_changed(&view_of);
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = announce => {}
+    }
+}
+
+/// Forwards notifications of servers to the clients that they are for and that see the server.
+async fn forward_notifications(protocol: Arc<ProtocolState>, stop: CancellationToken) {
+    let mut notifications = protocol.tool_service.notifications();
     let forward = async {
         loop {
-            match updates.recv().await {
-                Ok(ResourceUpdate { server, uri }) => {
-                    let resource = ResourceRef { server, target: uri };
-                    protocol.sessions.notify_resource_updated(&resource);
-                    protocol.listen_streams.notify_resource_updated(&resource);
+            match notifications.recv().await {
+                Ok(notification) => {
+                    let sees = |viewer: &Viewer, server: &ServerId| {
+                        protocol.tool_service.sees_server(viewer, server)
+                    };
+                    if let NotificationKind::TaskStatus { task } = &notification.notification.kind {
+                        forward_task_status(&protocol, &notification, task);
+                        continue;
+                    }
+                    protocol.sessions.notify(&notification, &sees);
+                    protocol.listen_streams.notify(&notification, &sees);
                 }
                 Err(RecvError::Lagged(missed)) => {
                     tracing::warn!(
                         missed,
-                        "resource updates were dropped: they come faster than they are sent"
+                        "notifications of servers were dropped: they come faster than they are sent"
                     )
                 }
                 Err(RecvError::Closed) => return,
@@ -173,6 +261,14 @@ async fn forward_resource_updates(protocol: Arc<ProtocolState>, stop: Cancellati
     tokio::select! {
         () = stop.cancelled() => {}
         () = forward => {}
+    }
+}
+
+/// Forwards what a server says of a task to the client that has the task.
+fn forward_task_status(protocol: &ProtocolState, notification: &ServerNotification, task: &str) {
+    let ServerNotification { server, notification: ForwardedNotification { params, .. } } = notification;
+    if let Some(notice) = protocol.tool_service.task_notice(server, task, &raw(params.to_string())) {
+        protocol.sessions.notify_task(&notice);
     }
 }
 

@@ -3,8 +3,11 @@
 //! A revision is chosen once, by `initialize` or by the request itself, and everything that depends on it
 //! uses these methods. No other code compares version strings.
 
-/// A protocol revision. Ordered by date.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+use serde::{Deserialize, Serialize};
+
+/// A protocol revision. Ordered by date. Its serialized form is the date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
 pub(crate) enum Revision {
     /// `2024-11-05`
     V2024,
@@ -58,10 +61,34 @@ impl Revision {
         self >= Self::V2026
     }
 
-    /// Whether a stream starts with an empty event that carries an id, so that it can be resumed even if it
-    /// breaks before its first message. Older clients treat an empty event as a broken message.
+    /// Whether tool calls can run as tasks if the client says so. Older revisions don't have them.
+    pub(crate) fn has_tasks(self) -> bool {
+        self == Self::V2025November
+    }
+
+    /// Whether they can by an extension, where the server says so.
+    pub(crate) fn has_tasks_extension(self) -> bool {
+        self == Self::V2026
+    }
+
+    /// Whether a stream starts with an event without data that carries an id, so that it can be resumed even if it
+    /// breaks before its first message. Older clients treat such an event as a broken message.
     pub(crate) fn primes_streams(self) -> bool {
         self == Self::V2025November
+    }
+}
+
+impl From<Revision> for &'static str {
+    fn from(revision: Revision) -> Self {
+        revision.as_str()
+    }
+}
+
+impl TryFrom<String> for Revision {
+    type Error = &'static str;
+
+    fn try_from(date: String) -> Result<Self, Self::Error> {
+        Self::parse(&date).ok_or("no revision that the gateway speaks")
     }
 }
 

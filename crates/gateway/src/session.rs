@@ -6,7 +6,11 @@
 
 pub(crate) mod changed_lists;
 pub(crate) mod event_log;
+pub(crate) mod identity;
 pub(crate) mod resource_subscriptions;
+pub(crate) mod saved_sessions;
 pub(crate) mod server_requests;
 pub(crate) mod sessions;
+pub(crate) mod snapshots;
+pub(crate) mod sse_connections;
 pub(crate) mod unclaimed_response;

@@ -27,8 +27,16 @@ pub(crate) const LOG_LINE: usize = 8 * 1024;
 /// Bytes of the params of one progress notification. Each is sent to a client and to the windows.
 pub(crate) const PROGRESS: usize = 64 * 1024;
 
+/// Calls of one connection whose progress is passed on after they became tasks.
+pub(crate) const TASKS_WITH_PROGRESS: usize = 256;
+
 /// Bytes of the URI in a resource update notification.
 pub(crate) const RESOURCE_URI: usize = 8 * 1024;
+
+/// Bytes of the params of a notification that is passed on to clients, and of its method. Up to a thousand of them wait
+/// for the gateway.
+pub(crate) const FORWARDED_PARAMS: usize = 16 * 1024;
+pub(crate) const FORWARDED_METHOD: usize = 256;
 
 /// Pending requests of a server to its client.
 pub(crate) const SERVER_REQUESTS: usize = 64;

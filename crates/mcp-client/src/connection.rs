@@ -9,7 +9,7 @@ pub(crate) mod close;
 mod envelope;
 mod lifecycle;
 mod pending_requests;
-mod raw_capabilities;
+mod raw_handshake;
 mod router;
 mod subscription_stream;
 mod transport;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use gatehouse_auth::TokenSource;
 use gatehouse_mcp_wire::ProtocolFamily;
-use gatehouse_model::server::{LogLevel, LogLine};
+use gatehouse_model::server::{LogLevel, LogLine, ProtocolVersionSetting};
 use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{Clock, ServerConfig, Transport};
 use parking_lot::Mutex;
@@ -32,6 +32,7 @@ use tokio_util::task::TaskTracker;
 use self::transport::{line, sse, stdio, streamable_http, websocket};
 use crate::error::CloseReason;
 use crate::error::{ConnectError, RequestError};
+use crate::forwarded_notification::ForwardedNotification;
 use crate::host::ServerHost;
 use crate::limit::CallLimit;
 use crate::redact::Redactor;
@@ -86,16 +87,34 @@ pub enum LifecycleHint {
     Initialize,
     /// `server/discover` worked before.
     Discover,
+    /// Only `initialize`: the connection is to be one of the older revisions, beside one of the newest.
+    OnlyInitialize,
 }
 
-impl LifecycleHint {
-    /// The lifecycles to try, in this order.
-    fn order(self) -> &'static [Self] {
-        match self {
-            Self::Auto => &[Self::Auto, Self::Initialize],
-            Self::Initialize => &[Self::Initialize, Self::Auto],
-            Self::Discover => &[Self::Discover, Self::Initialize],
+impl ConnectSpec {
+    /// The lifecycles to try, in this order. A program is asked for `initialize` first: its standard streams carry
+    /// one family of revisions, which the first message decides, and all that a server of both can ask its client
+    /// for reaches clients of either revision over an older one, but not the other way round.
+    fn lifecycles(&self) -> &'static [LifecycleHint] {
+        use LifecycleHint::{Auto, Discover, Initialize, OnlyInitialize};
+        let is_program = matches!(self.config.transport, Transport::Stdio { .. });
+        match (self.config.protocol_version, self.lifecycle) {
+            (ProtocolVersionSetting::Stateless, _) => &[Discover],
+            (ProtocolVersionSetting::Stateful, _) | (ProtocolVersionSetting::Auto, OnlyInitialize) => {
+                &[Initialize]
+            }
+            (ProtocolVersionSetting::Auto, Auto) if is_program => &[Initialize, Auto],
+            (ProtocolVersionSetting::Auto, Auto) => &[Auto, Initialize],
+            (ProtocolVersionSetting::Auto, Initialize) => &[Initialize, Auto],
+            (ProtocolVersionSetting::Auto, Discover) => &[Discover, Initialize],
         }
+    }
+
+    /// Whether HTTP+SSE may be tried. It has only the older revisions, and a server beside whose connection another one is
+    /// opened is known to use Streamable HTTP.
+    fn may_use_sse(&self) -> bool {
+        self.config.protocol_version != ProtocolVersionSetting::Stateless
+            && self.lifecycle != LifecycleHint::OnlyInitialize
     }
 }
 
@@ -109,6 +128,8 @@ pub struct Handshake {
     pub info: ServerInfo,
     /// The server's capabilities, as raw JSON.
     pub capabilities: Box<RawValue>,
+    /// `serverInfo` as raw JSON, if the server sent it.
+    pub raw_info: Option<Box<RawValue>>,
     /// The lifecycle to begin with next time.
     pub lifecycle: LifecycleHint,
 }
@@ -123,8 +144,8 @@ pub enum Inbound {
     PromptsChanged,
     /// `notifications/resources/list_changed`
     ResourcesChanged,
-    /// `notifications/resources/updated`
-    ResourceUpdated { uri: String },
+    /// A notification for clients.
+    Forwarded(ForwardedNotification),
     /// `notifications/message`, formatted as one line.
     Log { line: LogLine },
     /// A line of standard error, or a line of standard output that is not a protocol message.
@@ -175,7 +196,7 @@ pub async fn connect(
                 Err(ConnectError::Request(RequestError::Status {
                     status: status @ (400 | 404 | 405),
                     ..
-                })) => {
+                })) if spec.may_use_sse() => {
                     tracing::debug!(server = %spec.config.id, status, "the older transport is tried");
                     sse::connect(spec, inbound, cancel).await
                 }
@@ -192,7 +213,7 @@ pub async fn connect(
         () = cancel.cancelled() => Err(ConnectError::CANCELLED),
         done = attempt => done,
     };
-    done.map_err(|error| error.redacted(&spec.redactor))
+    done.map_err(|error| error.with_pinned_version(spec.config.protocol_version).redacted(&spec.redactor))
 }
 
 impl Connection {
@@ -207,6 +228,7 @@ impl Connection {
         };
         handshake.info = redacted_info(handshake.info, &redactor);
         handshake.capabilities = redactor.raw(&handshake.capabilities).into_owned();
+        handshake.raw_info = handshake.raw_info.map(|info| redactor.raw(&info).into_owned());
         Self(Arc::new(ConnectionShared {
             handshake,
             redactor,

@@ -11,6 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 use gatehouse_common::invisible_chars::clean;
+use gatehouse_model::server::ProtocolVersionSetting;
 use gatehouse_model::status::FailureKind;
 use gatehouse_model::{Message, UserText, message};
 
@@ -60,6 +61,12 @@ pub enum ConnectError {
     Version {
         /// What the server offered.
         offered: String,
+    },
+    /// The server does not accept the revision that its settings name.
+    Pinned {
+        version: &'static str,
+        /// What it answered.
+        error: Box<ConnectError>,
     },
     /// A message of the handshake failed as any request can.
     Request(RequestError),
@@ -146,6 +153,14 @@ impl ConnectError {
         Self::BadConfig { what: what.into() }
     }
 
+    /// The same as the failure of an attempt that had to use the revision in the server's settings.
+    pub(crate) fn with_pinned_version(self, setting: ProtocolVersionSetting) -> Self {
+        if setting == ProtocolVersionSetting::Auto || self.failure_kind() != FailureKind::Protocol {
+            return self;
+        }
+        Self::Pinned { version: setting.as_str(), error: Box::new(self) }
+    }
+
     /// The error for the user. It may contain text of the server (its last lines of standard error, for
     /// example), from which invisible and control characters are removed.
     #[must_use]
@@ -163,6 +178,9 @@ impl ConnectError {
             Self::Ended(reason) => message!("error.servers.ended", reason = reason.user_text()),
             Self::TimedOut { after } => message!("error.servers.noAnswer", seconds = seconds(*after)),
             Self::Version { offered } => message!("error.servers.version", offered = offered),
+            Self::Pinned { version, error } => {
+                message!("error.servers.pinnedVersion", version = *version, reason = error.user_text())
+            }
             Self::Request(error) => return error.user_text(),
         };
         without_hidden_chars(message.into())
@@ -179,7 +197,7 @@ impl ConnectError {
             Self::Secrets { .. } => FailureKind::Unknown,
             Self::Ended(reason) => reason.failure_kind(),
             Self::TimedOut { .. } => FailureKind::TemporaryNetwork,
-            Self::Version { .. } => FailureKind::Protocol,
+            Self::Version { .. } | Self::Pinned { .. } => FailureKind::Protocol,
             Self::Request(error) => error.failure_kind(),
         }
     }
@@ -198,6 +216,9 @@ impl ConnectError {
             Self::Secrets { why } => Self::Secrets { why: text(why) },
             Self::Ended(reason) => Self::Ended(Box::new(reason.redacted(redactor))),
             Self::Version { offered } => Self::Version { offered: text(offered) },
+            Self::Pinned { version, error } => {
+                Self::Pinned { version, error: Box::new(error.redacted(redactor)) }
+            }
             Self::Request(error) => Self::Request(error.redacted(redactor)),
             Self::Unsupported { .. } | Self::TimedOut { .. } => self,
         }

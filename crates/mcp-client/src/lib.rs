@@ -11,6 +11,7 @@
 mod bounds;
 mod connection;
 mod error;
+mod forwarded_notification;
 mod host;
 pub mod json;
 mod limit;
@@ -26,12 +27,15 @@ pub use error::classification::classify_network_error;
 pub use error::{
     CloseCause, CloseReason, ConnectError, NetworkError, RequestError, UpstreamError, UpstreamErrorKind,
 };
+pub use forwarded_notification::{ForwardedNotification, NotificationKind};
 pub use host::{
     InputWriter, OutputReader, PreparedProcess, ProcessExit, ServerHost, ServerProcess, StartedProcess,
 };
 pub use limit::CallLimit;
 pub use redact::Redactor;
-pub use request::{Progress, ProgressSink, RequestParams, RpcOutcome, UpstreamRequest};
+pub use request::{
+    CallingClient, CancelReason, Progress, ProgressSink, RequestParams, RpcOutcome, UpstreamRequest, WireTap,
+};
 pub use server_connection::{ConnectionEnd, ServerConnection};
 pub use server_requests::{
     ELICITATION_CREATE, FallbackHandler, ROOTS_LIST, Responder, SAMPLING_CREATE_MESSAGE, ServerRequest,

@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use gatehouse_common::invisible_chars::one_line;
+use gatehouse_mcp_wire::tasks::{TASKS_EXTENSION, declares_extension};
 use gatehouse_model::Generation;
 use gatehouse_model::server::ServerCounts;
 use serde::Deserialize;
@@ -18,6 +19,14 @@ use crate::error::UpstreamError;
 use crate::limit::CallLimit;
 use crate::request::{RequestParams, RpcOutcome, UpstreamRequest};
 use crate::server_connection::ServerConnection;
+
+const PUBLIC: &str = "public";
+const PRIVATE: &str = "private";
+
+/// The revision whose core has tasks.
+const TASKS_REVISION: &str = "2025-11-25";
+/// The revision that has them as an extension.
+const TASKS_EXTENSION_REVISION: &str = "2026-07-28";
 
 /// One tool as the server defined it.
 #[derive(Clone)]
@@ -30,6 +39,23 @@ pub struct ToolDefinition {
 impl fmt::Debug for ToolDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolDefinition").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a server says about caching one of its lists (2026-07-28, Caching).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheHints {
+    /// For how long, in milliseconds.
+    pub ttl_ms: u64,
+    /// Who may share what is cached: `public` or `private`.
+    pub scope: String,
+}
+
+impl CacheHints {
+    /// Those of a list of which these are two parts.
+    fn with(self, other: Self) -> Self {
+        let scope = if self.scope == PUBLIC { other.scope } else { self.scope };
+        Self { ttl_ms: self.ttl_ms.min(other.ttl_ms), scope }
     }
 }
 
@@ -49,6 +75,13 @@ pub struct ServerLists {
     pub capabilities: Box<RawValue>,
     /// The server's instructions for the model.
     pub instructions: Option<String>,
+    /// `serverInfo` as raw JSON, if the server sent it.
+    pub server_info: Option<Box<RawValue>>,
+    /// The revision that the server spoke on the connection that these lists were read from; empty before the first
+    /// one.
+    pub protocol: String,
+    /// What the server says about caching its lists, where it says anything.
+    pub caching: BTreeMap<ListKind, CacheHints>,
 }
 
 impl ServerLists {
@@ -63,6 +96,24 @@ impl ServerLists {
             completions: declared.covers("completion/complete"),
             logging: declared.covers("logging/setLevel"),
         }
+    }
+
+    /// Whether the server runs tool calls as tasks, of the one revision that has them.
+    #[must_use]
+    pub fn has_tasks(&self) -> bool {
+        self.protocol == TASKS_REVISION && Declared::read(&self.capabilities).covers("tasks/result")
+    }
+
+    /// Whether the server has tasks by the extension of the newest revision.
+    #[must_use]
+    pub fn has_tasks_extension(&self) -> bool {
+        self.protocol == TASKS_EXTENSION_REVISION && declares_extension(&self.capabilities)
+    }
+
+    /// Whether no connection has filled them yet. A server that declares nothing has nothing to read either.
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        self.capabilities.get() == "{}"
     }
 
     #[must_use]
@@ -86,6 +137,9 @@ impl Default for ServerLists {
             prompts: Vec::new(),
             capabilities: crate::json::empty_object(),
             instructions: None,
+            server_info: None,
+            protocol: String::new(),
+            caching: BTreeMap::new(),
         }
     }
 }
@@ -109,6 +163,17 @@ impl Declared {
         family.and_then(|family| family.get("listChanged")).is_some_and(|tells| tells == true)
     }
 
+    /// Whether the capability `tasks` has this object.
+    fn has_tasks(&self, pointer: &str) -> bool {
+        let tasks = self.capabilities.get("tasks").and_then(|tasks| tasks.pointer(pointer));
+        tasks.is_some_and(serde_json::Value::is_object)
+    }
+
+    fn has_tasks_extension(&self) -> bool {
+        let extension = self.capabilities.get("extensions").and_then(|all| all.get(TASKS_EXTENSION));
+        extension.is_some_and(serde_json::Value::is_object)
+    }
+
     /// Whether the server declared that it supports a method.
     pub fn covers(&self, method: &str) -> bool {
         let has = |name: &str| self.capabilities.get(name).is_some_and(serde_json::Value::is_object);
@@ -120,6 +185,10 @@ impl Declared {
                 .is_some_and(|subscribe| subscribe == true),
             "completion/complete" => has("completions"),
             "logging/setLevel" => has("logging"),
+            "tasks/result" => self.has_tasks("/requests/tools/call"),
+            "tasks/get" => self.has_tasks("/requests/tools/call") || self.has_tasks_extension(),
+            "tasks/cancel" => self.has_tasks("/cancel") || self.has_tasks_extension(),
+            "tasks/update" => self.has_tasks_extension(),
             other => match other.split_once('/').map(|(family, _)| family) {
                 Some(family @ ("tools" | "resources" | "prompts")) => has(family),
                 Some(_) | None => true,
@@ -215,6 +284,8 @@ pub struct FetchedList {
     pub cut: Option<&'static str>,
     /// Its time-to-live according to the server (2026-07-28, Caching); the shortest of its pages.
     pub fresh_for: Option<Duration>,
+    /// What its server says about caching it; the strictest of its pages.
+    pub caching: Option<CacheHints>,
 }
 
 /// Why a list could not be fetched.
@@ -237,7 +308,7 @@ pub async fn fetch(
     kind: ListKind,
     page_limit: Duration,
 ) -> Result<FetchedList, FetchError> {
-    let mut fetched = FetchedList { items: Vec::new(), cut: None, fresh_for: None };
+    let mut fetched = FetchedList { items: Vec::new(), cut: None, fresh_for: None, caching: None };
     let pages = fetch_pages(connection, kind, page_limit, &mut fetched);
     match tokio::time::timeout(bounds::LIST_TIME, pages).await {
         Ok(Ok(())) => {}
@@ -273,6 +344,7 @@ async fn fetch_pages(
         let page = redactor.raw(&page);
         let page = read_page(&page, kind.member()).ok_or(FetchError::NoList { method })?;
         fetched.fresh_for = fetched.fresh_for.into_iter().chain(page.fresh_for).min();
+        fetched.caching = fetched.caching.take().into_iter().chain(page.caching).reduce(CacheHints::with);
         for item in page.items {
             bytes += item.get().len();
             if fetched.items.len() >= bounds::LIST_ITEMS {
@@ -316,17 +388,23 @@ struct ListPage<'a> {
     items: Vec<&'a RawValue>,
     next: Option<String>,
     fresh_for: Option<Duration>,
+    caching: Option<CacheHints>,
 }
 
 fn read_page<'a>(page: &'a RawValue, member: &str) -> Option<ListPage<'a>> {
     let members: BTreeMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(page.get()).ok()?;
     let items: Vec<&RawValue> = serde_json::from_str(members.get(member)?.get()).ok()?;
     let next = members.get("nextCursor").and_then(|next| serde_json::from_str(next.get()).ok().flatten());
-    let millis = members.get("ttlMs").and_then(|ttl| serde_json::from_str(ttl.get()).ok());
-    Some(ListPage { items, next, fresh_for: millis.map(Duration::from_millis) })
+    let millis = members.get("ttlMs").and_then(|ttl| serde_json::from_str::<u64>(ttl.get()).ok());
+    let scope = members.get("cacheScope").and_then(|scope| serde_json::from_str::<String>(scope.get()).ok());
+    let caching = millis.map(|ttl_ms| {
+        let scope = scope.filter(|scope| scope == PUBLIC).unwrap_or_else(|| PRIVATE.to_owned());
+        CacheHints { ttl_ms, scope }
+    });
+    Some(ListPage { items, next, fresh_for: millis.map(Duration::from_millis), caching })
 }
 
-/// Keeps the tools that can be called: each needs a unique name and an object as input schema.
+/// Keeps the tools that can be called: each needs a unique name, and an object as input schema if it has one.
 fn read_tools(items: Vec<Box<RawValue>>) -> (Vec<ToolDefinition>, SkippedItems) {
     let mut names = HashSet::new();
     let mut shortfall = SkippedItems::default();
@@ -361,8 +439,9 @@ fn tool_name(raw: &RawValue) -> Result<String, &'static str> {
         .ok_or("it has no name")?;
     match head.input_schema.map(|schema| schema.get().trim_start()) {
         Some(schema) if schema.starts_with('{') => Ok(name),
+        // It takes any arguments.
+        Some("null") | None => Ok(name),
         Some(_) => Err("its input schema is no object"),
-        None => Err("it has no input schema"),
     }
 }
 
@@ -393,6 +472,7 @@ mod tests {
             protocol_family: ProtocolFamily::Stateful,
             info: ServerInfo::default(),
             capabilities: json::empty_object(),
+            raw_info: None,
             lifecycle: LifecycleHint::Auto,
         };
         PagedServer { handshake, page, asked: AtomicUsize::new(0) }
@@ -441,12 +521,15 @@ mod tests {
         let connection = pages(|cursor| {
             let number: u32 = cursor.map_or(0, |cursor| cursor.parse().unwrap());
             let next = if number < 4 { json!((number + 1).to_string()) } else { json!(null) };
-            answer(&json!({ "tools": [{ "name": number }], "nextCursor": next, "ttlMs": 9 - number }))
+            let scope = if number == 2 { "private" } else { "public" };
+            let (ttl, tools) = (9 - number, json!([{ "name": number }]));
+            answer(&json!({ "tools": tools, "nextCursor": next, "ttlMs": ttl, "cacheScope": scope }))
         });
         let fetched = tools(&connection).await.unwrap();
         assert_eq!(fetched.items.len(), 5);
         assert_eq!(fetched.cut, None);
         assert_eq!(fetched.fresh_for, Some(Duration::from_millis(5)), "the shortest of its pages");
+        assert_eq!(fetched.caching, Some(CacheHints { ttl_ms: 5, scope: "private".to_owned() }));
     }
 
     #[tokio::test]
@@ -488,7 +571,7 @@ mod tests {
     fn malformed_tool_does_not_hide_others() {
         let text = r#"[
             {"name":"good","inputSchema":{"type":"object","b":1,"a":12345678901234567890123},"x-unknown":null},
-            {"name":"no schema"}, {"name":"odd schema","inputSchema":[]}, {"inputSchema":{}},
+            {"name":"no schema"}, {"name":"null schema","inputSchema":null}, {"name":"odd schema","inputSchema":[]}, {"inputSchema":{}},
             {"name":"","inputSchema":{}}, {"name":7,"inputSchema":{}}, "tool", null,
             {"name":"good","inputSchema":{},"description":"the same name again"},
             {"name":"also good","inputSchema":{},"icons":[{"sizes":3}],"annotations":"odd"}
@@ -497,8 +580,8 @@ mod tests {
         let mut lists = ServerLists::default();
         let shortfall = ListKind::Tools.set_items(&mut lists, items);
         let names: Vec<&str> = lists.tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names, ["good", "also good"]);
-        assert_eq!(shortfall, SkippedItems { skipped: 8, why: Some("it has no input schema") });
+        assert_eq!(names, ["good", "no schema", "null schema", "also good"]);
+        assert_eq!(shortfall, SkippedItems { skipped: 7, why: Some("its input schema is no object") });
         assert_eq!(
             lists.tools[0].raw.get(),
             r#"{"name":"good","inputSchema":{"type":"object","b":1,"a":12345678901234567890123},"x-unknown":null}"#,
@@ -510,6 +593,8 @@ mod tests {
     fn covers_only_declared_capabilities() {
         let some = r#"{"tools":{},"resources":{"subscribe":false},"prompts":null,"logging":{},"odd":[1]}"#;
         let subscribing = r#"{"resources":{"subscribe":true},"completions":{}}"#;
+        let tasks = r#"{"tasks":{"requests":{"tools":{"call":{}}},"list":{}}}"#;
+        let extension = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
         let table = [
             (some, "tools/call", true),
             (some, "tools/list", true),
@@ -523,6 +608,15 @@ mod tests {
             (subscribing, "resources/unsubscribe", true),
             (subscribing, "completion/complete", true),
             (subscribing, "tools/call", false),
+            (tasks, "tasks/get", true),
+            (tasks, "tasks/result", true),
+            (tasks, "tasks/cancel", false),
+            (subscribing, "tasks/get", false),
+            (extension, "tasks/get", true),
+            (extension, "tasks/update", true),
+            (extension, "tasks/cancel", true),
+            (extension, "tasks/result", false),
+            (tasks, "tasks/update", false),
             ("[]", "tools/call", false),
             ("{}", "server/discover", true),
         ];

@@ -6,14 +6,19 @@
 //! their author wrote them and are never reserialised. Only `_meta` is parsed, because both
 //! revision families require members of the sender's own in it.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use gatehouse_mcp_wire::ProtocolFamily;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::server_requests::Responder;
+
+/// Longest reason of a cancellation that is passed on, in bytes.
+const MAX_REASON_BYTES: usize = 4 * 1024;
 
 /// The params of a request, member by member in their order, each as raw JSON.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +65,7 @@ impl RequestParams {
 
 /// One request to a server.
 pub struct UpstreamRequest {
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     pub params: RequestParams,
     /// Receives progress notifications. A progress token is sent only if this is set.
     pub progress: Option<ProgressSink>,
@@ -69,13 +74,46 @@ pub struct UpstreamRequest {
     pub responder: Option<Responder>,
     /// Cancels the request, here and upstream, as dropping its future does.
     pub cancel: CancellationToken,
+    /// Why, if it is cancelled.
+    pub cancel_reason: CancelReason,
+    /// The client whose call it is; `None` for a request of Gatehouse's own.
+    pub client: Option<CallingClient>,
+    /// Sees its messages.
+    pub wire: Option<Arc<dyn WireTap>>,
+}
+
+/// Sees the messages of one request as they stand on the wire. It changes nothing, and must return at once.
+pub trait WireTap: Send + Sync {
+    /// The message that is about to be sent to the server.
+    fn sent(&self, message: &[u8]);
+
+    /// The server's response.
+    fn received(&self, message: &[u8]);
+}
+
+/// What the client of a call speaks, and what it can be asked.
+#[derive(Clone, Debug)]
+pub struct CallingClient {
+    pub protocol_family: ProtocolFamily,
+    /// The capabilities that the server is told of on the stateless revision, where each request declares
+    /// them; `None` for Gatehouse's own, for a caller that cannot be asked anything itself.
+    pub capabilities: Option<Arc<RawValue>>,
 }
 
 impl UpstreamRequest {
-    /// A request without progress and responder.
+    /// A request of Gatehouse's own, without progress and responder.
     #[must_use]
     pub fn new(method: &'static str, params: RequestParams) -> Self {
-        Self { method, params, progress: None, responder: None, cancel: CancellationToken::new() }
+        Self {
+            method: method.into(),
+            params,
+            progress: None,
+            responder: None,
+            cancel: CancellationToken::new(),
+            cancel_reason: CancelReason::default(),
+            client: None,
+            wire: None,
+        }
     }
 }
 
@@ -83,6 +121,24 @@ impl UpstreamRequest {
 impl fmt::Debug for UpstreamRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpstreamRequest").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+/// Why a request is cancelled, in the words of whoever cancels it: the `reason` of `notifications/cancelled`. Clones
+/// share it. It has to be set before the request is cancelled.
+#[derive(Clone, Debug, Default)]
+pub struct CancelReason(Arc<OnceLock<Box<str>>>);
+
+impl CancelReason {
+    /// Sets the reason, truncated if it is long. Only the first one counts.
+    pub fn set(&self, reason: &str) {
+        let end = reason.floor_char_boundary(MAX_REASON_BYTES);
+        self.0.get_or_init(|| reason.get(..end).unwrap_or_default().into());
+    }
+
+    /// The reason, if one was given.
+    pub fn get(&self) -> Option<&str> {
+        self.0.get().map(|reason| &**reason)
     }
 }
 

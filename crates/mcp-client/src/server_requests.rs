@@ -24,8 +24,9 @@ pub const ROOTS_LIST: &str = "roots/list";
 const INVALID_PARAMS: i32 = -32602;
 const INTERNAL_ERROR: i32 = -32603;
 
-/// The capabilities that Gatehouse declares to every server. It declares all of them, because the
-/// user can answer when no client can.
+/// The capabilities that Gatehouse declares as its own: in a handshake, which holds for all clients that use the
+/// connection later, and with requests that are no client's. It declares all of them, because the user can answer
+/// when no client can.
 pub(crate) fn client_capabilities() -> Value {
     json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
 }
@@ -38,6 +39,8 @@ pub struct ServerRequest {
     pub method: Box<str>,
     /// The params; `{}` if there are none.
     pub params: Box<RawValue>,
+    /// Its key in `inputRequests`, if the server sent it as required input.
+    pub key: Option<Box<str>>,
 }
 
 /// The `result`, or the whole `error` object.
@@ -50,6 +53,10 @@ pub trait ServerRequestHandler: Send + Sync {
 
     /// Receives what the server logs meanwhile: the params of its `notifications/message`.
     fn logged(&self, _level: LogLevel, _params: &RawValue) {}
+
+    /// Receives what the server says meanwhile in a notification that the protocol doesn't have: its method, and its
+    /// params as JSON text.
+    fn notified(&self, _method: &str, _params: &str) {}
 }
 
 /// Answers requests that a server makes while it processes one call.
@@ -325,7 +332,12 @@ mod tests {
 
     fn request(method: &str, params: Value) -> ServerRequest {
         let config = ServerConfig::new("asks", "asks", Transport::Http(Remote::at("http://asks/mcp")));
-        ServerRequest { server: Arc::new(config), method: method.into(), params: json::raw(&params) }
+        ServerRequest {
+            server: Arc::new(config),
+            method: method.into(),
+            params: json::raw(&params),
+            key: None,
+        }
     }
 
     struct FixedAnswer(Value);

@@ -8,6 +8,7 @@ pub mod headers;
 pub mod json;
 pub mod raw;
 pub mod sse;
+pub mod tasks;
 pub mod uri_template;
 
 mod keys;

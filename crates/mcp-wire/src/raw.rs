@@ -152,6 +152,30 @@ pub fn splice(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
     out
 }
 
+/// The edits of an object that remove members, for [`splice`]. All that stays keeps its bytes, white space included.
+#[must_use]
+pub fn removal(
+    object: &str,
+    members: &Members<'_>,
+    is_removed: impl Fn(&str) -> bool,
+) -> Vec<(Range<usize>, String)> {
+    let mut edits = Vec::new();
+    let mut end = object.find('{').map_or(0, |at| at + 1);
+    let mut is_first = true;
+    for (index, (name, value)) in members.iter().enumerate() {
+        let start = std::mem::replace(&mut end, place(object, value.get()).end);
+        if is_removed(name) {
+            edits.push((start..end, String::new()));
+        } else if std::mem::take(&mut is_first) && index > 0 {
+            // Between two members there is nothing but white space and the comma.
+            let comma =
+                object.get(start..).and_then(|rest| rest.find(',')).map_or(start, |at| start + at + 1);
+            edits.push((start..comma, String::new()));
+        }
+    }
+    edits
+}
+
 /// A text as a JSON string.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -195,6 +219,26 @@ mod tests {
             splice(text, vec![(name, quoted("files__x"))]),
             r#"{ "b" : 1.00 ,"name":"files__x",  "a":{"name":"x"} }"#
         );
+    }
+
+    #[test]
+    fn removing_members_keeps_all_other_bytes() {
+        for (text, kept) in [
+            (r#"{ "x" :1, "k" : [1.0 ] , "\u0078":2}"#, None),
+            (r#"{"k":1}"#, Some(r#"{"k":1}"#)),
+            (r#"{ "x":1 }"#, Some("{ }")),
+            (r#"{"x":"},{" , "y":1}"#, Some("{}")),
+            (r#"{"x":1 , "k" : [1.0 ]	, "y":2 ,"\u006c":null }"#, Some(r#"{ "k" : [1.0 ] ,"\u006c":null }"#)),
+            (r#"{ "k":1, "y":{"x":1},"l":2, "x":3 }"#, Some(r#"{ "k":1,"l":2 }"#)),
+            (r#"{"y":[","],"x":1, "k":"," }"#, Some(r#"{ "k":"," }"#)),
+            (r#"{"\u0078":1,"k":{"x":1}}"#, Some(r#"{"k":{"x":1}}"#)),
+            ("{}", Some("{}")),
+        ] {
+            let removed = Members::read(text)
+                .ok()
+                .map(|members| splice(text, removal(text, &members, |name| matches!(name, "x" | "y"))));
+            assert_eq!(removed.as_deref(), kept, "{text}");
+        }
     }
 
     #[test]

@@ -115,6 +115,8 @@ pub struct ClientSummary {
     pub seen_from: Option<PeerProcess>,
     /// Its session, for clients of the stateful revisions.
     pub session: Option<SessionId>,
+    /// Whether the user makes the call in Gatehouse's own window, in the name of this client.
+    pub by_user: bool,
 }
 
 /// Where a connection was seen from (PERM-9): what the operating system said of its other end when it was
@@ -148,7 +150,8 @@ pub struct ServerSummary {
     pub generation: Generation,
     pub name: String,
     pub description: Option<String>,
-    /// Name of its icon, one of those that are in the program.
+    /// Name of its icon, one of those that are in the program, or an emoji that the user chose. Never an image of the
+    /// server's: with that of another one it could pass for it where a person decides.
     pub icon: String,
 }
 
@@ -205,8 +208,6 @@ pub enum Warning {
         /// Where: `title` or `name`.
         place: String,
     },
-    /// The server came by import, link or project file and was not confirmed.
-    UnconfirmedServer,
     /// No program was seen, or it cannot be told what runs in it.
     UnknownProgram,
     /// The token is used from another program than before.
@@ -324,19 +325,29 @@ pub enum ChoiceScope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientAccessRequest {
-    /// What it says of itself.
+    /// The name that it gives itself, never verified.
     pub says: String,
+    /// Its OAuth client id: the address of its Client ID Metadata Document, or the id that it got when it registered.
+    pub client_id: String,
     /// Where its answer would go, in full.
     pub redirect_uri: String,
-    /// The program that the connection was seen from, never verified.
+    /// Name of the only server that it asks for; all servers where absent.
+    pub server: Option<String>,
+    /// Name of the client in the list that has this id already, whose permissions it would have.
+    pub known_as: Option<String>,
+    /// Name of another client in the list that people could take it for by its name.
+    pub resembles: Option<String>,
+    /// The program that the connection was seen from, never verified: usually the browser.
     pub seen_from: Option<PeerProcess>,
+    /// The program that listens where the answer would go, never verified.
+    pub receiver: Option<PeerProcess>,
 }
 
-/// A settings file was changed by hand in a way that matters (PERM-16).
+/// A settings file was changed by hand in a way that matters (PERM-16), or a project asks for a server (GATE-4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigChangeRequest {
-    /// File name, without its folder.
+    /// File name without its folder, or the path of a project's file.
     pub file: String,
     /// Name of the server that the change is about.
     pub server: String,
@@ -344,6 +355,9 @@ pub struct ConfigChangeRequest {
     pub changes: Vec<FieldChange>,
     /// Whether the entry is new, changed or gone.
     pub action: ConfigChangeKind,
+    /// The name of the profile for whose clients alone the server is, if a project asks for it.
+    #[serde(default)]
+    pub profile: Option<String>,
 }
 
 /// What happened to an entry.
@@ -398,11 +412,11 @@ pub struct SamplingRequest {
     pub server: ServerSummary,
     /// Whose call it asks about, where that is certain.
     pub client: Option<ClientSummary>,
-    /// The system prompt, where it wants one.
+    /// The system prompt, where it wants one: whole, secrets masked, hidden characters made visible.
     pub system: Option<String>,
-    /// The messages, oldest first, as `role: text`; what is no text is named in brackets.
+    /// The messages, oldest first, as `role: text`; what is no text is named in brackets. Shown as `system`.
     pub messages: Vec<String>,
-    /// The request's params as JSON text.
+    /// The request's params as JSON text, with secrets masked.
     pub request: String,
 }
 

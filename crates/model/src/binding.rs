@@ -4,7 +4,8 @@
 //! The hash covers what determines the server: the transport with command, arguments, working folder and
 //! kind of streams, or the URL, the names of variables and headers, and the sign-in settings. It covers
 //! a value only if the value refers to a secret or a variable (`${secret:NAME}`): a literal value may be
-//! a secret itself, and could be guessed from its hash. Name, look, limits and switches are not covered.
+//! a secret itself, and could be guessed from its hash. Name, look, limits, switches and the
+//! revision of the protocol are not covered.
 
 use std::collections::BTreeMap;
 

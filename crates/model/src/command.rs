@@ -1,26 +1,43 @@
 //! The list of all commands: windows, command line and tests drive the core through them and nothing
 //! else. Routing, types and TypeScript are generated from this list.
 
+mod import_request;
+mod typescript;
+mod values;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ts_rs::TS;
 
+pub use self::import_request::{ImportAction, ImportChoice, ImportInputValue, ImportOrigin};
+use self::typescript::ExportReply;
+pub use self::values::{
+    BridgeBinding, CallExportFormat, CallReply, ExportFormat, ExportedCalls, ExportedText, FieldSecret,
+    MintedClient, PracticeResult, Removal, RequestSecret, RotatedKey, StatusReport,
+};
+use crate::app::App;
 use crate::approval::{AutoApprove, GrantChoice, PendingApproval, RevealedArgument, SubmittedAnswer};
+use crate::bundle::{BundlePreview, BundleServer};
 use crate::client::ClientView;
+use crate::connection::{AppView, ConnectPreview, ConnectResult, DisconnectResult};
 use crate::error::{ErrorCode, UserError};
 use crate::event::EventEnvelope;
 use crate::grant::{AccessClass, AutoApproveCoverage, PolicyView, RuleAuthor, RuleView};
-use crate::id::{ApprovalId, CallHash, CallId, GrantId};
+use crate::health::FindingsReport;
+use crate::id::{ApprovalId, CallHash, CallId, Generation, GrantId, RemovalId};
+use crate::import::{ImportOutcome, ImportPreview, ImportSource};
+use crate::profile::{ProfileSettings, ProfileView, ProjectFileReport};
 use crate::record::{AuditEntryView, AuditVerdict, CallFilter, CallRecord, RunningCall};
-use crate::secret::Secret;
-use crate::server::{LogLevel, LogLine, ServerDraft, ServerView, TestReport};
+use crate::registry::{LinkContent, RegistryDraft, RegistryPage, RegistryReport};
+use crate::server::{LogLevel, LogLine, ServerDraft, ServerImage, ServerView, TestReport};
 use crate::server_catalog::{Completion, CompletionTarget, ResultView, SavedFile, ServerCatalog};
 use crate::server_problem::{SettingsInput, ValidationReport};
 use crate::settings::{CallLimits, PackageSources, Settings, ToolNaming};
 use crate::sign_in::{SignInStart, SignOutResult};
 use crate::simulation::{PolicyDraft, SimulationReport};
+use crate::statistics::{CallStatistics, CallStatisticsQuery};
 use crate::time::Timestamp;
 use crate::tool::{OmittedTool, ToolView};
 
@@ -140,57 +157,6 @@ macro_rules! commands {
     };
 }
 
-/// Exports a reply type; containers and primitives export the types that they consist of.
-pub trait ExportReply {
-    /// Writes the TypeScript of the reply.
-    fn export_reply(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError>;
-}
-
-impl<T: TS + 'static> ExportReply for Vec<T> {
-    fn export_reply(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
-        T::export_all(config)
-    }
-}
-
-impl ExportReply for () {
-    fn export_reply(_: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
-        Ok(())
-    }
-}
-
-macro_rules! export_named {
-    ($($name:ty),* $(,)?) => {
-        $(impl ExportReply for $name {
-            fn export_reply(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
-                <$name as TS>::export_all(config)
-            }
-        })*
-    };
-}
-
-export_named!(
-    AutoApproveCoverage,
-    StatusReport,
-    ServerView,
-    TestReport,
-    ValidationReport,
-    PolicyView,
-    SimulationReport,
-    RevealedArgument,
-    AuditVerdict,
-    MintedClient,
-    RotatedKey,
-    CallReply,
-    Completion,
-    ExportedText,
-    SavedFile,
-    ServerCatalog,
-    Settings,
-    ResultView,
-    SignInStart,
-    SignOutResult
-);
-
 commands! {
     /// What runs, what waits, what is wrong.
     "status" Status {} -> StatusReport, Anyone: "It only looks.";
@@ -231,6 +197,12 @@ commands! {
         #[serde(default)]
         secrets: Vec<FieldSecret>,
     } -> TestReport, Operator: "It starts a program or opens a connection.";
+    /// The settings of a server as JSON text for an editor: an object with its name and its entry in
+    /// servers.json. Placeholders stand for secrets that are written there in plain text.
+    "servers.settingsText" ServersSettingsText {
+        /// Id or name.
+        server: String,
+    } -> ExportedText, Anyone: "It only looks, and what may be a secret is masked.";
     /// Says everything that is wrong with settings of a server. Nothing changes.
     "servers.validate" ServersValidate {
         /// Id or name of the server that is edited; absent for a new one.
@@ -242,11 +214,45 @@ commands! {
         #[serde(default)]
         secrets: Vec<String>,
     } -> ValidationReport, Operator: "It tells whether a folder exists.";
+    /// Reads a bundle and unpacks it into Gatehouse's folder, so that it can be shown. Nothing of it runs, and no
+    /// server is added; what no server uses is deleted again.
+    "bundles.read" BundlesRead {
+        /// Full path of the `.mcpb` or `.dxt` file.
+        file: String,
+    } -> BundlePreview, Operator: "It reads and writes files.";
+    /// Makes the settings of a server from a bundle that was read and the values of its options. No server is added.
+    "bundles.configure" BundlesConfigure {
+        /// As in the preview.
+        bundle: String,
+        /// Values of the options that are no secrets, as a JSON object.
+        values: String,
+        /// Keys of the options that a secret is given for.
+        #[serde(default)]
+        secrets: Vec<String>,
+    } -> BundleServer, Operator: "It tells whether a file or folder exists.";
+    /// The settings files of other applications on this computer, with the number of servers in each.
+    "imports.sources" ImportsSources {} -> Vec<ImportSource>,
+        Anyone: "It only looks, and tells how many servers a file has, but nothing of them.";
+    /// The servers in another application's settings, as they would be imported. Nothing changes.
+    "imports.preview" ImportsPreview {
+        from: ImportOrigin,
+    } -> ImportPreview, Operator: "It reads any file of the user's.";
+    /// Imports servers, each by itself: one that fails leaves the others. The other application's file stays as it is.
+    "imports.run" ImportsRun {
+        from: ImportOrigin,
+        /// The fingerprint of the content that the choices were made for.
+        fingerprint: String,
+        servers: Vec<ImportChoice>,
+    } -> Vec<ImportOutcome>,
+        Operator: "It starts programs, opens connections, keeps secrets, and may let tools run without asking.";
     /// Removes a server and every right that it had.
     "servers.remove" ServersRemove {
         /// Id or name.
         server: String,
-    } -> (), Operator: "It destroys the server's secrets, tokens and rules.";
+        /// Whether its secrets and permissions are kept until it is too late for `removals.undo`.
+        #[serde(default)]
+        undoable: bool,
+    } -> Option<Removal>, Operator: "It destroys the server's secrets, tokens and rules.";
     /// Starts a server; enables a disabled one.
     "servers.start" ServersStart {
         /// Id or name.
@@ -269,6 +275,12 @@ commands! {
         server: String,
     } -> Vec<LogLine>,
         Anyone: "It only looks: at what the server itself prints, which no waiting call has reached.";
+    /// The image that a server names as its icon, unless the user chose another icon. It is fetched at most once a day, and
+    /// only while the server is connected.
+    "servers.icon" ServersIcon {
+        /// Id or name.
+        server: String,
+    } -> ServerImage, Operator: "It reads from an address that the server names.";
     /// What a server offers beside its tools.
     "servers.catalog" ServersCatalog {
         /// Id or name.
@@ -279,6 +291,12 @@ commands! {
         /// Id or name.
         server: String,
         uri: String,
+        /// As this client (id or name), by its profile and permissions; as the user where absent.
+        #[serde(default)]
+        client: Option<String>,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> ResultView, Operator: "It asks the server for contents on the user's word.";
     /// Watches a resource for the user, or ceases to; changes come as `resources_changed`.
     "servers.watchResource" ServersWatchResource {
@@ -295,6 +313,12 @@ commands! {
         /// Name on the server.
         prompt: String,
         arguments: BTreeMap<String, String>,
+        /// As this client (id or name), by its profile and permissions; as the user where absent.
+        #[serde(default)]
+        client: Option<String>,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> ResultView, Operator: "It sends arguments to the server on the user's word.";
     /// Completes one argument of a prompt or of a resource template.
     "servers.complete" ServersComplete {
@@ -309,7 +333,8 @@ commands! {
         #[serde(default)]
         others: BTreeMap<String, String>,
     } -> Completion, Operator: "It sends arguments to the server on the user's word.";
-    /// Calls a tool for the user, who has seen its arguments.
+    /// Calls a tool for the user, who has seen its arguments. As a client, the call is judged as one of that client
+    /// and asked about where one of that client is; its record names both. A tool that runs only as a task runs as one.
     "servers.callTool" ServersCallTool {
         /// Id or name.
         server: String,
@@ -317,15 +342,19 @@ commands! {
         tool: String,
         /// Arguments as JSON text.
         arguments: String,
-        /// What `servers.stopTool` is to call this run; it is not stopped by itself where absent.
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
         #[serde(default)]
         run: Option<String>,
-    } -> ResultView, Operator: "It calls a tool without approval.";
-    /// Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended.
-    "servers.stopTool" ServersStopTool {
+        /// As this client (id or name), by its profile and permissions; as the user where absent.
+        #[serde(default)]
+        client: Option<String>,
+    } -> ResultView, Operator: "It calls a tool without approval, or in the name of a client.";
+    /// Cancels a call, a read or a prompt that was given a name, also at the server, or an export, which then leaves no
+    /// file. Nothing happens when it has ended.
+    "servers.stopRun" ServersStopRun {
         /// The name that the run was given.
         run: String,
-    } -> (), Operator: "It ends a call that the user made.";
+    } -> (), Operator: "It ends what the user began.";
     /// Tells a server how much to log.
     "servers.setLogLevel" ServersSetLogLevel {
         /// Id or name.
@@ -368,6 +397,9 @@ commands! {
         /// Id or name.
         server: String,
         trusted: bool,
+        /// Only while the server is this generation, which the user saw; whatever it is where absent.
+        #[serde(default)]
+        generation: Option<Generation>,
     } -> (), Operator: "It widens what may run without approval.";
     /// Switches MCP off: every server stops, none starts, and every call is refused. Lasts until it
     /// is switched on.
@@ -378,6 +410,46 @@ commands! {
     /// Goes back to the servers of a first start; all others go with their permissions and secrets.
     "servers.reset" ServersReset {} -> Vec<ServerView>,
         Operator: "It destroys servers with their secrets, tokens and rules.";
+
+    /// Looks for servers in the MCP registry: the newest versions of entries.
+    "registry.search" RegistrySearch {
+        /// Part of the name; all entries where empty.
+        text: String,
+        /// Where the page begins, as the page before it says; the first one where absent.
+        #[serde(default)]
+        cursor: Option<String>,
+        /// Whether the registry is asked even if it was a moment ago.
+        #[serde(default)]
+        refresh: bool,
+    } -> RegistryPage, Operator: "It sends the text to the registry, past what keeps the caller from the network.";
+    /// All versions of an entry of the MCP registry.
+    "registry.versions" RegistryVersions {
+        /// Name of the entry.
+        name: String,
+    } -> RegistryPage, Operator: "It sends the name to the registry, past what keeps the caller from the network.";
+    /// Makes settings of an option of an entry. Nothing is added.
+    "registry.fill" RegistryFill {
+        /// Name of the entry.
+        name: String,
+        version: String,
+        /// Id of the option.
+        option: String,
+        /// What was entered, by the ids of inputs. Secrets are not in it: the reply says where they belong.
+        #[serde(default)]
+        values: BTreeMap<String, String>,
+        /// Ids of the secrets that there is a value for.
+        #[serde(default)]
+        secrets: Vec<String>,
+    } -> RegistryDraft, Operator: "It sends the name to the registry, past what keeps the caller from the network.";
+    /// What the registry says now about the entry that a server came from. Nothing changes.
+    "registry.report" RegistryCheck {
+        /// Id or name.
+        server: String,
+    } -> RegistryReport, Operator: "It sends the name to the registry, past what keeps the caller from the network.";
+    /// Reads a `gatehouse://` link. Nothing is added or looked up.
+    "links.read" LinksRead {
+        link: String,
+    } -> LinkContent, Anyone: "It only reads what the caller has already.";
 
     /// All tools of all connected servers.
     "tools.list" ToolsList {
@@ -411,6 +483,11 @@ commands! {
 
     /// All clients.
     "clients.list" ClientsList {} -> Vec<ClientView>, Anyone: "It only looks; tokens are not in it.";
+    /// The client that a token belongs to.
+    "clients.identify" ClientsIdentify {
+        /// The client's token.
+        token: RequestSecret,
+    } -> ClientView, Client: "It says of a token's holder no more than the list of clients does.";
     /// Adds a client; its token is in the reply and nowhere else.
     "clients.add" ClientsAdd {
         /// Name for it; unique.
@@ -421,11 +498,82 @@ commands! {
         /// Id or name.
         client: String,
     } -> MintedClient, Operator: "It mints a token and destroys the one before it.";
+    /// Stores a client's token in the user's keychain, for `gatehousectl bridge`.
+    "clients.keepToken" ClientsKeepToken {
+        /// The client's token.
+        token: RequestSecret,
+    } -> (), Operator: "It puts a token into the keychain.";
     /// Ends a client's access.
     "clients.revoke" ClientsRevoke {
         /// Id or name.
         client: String,
     } -> (), Operator: "It destroys a token and the client's rules.";
+
+    /// The AI applications that Gatehouse can connect, and whether they are.
+    "clients.apps" ClientsApps {} -> Vec<AppView>,
+        Operator: "It tells what is in the settings of other applications.";
+    /// What connecting an application would change. Nothing is written.
+    "clients.connectPreview" ClientsConnectPreview {
+        app: App,
+        /// Whether the application's own rule for Gatehouse is added.
+        #[serde(default)]
+        allow_rule: bool,
+    } -> ConnectPreview, Operator: "It tells what is in the settings of other applications.";
+    /// Adds a client for an application, and an entry for it to the application's settings.
+    "clients.connect" ClientsConnect {
+        app: App,
+        /// Whether the application's own rule for Gatehouse is added.
+        #[serde(default)]
+        allow_rule: bool,
+        /// That of the preview.
+        fingerprint: String,
+    } -> ConnectResult, Operator: "It mints a token, and writes another application's settings.";
+    /// Takes Gatehouse out of an application's settings, and revokes its client.
+    "clients.disconnect" ClientsDisconnect {
+        app: App,
+    } -> DisconnectResult, Operator: "It writes another application's settings, and destroys a token.";
+
+    /// Binds a bridge to the folder that it works in, as the operating system says, and to a profile if it names one.
+    "bridge.bind" BridgeBind {
+        /// The client's token.
+        token: RequestSecret,
+        /// Id or name of a profile that narrows what the client sees further.
+        #[serde(default)]
+        profile: Option<String>,
+    } -> BridgeBinding, Client: "Its credential only narrows what the token of the client gives anyway.";
+
+    /// Gives a client a profile, or takes its profile away.
+    "clients.set" ClientsSet {
+        /// Id or name.
+        client: String,
+        /// Id or name of the profile; none where absent.
+        profile: Option<String>,
+    } -> ClientView, Operator: "It can widen what a client sees, and lift its rate limit.";
+
+    /// All profiles, with their clients and what their lists of tools cost.
+    "profiles.list" ProfilesList {} -> Vec<ProfileView>, Anyone: "It only looks.";
+    /// Adds a profile. No client uses it until it is assigned.
+    "profiles.add" ProfilesAdd {
+        /// Servers by id or name.
+        settings: ProfileSettings,
+    } -> ProfileView, Operator: "Clients that are given it see what it says.";
+    /// Changes a profile, for all clients that use it at once.
+    "profiles.set" ProfilesSet {
+        /// Id or name.
+        profile: String,
+        /// All of its settings; servers by id or name. Servers that are gone are left out.
+        settings: ProfileSettings,
+    } -> ProfileView, Operator: "It can widen what clients see, and lift their rate limit.";
+    /// Reads `.mcp.json` in each folder of a profile, and asks the user about servers that were not added.
+    "profiles.addServers" ProfilesAddServers {
+        /// Id or name.
+        profile: String,
+    } -> Vec<ProjectFileReport>, Operator: "It reads files, and asks again about what the user declined.";
+    /// Removes a profile that no client uses, with the servers of its projects.
+    "profiles.remove" ProfilesRemove {
+        /// Id or name.
+        profile: String,
+    } -> Option<Removal>, Operator: "It destroys what the user has set.";
 
     /// The approval requests that wait, with the whole arguments (secrets masked) and what is offered of as many as one
     /// reply has room for, which is one at least. The others say that they are abridged; they come when the list
@@ -447,6 +595,8 @@ commands! {
     "approvals.answer" ApprovalsAnswer {
         answers: Vec<SubmittedAnswer>,
     } -> (), Operator: "It lets calls run.";
+    /// Makes a call of the built-in clock that needs approval, to show what a request looks like. Waits for the answer.
+    "approvals.practice" ApprovalsPractice {} -> PracticeResult, Operator: "It puts a request to the user.";
 
     /// All rules.
     "policy.show" PolicyShow {} -> PolicyView,
@@ -506,11 +656,25 @@ commands! {
     /// Takes back an allow.
     "policy.revoke" PolicyRevoke {
         rule: GrantId,
-    } -> (), Operator: "It destroys a rule that the user made.";
+    } -> Option<Removal>, Operator: "It destroys a rule that the user made.";
+    /// Says which allows and servers nobody needs any more, and which allows are wider than they were ever needed.
+    "policy.findings" PolicyFindings {} -> FindingsReport,
+        Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
+    /// Replaces an allow that is wider than it was ever needed by one for the tools that were used.
+    "policy.narrow" PolicyNarrow {
+        rule: GrantId,
+    } -> Option<Removal>, Operator: "It destroys a rule that the user made.";
     /// Takes back a deny.
     "policy.unblock" PolicyUnblock {
         rule: GrantId,
-    } -> (), Operator: "It widens what may run.";
+    } -> Option<Removal>, Operator: "It widens what may run.";
+
+    /// Brings back what was removed last, or by the removal of this id: a server with its secrets and permissions, a
+    /// profile with the servers of its projects, or a rule.
+    "removals.undo" RemovalsUndo {
+        #[serde(default)]
+        removal: Option<RemovalId>,
+    } -> (), Operator: "It starts a server that was removed, and lets rules count again.";
 
     /// What happened since Gatehouse started, oldest first: the last 5,000 events, lines of logs and
     /// progress left out. Approval requests are in it with their whole arguments.
@@ -521,6 +685,20 @@ commands! {
         filter: CallFilter,
     } -> Vec<CallRecord>,
         Anyone: "It only looks; arguments, results and searching in them are for the operator.";
+
+    /// Figures about calls over time, by client or server, and about tools.
+    "calls.statistics" CallsStatistics {
+        query: CallStatisticsQuery,
+    } -> CallStatistics, Anyone: "It only looks; nothing of what calls contained is in it.";
+    /// Writes the calls that match to a file in the user's folder of downloads.
+    "calls.export" CallsExport {
+        /// Its `limit` and `olderThan` do not count.
+        filter: CallFilter,
+        format: CallExportFormat,
+        /// What `servers.stopRun` is to call it; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
+    } -> ExportedCalls, Operator: "It writes a file, and shows what was in calls.";
 
     /// Calls that have begun and not ended, oldest first.
     "calls.running" CallsRunning {} -> Vec<RunningCall>, Operator: "It shows what is in the arguments of calls.";
@@ -582,7 +760,14 @@ commands! {
         /// How clients see the names of tools and prompts; as before where absent.
         #[serde(default)]
         tool_names: Option<ToolNaming>,
-    } -> Settings, Operator: "It destroys entries that are older than is wanted.";
+        /// Further names under which clients reach the gateway; as before where absent.
+        #[serde(default)]
+        allowed_hosts: Option<Vec<String>>,
+        /// Address of the MCP registry; empty for the official one, as before where absent.
+        #[serde(default)]
+        registry: Option<String>,
+    } -> Settings,
+        Operator: "It destroys entries that are older than is wanted, and can open the gateway to further host names.";
 
     /// Makes another operator key; the one before it counts no more.
     "operatorKey.rotate" OperatorKeyRotate {} -> RotatedKey, Operator: "It mints a key and destroys the one before it.";
@@ -590,128 +775,4 @@ commands! {
     "pause" Pause {} -> (), Anyone: "It only stops; nothing but the operator's word resumes.";
     /// Ends a pause.
     "resume" Resume {} -> (), Operator: "It lets calls run again.";
-}
-
-/// A secret inside a request: unlike [`Secret`] it is written out, since it has to reach the core.
-#[derive(Clone, Deserialize, TS)]
-#[serde(transparent)]
-#[ts(as = "String")]
-pub struct RequestSecret(String);
-
-impl RequestSecret {
-    #[must_use]
-    pub fn new(secret: &Secret) -> Self {
-        Self(secret.reveal().to_owned())
-    }
-
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Serialize for RequestSecret {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl std::fmt::Debug for RequestSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(crate::secret::REDACTED)
-    }
-}
-
-/// A secret for one field of one server, on its way into the store of secrets.
-#[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FieldSecret {
-    /// The field that it may serve and no other: `env/NAME`, `headers/NAME`, `signIn/secret`,
-    /// `signIn/companySecret` or `signIn/key`.
-    pub field: String,
-    pub value: RequestSecret,
-}
-
-/// A client with its token, which is shown this once.
-#[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub struct MintedClient {
-    pub client: ClientView,
-    /// Its token: 256 random bits in base64url.
-    pub token: RequestSecret,
-    /// Address of the gateway.
-    pub endpoint: String,
-}
-
-/// A new operator key, which is shown this once.
-#[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub struct RotatedKey {
-    /// 256 random bits in base64url.
-    pub key: RequestSecret,
-}
-
-/// What a call answered.
-#[derive(Clone, Debug, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub struct CallReply {
-    /// The result or the error, as JSON text, byte for byte.
-    pub body: String,
-    /// Whether `body` is a JSON-RPC error.
-    pub is_rpc_error: bool,
-    /// Whether `body` is a result with `isError`.
-    pub is_tool_error: bool,
-}
-
-/// Form of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "snake_case")]
-pub enum ExportFormat {
-    /// One JSON object a line.
-    JsonLines,
-    /// Comma-separated values (RFC 4180) with a header.
-    Csv,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub struct ExportedText {
-    pub text: String,
-}
-
-/// What runs, what waits, what is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub struct StatusReport {
-    /// Version of Gatehouse.
-    pub version: String,
-    /// Address of the gateway.
-    pub endpoint: String,
-    /// Folder that everything is kept in.
-    pub data_dir: String,
-    /// Process id.
-    pub pid: u32,
-    /// Who answers approval requests: `window` or `operator`.
-    pub answered_by: String,
-    /// Where secrets are kept: `keychain`, `vault` or `memory`.
-    pub secrets: String,
-    /// Whether everything is paused.
-    pub paused: bool,
-    /// Whether MCP is on; while it is off no server runs and every call is refused.
-    pub switched_on: bool,
-    /// Servers that run.
-    pub running: u32,
-    /// Servers in all.
-    pub servers: u32,
-    /// Tools in the catalogue.
-    pub tools: u32,
-    /// Clients that have a token.
-    pub clients: u32,
-    /// Approval requests that wait.
-    pub waiting: u32,
-    /// Sequence number of the last event.
-    #[ts(type = "number")]
-    pub last_event: u64,
-    /// What is wrong, in words.
-    pub problems: Vec<UserError>,
 }

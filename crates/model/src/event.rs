@@ -8,7 +8,7 @@ use crate::approval::PendingApproval;
 use crate::error::UserError;
 use crate::grant::Verdict;
 use crate::id::{ApprovalId, CallId, ClientId, ServerId};
-use crate::record::CallOutcome;
+use crate::record::{CallOutcome, CallTaskState};
 use crate::server::LogLine;
 use crate::sign_in::SignInState;
 use crate::status::{ServerStatus, StatusCause};
@@ -103,6 +103,11 @@ pub enum Event {
         total: Option<f64>,
         message: Option<String>,
     },
+    /// The task that a call became is in another state.
+    CallTaskChanged {
+        call: CallId,
+        state: CallTaskState,
+    },
     /// A call ended.
     CallFinished {
         call: CallId,
@@ -131,6 +136,10 @@ pub enum Event {
     ApprovalExpired {
         approval: ApprovalId,
     },
+    /// An approval request is no longer needed: the call or change that it was about has ended.
+    ApprovalWithdrawn {
+        approval: ApprovalId,
+    },
     /// A server wants the user to sign in.
     SignInNeeded {
         server: ServerId,
@@ -152,6 +161,11 @@ pub enum Event {
     ClientGone {
         client: ClientId,
     },
+    /// A client began or ceased to work with an old tool list (GATE-7).
+    ClientToolList {
+        client: ClientId,
+        is_stale: bool,
+    },
     /// A server wrote a line to its log.
     LogLine {
         server: ServerId,
@@ -167,6 +181,8 @@ pub enum Event {
         /// Whether it is on now.
         on: bool,
     },
+    /// A profile changed, or the profile of a client.
+    ProfilesChanged,
     /// Permissions were granted, revoked or could not be verified.
     PermissionsChanged {
         verified: bool,
@@ -186,6 +202,8 @@ pub enum ConfigCause {
     Renamed,
     /// A server was removed.
     Removed,
+    /// The removal of a server was undone.
+    Restored,
     /// A server was switched on.
     Enabled,
     /// A server was switched off.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::approved_versions::ApprovedVersions;
 use crate::binding::ServerBinding;
 use crate::error::UserError;
-use crate::id::{ApprovalId, CallHash, ClientId, Fingerprint, GrantId, ServerId, SessionId};
+use crate::id::{ApprovalId, CallHash, ClientId, GrantId, ServerId, SessionId};
 use crate::message::Message;
 use crate::subject::{self, Subject};
 use crate::time::Timestamp;
@@ -51,6 +52,9 @@ pub enum ClassReason {
     Description { word: String },
     /// The server's read-only label, which the user trusts, and a name that agrees.
     TrustedLabel,
+    /// The server's read-only label, which the user does not trust, and a name that agrees: it counts as `write`,
+    /// and would be `read` if the user trusted the label.
+    UntrustedLabel,
     /// It is a resource, a prompt or a completion: always `read` (PERM-18).
     NotATool,
     /// Nothing said anything: it counts as `write`.
@@ -184,9 +188,9 @@ pub struct Grant {
     #[serde(default)]
     pub conditions: Vec<Condition>,
     /// Tools and definitions that existed when an allow was given; others ask (PERM-8). Keyed by
-    /// the tool's name on the server.
+    /// the tool's name on the server. Has several definitions of a tool if each was approved.
     #[serde(default)]
-    pub pins: BTreeMap<String, Fingerprint>,
+    pub pins: BTreeMap<String, ApprovedVersions>,
     /// The program that an allow for one client is bound to (PERM-9): the one that it was given to, or that used it
     /// first with a person's leave. Before that it covers nothing.
     #[serde(default)]
@@ -285,6 +289,13 @@ pub enum Rule {
     Paused,
     /// MCP is switched off.
     SwitchedOff,
+    /// The client's profile does not show it (GATE-4).
+    HiddenByProfile {
+        /// Name of the profile.
+        profile: String,
+    },
+    /// The client has made as many calls as its profile lets it make in a minute.
+    RateLimited { per_minute: u32 },
     /// The user denied it.
     ExplicitDeny {
         grant: GrantId,
@@ -295,7 +306,7 @@ pub enum Rule {
     // The name that records are stored with.
     #[serde(rename = "rights_unverified")]
     PermissionsUnverified,
-    /// A grant would cover it, but the tool's definition is not the one it was given for.
+    /// A grant would cover it, but the tool's definition is none that it was given for.
     ChangedDefinition { grant: GrantId },
     /// A grant for this client would cover it, but is bound to no program yet: a person is asked about its first use.
     UnboundGrant { grant: GrantId },
@@ -334,6 +345,8 @@ impl Rule {
             | Self::PolicyFile { .. }
             | Self::Paused
             | Self::SwitchedOff
+            | Self::HiddenByProfile { .. }
+            | Self::RateLimited { .. }
             | Self::PermissionsUnverified
             | Self::LateTicket { .. }
             | Self::Answered { .. }
@@ -470,7 +483,7 @@ pub struct RuleView {
 pub struct RuleCoverage {
     /// Tools that it is for.
     pub covered: u32,
-    /// Tools that it was given for, and whose definition is another one since: they ask (PERM-8).
+    /// Tools that it was given for, in a definition that nobody approved for it: they ask (PERM-8).
     pub changed: Vec<String>,
     /// Tools that came later, and ask.
     pub later: u32,

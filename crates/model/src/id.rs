@@ -59,11 +59,17 @@ text_id!(
     /// One AI client that was given a token.
     ClientId, "cli-");
 text_id!(
+    /// One profile of clients (GATE-4).
+    ProfileId, "prf-");
+text_id!(
     /// One connection of a client: an MCP session of the stateful revisions, or a bridge.
     SessionId, "ses-");
 text_id!(
     /// One grant or deny rule.
     GrantId, "grt-");
+text_id!(
+    /// One removal that can still be undone.
+    RemovalId, "rmv-");
 text_id!(
     /// One approval request put to a person.
     ApprovalId, "ask-");

@@ -5,20 +5,29 @@
 //! over the control socket and into the web view, so a secret never has a plain field in any of them
 //! (see [`secret::Secret`]).
 
+pub mod app;
 pub mod approval;
+mod approved_versions;
 pub mod binding;
+pub mod bundle;
 pub mod client;
 pub mod command;
+pub mod composed_secret;
+pub mod connection;
 pub mod error;
 pub mod event;
 pub mod grant;
+pub mod health;
 pub mod id;
+pub mod import;
 mod language;
 pub mod message;
 mod message_format;
 pub mod messages;
 pub mod ports;
+pub mod profile;
 pub mod record;
+pub mod registry;
 pub mod secret;
 pub mod server;
 pub mod server_catalog;
@@ -27,18 +36,22 @@ mod server_secrets;
 pub mod settings;
 pub mod sign_in;
 pub mod simulation;
+pub mod statistics;
 pub mod status;
 pub mod subject;
 pub mod text;
 pub mod time;
 pub mod tool;
+pub mod verdict_trace;
 
+pub use app::App;
 pub use approval::{
     ApprovalAnswer, ApprovalRequest, CallApprovalRequest, GrantChoice, OfferedChoice, OfferedCondition,
     PendingApproval, SubmittedAnswer,
 };
+pub use approved_versions::{ApprovedVersions, MAX_APPROVED_VERSIONS};
 pub use binding::ServerBinding;
-pub use client::{ClientEntry, ClientView};
+pub use client::{ClientAccess, ClientEntry, ClientView, OAuthTokenFamily};
 pub use error::{ErrorCode, UserError};
 pub use event::{Event, EventEnvelope};
 pub use grant::{
@@ -46,11 +59,12 @@ pub use grant::{
     Verdict,
 };
 pub use id::{
-    ApprovalId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, IdentityHash, ServerId,
-    SessionId,
+    ApprovalId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, IdentityHash, ProfileId,
+    RemovalId, ServerId, SessionId,
 };
 pub use message::{Message, MessageParam};
 pub use ports::{AskUser, AuditLog, BoxFuture, EventSink, OpenUrl};
+pub use profile::{Profile, ProfileSettings, ProfileView};
 pub use record::{AuditEntry, AuditEntryView, AuditEvent, CallRecord};
 pub use secret::Secret;
 pub use server::{ServerConfig, Transport};

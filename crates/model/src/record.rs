@@ -5,10 +5,12 @@ use ts_rs::TS;
 
 use crate::approval::{ApprovalRequest, AutoApprove, ElicitationMode, Subject};
 use crate::error::ErrorCode;
-use crate::grant::{AccessOverride, Grant, Verdict};
-use crate::id::{ApprovalId, CallHash, CallId, ClientId, GrantId, ServerId};
+use crate::grant::{AccessOverride, Decision, Grant, Verdict};
+use crate::id::{ApprovalId, CallHash, CallId, ClientId, GrantId, ProfileId, ServerId};
 use crate::message::Message;
+use crate::profile::ProfileSettings;
 use crate::time::Timestamp;
+use crate::verdict_trace::JudgedCheck;
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -43,6 +45,49 @@ pub enum CallOutcome {
     },
 }
 
+/// How a call ended, roughly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeClass {
+    /// With a result.
+    Ok,
+    /// The tool or the server failed.
+    Error,
+    /// It was refused and never sent.
+    Denied,
+    /// It was cancelled, or the client was told to call again.
+    Unfinished,
+}
+
+impl OutcomeClass {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ok, Self::Error, Self::Denied, Self::Unfinished];
+
+    /// Its name where calls are stored.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Denied => "denied",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+impl CallOutcome {
+    /// How it ended, roughly.
+    #[must_use]
+    pub fn class(&self) -> OutcomeClass {
+        match self {
+            Self::Ok | Self::Unfit { .. } | Self::Repeated { .. } => OutcomeClass::Ok,
+            Self::ToolError | Self::RpcError { .. } | Self::Failed { .. } => OutcomeClass::Error,
+            Self::Refused => OutcomeClass::Denied,
+            Self::StillWaiting | Self::Cancelled => OutcomeClass::Unfinished,
+        }
+    }
+}
+
 /// One call as it is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
@@ -62,8 +107,14 @@ pub struct CallRecord {
     /// The program that the client was seen from; absent where it is not known.
     #[serde(default)]
     pub program: Option<String>,
+    /// Whether the user made it in Gatehouse's own window: as the user, or as this client.
+    #[serde(default)]
+    pub by_user: bool,
     /// What decided.
     pub verdict: Verdict,
+    /// How it was judged, check by check; absent where that was not recorded.
+    #[serde(default)]
+    pub judged: Option<Vec<JudgedCheck>>,
     /// How it ended.
     pub outcome: CallOutcome,
     /// Time spent waiting for a person, in milliseconds.
@@ -105,6 +156,22 @@ pub struct RunningCall {
     pub sent: bool,
     /// How far it is, where its server says so.
     pub progress: Option<CallProgress>,
+    /// The state of the task that it became, where it became one (TOOL-10).
+    pub task: Option<CallTaskState>,
+    /// What the user calls this run, where it is one of the user's own.
+    pub run: Option<String>,
+}
+
+/// The state of a task, as its server says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum CallTaskState {
+    Working,
+    /// It waits for input of its client, or of the user.
+    InputRequired,
+    Completed,
+    Failed,
+    Cancelled,
 }
 
 /// The place of a call in the list of calls: both values are those of its record.
@@ -124,8 +191,23 @@ pub struct CallFilter {
     pub client: Option<ClientId>,
     /// Only to this server.
     pub server: Option<ServerId>,
+    /// Only of this tool (name on the server), or of this prompt as `prompt:` and its name; `resource:`,
+    /// `completion:` and `request:` are all of their kind.
+    pub tool: Option<String>,
+    /// Only what was decided so.
+    pub decision: Option<Decision>,
+    /// Only what ended so.
+    pub outcome: Option<OutcomeClass>,
     /// Only where tool, arguments or result hold these words.
     pub text: Option<String>,
+    /// Only those that the user made in Gatehouse's own window.
+    pub by_user: bool,
+    /// Only this call.
+    pub call: Option<CallCursor>,
+    /// Only what came in then or later.
+    pub since: Option<Timestamp>,
+    /// Only what came in before then.
+    pub until: Option<Timestamp>,
     /// Only what comes after this call in the list; for reading on from the last one of a page.
     pub older_than: Option<CallCursor>,
     /// At most so many, newest first; 100 where absent.
@@ -197,6 +279,10 @@ pub enum AuditEvent {
         server: ServerId,
         /// Whether they are trusted now.
         trusted: bool,
+        /// Who did it: `operator` or `window`; absent in old entries, and where suspended permissions were
+        /// confirmed.
+        #[serde(default)]
+        by: Option<String>,
     },
     /// A server was added, changed or removed.
     ServerChanged {
@@ -218,6 +304,19 @@ pub enum AuditEvent {
         name: String,
         /// What was done: `added`, `rotated`, `revoked`.
         what: String,
+    },
+    /// A profile was added, changed or removed.
+    ProfileChanged {
+        profile: ProfileId,
+        name: String,
+        /// What it says now; absent where it was removed.
+        now: Option<Box<ProfileSettings>>,
+    },
+    /// A client was given a profile, another one, or none.
+    ProfileAssigned {
+        client: ClientId,
+        /// Name of the profile; absent where it has none now.
+        profile: Option<String>,
     },
     /// Sign-in to a server succeeded, failed or ended. No token, code or secret is part of it.
     SignIn {
@@ -243,6 +342,18 @@ pub enum AuditEvent {
         server: ServerId,
         /// The client whose call it belongs to, where that is certain.
         client: Option<ClientId>,
+        answer: ServerRequestAnswer,
+        /// Who answered: `operator` or `window`; absent where nobody did.
+        by: Option<String>,
+    },
+    /// A request of an unknown client for access was answered, or nobody answered it.
+    ClientAccessAnswered {
+        /// The pending request.
+        ask: ApprovalId,
+        /// The name that the client gives itself.
+        name: String,
+        /// Its OAuth client id.
+        client_id: String,
         answer: ServerRequestAnswer,
         /// Who answered: `operator` or `window`; absent where nobody did.
         by: Option<String>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr};
 use ts_rs::TS;
 
 use crate::id::{Generation, ServerId};
@@ -24,16 +24,23 @@ pub struct ServerConfig {
     pub name: String,
     /// How it is reached.
     pub transport: Transport,
-    /// Whether it may run at all.
+    /// The revision of the protocol that is spoken with it. Not part of its identity; an edit reconnects.
+    #[serde(default)]
+    pub protocol_version: ProtocolVersionSetting,
+    /// Whether it may run at all. While it may not, its tools are not listed and no call starts it.
     pub enabled: bool,
-    /// Whether it starts by itself with Gatehouse.
+    /// Whether it starts by itself with Gatehouse. If it does not, it starts when it is needed: for a call
+    /// or by hand. Without effect while it is not enabled.
     pub autostart: bool,
     /// Everything that does not touch the connection.
     pub look: ServerAppearance,
     /// How long things may take.
     pub limits: ServerLimits,
-    /// How the entry came to be; an unconfirmed one is offered no always-grants.
+    /// How the entry came to be.
     pub origin: ServerOrigin,
+    /// The entry of the MCP registry that its settings were made of. Only what its updates are looked up by.
+    #[serde(default)]
+    pub registry: Option<RegistrySource>,
 }
 
 impl ServerConfig {
@@ -45,17 +52,20 @@ impl ServerConfig {
             generation: Generation::default(),
             name: name.into(),
             transport,
+            protocol_version: ProtocolVersionSetting::default(),
             enabled: true,
             autostart: true,
             look: ServerAppearance::default(),
             limits: ServerLimits::default(),
             origin: ServerOrigin::default(),
+            registry: None,
         }
     }
 
-    /// Name of the icon that it is shown with.
+    /// Name of the icon that it is shown with, or an emoji: what the user chose, else the usual one of its kind. Never what
+    /// the server itself names as its icon, so this is what is shown where a person decides about a call.
     pub fn icon(&self) -> &str {
-        self.look.icon.as_deref().unwrap_or_else(|| self.transport.default_icon())
+        self.look.chosen_icon().unwrap_or_else(|| self.transport.default_icon())
     }
 }
 
@@ -65,10 +75,27 @@ impl ServerConfig {
 pub struct ServerAppearance {
     /// One sentence on what the server is for.
     pub description: Option<String>,
-    /// Name of one of the icons that are in the program; the usual one of its kind where absent.
+    /// Name of one of the icons that are in the program, or an emoji. Where absent or `auto`, lists show the server's own
+    /// icon if it has one, else the usual one of its kind.
     pub icon: Option<String>,
     /// Group that the card is shown in.
     pub group: Option<String>,
+}
+
+impl ServerAppearance {
+    /// The icon that the user chose.
+    #[must_use]
+    pub fn chosen_icon(&self) -> Option<&str> {
+        self.icon.as_deref().filter(|icon| *icon != "auto")
+    }
+}
+
+/// The image that a server names as its icon.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerImage {
+    /// A `data:` address of a PNG of 64 × 64 pixels that Gatehouse encoded; `None` if there is none to show.
+    pub image: Option<String>,
 }
 
 /// How an upstream server is reached (SRV-1).
@@ -93,7 +120,8 @@ pub enum Transport {
         /// Working folder; the user's home where absent.
         #[serde(default)]
         cwd: Option<String>,
-        /// What its standard streams are.
+        /// What its standard streams are: `sockets`, or `pipes` for a program that opens `/dev/stdin` by name. On Linux any
+        /// program of the same user can write into a pipe.
         #[serde(default)]
         streams: StdioStreams,
     },
@@ -153,10 +181,37 @@ pub enum StdioStreams {
     Pipes,
 }
 
+/// Which revision of the protocol is spoken with a server (SRV-2). `2025-11-25` stands for all revisions with a
+/// handshake: the server may negotiate an older one.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, TS, IntoStaticStr, EnumString,
+)]
+pub enum ProtocolVersionSetting {
+    /// Found out. A remote server that speaks both families of revisions is used in that of each client.
+    #[default]
+    #[serde(rename = "auto")]
+    #[strum(serialize = "auto")]
+    Auto,
+    #[serde(rename = "2026-07-28")]
+    #[strum(serialize = "2026-07-28")]
+    Stateless,
+    #[serde(rename = "2025-11-25")]
+    #[strum(serialize = "2025-11-25")]
+    Stateful,
+}
+
+impl ProtocolVersionSetting {
+    /// Its word in files and on the command line.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
 /// Where a remote server is and what is sent with each request to it (SRV-11).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Remote {
+    /// Its address.
     pub url: String,
     /// Static headers.
     #[serde(default)]
@@ -336,6 +391,16 @@ impl From<TimeLimit> for TimeLimitText {
     }
 }
 
+/// An entry of the MCP registry in one of its versions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RegistrySource {
+    /// Name of the entry, as in `io.github.user/weather`.
+    pub name: String,
+    /// Version of the entry, which needn't be that of a package.
+    pub version: String,
+}
+
 /// How an entry came to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
@@ -343,11 +408,7 @@ pub enum ServerOrigin {
     /// Entered or confirmed by the user.
     #[default]
     User,
-    /// Taken over from another app's settings.
-    Import,
-    /// From a `gatehouse://` link.
-    Link,
-    /// From a project's `.mcp.json`.
+    /// From a project's `.mcp.json`, after the user agreed. It stays the project's, whoever edits it.
     Project,
 }
 
@@ -359,6 +420,9 @@ pub struct ServerDraft {
     pub name: String,
     /// How it is reached.
     pub transport: Transport,
+    /// The revision of the protocol that is spoken with it.
+    #[serde(default)]
+    pub protocol_version: ProtocolVersionSetting,
     /// Whether it may run at all.
     #[serde(default = "yes")]
     pub enabled: bool,
@@ -371,6 +435,9 @@ pub struct ServerDraft {
     /// How long things may take.
     #[serde(default)]
     pub limits: ServerLimits,
+    /// The entry of the MCP registry that the settings were made of.
+    #[serde(default)]
+    pub registry: Option<RegistrySource>,
 }
 
 fn yes() -> bool {

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::error::UserError;
+use crate::grant::Verdict;
+use crate::id::CallId;
 use crate::server::DeclaredCapabilities;
 
 /// What a server offers beside its tools.
@@ -124,8 +126,25 @@ pub struct ResultView {
     /// Bytes of the result.
     #[ts(type = "number")]
     pub bytes: u64,
-    /// How long the server took, in milliseconds.
+    /// How long it took without the time spent waiting for a person, in milliseconds.
     pub took_ms: u32,
+    /// Time spent waiting for a person, in milliseconds.
+    pub waited_ms: u32,
+    /// The call that it was, where it came to one.
+    pub call: Option<CallId>,
+    /// What decided, where it came to a call.
+    pub verdict: Option<Verdict>,
+    /// The messages to and from the server, oldest first. There are none of a built-in server.
+    pub messages: Vec<WireMessage>,
+}
+
+/// A message as it stood on the wire, without the server's secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct WireMessage {
+    /// Whether it went to the server.
+    pub sent: bool,
+    pub text: TruncatedText,
 }
 
 /// How a request for the user ended.

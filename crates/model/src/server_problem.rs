@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::grant::FieldChange;
 use crate::message::Message;
 use crate::server::ServerDraft;
 
@@ -12,7 +13,8 @@ use crate::server::ServerDraft;
 pub enum SettingsInput {
     /// As the form holds them.
     Draft(Box<ServerDraft>),
-    /// As JSON text: an object with one server, its name and its entry in servers.json.
+    /// As JSON text: an object with one server, its name and its entry in servers.json. A placeholder that
+    /// `servers.settingsText` wrote, such as `${kept:env/TOKEN}`, stands for the value that is stored there.
     Json(String),
 }
 
@@ -24,6 +26,8 @@ pub struct ValidationReport {
     pub draft: Option<ServerDraft>,
     /// Everything that is wrong with them; empty if they may be saved.
     pub problems: Vec<ServerProblem>,
+    /// What they change of the server that is edited, field by field, with secrets masked.
+    pub changes: Vec<FieldChange>,
 }
 
 /// One thing that is wrong with the settings of a server.

@@ -42,9 +42,33 @@ impl Transport {
         }
         // A built-in server has no field that could refer to a secret.
         let (Some(from), Some(to)) = (self.remote(), other.remote()) else { return false };
-        let is_same_url = self.kind() == other.kind() && from.url == to.url;
         let is_sign_in = field.starts_with(SIGN_IN);
-        is_same_url && (!is_sign_in || from.sign_in.has_same_token_endpoint(&to.sign_in))
+        self.has_same_recipient(other) && (!is_sign_in || from.sign_in.has_same_token_endpoint(&to.sign_in))
+    }
+
+    /// Whether both start the same program, with the same arguments in the same folder, or have the same URL: a credential
+    /// that is written into the settings in plain text stays only then in an edit that doesn't show it. Variables may
+    /// change, unlike for stored secrets: programs have them beside credentials all the time, and the edit shows them.
+    #[must_use]
+    pub fn has_same_recipient(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Stdio { command, args, cwd, .. },
+                Self::Stdio { command: other_command, args: other_args, cwd: other_cwd, .. },
+            ) => command == other_command && args == other_args && cwd == other_cwd,
+            _ => match (self.remote(), other.remote()) {
+                (Some(from), Some(to)) => self.kind() == other.kind() && from.url == to.url,
+                _ => false,
+            },
+        }
+    }
+
+    /// Whether the stored secret of a field stays in use when a server that was reached as `before` is
+    /// reached as `self`: the field refers to the same secret, which goes to the same destination.
+    #[must_use]
+    pub fn keeps_secret(&self, before: &Self, field: &str) -> bool {
+        before.has_same_secret_destination(self, field)
+            && before.secret_references().get(field) == self.secret_references().get(field)
     }
 }
 
@@ -85,6 +109,27 @@ mod tests {
             (Transport::Http(Remote::at("https://a.example/mcp")), false),
         ] {
             assert_eq!(program.has_same_secret_destination(&after, "env/KEY"), same, "{after:?}");
+        }
+    }
+
+    #[test]
+    fn credentials_in_plain_text_stay_with_program_or_address() {
+        let key = ("KEY", "1");
+        let program = stdio("a", &["x"], Some("/srv"), &[key]);
+        let here = Remote::at("https://a.example/mcp");
+        for (before, after, same) in [
+            (program.clone(), stdio("a", &["x"], Some("/srv"), &[key, ("MODE", "fast")]), true),
+            (program.clone(), stdio("b", &["x"], Some("/srv"), &[key]), false),
+            (program.clone(), stdio("a", &["y"], Some("/srv"), &[key]), false),
+            (program.clone(), stdio("a", &["x", "y"], Some("/srv"), &[key]), false),
+            (program.clone(), stdio("a", &["x"], None, &[key]), false),
+            (program, Transport::Http(here.clone()), false),
+            (Transport::Http(here.clone()), Transport::Http(here.clone()), true),
+            (Transport::Http(here.clone()), Transport::Sse(here.clone()), false),
+            (Transport::Http(here.clone()), Transport::Http(Remote::at("https://b.example/mcp")), false),
+            (Transport::Http(here), Transport::Builtin { builtin: Builtin::Time }, false),
+        ] {
+            assert_eq!(before.has_same_recipient(&after), same, "{before:?} {after:?}");
         }
     }
 

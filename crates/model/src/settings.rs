@@ -4,6 +4,9 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+/// Address of the official MCP registry.
+pub const OFFICIAL_REGISTRY: &str = "https://registry.modelcontextprotocol.io";
+
 /// Minimum number of days that the audit log is kept.
 pub const MIN_AUDIT_DAYS: u32 = 7;
 
@@ -26,8 +29,14 @@ pub struct Settings {
     pub client_document: Option<String>,
     /// How long a call may take, on servers that have no limit of their own (SRV-8).
     pub calls: CallLimits,
-    /// How clients see the names of tools and prompts (TOOL-2).
+    /// How clients see the names of tools and prompts (TOOL-2): `onConflict` is the own name, with the server in front only
+    /// where the name is taken; `server` is `server__tool`; `mcpServer` is `mcp__server__tool`.
     pub tool_names: ToolNaming,
+    /// Further names under which clients reach the gateway, as `host` or `host:port`: those of a container's host, or of
+    /// a forwarded port (GATE-3).
+    pub allowed_hosts: Vec<String>,
+    /// Address of the MCP registry that servers are looked for in (UI-2).
+    pub registry: String,
 }
 
 /// How long a call may take (SRV-8). Time in which a person is waited for does not count.
@@ -79,6 +88,7 @@ pub enum PackageSource {
     /// The package manager's own.
     Usual,
     Custom {
+        /// Address of the registry.
         url: String,
     },
 }
@@ -100,6 +110,8 @@ impl Default for Settings {
             client_document: None,
             calls: CallLimits::default(),
             tool_names: ToolNaming::default(),
+            allowed_hosts: Vec::new(),
+            registry: OFFICIAL_REGISTRY.to_owned(),
         }
     }
 }

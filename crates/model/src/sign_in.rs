@@ -22,6 +22,7 @@ pub struct SignInSettings {
     pub redirect: Option<String>,
     /// Endpoints of an authorization server that cannot be discovered (AUTH-3).
     pub endpoints: Option<SignInEndpoints>,
+    /// What proves who signs in.
     pub with: SignInMethod,
 }
 
@@ -236,6 +237,7 @@ pub enum TokenEndpointAuthMethod {
 pub struct SignInEndpoints {
     /// Authorization endpoint.
     pub authorize: String,
+    /// Token endpoint.
     pub token: String,
     /// Revocation endpoint (RFC 7009).
     #[serde(default)]

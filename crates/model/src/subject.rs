@@ -29,6 +29,11 @@ pub enum Subject {
         /// The prompt's name or the resource template's URI.
         reference: String,
     },
+    /// A request that the protocol doesn't have.
+    Request {
+        /// Its JSON-RPC method.
+        method: String,
+    },
 }
 
 /// A [`Subject`] whose name is borrowed.
@@ -42,6 +47,8 @@ pub enum SubjectRef<'a> {
     Prompt(&'a str),
     /// The prompt's name or the resource template's URI.
     Completion(&'a str),
+    /// The JSON-RPC method.
+    Request(&'a str),
 }
 
 impl Subject {
@@ -51,6 +58,7 @@ impl Subject {
             Self::Resource { uri } => SubjectRef::Resource(uri),
             Self::Prompt { name } => SubjectRef::Prompt(name),
             Self::Completion { reference } => SubjectRef::Completion(reference),
+            Self::Request { method } => SubjectRef::Request(method),
         }
     }
 
@@ -74,6 +82,7 @@ impl<'a> SubjectRef<'a> {
             Self::Resource(uri) => Subject::Resource { uri: uri.to_owned() },
             Self::Prompt(name) => Subject::Prompt { name: name.to_owned() },
             Self::Completion(reference) => Subject::Completion { reference: reference.to_owned() },
+            Self::Request(method) => Subject::Request { method: method.to_owned() },
         }
     }
 
@@ -86,6 +95,18 @@ impl<'a> SubjectRef<'a> {
             Self::Resource(uri) => format!("resource:{uri}").into(),
             Self::Prompt(name) => format!("prompt:{name}").into(),
             Self::Completion(reference) => format!("completion:{reference}").into(),
+            Self::Request(method) => format!("request:{method}").into(),
+        }
+    }
+
+    /// The name that calls are counted and filtered by: the rule name of a tool or prompt. Of the others, whose names
+    /// clients make up, only the kind and a colon.
+    pub fn group_name(self) -> Cow<'a, str> {
+        match self {
+            Self::Tool(_) | Self::Prompt(_) => self.rule_name(),
+            Self::Resource(_) => "resource:".into(),
+            Self::Completion(_) => "completion:".into(),
+            Self::Request(_) => "request:".into(),
         }
     }
 
@@ -96,6 +117,7 @@ impl<'a> SubjectRef<'a> {
             Some(("resource", uri)) => Self::Resource(uri),
             Some(("prompt", name)) => Self::Prompt(name),
             Some(("completion", reference)) => Self::Completion(reference),
+            Some(("request", method)) => Self::Request(method),
             _ => Self::Tool(name),
         }
     }
@@ -124,7 +146,7 @@ mod tests {
     use crate::grant::Scope;
 
     /// Subjects and the names that rules of all versions are stored with.
-    const RULE_NAMES: [(SubjectRef<'static>, &str); 8] = [
+    const RULE_NAMES: [(SubjectRef<'static>, &str); 9] = [
         (SubjectRef::Tool("read_file"), "read_file"),
         (SubjectRef::Tool("a:b"), "a:b"),
         (SubjectRef::Tool("tool:a"), "tool:a"),
@@ -133,6 +155,7 @@ mod tests {
         (SubjectRef::Prompt("review"), "prompt:review"),
         (SubjectRef::Completion("notes://{id}"), "completion:notes://{id}"),
         (SubjectRef::Resource("tool:a"), "resource:tool:a"),
+        (SubjectRef::Request("vendor/move"), "request:vendor/move"),
     ];
 
     #[test]
@@ -142,6 +165,19 @@ mod tests {
             let stored = serde_json::json!({ "width": "tool", "tool": name });
             assert_eq!(serde_json::to_value(&scope).unwrap(), stored);
             assert_eq!(serde_json::from_value::<Scope>(stored).unwrap(), scope);
+        }
+    }
+
+    #[test]
+    fn groups_what_clients_name_by_kind() {
+        for (subject, name) in RULE_NAMES {
+            let group = match subject {
+                SubjectRef::Tool(_) | SubjectRef::Prompt(_) => name,
+                SubjectRef::Resource(_) => "resource:",
+                SubjectRef::Completion(_) => "completion:",
+                SubjectRef::Request(_) => "request:",
+            };
+            assert_eq!(subject.group_name(), group);
         }
     }
 

@@ -31,6 +31,9 @@ pub struct ToolView {
     pub permission: ToolPermission,
     /// Fingerprint of the definition.
     pub fingerprint: Fingerprint,
+    /// How many definitions of it the allows that are in force were given for, each approved by a person; 0 if it
+    /// isn't allowed at all.
+    pub approved_versions: u32,
     /// Hidden characters in names, keys, enum, const or default values: where.
     pub flags: Vec<String>,
 }

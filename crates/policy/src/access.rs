@@ -86,6 +86,12 @@ pub fn prompt<'a>(argument_names: impl IntoIterator<Item = &'a str>) -> AccessCl
     not_a_tool(argument_names.into_iter().any(name_heuristics::argument_reaches_outside))
 }
 
+/// The access class of a request that the protocol doesn't have: it may do anything (PERM-18).
+#[must_use]
+pub fn custom_request() -> AccessClassification {
+    AccessClassification { class: AccessClass::Write, reason: ClassReason::Default, reaches_outside: true }
+}
+
 fn not_a_tool(reaches_outside: bool) -> AccessClassification {
     AccessClassification { class: AccessClass::Read, reason: ClassReason::NotATool, reaches_outside }
 }
@@ -114,8 +120,12 @@ fn classify_by_evidence(
     if let Some(word) = tool.description.and_then(description_heuristics::change_verb_in_description) {
         return (AccessClass::Write, ClassReason::Description { word });
     }
-    if trusted_labels && tool.read_only_hint == Some(true) && name_heuristics::is_read_name(tool.name, name) {
-        return (AccessClass::Read, ClassReason::TrustedLabel);
+    if tool.read_only_hint == Some(true) && name_heuristics::is_read_name(tool.name, name) {
+        return if trusted_labels {
+            (AccessClass::Read, ClassReason::TrustedLabel)
+        } else {
+            (AccessClass::Write, ClassReason::UntrustedLabel)
+        };
     }
     (AccessClass::Write, ClassReason::Default)
 }

@@ -52,7 +52,7 @@ pub struct CallerFacts<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
     Covers,
-    /// It is an allow that was granted for a different definition of the item.
+    /// It is an allow that was granted for other definitions of the item.
     Suspended,
     /// It is an allow without a pin for the item: the item is newer than the rule.
     AddedLater,
@@ -102,7 +102,7 @@ pub fn coverage(rule: &Grant, item: &SubjectFacts<'_>, call: Option<&CallHash>) 
     }
 }
 
-/// Whether an allow was granted for the item's current definition (PERM-8).
+/// Whether an allow was granted for the item's current definition, among others (PERM-8).
 fn pin_coverage(rule: &Grant, item: &SubjectFacts<'_>) -> Coverage {
     if matches!(rule.width, Scope::Call { .. }) {
         // The call hash includes the definition's fingerprint.
@@ -110,7 +110,7 @@ fn pin_coverage(rule: &Grant, item: &SubjectFacts<'_>) -> Coverage {
     }
     match item.definition {
         DefinitionRef::Pinned { pin, fingerprint } => match rule.pins.get(pin) {
-            Some(then) if then == fingerprint => Coverage::Covers,
+            Some(approved) if approved.contains(fingerprint) => Coverage::Covers,
             Some(_) => Coverage::Suspended,
             None => Coverage::AddedLater,
         },

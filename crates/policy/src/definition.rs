@@ -71,6 +71,15 @@ pub fn diff(before: &str, after: &str) -> Vec<FieldChange> {
     changes
 }
 
+/// Whether differences as [`diff`] returns them lack something: fields or parts of texts.
+#[must_use]
+pub fn is_cut(changes: &[FieldChange]) -> bool {
+    // What is cut ends with what says so, and is longer than what is whole.
+    let is_long = |text: &String| text.len() > LONGEST_CHANGE;
+    changes.len() > MOST_CHANGES
+        || changes.iter().flat_map(|change| [&change.before, &change.after]).flatten().any(is_long)
+}
+
 /// Truncates a long text and appends the number of bytes left out.
 fn truncate_line(text: &mut String) {
     let end = text.floor_char_boundary(LONGEST_CHANGE);

@@ -45,7 +45,8 @@ pub fn render_unmasked(value: &Json) -> String {
 }
 
 fn render_argument(name: Option<&str>, value: &Json) -> ShownArgument {
-    let (value, masked) = secrets::mask_value(name, value);
+    let value = secrets::mask_value(name, value);
+    let masked = matches!(value, Cow::Owned(_));
     let mut text = String::new();
     write_revealed(&mut text, &value);
     let name = invisible_chars::reveal(name.unwrap_or_default(), Layout::OneLine).into_owned();
@@ -68,12 +69,11 @@ pub fn one_line(arguments: &Json) -> String {
                 }
                 line.push_str(&invisible_chars::reveal(name, Layout::OneLine));
                 line.push('=');
-                let (value, _) = secrets::mask_value(Some(name), &shorten(value));
-                write_short(&mut line, &value);
+                write_short(&mut line, &secrets::mask_value(Some(name), &shorten(value)));
             }
         }
         Json::Null => {}
-        other => write_short(&mut line, &secrets::mask_value(None, other).0),
+        other => write_short(&mut line, &secrets::mask_value(None, other)),
     }
     truncate_line(line)
 }
@@ -131,10 +131,18 @@ pub fn reveal(text: &str) -> Cow<'_, str> {
     invisible_chars::reveal(text, Layout::Lines)
 }
 
+/// A text that a server wants a model or a person to read, whole: secrets masked, invisible characters as
+/// `⟦U+202E⟧`.
+#[must_use]
+pub fn render_text(text: &str) -> String {
+    let masked = secrets::mask_text(text);
+    invisible_chars::reveal(masked.as_deref().unwrap_or(text), Layout::Lines).into_owned()
+}
+
 /// The arguments as call records store them: compact JSON in the original order, with secrets masked.
 #[must_use]
 pub fn masked_json(arguments: &Json) -> String {
-    secrets::mask_value(None, arguments).0.compact()
+    secrets::mask_value(None, arguments).compact()
 }
 
 /// Writes JSON text with invisible characters made visible.

@@ -10,6 +10,7 @@ pub mod conditions;
 pub mod coverage;
 pub mod definition;
 pub mod display;
+pub mod findings;
 pub mod rule_messages;
 pub mod verdict;
 

@@ -107,6 +107,7 @@ pub fn describe_subject(subject: &Subject) -> Message {
         Subject::Resource { uri } => ("rule.resource", uri),
         Subject::Prompt { name } => ("rule.prompt", name),
         Subject::Completion { reference } => ("rule.completion", reference),
+        Subject::Request { method } => ("rule.request", method),
     };
     Message::new(key).with("name", quoted(name))
 }

@@ -3,6 +3,8 @@
 //! A mask also hides information from the user who decides, so it never covers more than the secret: for a
 //! secret detected by member name, that value; for one detected by form, only the characters of the token.
 
+use std::borrow::Cow;
+
 use gatehouse_model::secret::REDACTED;
 
 use crate::access::name_heuristics;
@@ -84,10 +86,10 @@ const TOKEN_PREFIXES: &[(&str, usize)] = &[
     ("ya29.", 20),
 ];
 
-/// Masks the secrets of a value. Also returns whether there were any. `name` is the name of the member that
-/// has this value.
-pub(crate) fn mask_value(name: Option<&str>, value: &Json) -> (Json, bool) {
-    if name.is_some_and(is_secret_name) { mask_all(value) } else { mask_found(value) }
+/// Masks the secrets of a value; borrowed if there are none. `name` is the name of the member that has this value.
+pub(crate) fn mask_value<'a>(name: Option<&str>, value: &'a Json) -> Cow<'a, Json> {
+    let masked = if name.is_some_and(is_secret_name) { mask_all(value) } else { mask_found(value) };
+    masked.map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
 /// Whether a member name marks its value as secret.
@@ -110,46 +112,49 @@ fn is_pagination_token(words: &[String]) -> bool {
     })
 }
 
-fn mask_all(value: &Json) -> (Json, bool) {
+/// The value with everything masked that could be a secret; `None` if there is nothing.
+fn mask_all(value: &Json) -> Option<Json> {
     match value {
-        Json::Null | Json::Bool(_) => (value.clone(), false),
-        Json::String(text) if text.is_empty() => (value.clone(), false),
-        Json::Number(_) | Json::String(_) => (Json::String(REDACTED.into()), true),
+        Json::Null | Json::Bool(_) => None,
+        Json::String(text) if text.is_empty() => None,
+        Json::Number(_) | Json::String(_) => Some(Json::String(REDACTED.into())),
         Json::Array(items) => mask_items(items, mask_all),
         Json::Object(members) => mask_members(members, |_, value| mask_all(value)),
     }
 }
 
-fn mask_found(value: &Json) -> (Json, bool) {
+/// The value with the secrets in it masked; `None` if there are none.
+fn mask_found(value: &Json) -> Option<Json> {
     match value {
-        Json::Null | Json::Bool(_) | Json::Number(_) => (value.clone(), false),
-        Json::String(text) => match mask_text(text) {
-            Some(masked) => (Json::String(masked.into()), true),
-            None => (value.clone(), false),
-        },
+        Json::Null | Json::Bool(_) | Json::Number(_) => None,
+        Json::String(text) => mask_text(text).map(|masked| Json::String(masked.into())),
         Json::Array(items) => mask_items(items, mask_found),
-        Json::Object(members) => mask_members(members, |name, value| mask_value(Some(name), value)),
+        Json::Object(members) => mask_members(members, |name, value| match mask_value(Some(name), value) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(masked) => Some(masked),
+        }),
     }
 }
 
-fn mask_items(items: &[Json], mask: impl Fn(&Json) -> (Json, bool)) -> (Json, bool) {
-    let mut any = false;
-    let items = items.iter().map(|item| {
-        let (item, masked) = mask(item);
-        any |= masked;
-        item
-    });
-    (Json::Array(items.collect()), any)
+fn mask_items(items: &[Json], mask: impl Fn(&Json) -> Option<Json>) -> Option<Json> {
+    let masked: Vec<Option<Json>> = items.iter().map(mask).collect();
+    if masked.iter().all(Option::is_none) {
+        return None;
+    }
+    let items = items.iter().zip(masked).map(|(item, masked)| masked.unwrap_or_else(|| item.clone()));
+    Some(Json::Array(items.collect()))
 }
 
-fn mask_members(members: &[(Box<str>, Json)], mask: impl Fn(&str, &Json) -> (Json, bool)) -> (Json, bool) {
-    let mut any = false;
-    let members = members.iter().map(|(name, value)| {
-        let (value, masked) = mask(name, value);
-        any |= masked;
-        (name.clone(), value)
-    });
-    (Json::Object(members.collect()), any)
+fn mask_members(members: &[(Box<str>, Json)], mask: impl Fn(&str, &Json) -> Option<Json>) -> Option<Json> {
+    let masked: Vec<Option<Json>> = members.iter().map(|(name, value)| mask(name, value)).collect();
+    if masked.iter().all(Option::is_none) {
+        return None;
+    }
+    let members = members
+        .iter()
+        .zip(masked)
+        .map(|((name, value), masked)| (name.clone(), masked.unwrap_or_else(|| value.clone())));
+    Some(Json::Object(members.collect()))
 }
 
 /// Masks every secret in a text; `None` if there is none.
@@ -165,7 +170,7 @@ pub(crate) fn mask_text(text: &str) -> Option<String> {
                 done = end;
                 at = end;
             }
-            None => at += text[at..].chars().next().map_or(1, char::len_utf8),
+            None => at += 1,
         }
     }
     if done == 0 {
@@ -175,23 +180,27 @@ pub(crate) fn mask_text(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Byte range of the secret that starts, or is announced, at a byte position.
+/// Byte range of the secret that starts, or is announced, at a byte position, which may be inside a character.
+/// Called for every byte of results, so most bytes are told by the first comparison.
 fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    match bytes[at] {
+        b':' if bytes[at..].starts_with(b"://") => password_in_address(text, at + 3),
+        b'-' if bytes[at..].starts_with(b"-----BEGIN ") => private_key(text, at),
+        b'=' => assigned_secret(text, at),
+        first if first.is_ascii_alphabetic() && (at == 0 || !bytes[at - 1].is_ascii_alphanumeric()) => {
+            token_at(text, at)
+        }
+        _ => None,
+    }
+}
+
+/// A token at the start of a word.
+fn token_at(text: &str, at: usize) -> Option<(usize, usize)> {
     let rest = &text[at..];
-    if rest.starts_with("://") {
-        return password_in_address(text, at + 3);
-    }
-    if rest.starts_with("-----BEGIN ") {
-        return private_key(text, at);
-    }
-    if rest.starts_with('=') {
-        return assigned_secret(text, at);
-    }
-    let inside_word = text[..at].chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric());
-    if inside_word || !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return None;
-    }
-    if let Some((prefix, least)) = TOKEN_PREFIXES.iter().find(|(prefix, _)| rest.starts_with(prefix)) {
+    let first = rest.as_bytes()[0];
+    let starts = |prefix: &str| prefix.as_bytes()[0] == first && rest.starts_with(prefix);
+    if let Some((prefix, least)) = TOKEN_PREFIXES.iter().find(|(prefix, _)| starts(prefix)) {
         let length = token_length(&rest[prefix.len()..]);
         return (length >= *least).then_some((at, at + prefix.len() + length));
     }

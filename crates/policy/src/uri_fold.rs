@@ -80,7 +80,7 @@ pub(crate) fn readings(subject: SubjectRef<'_>) -> Vec<UriReading> {
     let (kind, uri) = match SubjectRef::from_rule_name(&name) {
         SubjectRef::Resource(uri) => ("resource", uri),
         SubjectRef::Completion(reference) => ("completion", reference),
-        SubjectRef::Tool(_) | SubjectRef::Prompt(_) => return Vec::new(),
+        SubjectRef::Tool(_) | SubjectRef::Prompt(_) | SubjectRef::Request(_) => return Vec::new(),
     };
     let uri = uri.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     let mut readings: Vec<UriReading> = Vec::new();

@@ -9,7 +9,11 @@
 //! the current definition (a late-approval ticket, a newer grant) still counts. Otherwise the user would be
 //! asked again and again.
 
+mod trace;
+
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 use gatehouse_model::ServerBinding;
 use gatehouse_model::grant::{
@@ -25,6 +29,10 @@ use crate::coverage::{
 };
 use crate::json::Json;
 use crate::uri_fold::{UriReading, readings};
+
+/// A map that is read several times for each call. Its keys come from servers; `ahash` is seeded at random, as the
+/// standard hasher is, and costs a fraction of it.
+type LookupMap<K, V> = HashMap<K, V, ahash::RandomState>;
 
 /// Everything that a verdict depends on.
 #[derive(Clone, Copy)]
@@ -77,7 +85,7 @@ pub struct PolicyContext<'a> {
 #[derive(Debug, Default)]
 pub struct RuleSet {
     entries: Vec<PreparedRule>,
-    by_server: HashMap<ServerId, ServerRules>,
+    by_server: LookupMap<ServerId, ServerRules>,
     /// Denies that apply to every server.
     everywhere: RuleIndex,
 }
@@ -97,10 +105,10 @@ struct ServerRules {
 /// Indices into [`RuleSet::entries`], by the key they are looked up with.
 #[derive(Debug, Default)]
 struct RuleIndex {
-    by_call: HashMap<CallHash, Vec<usize>>,
-    by_name: HashMap<Box<str>, Vec<usize>>,
+    by_call: LookupMap<CallHash, Vec<usize>>,
+    by_name: LookupMap<Box<str>, Vec<usize>>,
     /// Denies of a resource or completion, by the place of each reading of its URI.
-    by_place: HashMap<Box<str>, Vec<(usize, UriReading)>>,
+    by_place: LookupMap<Box<str>, Vec<(usize, UriReading)>>,
     wide: Vec<usize>,
     /// Whether any rule here has a condition on a resolved path.
     needs_paths: bool,
@@ -125,18 +133,31 @@ impl RuleIndex {
         }
     }
 
-    /// Candidates for a call. `used` are the readings of the call's subject, needed if there are denies by
-    /// place.
-    fn candidates(&self, call: &CallFacts<'_>, used: &[UriReading]) -> impl Iterator<Item = usize> {
-        let by_call = if self.by_call.is_empty() { None } else { self.by_call.get(call.hash) };
-        let by_name =
-            if self.by_name.is_empty() { None } else { self.by_name.get(&*call.subject.rule_name()) };
-        let by_place = used.iter().flat_map(move |used| {
-            let denied = self.by_place.get(&used.place).into_iter().flatten();
-            denied.filter(move |(_, denied)| used.is_denied_by(denied)).map(|(at, _)| *at)
-        });
-        let found = by_call.into_iter().chain(by_name).flatten().copied();
-        found.chain(by_place).chain(self.wide.iter().copied())
+    /// Visits the candidates for a call until `visit` breaks. `used` are the readings of the call's subject, needed
+    /// if there are denies by place.
+    fn visit_candidates<B>(
+        &self,
+        call: &CallFacts<'_>,
+        used: &[UriReading],
+        visit: &mut impl FnMut(usize) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        // Loops, since a chain of iterators costs a call several times the look-ups themselves.
+        for at in self.by_call.get(call.hash).into_iter().flatten() {
+            visit(*at)?;
+        }
+        if !self.by_name.is_empty() {
+            for at in self.by_name.get(&*call.subject.rule_name()).into_iter().flatten() {
+                visit(*at)?;
+            }
+        }
+        for used in used {
+            for (at, denied) in self.by_place.get(&used.place).into_iter().flatten() {
+                if used.is_denied_by(denied) {
+                    visit(*at)?;
+                }
+            }
+        }
+        self.wide.iter().try_for_each(|at| visit(*at))
     }
 }
 
@@ -199,38 +220,49 @@ impl RuleSet {
         }
         let server_rules = self.by_server.get(&call.server.server);
         let used = self.denied_readings(server_rules, call);
-        for deny in self.with_paths(self.denies(server_rules), call, &used) {
-            if deny.is_deny_for(call) {
-                let arguments = deny.conditions.paths(call.arguments);
-                if !arguments.is_empty() {
-                    paths.extend(deny.conditions.folders().map(str::to_owned));
+        for denies in self.denies(server_rules) {
+            self.for_each_with_paths(denies, call, &used, |deny| {
+                if deny.is_deny_for(call) {
+                    let arguments = deny.conditions.paths(call.arguments);
+                    if !arguments.is_empty() {
+                        paths.extend(deny.conditions.folders().map(str::to_owned));
+                    }
+                    paths.extend(arguments);
                 }
-                paths.extend(arguments);
-            }
+            });
         }
-        if context.ticket.is_none() && context.verified {
-            for allow in
-                self.with_paths(server_rules.map(|server_rules| &server_rules.allows).into_iter(), call, &[])
-            {
+        if context.ticket.is_none()
+            && context.verified
+            && let Some(server_rules) = server_rules
+        {
+            self.for_each_with_paths(&server_rules.allows, call, &[], |allow| {
                 if allow.matched(call) != AllowMatch::Nothing {
                     paths.extend(allow.conditions.paths(call.arguments));
                 }
-            }
+            });
         }
         paths
     }
 
-    /// The rules in these drawers that may cover a call and have a condition on a resolved path.
-    fn with_paths<'b>(
-        &'b self,
-        drawers: impl Iterator<Item = &'b RuleIndex>,
-        call: &'b CallFacts<'_>,
-        used: &'b [UriReading],
-    ) -> impl Iterator<Item = &'b PreparedRule> {
-        let drawers = drawers.filter(|drawer| drawer.needs_paths);
-        let found = drawers.flat_map(move |drawer| drawer.candidates(call, used));
-        let entries = found.filter_map(move |at| self.entries.get(at));
-        entries.filter(|entry| entry.conditions.need_paths())
+    /// Visits the rules of an index that may cover a call and have a condition on a resolved path.
+    fn for_each_with_paths(
+        &self,
+        index: &RuleIndex,
+        call: &CallFacts<'_>,
+        used: &[UriReading],
+        mut visit: impl FnMut(&PreparedRule),
+    ) {
+        if !index.needs_paths {
+            return;
+        }
+        let ControlFlow::<Infallible>::Continue(()) = index.visit_candidates(call, used, &mut |at| {
+            if let Some(entry) = self.entries.get(at)
+                && entry.conditions.need_paths()
+            {
+                visit(entry);
+            }
+            ControlFlow::Continue(())
+        });
     }
 
     #[must_use]
@@ -271,9 +303,13 @@ impl RuleSet {
 
     fn find_deny(&self, server_rules: Option<&ServerRules>, call: &CallFacts<'_>) -> Option<&Grant> {
         let used = self.denied_readings(server_rules, call);
-        let candidates = self.denies(server_rules).flat_map(|drawer| drawer.candidates(call, &used));
-        let mut all = candidates.filter_map(|at| self.entries.get(at));
-        all.find(|entry| entry.denies(call)).map(|entry| &entry.rule)
+        let mut find = |at: usize| match self.entries.get(at) {
+            Some(entry) if entry.denies(call) => ControlFlow::Break(&entry.rule),
+            Some(_) | None => ControlFlow::Continue(()),
+        };
+        let found =
+            self.denies(server_rules).try_for_each(|denies| denies.visit_candidates(call, &used, &mut find));
+        found.break_value()
     }
 
     fn decide_by_allows(&self, server_rules: &ServerRules, call: &CallFacts<'_>) -> Verdict {
@@ -282,11 +318,11 @@ impl RuleSet {
         let mut unbound: Option<(AllowPriority, usize)> = None;
         let first =
             |known: Option<(AllowPriority, usize)>, key| Some(known.map_or(key, |known| known.min(key)));
-        for at in server_rules.allows.candidates(call, &[]) {
-            let Some(entry) = self.entries.get(at) else { continue };
+        let mut consider = |at: usize| {
+            let Some(entry) = self.entries.get(at) else { return };
             let key = (entry.priority(), at);
             if best.is_some_and(|best| best <= key) {
-                continue;
+                return;
             }
             match entry.allows(call) {
                 AllowMatch::Allowed => best = Some(key),
@@ -294,7 +330,12 @@ impl RuleSet {
                 AllowMatch::Suspended => suspended = first(suspended, key),
                 AllowMatch::Nothing => {}
             }
-        }
+        };
+        let ControlFlow::<Infallible>::Continue(()) =
+            server_rules.allows.visit_candidates(call, &[], &mut |at| {
+                consider(at);
+                ControlFlow::Continue(())
+            });
         let name = |at: usize| self.entries.get(at).map(|entry| entry.rule.id.clone());
         if let Some((priority, grant)) = best.and_then(|(priority, at)| Some((priority, name(at)?))) {
             let rule = match priority {
@@ -351,11 +392,12 @@ impl PreparedRule {
     /// What this allow says about the call, not considering its conditions.
     fn matched(&self, call: &CallFacts<'_>) -> AllowMatch {
         let by = call.caller_facts();
-        let is_in_force = is_in_force(&self.rule, &by);
         match coverage(&self.rule, &call.subject_facts(), Some(call.hash)) {
-            Coverage::Covers if is_in_force => AllowMatch::Allowed,
+            Coverage::Covers if is_in_force(&self.rule, &by) => AllowMatch::Allowed,
             Coverage::Covers if can_be_bound(&self.rule, &by) => AllowMatch::Unbound,
-            Coverage::Suspended if is_in_force || can_be_bound(&self.rule, &by) => AllowMatch::Suspended,
+            Coverage::Suspended if is_in_force(&self.rule, &by) || can_be_bound(&self.rule, &by) => {
+                AllowMatch::Suspended
+            }
             Coverage::Covers | Coverage::Suspended | Coverage::AddedLater | Coverage::NotCovered => {
                 AllowMatch::Nothing
             }

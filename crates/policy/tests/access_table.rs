@@ -11,6 +11,7 @@ fn reason(reason: &ClassReason) -> String {
         ClassReason::Name { word } => format!("name {word}"),
         ClassReason::Description { word } => format!("says {word}"),
         ClassReason::TrustedLabel => "trusted label".to_owned(),
+        ClassReason::UntrustedLabel => "untrusted label".to_owned(),
         ClassReason::NotATool => "no tool".to_owned(),
         ClassReason::Default => "nothing".to_owned(),
     }
@@ -100,8 +101,15 @@ fn applies_evidence_in_order() {
     for (name, tool, user, trusted, expected) in [
         ("the user's word is first", write, Some(AccessClass::Read), false, "read: override"),
         ("also when it is the stricter one", read, Some(AccessClass::Write), true, "write: override"),
-        ("a label counts only when trusted", read, None, false, "write: nothing"),
+        ("a label counts only when trusted", read, None, false, "write: untrusted label"),
         ("a trusted label", read, None, true, "read: trusted label"),
+        (
+            "an untrusted label that the name contradicts",
+            ToolFacts { name: "echo", ..read },
+            None,
+            false,
+            "write: nothing",
+        ),
         ("no label", ToolFacts { read_only_hint: None, ..read }, None, true, "write: nothing"),
         (
             "not read-only",

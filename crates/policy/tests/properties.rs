@@ -54,6 +54,7 @@ fn rules_of(effect: &'static str) -> impl Strategy<Value = String> {
             "",
             " pins read_file=2,write_file=1",
             " pins read_file=1,read_other=1",
+            " pins read_file=2/1",
         ]),
     )
         .prop_map(move |(a, b, c, d, e, f, g)| [effect, a, b, c, d, e, f, g].concat())
@@ -113,7 +114,7 @@ fn near(call: &str, effect: &'static str) -> impl Strategy<Value = String> + use
         select(&["", &client, &client, " for c1"]),
         select(&["", "", &session, " until-quit", " until 1000", " once"]),
         select(&["", "", "", "", " if /a equals 1", " if /a starts x"]),
-        select(&[&pins, &pins, &pins, " pins read_file=2"]),
+        select(&[&pins, &pins, &pins, " pins read_file=2", " pins read_file=2/1"]),
     )
         .prop_map(move |(a, b, c, d, e, f)| [effect, &a, &b, &c, &d, &e, &f].concat())
 }
@@ -370,7 +371,7 @@ proptest! {
         }
         let this_call = matches!(grant.width, Scope::Call { .. });
         let is_pinned = match &call.definition {
-            KnownDefinition::Pinned(pin, fingerprint) => grant.pins.get(pin) == Some(fingerprint),
+            KnownDefinition::Pinned(pin, fingerprint) => grant.pins.get(pin).is_some_and(|approved| approved.contains(fingerprint)),
             KnownDefinition::Listed => true,
             KnownDefinition::Nothing => false,
         };

@@ -301,6 +301,7 @@ fn everything() -> Vec<Message> {
         tool("resource:a"),
         tool("prompt:a"),
         tool("completion:a"),
+        tool("request:a"),
         Scope::Reads,
         Scope::Writes,
         Scope::Everything,

@@ -9,11 +9,12 @@ mod maintenance;
 mod publish;
 pub(crate) mod refresh;
 pub(crate) mod registry;
+mod second_connection_task;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use gatehouse_mcp_client::{Inbound, LifecycleHint};
+use gatehouse_mcp_client::{Inbound, LifecycleHint, Redactor};
 use gatehouse_model::{Clock, ServerConfig};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -66,6 +67,8 @@ pub(crate) struct ServerActor {
     applied: Arc<ServerConfig>,
     /// The lifecycle that the last handshake negotiated.
     lifecycle: LifecycleHint,
+    /// Whether the lists were read from the server in this run, and not stored in an earlier one.
+    has_own_lists: bool,
     /// Ends the current attempt or connection.
     connection_attempt: Option<CancellationToken>,
     /// Cancelled when nothing of the newest attempt or connection is left.
@@ -111,6 +114,7 @@ impl ServerActor {
             tasks: TaskTracker::new(),
             applied,
             lifecycle: LifecycleHint::default(),
+            has_own_lists: false,
             connection_attempt: None,
             gone: None,
             pending_connection: None,
@@ -227,6 +231,7 @@ impl ServerActor {
                 self.step(ServerInput::Challenged { epoch, issuer })
             }
             ActorMessage::Suspect(epoch) => self.check_suspect(epoch),
+            ActorMessage::Remark(text) => self.log_remark(text),
         }
     }
 
@@ -321,6 +326,7 @@ impl ServerActor {
         let options = ConnectOptions {
             config: Arc::clone(&self.applied),
             lifecycle: self.lifecycle,
+            redactor: Redactor::default(),
             inbound,
             cancel: cancel.clone(),
         };
@@ -328,7 +334,7 @@ impl ServerActor {
             epoch,
             connector: Arc::clone(&self.deps.connector),
             options,
-            inbox: self.shared.inbox.clone(),
+            shared: Arc::clone(&self.shared),
             before: self.gone.replace(gone.clone()),
         };
         self.connection_attempt = Some(cancel);
@@ -381,7 +387,10 @@ pub(crate) fn diff_configs(before: &ServerConfig, after: &ServerConfig) -> Confi
         (true, false) => ConfigEdit::SwitchedOff,
         (false, true) => ConfigEdit::SwitchedOn { start: after.autostart },
         (true, true) | (false, false) => {
-            if before.transport != after.transport || before.generation != after.generation {
+            if before.transport != after.transport
+                || before.generation != after.generation
+                || before.protocol_version != after.protocol_version
+            {
                 ConfigEdit::ConnectionChanged
             } else {
                 ConfigEdit::Cosmetic

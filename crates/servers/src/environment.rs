@@ -88,6 +88,22 @@ impl UserEnvironment {
     }
 }
 
+/// Says which programs a server could be started with.
+pub struct ProgramLookup(Option<Arc<ProcessEnvironment>>);
+
+impl ProgramLookup {
+    /// Without an environment nothing is found.
+    pub(crate) fn new(environment: Option<Arc<ProcessEnvironment>>) -> Self {
+        Self(environment)
+    }
+
+    /// Whether a program is found by its name. Looks at the disk.
+    #[must_use]
+    pub fn has(&self, program: &str) -> bool {
+        self.0.as_ref().is_some_and(|env| env.resolve_program(program, &env.home, None).is_ok())
+    }
+}
+
 impl ProcessEnvironment {
     fn assemble(shell: BTreeMap<String, OsString>) -> Self {
         let mut variables = user_environment::variables();

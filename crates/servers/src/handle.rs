@@ -17,7 +17,8 @@ use gatehouse_model::{ErrorCode, Generation, ServerConfig, ServerStatus, Timesta
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::shared::{ActorMessage, LiveConnection, SET_LEVEL, SUBSCRIBE, ServerShared};
+use crate::second_connection::CallRoute;
+use crate::shared::{ActorMessage, LiveConnection, SET_LEVEL, SUBSCRIBE, ServerShared, set_level_request};
 
 /// Lines of a server's log that are shown with its status.
 const TAIL_LINES: usize = 20;
@@ -49,6 +50,12 @@ impl ServerHandle {
         Redactor::clone(&self.shared.redactor.load())
     }
 
+    /// Whether there is a connection, so that [`Self::lists`] are what the server has now.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.shared.live.load().is_some()
+    }
+
     /// The known lists of tools, resources and prompts; kept while the server is not connected.
     pub fn lists(&self) -> Arc<ServerLists> {
         self.shared.lists.load_full()
@@ -58,6 +65,12 @@ impl ServerHandle {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.shared.is_held.load(Ordering::SeqCst)
+    }
+
+    /// Whether it doesn't run because nothing needed it yet, so that a call would start it.
+    #[must_use]
+    pub fn starts_when_called(&self) -> bool {
+        matches!(**self.shared.status.load(), ServerStatus::Stopped) && !self.is_held()
     }
 
     /// The part of its log that is kept in memory (the last 200 lines), oldest first.
@@ -126,22 +139,38 @@ impl ServerHandle {
         if meant.is_some_and(|meant| meant != live.generation) {
             return Err(settings_changed());
         }
-        self.send_over(live, pause, call).await
+        if let (CallRoute::Unopened, Some(second)) = (live.route(&call), &live.second) {
+            tokio::select! {
+                biased;
+                () = pause.cancelled() => return Err(UpstreamErrorKind::Cancelled.into()),
+                () = call.cancel.cancelled() => return Err(UpstreamErrorKind::Cancelled.into()),
+                _ = second.open() => {}
+            }
+        }
+        let route = live.route(&call);
+        self.send_over(SendRoute { live, route, pause }, call).await
     }
 
     /// Sends a request over one connection.
     async fn send_over(
         &self,
-        live: Arc<LiveConnection>,
-        pause: CancellationToken,
+        SendRoute { live, route, pause }: SendRoute,
         call: UpstreamRequest,
     ) -> Result<RpcOutcome, UpstreamError> {
         let shared = &*self.shared;
-        if !live.declared.covers(call.method) {
-            let lists = ListKind::of_method(call.method).filter(|_| !shared.config.load().limits.strict);
+        let second = match route {
+            CallRoute::Second(second) => Some(second),
+            CallRoute::Main | CallRoute::Unopened => None,
+        };
+        let (connection, declared) = match &second {
+            Some(second) => (&second.connection, &second.declared),
+            None => (&live.connection, &live.declared),
+        };
+        if !declared.covers(&call.method) {
+            let lists = ListKind::of_method(&call.method).filter(|_| !shared.config.load().limits.strict);
             return Ok(match lists {
                 Some(kind) => RpcOutcome::Result(kind.empty()),
-                None => RpcOutcome::Error(not_offered(call.method)),
+                None => RpcOutcome::Error(not_offered(&call.method)),
             });
         }
         let limit = CallLimit::for_calls(&shared.config.load().limits, &shared.call_limits());
@@ -149,7 +178,7 @@ impl ServerHandle {
         let answer = tokio::select! {
             biased;
             () = pause.cancelled() => Err(UpstreamError::from(UpstreamErrorKind::Cancelled)),
-            answer = live.connection.request(call, limit) => answer,
+            answer = connection.request(call, limit) => answer,
             () = live.ended.cancelled() => {
                 let reason = match live.break_reason.get() {
                     Some(reason) => reason.clone(),
@@ -164,7 +193,21 @@ impl ServerHandle {
             Ok(outcome) => return Ok(outcome),
             Err(error) => error,
         };
-        if error.kind == UpstreamErrorKind::SessionLost {
+        if let (Some(open), Some(second)) = (&second, &live.second) {
+            match error.kind {
+                UpstreamErrorKind::SessionLost => {
+                    second.discard(open);
+                    return Err(error);
+                }
+                UpstreamErrorKind::Transport { .. } => open.suspect.notify_one(),
+                UpstreamErrorKind::Unavailable { .. }
+                | UpstreamErrorKind::SwitchedOff
+                | UpstreamErrorKind::TimedOut { .. }
+                | UpstreamErrorKind::Cancelled
+                | UpstreamErrorKind::Closed { .. }
+                | UpstreamErrorKind::NeedsAuth { .. } => {}
+            }
+        } else if error.kind == UpstreamErrorKind::SessionLost {
             let (settled, wait) = oneshot::channel();
             let message = ActorMessage::SessionLost { epoch: live.epoch, settled };
             if shared.inbox.send(message).await.is_ok() && wait.await.is_err() {
@@ -175,21 +218,43 @@ impl ServerHandle {
         Err(error)
     }
 
-    /// Waits for one attempt to connect if there is no connection. `true` if it had to wait: then
-    /// the lists may have changed.
-    pub async fn ready(&self, cancel: &CancellationToken) -> Result<bool, UpstreamError> {
+    /// Waits for one attempt to connect if there is no connection that a call of this family is sent
+    /// over, at most for as long as a call may take. `true` if it had to wait: then the lists may have
+    /// changed.
+    pub async fn ready(
+        &self,
+        family: ProtocolFamily,
+        cancel: &CancellationToken,
+    ) -> Result<bool, UpstreamError> {
         if !self.shared.is_on() {
             return Err(UpstreamErrorKind::SwitchedOff.into());
         }
-        if self.shared.live.load().is_some() {
-            return Ok(false);
-        }
         let pause = self.shared.calls.lock().clone();
+        let over = async {
+            let CallLimit { silent, cap } =
+                CallLimit::for_calls(&self.shared.config.load().limits, &self.shared.call_limits());
+            match silent.into_iter().chain(cap).min() {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = pause.cancelled() => Err(UpstreamErrorKind::Cancelled.into()),
             () = cancel.cancelled() => Err(UpstreamErrorKind::Cancelled.into()),
-            live = self.connected() => live.map(|_| true),
+            waited = self.connected_for(family) => waited,
+            () = over => Err(UpstreamErrorKind::Unavailable { status: Box::new(self.status()) }.into()),
+        }
+    }
+
+    async fn connected_for(&self, family: ProtocolFamily) -> Result<bool, UpstreamError> {
+        let (live, waited) = match self.shared.live.load_full() {
+            Some(live) => (live, false),
+            None => (self.connected().await?, true),
+        };
+        match live.second_for(family) {
+            Some(second) => Ok(second.open().await || waited),
+            None => Ok(waited),
         }
     }
 
@@ -215,7 +280,12 @@ impl ServerHandle {
         if live.generation != lists.generation || !Arc::ptr_eq(&self.lists(), lists) {
             return Ok(None);
         }
-        self.send_over(live, pause, call).await.map(Some)
+        let route = match live.route(&call) {
+            // It was open when the call was judged.
+            CallRoute::Unopened => return Ok(None),
+            route @ (CallRoute::Main | CallRoute::Second(_)) => route,
+        };
+        self.send_over(SendRoute { live, route, pause }, call).await.map(Some)
     }
 
     /// Subscribes to changes of a resource ([`gatehouse_model::Event::ResourcesChanged`]) on this
@@ -226,7 +296,7 @@ impl ServerHandle {
     /// As for `call`. A server that doesn't offer subscriptions, or refuses, answers with an error.
     pub async fn watch(&self, generation: Generation, uri: &str) -> Result<RpcOutcome, UpstreamError> {
         let cancel = CancellationToken::new();
-        self.ready(&cancel).await?;
+        self.ready(ProtocolFamily::Stateless, &cancel).await?;
         let Some(live) = self.shared.live.load_full().filter(|live| live.generation == generation) else {
             return Err(settings_changed());
         };
@@ -300,11 +370,23 @@ impl ServerHandle {
             && live.declared.covers(SET_LEVEL)
         {
             live.connection.set_log_level(level);
+            self.send_second_log_level(&live, level).await;
             return Ok(RpcOutcome::Result(raw_json::empty_object()));
         }
         let Some(level) = level else { return Ok(RpcOutcome::Result(raw_json::empty_object())) };
-        let params = RequestParams::none().with_text("level", level.as_str());
-        self.call(UpstreamRequest::new(SET_LEVEL, params)).await
+        self.call(set_level_request(level)).await
+    }
+
+    /// Sets the log level of the second connection, if it is open; otherwise it is set when it is opened.
+    async fn send_second_log_level(&self, live: &LiveConnection, level: Option<LogLevel>) {
+        let open = live.second.as_ref().and_then(|second| second.current());
+        let (Some(open), Some(level)) = (open.filter(|open| open.declared.covers(SET_LEVEL)), level) else {
+            return;
+        };
+        let limit = CallLimit::total(self.config().limits.connect());
+        if let Err(error) = open.connection.request(set_level_request(level), limit).await {
+            tracing::debug!(server = %self.shared.id, %error, "a log level was not set");
+        }
     }
 
     /// Ends one [`ServerHandle::watch`]; the last one also unsubscribes on the server.
@@ -340,6 +422,13 @@ impl ServerHandle {
             status => Err(UpstreamErrorKind::Unavailable { status: Box::new(status) }.into()),
         }
     }
+}
+
+/// Where a request is sent, and what ends it from outside.
+struct SendRoute {
+    live: Arc<LiveConnection>,
+    route: CallRoute,
+    pause: CancellationToken,
 }
 
 /// Counts a call in flight until it is dropped.

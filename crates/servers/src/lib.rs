@@ -13,24 +13,29 @@ mod handle;
 mod health;
 mod helper_process;
 mod host;
+mod icons;
 mod managed_policy;
 mod manager;
 mod processes;
 mod retry;
+mod second_connection;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod transition;
 
-pub use actor::registry::ResourceUpdate;
-pub use gatehouse_mcp_client::lists::{ServerLists, ToolDefinition};
+pub use actor::registry::ServerNotification;
+pub use environment::ProgramLookup;
+pub use gatehouse_mcp_client::lists::{CacheHints, ListKind, ServerLists, ToolDefinition};
 pub use gatehouse_mcp_client::schema_check::{SchemaCheck, SchemaChecker, SchemaError};
 pub use gatehouse_mcp_client::{
-    ELICITATION_CREATE, Progress, ProgressSink, ROOTS_LIST, Redactor, RequestParams, Responder, RpcOutcome,
-    SAMPLING_CREATE_MESSAGE, ServerRequest, ServerRequestHandler, ServerRequestResult, UpstreamError,
-    UpstreamErrorKind, UpstreamRequest, form_schema_check, handle_server_request, roots_result,
+    CallingClient, CancelReason, ELICITATION_CREATE, ForwardedNotification, NotificationKind, Progress,
+    ProgressSink, ROOTS_LIST, Redactor, RequestParams, Responder, RpcOutcome, SAMPLING_CREATE_MESSAGE,
+    ServerRequest, ServerRequestHandler, ServerRequestResult, UpstreamError, UpstreamErrorKind,
+    UpstreamRequest, WireTap, form_schema_check, handle_server_request, roots_result,
 };
 pub use handle::ServerHandle;
 pub use helper_process::run_helper_if_requested;
+pub use icons::{IconFetcher, IconSources, reencode_icon};
 pub use managed_policy::PolicyFile;
 pub use manager::{ServerDeps, ServerManager, ServerSnapshot, ServerTestResult};

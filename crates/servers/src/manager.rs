@@ -31,7 +31,8 @@ use self::server_table::ServerTable;
 pub use self::test_connection::ServerTestResult;
 use crate::actor::ActorDeps;
 use crate::actor::connector::UpstreamConnector;
-use crate::actor::registry::{ResourceUpdate, SharedRegistry};
+use crate::actor::registry::{ServerNotification, SharedRegistry};
+use crate::environment::ProgramLookup;
 use crate::handle::ServerHandle;
 use crate::host::LocalHost;
 use crate::managed_policy::PolicyFile;
@@ -200,6 +201,14 @@ impl ServerManager {
         }
     }
 
+    /// Looks for programs where it looks for the programs of servers.
+    pub async fn program_lookup(&self) -> ProgramLookup {
+        ProgramLookup::new(match &self.shared.connections {
+            Some(connections) => Some(connections.host.environment.get().await),
+            None => None,
+        })
+    }
+
     /// Sets the fallback responder, which answers requests of servers that cannot be attributed to
     /// a client. Only the first call has an effect.
     pub fn set_fallback_handler(&self, respond: Arc<dyn ServerRequestHandler>) {
@@ -304,10 +313,10 @@ impl ServerManager {
         self.shared.entries.read().handles()
     }
 
-    /// Subscribes to resource updates that servers announce from now on.
+    /// Subscribes to the notifications for clients that servers send from now on.
     #[must_use]
-    pub fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
-        self.shared.deps.registry.updates()
+    pub fn notifications(&self) -> broadcast::Receiver<ServerNotification> {
+        self.shared.deps.registry.notifications()
     }
 
     /// A revision number that increases with every change of settings, statuses or lists.

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use gatehouse_mcp_client::lists::{Declared, FetchError, FetchedList, ListKind, ServerLists};
-use gatehouse_mcp_client::{Redactor, ServerConnection, UpstreamError, UpstreamErrorKind};
+use gatehouse_mcp_client::{
+    Redactor, RequestParams, ServerConnection, UpstreamError, UpstreamErrorKind, UpstreamRequest,
+};
+use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::server::{LogLevel, LogLine};
 use gatehouse_model::{CallLimits, Generation, ServerConfig, ServerId, ServerStatus, UserText};
 use parking_lot::Mutex;
@@ -16,12 +19,18 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::error_tally::ErrorTally;
+use crate::second_connection::{CallRoute, SecondConnection};
 use crate::transition::{Epoch, ServerInput};
 
 /// Method that sets a server's log level.
 pub(crate) const SET_LEVEL: &str = "logging/setLevel";
 /// Method that subscribes to changes of a resource.
 pub(crate) const SUBSCRIBE: &str = "resources/subscribe";
+/// The request that sets the log level on the revisions where it is set once for a connection.
+pub(crate) fn set_level_request(level: LogLevel) -> UpstreamRequest {
+    UpstreamRequest::new(SET_LEVEL, RequestParams::none().with_text("level", level.as_str()))
+}
+
 /// Lines of a server's log that are kept in memory.
 const LOG_LINES: usize = 200;
 
@@ -62,6 +71,8 @@ pub(crate) enum ActorMessage {
     },
     /// A call failed in a way that suggests that the connection is broken; triggers a health check.
     Suspect(Epoch),
+    /// A line of Gatehouse's own for the server's log.
+    Remark(String),
 }
 
 /// An established connection with the lists that were read first.
@@ -69,6 +80,8 @@ pub(crate) struct EstablishedConnection {
     pub(crate) epoch: Epoch,
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) connection: Arc<dyn ServerConnection>,
+    /// The place of its second connection, if it may have one.
+    pub(crate) second: Option<Arc<SecondConnection>>,
     pub(crate) first: InitialLists,
 }
 
@@ -133,26 +146,41 @@ impl Default for GlobalServerState {
     }
 }
 
-/// The connection that calls use.
+/// The connection that calls use, together with its second one.
 pub(crate) struct LiveConnection {
     pub(crate) epoch: Epoch,
     pub(crate) generation: Generation,
     pub(crate) declared: Declared,
     pub(crate) connection: Arc<dyn ServerConnection>,
+    /// The place of its second connection, if it may have one.
+    pub(crate) second: Option<Arc<SecondConnection>>,
     /// Cancelled when the connection is given up.
     pub(crate) ended: CancellationToken,
     /// Why it was given up. Set before `ended` is cancelled if the connection broke.
     pub(crate) break_reason: OnceLock<UserText>,
 }
 
+impl LiveConnection {
+    /// The place of the connection that calls of this family are sent over, if that is not the main one.
+    pub(crate) fn second_for(&self, family: ProtocolFamily) -> Option<&SecondConnection> {
+        self.second.as_deref().filter(|_| family == ProtocolFamily::Stateful)
+    }
+
+    /// The connection that a request is sent over.
+    pub(crate) fn route(&self, call: &UpstreamRequest) -> CallRoute {
+        let family = call.client.as_ref().map(|client| client.protocol_family);
+        family.and_then(|family| self.second_for(family)).map_or(CallRoute::Main, SecondConnection::route)
+    }
+}
+
 impl ServerShared {
     pub(crate) fn new(
         config: Arc<ServerConfig>,
+        lists: ServerLists,
         status: ServerStatus,
         inbox: mpsc::Sender<ActorMessage>,
         common: Arc<GlobalServerState>,
     ) -> Self {
-        let lists = ServerLists { generation: config.generation, ..ServerLists::default() };
         Self {
             id: config.id.clone(),
             config: ArcSwap::new(config),

@@ -133,7 +133,7 @@ pub(crate) enum ConnectFailure {
 pub(crate) enum ConfigEdit {
     /// None.
     Cosmetic,
-    /// The transport or the generation changed: reconnect.
+    /// The transport, the generation or the revision of the protocol changed: reconnect.
     ConnectionChanged,
     /// The server was disabled.
     SwitchedOff,

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,15 +20,23 @@ use rusqlite::{Connection, params_from_iter};
 use crate::data_folder::database;
 use crate::error::StoreError;
 
+mod export;
+mod filters;
 mod full_text;
 mod programs;
+#[cfg(test)]
+mod query_plans;
+mod queue;
+mod statistics;
 mod usage;
 mod writer;
 
-use writer::{CallRecordWriter, WriterMessage};
+pub use export::CallExporter;
+pub use statistics::{RuleUse, ServerUse};
 
-/// Maximum number of records queued for the writer.
-const INBOX: usize = 16 * 1024;
+use queue::RecordQueue;
+use writer::CallRecordWriter;
+
 /// Maximum number of records per query.
 const MAX_LIST_RECORDS: u32 = 10_000;
 
@@ -60,7 +68,7 @@ impl Default for Retention {
 
 /// The call records.
 pub struct Activity {
-    inbox: Option<SyncSender<WriterMessage>>,
+    queue: Arc<RecordQueue>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
     dropped_count: Arc<AtomicU64>,
@@ -75,36 +83,29 @@ impl Activity {
         let connection = database::open(path, database::ACTIVITY_MIGRATIONS)?;
         let reader = Mutex::new(database::connect(path)?);
         let dropped_count = Arc::new(AtomicU64::new(0));
-        let (inbox, messages) = sync_channel(INBOX);
+        let queue = Arc::new(RecordQueue::default());
         let writer = CallRecordWriter::new(connection, retention, clock, Arc::clone(&dropped_count))?;
         let writer = std::thread::Builder::new()
             .name("call-records".to_owned())
-            .spawn(move || writer.run(&messages))
+            .spawn({
+                let queue = Arc::clone(&queue);
+                move || writer.run(&queue)
+            })
             .map_err(StoreError::io(message!("error.store.recordsUnstarted")))?;
-        Ok(Self { inbox: Some(inbox), writer: Some(writer), reader, dropped_count })
+        Ok(Self { queue, writer: Some(writer), reader, dropped_count })
     }
 
     /// Queues a record. Never blocks: if the queue is full, the record is dropped and counted in
     /// [`Activity::dropped_count`].
     pub fn record(&self, record: CallRecord) {
-        let Some(inbox) = &self.inbox else { return };
-        match inbox.try_send(WriterMessage::Record(Box::new(record))) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                if self.dropped_count.fetch_add(1, Ordering::Relaxed) == 0 {
-                    tracing::warn!("call records come faster than the disk takes them; some are dropped");
-                }
-            }
+        if !self.queue.push(record) && self.dropped_count.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!("call records come faster than the disk takes them; some are dropped");
         }
     }
 
-    /// Changes the retention. The writer deletes what exceeds it with its next batch. Blocks until the
-    /// message is queued, not until it was handled.
+    /// Changes the retention. The writer deletes what exceeds it with its next batch.
     pub fn keep(&self, retention: Retention) {
-        let Some(inbox) = &self.inbox else { return };
-        if inbox.send(WriterMessage::Keep(retention)).is_err() {
-            tracing::warn!("the writer of call records ended early");
-        }
+        self.queue.set_retention(retention);
     }
 
     /// Number of records that were dropped since the store was opened.
@@ -127,10 +128,8 @@ impl Activity {
 
     /// Waits until everything queued so far is on the disk or was dropped. Blocks.
     pub fn flush(&self) {
-        let Some(inbox) = &self.inbox else { return };
         let (done, wait) = sync_channel(1);
-        // If the writer has ended, nothing is left to write.
-        if inbox.send(WriterMessage::Flush(done)).is_ok() && wait.recv().is_err() {
+        if self.queue.flush(done) && wait.recv().is_err() {
             tracing::warn!("the writer of call records ended early");
         }
     }
@@ -138,7 +137,7 @@ impl Activity {
 
 impl Drop for Activity {
     fn drop(&mut self) {
-        drop(self.inbox.take());
+        self.queue.close();
         if let Some(writer) = self.writer.take()
             && writer.join().is_err()
         {
@@ -155,43 +154,49 @@ fn first_id(at: gatehouse_model::Timestamp) -> i64 {
     at.0.clamp(0, i64::MAX >> ID_SHIFT) << ID_SHIFT
 }
 
+/// The first and the last row id of a moment.
+fn ids_of(at: gatehouse_model::Timestamp) -> [i64; 2] {
+    let first = first_id(at);
+    [first, first | ((1 << ID_SHIFT) - 1)]
+}
+
+/// The row ids of the calls that came in at a time.
+fn id_range(filter: &CallFilter) -> [Value; 2] {
+    let first = filter.since.map_or(0, first_id);
+    let last = filter.until.map_or(i64::MAX, |until| first_id(until).saturating_sub(1));
+    [first, last].map(Value::Integer)
+}
+
+/// The statement for a filter. What it wants besides its time is found in the full-text index, so no record that does
+/// not match is read.
 fn query(filter: &CallFilter) -> (String, Vec<Value>) {
-    let mut sql = String::from("SELECT calls.record FROM calls");
-    let (mut wheres, mut values) = (Vec::new(), Vec::new());
-    let mut id = "calls.id";
-    if let Some(words) = filter.text.as_deref().and_then(full_text::query) {
+    let words = filter.text.as_deref().and_then(full_text::query);
+    let wanted: Vec<String> = words.into_iter().chain(filters::query(filter)).collect();
+    let (mut sql, mut values, id) = if wanted.is_empty() {
+        let sql = "SELECT calls.record FROM calls WHERE calls.id BETWEEN ? AND ?";
+        (sql.to_owned(), Vec::new(), "calls.id")
+    } else {
         // The full-text index must be the outer loop: it returns rows in order of id and stops at the limit.
-        sql = String::from(
-            "SELECT calls.record FROM calls_text CROSS JOIN calls ON calls.id = calls_text.rowid",
-        );
-        id = "calls_text.rowid";
-        wheres.push("calls_text MATCH ?".to_owned());
-        values.push(Value::Text(words));
-    }
-    if let Some(client) = &filter.client {
-        wheres.push("calls.client = ?".to_owned());
-        values.push(Value::Text(client.to_string()));
-    }
-    if let Some(server) = &filter.server {
-        wheres.push("calls.server = ?".to_owned());
-        values.push(Value::Text(server.to_string()));
+        let sql = "SELECT calls.record FROM calls_text CROSS JOIN calls ON calls.id = calls_text.rowid
+            WHERE calls_text MATCH ? AND calls_text.rowid BETWEEN ? AND ?";
+        (sql.to_owned(), vec![Value::Text(wanted.join(" AND "))], "calls_text.rowid")
+    };
+    values.extend(id_range(filter));
+    if let Some(one) = &filter.call {
+        sql.push_str(&format!(" AND {id} BETWEEN ? AND ? AND json_extract(calls.record, '$.id') = ?"));
+        values.extend(ids_of(one.at).map(Value::Integer));
+        values.push(Value::Text(one.id.to_string()));
     }
     if let Some(mark) = &filter.older_than {
         // Several calls can have the same timestamp, so the row of the given call is looked up. If it was
         // deleted, all older ones were too.
-        wheres.push(format!(
-            "{id} < COALESCE((SELECT one.id FROM calls AS one WHERE one.id BETWEEN ? AND ?
+        sql.push_str(&format!(
+            " AND {id} < COALESCE((SELECT one.id FROM calls AS one WHERE one.id BETWEEN ? AND ?
              AND json_extract(one.record, '$.id') = ?), ?)"
         ));
-        let first = first_id(mark.at);
-        let last = first | ((1 << ID_SHIFT) - 1);
-        let moment = [first, last].map(Value::Integer);
-        values.extend(moment);
+        let [first, last] = ids_of(mark.at);
+        values.extend([first, last].map(Value::Integer));
         values.extend([Value::Text(mark.id.to_string()), Value::Integer(first)]);
-    }
-    if !wheres.is_empty() {
-        sql.push_str(" WHERE ");
-        sql.push_str(&wheres.join(" AND "));
     }
     sql.push_str(&format!(" ORDER BY {id} DESC LIMIT ?"));
     values.push(Value::Integer(i64::from(filter.limit.unwrap_or(100).min(MAX_LIST_RECORDS))));

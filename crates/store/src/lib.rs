@@ -10,29 +10,39 @@
 
 mod activity;
 mod audit;
+mod csv;
 mod data_folder;
 mod definitions;
 mod error;
+mod known_lists;
 mod random;
 mod sealed;
 mod secrets;
 mod servers_file;
+mod sessions;
 mod store;
+mod tool_index;
 
-pub use activity::{Activity, Retention};
+pub use activity::{Activity, CallExporter, Retention, RuleUse, ServerUse};
 pub use audit::{Audit, AuditFormat};
 pub use data_folder::folder::prepare as prepare_folder;
 pub use data_folder::owner::Owner;
 pub use definitions::DefinitionStore;
 pub use error::{SealError, SecretError, StoreError};
 pub use gatehouse_model::record::AuditVerdict;
+pub use known_lists::KnownLists;
 pub use sealed::control_keys::{ControlKey, ControlKeys};
 pub use sealed::record::Sealed;
+pub use secrets::bridge_tokens::BridgeTokens;
 pub use secrets::key::{SecretKey, generations};
 pub use secrets::secret_store::{SecretStore, SecretStoreKind};
 pub use secrets::{has_vault, make_vault, memory, open_keychain, open_vault, unlock_vault, vault_file};
 pub use servers_file::{
-    ConfigProblem, EntryText, HandEdit, LoadedServers, ServersFile, SettingsView, WatchGuard, is_secret_name,
-    validate_draft, validate_name, validate_secrets,
+    ConfigProblem, EntryText, HandEdit, LoadedServers, PROJECT_FILE, ProjectFile, ProjectServerEntry,
+    ServersFile, SettingsView, WatchGuard, diff_settings, fill_kept_values, holds_secret, is_secret_name,
+    project_change, read_project_file, settings_text, shown_value, to_server_name, validate_draft,
+    validate_name, validate_secrets,
 };
+pub use sessions::{SavedSession, SavedSessionId, SessionSeal, SessionStore};
 pub use store::{Store, StoreOptions};
+pub use tool_index::{ToolIndex, ToolText};

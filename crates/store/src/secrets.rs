@@ -10,6 +10,7 @@ use gatehouse_model::{Secret, message};
 
 use crate::error::SecretError;
 
+pub(crate) mod bridge_tokens;
 pub(crate) mod key;
 mod keychain;
 mod memory;

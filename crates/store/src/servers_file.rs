@@ -22,10 +22,12 @@ mod document;
 mod entry;
 mod entry_text;
 mod fields;
+mod kept_values;
 mod merge;
 mod migrate;
 mod name;
 mod problem;
+mod project_file;
 mod rules;
 mod spelling;
 mod watch;
@@ -34,9 +36,12 @@ use document::{InvalidDocument, ServersDocument};
 use merge::MergedServers;
 use watch::KnownContent;
 
-pub use changes::is_secret_name;
+pub use changes::{diff_settings, holds_secret, is_secret_name, shown_value};
 pub use entry_text::EntryText;
+pub use kept_values::{fill_kept_values, settings_text};
+pub use name::to_server_name;
 pub use problem::{ConfigProblem, SettingsView};
+pub use project_file::{PROJECT_FILE, ProjectFile, ProjectServerEntry, project_change, read_project_file};
 pub use rules::{validate_draft, validate_name, validate_secrets};
 pub use watch::WatchGuard;
 

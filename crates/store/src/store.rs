@@ -6,8 +6,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehouse_model::connection::StoredConnections;
 use gatehouse_model::grant::StoredPermissions;
-use gatehouse_model::{ClientEntry, Clock, Settings};
+use gatehouse_model::profile::StoredProfiles;
+use gatehouse_model::{ClientEntry, Clock, OAuthTokenFamily, Settings};
 use parking_lot::Mutex;
 
 use crate::activity::{Activity, Retention};
@@ -17,6 +19,7 @@ use crate::data_folder::folder::{self, OwnerLock};
 use crate::data_folder::owner::Owner;
 use crate::definitions::DefinitionStore;
 use crate::error::StoreError;
+use crate::known_lists::KnownLists;
 use crate::sealed::context::SealContext;
 use crate::sealed::control_keys::ControlKeys;
 use crate::sealed::record::Sealed;
@@ -24,6 +27,7 @@ use crate::sealed::secret_index::IndexedSecrets;
 use crate::secrets::key::SecretKey;
 use crate::secrets::secret_store::{SecretStore, SecretStoreKind};
 use crate::servers_file::ServersFile;
+use crate::sessions::SessionStore;
 
 /// Options for opening a store.
 #[derive(Clone)]
@@ -53,11 +57,16 @@ pub struct Store {
     servers: ServersFile,
     permissions: Sealed<StoredPermissions>,
     clients: Sealed<Vec<ClientEntry>>,
+    oauth_tokens: Sealed<Vec<OAuthTokenFamily>>,
+    profiles: Sealed<StoredProfiles>,
+    connections: Sealed<StoredConnections>,
     settings: Sealed<Settings>,
     control_keys: ControlKeys,
     audit: Audit,
     activity: Activity,
     definitions: DefinitionStore,
+    known_lists: KnownLists,
+    sessions: SessionStore,
     _lock: OwnerLock,
 }
 
@@ -101,10 +110,15 @@ impl Store {
             servers: ServersFile::open(&dir, Sealed::new(&seals, "servers"))?,
             permissions: Sealed::new(&seals, "rights"),
             clients: Sealed::new(&seals, "clients"),
+            oauth_tokens: Sealed::new(&seals, "oauth-tokens"),
+            profiles: Sealed::new(&seals, "profiles"),
+            connections: Sealed::new(&seals, "connections"),
             control_keys: ControlKeys::new(&seals),
             audit: Audit::open(&seals, Arc::clone(&clock))?,
+            sessions: SessionStore::open(&dir.join(database::SESSIONS), &seals, Arc::clone(&clock))?,
             activity: Activity::open(&dir.join(database::ACTIVITY), retention, clock)?,
             definitions: DefinitionStore::new(ledger),
+            known_lists: KnownLists::new(&dir, seals),
             dir,
             owner,
             secrets,
@@ -123,9 +137,24 @@ impl Store {
         &self.permissions
     }
 
-    /// Sealed list of the clients that have a token.
+    /// Sealed list of the clients that may connect.
     pub fn clients(&self) -> &Sealed<Vec<ClientEntry>> {
         &self.clients
+    }
+
+    /// Sealed digests of the tokens of clients that connect by OAuth.
+    pub fn oauth_tokens(&self) -> &Sealed<Vec<OAuthTokenFamily>> {
+        &self.oauth_tokens
+    }
+
+    /// Sealed profiles of clients, with who uses them.
+    pub fn profiles(&self) -> &Sealed<StoredProfiles> {
+        &self.profiles
+    }
+
+    /// Sealed connections of AI applications: what may be written to their settings files when they are disconnected.
+    pub fn connections(&self) -> &Sealed<StoredConnections> {
+        &self.connections
     }
 
     /// Sealed global settings.
@@ -148,6 +177,16 @@ impl Store {
 
     pub fn definitions(&self) -> &DefinitionStore {
         &self.definitions
+    }
+
+    /// The last lists of each server.
+    pub fn known_lists(&self) -> &KnownLists {
+        &self.known_lists
+    }
+
+    /// What sessions of clients need after a restart.
+    pub fn sessions(&self) -> &SessionStore {
+        &self.sessions
     }
 
     pub fn secrets(&self) -> Arc<dyn SecretStore> {

@@ -5,7 +5,10 @@ pub(crate) mod call_key;
 pub(crate) mod client_peer;
 pub(crate) mod peer;
 pub(crate) mod response;
+pub(crate) mod user_run;
+pub(crate) mod viewer;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
@@ -13,47 +16,84 @@ use std::sync::Arc;
 pub use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::ClientEntry;
 use gatehouse_model::approval::Subject;
-use gatehouse_model::id::{ServerId, SessionId};
+use gatehouse_model::id::{ClientId, ServerId, SessionId};
+use gatehouse_servers::{CancelReason, WireTap};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use client_peer::ClientPeer;
 use peer::Peer;
+use user_run::UserRun;
+use viewer::{Narrowing, Viewer};
 
 /// Longest URI or name of a target, in bytes: it is announced, listed and recorded with each request.
 pub(crate) const LONGEST_TARGET: usize = 8 * 1024;
 /// Longest name in logs and errors, in characters.
 const MAX_LOGGED_NAME_CHARS: usize = 64;
 
+/// Id of the user as a caller; no client has it.
+const USER: &str = "gatehouse";
+
+/// Whether this is the id of the user, and no client's.
+pub(crate) fn is_user(client: &ClientId) -> bool {
+    client.as_str() == USER
+}
+
 /// The client that makes a call.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The client that the token belongs to.
     pub client: Arc<ClientEntry>,
+    /// What narrows its view of the catalog on the connection of the call.
+    pub narrowing: Narrowing,
     /// Set for clients of the stateful protocol revisions.
     pub session: Option<SessionId>,
     /// How the client identifies itself (`clientInfo`); unverified.
     pub client_info: Option<String>,
     pub peer: Peer,
     pub protocol_family: ProtocolFamily,
+    /// Set if the user makes the call in Gatehouse's own window, as the user or as this client.
+    pub user_run: Option<Arc<UserRun>>,
 }
 
 impl Caller {
-    /// The user, calling from Gatehouse's own window.
-    pub(crate) fn user() -> Self {
-        let client = ClientEntry {
-            id: "gatehouse".into(),
-            name: "Gatehouse".to_owned(),
-            token_sha256: String::new(),
-            created: gatehouse_model::Timestamp(0),
+    /// Whether this is the user, and no client.
+    pub(crate) fn is_user(&self) -> bool {
+        is_user(&self.client.id)
+    }
+
+    /// Sees the messages of the user's own requests.
+    pub(crate) fn wire(&self) -> Option<Arc<dyn WireTap>> {
+        self.user_run.clone().map(|run| run as Arc<dyn WireTap>)
+    }
+
+    /// The client as this connection sees the catalog.
+    #[must_use]
+    pub fn viewer(&self) -> Viewer {
+        Viewer { client: self.client.id.clone(), narrowing: self.narrowing.clone() }
+    }
+
+    /// The user in Gatehouse's own window, as this client or as the user.
+    pub(crate) fn user(run: &Arc<UserRun>, narrowing: Narrowing) -> Self {
+        let user = || {
+            Arc::new(ClientEntry {
+                id: USER.into(),
+                name: "Gatehouse".to_owned(),
+                token_sha256: String::new(),
+                created: gatehouse_model::Timestamp(0),
+                access: gatehouse_model::ClientAccess::Token,
+            })
         };
         Self {
-            client: Arc::new(client),
+            client: run.client().cloned().unwrap_or_else(user),
+            narrowing,
             session: None,
             client_info: None,
+            // No call of the client itself is from the same source, so nothing that is kept for the client is shared.
             peer: Peer::unseen(),
             protocol_family: ProtocolFamily::Stateful,
+            user_run: Some(Arc::clone(run)),
         }
     }
 }
@@ -101,9 +141,27 @@ impl ClientPresence {
     }
 }
 
+/// A tool as a client names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolName {
+    /// By its exposed name, where the tools of all servers are listed together.
+    Exposed(Box<str>),
+    /// By the server's own name for it, where only this server is listed.
+    Own { server: ServerId, name: Box<str> },
+}
+
+impl ToolName {
+    /// The name that the client used.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Exposed(name) | Self::Own { name, .. } => name,
+        }
+    }
+}
+
 pub struct ToolCall {
-    /// The exposed name that the client used.
-    pub exposed_name: String,
+    pub tool: ToolName,
     /// `arguments`, byte for byte.
     pub arguments: Option<Box<RawValue>>,
     /// The other members of the params, such as `inputResponses`, `requestState` and `task`.
@@ -117,14 +175,22 @@ pub struct ToolCall {
     pub presence: Option<ClientPresence>,
     /// Cancelled when the client cancels the call, or disconnects and can't come back.
     pub cancel: CancellationToken,
+    /// Why, in the client's words, if it cancels.
+    pub cancel_reason: CancelReason,
 }
 
 impl ToolCall {
-    /// A call without further members, progress or client, that nobody cancels.
+    /// A call by an exposed name, without further members, progress or client, that nobody cancels.
     #[must_use]
     pub fn new(exposed_name: String, arguments: Option<Box<RawValue>>) -> Self {
+        Self::of(ToolName::Exposed(exposed_name.into()), arguments)
+    }
+
+    /// As [`Self::new`], with any kind of name.
+    #[must_use]
+    pub fn of(tool: ToolName, arguments: Option<Box<RawValue>>) -> Self {
         Self {
-            exposed_name,
+            tool,
             arguments,
             rest: Vec::new(),
             meta: None,
@@ -132,13 +198,70 @@ impl ToolCall {
             client_peer: None,
             presence: None,
             cancel: CancellationToken::new(),
+            cancel_reason: CancelReason::default(),
         }
     }
 }
 
 impl fmt::Debug for ToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolCall").field("exposed_name", &self.exposed_name).finish_non_exhaustive()
+        f.debug_struct("ToolCall").field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+/// A request about the tasks that calls became (TOOL-10).
+pub struct TaskCall {
+    /// Set if the endpoint is that of one server: tasks of others don't exist there.
+    pub server: Option<ServerId>,
+    pub request: TaskRequest,
+    /// The client, if it can answer the server's requests.
+    pub client_peer: Option<Arc<dyn ClientPeer>>,
+    /// Set if a disconnect doesn't cancel the request.
+    pub presence: Option<ClientPresence>,
+    /// Cancelled when the client cancels the request, or disconnects and can't come back.
+    pub cancel: CancellationToken,
+    /// Why, in the client's words, if it cancels.
+    pub cancel_reason: CancelReason,
+}
+
+/// What is requested. A task is named by the id that its client knows.
+#[derive(Clone)]
+pub enum TaskRequest {
+    /// `tasks/list`
+    List,
+    /// `tasks/get`
+    Get { task: String },
+    /// `tasks/result`
+    Result { task: String },
+    /// `tasks/cancel`
+    Cancel { task: String },
+    /// `tasks/update` of the extension, with its `inputResponses`.
+    Update { task: String, responses: Box<RawValue> },
+}
+
+impl TaskCall {
+    /// Whether somebody waits for the response.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.cancel.is_cancelled() && self.presence.as_ref().is_none_or(ClientPresence::is_present)
+    }
+}
+
+/// Prints only the kind, because what a client answers must not appear in logs, and its tasks are its own.
+impl fmt::Debug for TaskRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::List => "List",
+            Self::Get { .. } => "Get",
+            Self::Result { .. } => "Result",
+            Self::Cancel { .. } => "Cancel",
+            Self::Update { .. } => "Update",
+        })
+    }
+}
+
+impl fmt::Debug for TaskCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskCall").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
@@ -161,17 +284,20 @@ pub enum AccessKind {
     CompletePrompt,
     /// `completion/complete` for a resource template by its URI.
     CompleteResource,
+    /// A request that the protocol doesn't have, by its method.
+    Custom,
 }
 
 impl AccessKind {
-    /// The JSON-RPC method.
-    pub fn method(self) -> &'static str {
-        match self {
+    /// The JSON-RPC method; `target` is that of a request that the protocol doesn't have.
+    pub fn method(self, target: &str) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::ReadResource => "resources/read",
             Self::Subscribe => "resources/subscribe",
             Self::GetPrompt => "prompts/get",
             Self::CompletePrompt | Self::CompleteResource => "completion/complete",
-        }
+            Self::Custom => return Cow::Owned(target.to_owned()),
+        })
     }
 
     /// The subject that rules and approval requests use.
@@ -181,19 +307,22 @@ impl AccessKind {
             Self::ReadResource | Self::Subscribe => Subject::Resource { uri: target },
             Self::GetPrompt => Subject::Prompt { name: target },
             Self::CompletePrompt | Self::CompleteResource => Subject::Completion { reference: target },
+            Self::Custom => Subject::Request { method: target },
         }
     }
 }
 
 /// A request that isn't a tool call but is judged like one (PERM-18). Gatehouse writes the member that names
-/// the target (`uri`, `name`, `ref`) from `target`, so that what is judged and what is sent can't differ.
+/// the target (`uri`, `name`, `ref`, or the method) from `target`, so that what is judged and what is sent can't differ.
 pub struct AccessCall {
     pub server: ServerId,
     pub kind: AccessKind,
-    /// The URI, or the prompt's name on the server.
+    /// The URI, the prompt's name on the server, or the method.
     pub target: String,
     /// The exposed name or URI that the client used.
     pub exposed_name: String,
+    /// For a completion, the other members of its `ref`, such as `title`, in their order.
+    pub ref_members: Vec<(Box<str>, Box<RawValue>)>,
     /// All other members of the params except `_meta`, in their order.
     pub rest: Vec<(Box<str>, Box<RawValue>)>,
     pub meta: Option<Box<RawValue>>,
@@ -205,6 +334,8 @@ pub struct AccessCall {
     pub presence: Option<ClientPresence>,
     /// Cancelled when the client cancels the request, or disconnects and can't come back.
     pub cancel: CancellationToken,
+    /// Why, in the client's words, if it cancels.
+    pub cancel_reason: CancelReason,
 }
 
 impl AccessCall {
@@ -216,12 +347,14 @@ impl AccessCall {
             kind,
             target,
             exposed_name,
+            ref_members: Vec::new(),
             rest: Vec::new(),
             meta: None,
             progress: None,
             client_peer: None,
             presence: None,
             cancel: CancellationToken::new(),
+            cancel_reason: CancelReason::default(),
         }
     }
 }
@@ -252,5 +385,21 @@ mod tests {
         is_present.send_replace(false);
         drop(is_present);
         assert!(read_to_the_end.was_present_since());
+    }
+
+    #[test]
+    fn input_for_a_task_is_not_printed() {
+        let responses = RawValue::from_string(r#"{"password":"secret"}"#.to_owned()).unwrap();
+        let call = TaskCall {
+            server: None,
+            request: TaskRequest::Update { task: "id-of-the-task".to_owned(), responses },
+            client_peer: None,
+            presence: None,
+            cancel: CancellationToken::new(),
+            cancel_reason: CancelReason::default(),
+        };
+        let printed = format!("{call:?}");
+        assert!(printed.contains("Update"), "{printed}");
+        assert!(!printed.contains("secret") && !printed.contains("id-of-the-task"), "{printed}");
     }
 }

@@ -9,29 +9,47 @@ mod byte_budget;
 mod call_types;
 mod calls;
 mod catalog;
+mod client_view;
 mod ids;
 mod json_file;
 mod manager;
 mod paths;
 mod pending_call;
 mod permissions;
+mod profiles;
+mod result_meta;
 mod shared_runs;
+mod task_table;
 
 pub use approvals::{ApprovalLimits, ApprovalQueue};
 pub use byte_budget::{ByteBudget, ByteLimits, Evict, KeptKind, Reservation, Surplus};
 pub use call_types::client_peer::{ClientFeature, ClientPeer};
 pub use call_types::peer::{CallSource, Peer, PeerId};
 pub use call_types::response::CallResponse;
+pub use call_types::user_run::UserRun;
+pub use call_types::viewer::{Narrowing, Viewer};
 pub use call_types::{
-    AccessCall, AccessKind, Caller, ClientPresence, ProgressCallback, ProtocolFamily, ToolCall,
+    AccessCall, AccessKind, Caller, ClientPresence, ProgressCallback, ProtocolFamily, TaskCall, TaskRequest,
+    ToolCall, ToolName,
 };
-pub use catalog::catalog_store::CatalogVersions;
+pub use catalog::catalog_tool::CatalogTool;
 pub use catalog::catalog_view::server_catalog;
+pub use catalog::list_versions::{CatalogVersions, ListVersions};
 pub use catalog::resource_catalog::{CatalogList, ResolvedTarget};
-pub use catalog::tool_catalog::{CatalogTool, ToolCatalog};
+pub use catalog::selected_catalog::{SelectedCatalog, ServerDescription};
+pub use catalog::server_selection::ServerSelection;
+pub use catalog::tool_catalog::ToolCatalog;
 pub use catalog::tool_definition::preview_tools;
-pub use gatehouse_servers::{ResourceUpdate, ServerRequest, ServerRequestResult};
+pub use client_view::ClientCatalog;
+pub use gatehouse_servers::{
+    CacheHints, CancelReason, ForwardedNotification, NotificationKind, ServerNotification, ServerRequest,
+    ServerRequestResult,
+};
 pub use manager::{ToolDeps, ToolManager};
 pub use paths::{PathResolver, RealPath, SystemPaths};
 pub use permissions::simulation::SimulationDraft;
-pub use permissions::{AutoApproveSpec, PermissionStore, RuleSpec, RuleWords};
+pub use permissions::{
+    AutoApproveSpec, LabelTrust, PermissionHealth, PermissionStore, RemovedPermissions, RuleSpec, RuleWords,
+};
+pub use profiles::{CatalogViewKey, ProfileStore};
+pub use task_table::TaskNotice;

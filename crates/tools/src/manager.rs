@@ -1,18 +1,22 @@
 //! The entry point for calls and everything behind it: catalog, permissions, approval requests, records. The
 //! gateway, the command line and the windows all use it, so nothing bypasses the policy.
 
+mod user_calls;
+
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::profile::{ProjectEntry, ToolListCost};
 use gatehouse_model::record::RunningCall;
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::simulation::SimulationReport;
 use gatehouse_model::{
-    CallId, ClientId, Clock, ErrorCode, Event, EventSink, ServerId, SessionId, Timestamp, ToolNaming,
-    UserError, message,
+    CallId, ClientEntry, ClientId, Clock, ErrorCode, Event, EventSink, Profile, ProfileId, ProfileSettings,
+    ServerConfig, ServerId, SessionId, Timestamp, ToolNaming, UserError, message,
 };
-use gatehouse_servers::{ResourceUpdate, ServerManager};
+use gatehouse_servers::{ServerLists, ServerManager, ServerNotification};
 use gatehouse_store::Store;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
@@ -24,20 +28,30 @@ use crate::approvals::{
 };
 use crate::byte_budget::{ByteBudget, ByteLimits};
 use crate::call_types::response::CallResponse;
-use crate::call_types::{AccessCall, Caller, ToolCall};
+use crate::call_types::viewer::Viewer;
+use crate::call_types::{AccessCall, Caller, ProtocolFamily, TaskCall, ToolCall, ToolName};
 use crate::calls::call_recorder::Recorder;
 use crate::calls::client_request::ClientRequest;
 use crate::calls::client_timeout::ClientTimeouts;
 use crate::calls::pipeline_state::{CallPipeline, CallPipelineDeps};
+use crate::calls::refusal_messages::{self, SubjectWording};
 use crate::calls::server_requests::{AnswersServerRequests as _, UnattributedResponder};
-use crate::catalog::catalog_store::{CatalogStore, CatalogVersions};
+use crate::catalog::catalog_store::CatalogStore;
+use crate::catalog::known_lists;
+use crate::catalog::list_versions::ListVersions;
 use crate::catalog::output_schema::SchemaContext;
 use crate::catalog::tool_catalog::ToolCatalog;
+use crate::client_view::ClientCatalog;
+use crate::client_view::client_views::ClientViews;
+use crate::client_view::meta_tools::{self, MetaRequest, MetaTool};
+use crate::client_view::tool_search;
 use crate::paths::PathResolver;
 use crate::paths::path_lookup::PathLookup;
 use crate::permissions::simulation::SimulationDraft;
 use crate::permissions::{PermissionStore, PermissionStoreDeps};
+use crate::profiles::{CatalogViewKey, ProfileStore, ProfileStoreDeps};
 use crate::shared_runs::SharedRuns;
+use crate::task_table::{TaskNotice, TaskTable};
 
 /// How long a pause waits until the servers were told to cancel.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(800);
@@ -75,9 +89,12 @@ impl fmt::Debug for ToolManager {
 
 struct ToolManagerState {
     servers: ServerManager,
+    store: Arc<Store>,
     events: Arc<dyn EventSink>,
     catalog: CatalogStore,
     permissions: PermissionStore,
+    profiles: ProfileStore,
+    views: Arc<ClientViews>,
     approvals: ApprovalQueue,
     calls: Arc<CallPipeline>,
     /// Looks up paths that are only shown or used in simulations; separate from the one for verdicts, so that
@@ -110,6 +127,10 @@ impl ToolManager {
             tracker: tracker.clone(),
         })
         .await;
+        let profiles =
+            ProfileStore::open(ProfileStoreDeps { store: store.clone(), events: events.clone() }).await;
+        catalog.add_profile_modes(profiles.modes());
+        let views = Arc::new(ClientViews::new(catalog.clone(), profiles.clone(), permissions.clone()));
         let retained_bytes = ByteBudget::new(ByteLimits::default());
         let runs = SharedRuns::new(approval_limits.late_answer_ttl, retained_bytes.clone());
         let approvals = ApprovalQueue::start(ApprovalQueueDeps {
@@ -131,6 +152,7 @@ impl ToolManager {
             clock,
             catalog: catalog.clone(),
             permissions: permissions.clone(),
+            profiles: profiles.clone(),
             approvals: approvals.clone(),
             request_builder: ApprovalRequestBuilder {
                 store: store.clone(),
@@ -140,11 +162,18 @@ impl ToolManager {
             },
             history,
             runs,
+            tasks: TaskTable::new(retained_bytes.clone()),
             client_timeouts,
             paths,
-            recorder: Recorder::new(store, events.clone(), Arc::clone(servers.schemas()), tracker.clone()),
+            recorder: Recorder::new(
+                store.clone(),
+                events.clone(),
+                Arc::clone(servers.schemas()),
+                tracker.clone(),
+            ),
             progress_interval: approval_limits.progress_interval,
             closing: closing.clone(),
+            tracker: tracker.clone(),
         });
         let unattributed = UnattributedResponder(Arc::downgrade(calls.server_requests()));
         servers.set_fallback_handler(Arc::new(unattributed));
@@ -152,11 +181,16 @@ impl ToolManager {
         let revision = servers.revision();
         calls.refresh().await;
         tracker.spawn(calls.clone().follow_servers(revision));
+        tracker.spawn(known_lists::keep_stored(servers.clone(), store.clone(), closing.clone()));
+        tracker.spawn(follow_permissions(views.clone(), permissions.changes(), closing.clone()));
         let state = ToolManagerState {
             servers,
+            store,
             events,
             catalog,
             permissions,
+            profiles,
+            views,
             approvals,
             calls,
             shown_paths,
@@ -165,6 +199,17 @@ impl ToolManager {
             tracker,
         };
         Ok(Self { state: Arc::new(state), _closes: Arc::new(closing.drop_guard()) })
+    }
+
+    /// The last known lists of these servers from earlier runs, for [`ServerManager::add_all`]. What is stored of
+    /// other servers is deleted.
+    pub async fn known_lists(&self, servers: Vec<ServerConfig>) -> HashMap<ServerId, ServerLists> {
+        let (store, manager) = (self.state.store.clone(), self.state.servers.clone());
+        let loaded = tokio::task::spawn_blocking(move || known_lists::load(&store, &manager, &servers)).await;
+        loaded.unwrap_or_else(|error| {
+            tracing::error!(%error, "the last known lists of the servers could not be loaded");
+            HashMap::new()
+        })
     }
 
     /// Memory budget for everything that is kept for clients that may come back for it.
@@ -177,14 +222,54 @@ impl ToolManager {
         self.state.catalog.load_full()
     }
 
-    /// Counters that change whenever a list for clients changes.
-    pub fn catalog_changes(&self) -> watch::Receiver<CatalogVersions> {
+    /// The enabled server with exactly this name.
+    #[must_use]
+    pub fn server_named(&self, name: &str) -> Option<ServerId> {
+        let handles = self.state.servers.handles();
+        let mut configs = handles.into_iter().map(|handle| handle.config());
+        configs.find(|config| config.enabled && config.name == name).map(|config| config.id.clone())
+    }
+
+    /// Waits for one attempt to connect a server, if nothing is known of it yet.
+    ///
+    /// # Errors
+    /// Why it can't be used, as a sentence for the client.
+    pub async fn await_first_lists(
+        &self,
+        server: &ServerId,
+        cancel: &CancellationToken,
+    ) -> Result<(), String> {
+        let Some(handle) = self.state.servers.get(server) else {
+            return Err("There is no such server.".to_owned());
+        };
+        if handle.lists().is_unread() {
+            // Lists are those of the main connection.
+            let ready = handle.ready(ProtocolFamily::Stateless, cancel).await;
+            ready.map_err(|error| {
+                refusal_messages::failed(&handle.config().name, &error, SubjectWording::SERVER)
+            })?;
+            self.refresh().await;
+        }
+        Ok(())
+    }
+
+    /// Versions that change whenever a list for clients changes.
+    pub fn catalog_changes(&self) -> watch::Receiver<ListVersions> {
         self.state.catalog.versions()
     }
 
     /// Rebuilds the catalog if it is out of date.
     pub async fn refresh(&self) {
+        self.recheck_profiles().await;
         self.state.calls.refresh().await;
+    }
+
+    /// Loads profiles that couldn't be read at the start, if they can be now: the secret store was locked.
+    async fn recheck_profiles(&self) {
+        if self.state.profiles.recheck().await {
+            self.state.catalog.add_profile_modes(self.state.profiles.modes());
+            self.state.calls.refresh().await;
+        }
     }
 
     /// Sets how exposed names are formed.
@@ -193,37 +278,152 @@ impl ToolManager {
         self.state.calls.refresh().await;
     }
 
-    /// Calls a tool by its exposed name.
+    /// The profiles of clients.
+    pub fn profiles(&self) -> &ProfileStore {
+        &self.state.profiles
+    }
+
+    /// What a client sees of the catalog now, on one of its connections.
+    #[must_use]
+    pub fn client_catalog(&self, viewer: &Viewer) -> ClientCatalog {
+        self.state.views.of(viewer)
+    }
+
+    /// Identifies what a viewer sees now: it changes with the profiles, and with permissions if one of them hides denied
+    /// tools. See [`ProfileStore::changes`].
+    #[must_use]
+    pub fn view_key(&self, viewer: &Viewer) -> CatalogViewKey {
+        self.state.views.key(viewer)
+    }
+
+    /// What a client's list of tools costs a model, where its profile counts.
+    #[must_use]
+    pub fn client_cost(&self, client: &ClientId) -> ToolListCost {
+        self.state.views.of(&self.state.profiles.at_home(client)).tool_list_cost()
+    }
+
+    /// What the list of tools of a profile costs a model; nothing if there is no such profile.
+    #[must_use]
+    pub fn profile_cost(&self, profile: &ProfileId) -> ToolListCost {
+        let view = self.state.views.of_profile(profile);
+        view.map_or_else(ToolListCost::default, |view| view.tool_list_cost())
+    }
+
+    /// Adds a profile.
+    ///
+    /// # Errors
+    /// When the settings are invalid or the profile can't be stored.
+    pub async fn add_profile(&self, settings: ProfileSettings) -> Result<Profile, UserError> {
+        self.prepare_mode(&settings).await;
+        let added = self.state.profiles.add(settings).await;
+        // Before it, profiles may have been loaded that could not be verified at the start.
+        self.state.catalog.add_profile_modes(self.state.profiles.modes());
+        self.state.calls.refresh().await;
+        added
+    }
+
+    /// Changes a profile (id or name). Clients that use it see the change at once.
+    ///
+    /// # Errors
+    /// When there is no such profile, the settings are invalid, or it can't be stored.
+    pub async fn set_profile(&self, profile: &str, settings: ProfileSettings) -> Result<Profile, UserError> {
+        self.prepare_mode(&settings).await;
+        self.state.profiles.set(profile, settings).await
+    }
+
+    /// Removes a profile (id or name).
+    ///
+    /// # Errors
+    /// When there is no such profile, a client uses it, or the change can't be stored.
+    pub async fn remove_profile(&self, profile: &str) -> Result<(), UserError> {
+        self.state.profiles.remove(profile).await
+    }
+
+    /// Adds a profile again that was removed, with what was answered about its projects.
+    ///
+    /// # Errors
+    /// When its name or one of its folders belongs to another profile now, or it can't be stored.
+    pub async fn restore_profile(
+        &self,
+        profile: Profile,
+        entries: Vec<ProjectEntry>,
+    ) -> Result<(), UserError> {
+        self.prepare_mode(&profile.settings).await;
+        self.state.profiles.restore(profile, entries).await
+    }
+
+    /// Gives a client a profile (id or name), or takes its profile away.
+    ///
+    /// # Errors
+    /// When there is no such profile, or the change can't be stored.
+    pub async fn assign_profile(&self, client: &ClientEntry, profile: Option<&str>) -> Result<(), UserError> {
+        self.state.profiles.assign(client, profile).await
+    }
+
+    /// Builds the names of a profile's mode before the profile takes effect.
+    async fn prepare_mode(&self, settings: &ProfileSettings) {
+        self.state.catalog.add_profile_modes(settings.naming);
+        self.state.calls.refresh().await;
+    }
+
+    /// Calls a tool by the name that the client knows it by. In search mode the tools of Gatehouse's own are answered
+    /// here, and a call through `call_tool` goes on as one of the tool that it names.
     pub async fn call(&self, caller: Caller, call: ToolCall) -> CallResponse {
+        self.recheck_profiles().await;
+        let view = self.state.views.of(&caller.viewer());
+        let meta_tool = match &call.tool {
+            ToolName::Exposed(name) => view.meta_tool(name),
+            ToolName::Own { .. } => None,
+        };
+        let call = match meta_tool {
+            Some(tool) => match self.meta_call(&caller, view, tool, call).await {
+                Ok(call) => call,
+                Err(response) => return response,
+            },
+            None => call,
+        };
         match ClientRequest::tool(caller, call) {
             Ok(request) => self.state.calls.run(request).await,
             Err(end) => end,
         }
     }
 
+    /// The real call that a call of one of Gatehouse's own tools asks for, or the response if it asks for none.
+    async fn meta_call(
+        &self,
+        caller: &Caller,
+        view: ClientCatalog,
+        tool: MetaTool,
+        call: ToolCall,
+    ) -> Result<ToolCall, CallResponse> {
+        let lookup = match meta_tools::parse(tool, call)? {
+            MetaRequest::Call(call) => return Ok(call),
+            MetaRequest::Lookup(lookup) => lookup,
+        };
+        self.state.calls.admit_lookup(caller)?;
+        let views = self.state.views.clone();
+        let looked_up =
+            tokio::task::spawn_blocking(move || tool_search::look_up(&views, &view, lookup)).await;
+        Err(looked_up.unwrap_or_else(|_| tool_search::unavailable()))
+    }
+
     /// Reads a resource, subscribes to one, gets a prompt or completes an argument (PERM-18).
     pub async fn access(&self, caller: Caller, call: AccessCall) -> CallResponse {
+        self.recheck_profiles().await;
         match ClientRequest::access(caller, call) {
             Ok(request) => self.state.calls.run(request).await,
             Err(end) => end,
         }
     }
 
-    /// Calls a tool for the user, who entered the call: no approval is needed, but what the user has blocked
-    /// stays blocked.
-    pub async fn call_for_user(&self, call: ToolCall) -> CallResponse {
-        match ClientRequest::tool(Caller::user(), call) {
-            Ok(request) => self.state.calls.run_for_user(request).await,
-            Err(end) => end,
-        }
+    /// Answers a request about the tasks that a client's calls became.
+    pub async fn task_call(&self, caller: Caller, call: TaskCall) -> CallResponse {
+        self.state.calls.run_task_call(caller, call).await
     }
 
-    /// Reads a resource, gets a prompt or completes an argument for the user.
-    pub async fn access_for_user(&self, call: AccessCall) -> CallResponse {
-        match ClientRequest::access(Caller::user(), call) {
-            Ok(request) => self.state.calls.run_for_user(request).await,
-            Err(end) => end,
-        }
+    /// What a server says of one of its tasks without having been asked, as the client that has the task gets it.
+    pub fn task_notice(&self, server: &ServerId, task: &str, params: &RawValue) -> Option<TaskNotice> {
+        self.state.calls.task_notice(server, task, params)
     }
 
     /// Ends one subscription to a resource.
@@ -238,17 +438,17 @@ impl ToolManager {
         self.state.servers.set_clients_log_level(level);
     }
 
-    /// Resource changes that servers report from now on.
+    /// The notifications for clients that servers send from now on.
     #[must_use]
-    pub fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
-        self.state.servers.updates()
+    pub fn notifications(&self) -> broadcast::Receiver<ServerNotification> {
+        self.state.servers.notifications()
     }
 
-    /// What in a result doesn't match the tool's `outputSchema` (TOOL-5), if anything.
-    pub async fn output_mismatch(&self, exposed_name: &str, result: &RawValue) -> Option<String> {
+    /// What in a result doesn't match the `outputSchema` of a tool, given by its own name (TOOL-5), if anything.
+    pub async fn output_mismatch(&self, server: &ServerId, tool: &str, result: &RawValue) -> Option<String> {
         let catalog = self.state.catalog.load_full();
-        let tool = catalog.by_exposed(exposed_name)?;
-        let (definition, server) = (Arc::clone(&tool.definition), tool.server().clone());
+        let definition = Arc::clone(&catalog.find(server, tool)?.definition);
+        let server = server.clone();
         if !definition.has_output_schema() {
             return None;
         }
@@ -345,8 +545,13 @@ impl ToolManager {
     /// Ends all calls and approval requests of a client and drops its rules, because its access was revoked.
     pub fn client_gone(&self, client: &ClientId) {
         self.state.calls.revoke_client(client);
-        let (permissions, client) = (self.state.permissions.clone(), client.clone());
+        self.state.views.client_removed(client);
+        let (permissions, profiles, client) =
+            (self.state.permissions.clone(), self.state.profiles.clone(), client.clone());
         self.state.tracker.spawn(async move {
+            if let Err(error) = profiles.client_removed(&client).await {
+                tracing::error!(%error, "the profile of a revoked client could not be dropped");
+            }
             if let Err(error) = permissions.client_removed(&client).await {
                 tracing::error!(%error, "the rules of a revoked client could not be dropped");
             }
@@ -359,5 +564,22 @@ impl ToolManager {
         self.state.calls.shut_down();
         self.state.tracker.close();
         self.state.tracker.wait().await;
+    }
+}
+
+/// Announces changed views when permissions changed, until shutdown.
+async fn follow_permissions(
+    views: Arc<ClientViews>,
+    mut changes: watch::Receiver<u64>,
+    closing: CancellationToken,
+) {
+    let follow = async {
+        while changes.changed().await.is_ok() {
+            views.permissions_changed();
+        }
+    };
+    tokio::select! {
+        () = closing.cancelled() => {}
+        () = follow => {}
     }
 }

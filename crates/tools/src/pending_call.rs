@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::approval::{ClientSummary, PeerProcess, Program, Subject};
 use gatehouse_model::grant::{AccessClassification, Condition, Verdict};
+use gatehouse_model::verdict_trace::JudgedCheck;
 use gatehouse_model::{
     ApprovalId, CallHash, ErrorCode, Generation, ServerBinding, ServerConfig, ServerId, Timestamp, UserError,
     message,
@@ -17,8 +18,8 @@ use gatehouse_policy::verdict::{CallFacts, PolicyContext};
 
 use crate::call_types::Caller;
 use crate::call_types::call_key::CallKey;
+use crate::catalog::catalog_tool::CatalogTool;
 use crate::catalog::definition_source::DefinitionSource;
-use crate::catalog::tool_catalog::CatalogTool;
 use crate::paths::path_lookup::KnownPaths;
 use crate::permissions::current::CurrentPermissions;
 
@@ -79,9 +80,18 @@ impl PendingCall {
         }
     }
 
-    /// The program of the peer process, to which rules are bound; `None` if it is unknown what the program
-    /// runs.
+    /// The program to which an answer may bind an allow: none for a call that the user makes as a client, which no program
+    /// made that the request could show.
+    pub(crate) fn shown_program(&self) -> Option<&str> {
+        self.program().filter(|_| self.caller.user_run.is_none())
+    }
+
+    /// The program to which rules are bound: that of the peer process, `None` if it is unknown what that runs. A client as
+    /// which the user calls counts as the program that its permissions are bound to.
     pub(crate) fn program(&self) -> Option<&str> {
+        if let Some(run) = &self.caller.user_run {
+            return run.program();
+        }
         self.seen_program().filter(|program| program.is_known).map(|program| program.path.as_str())
     }
 
@@ -112,6 +122,7 @@ impl PendingCall {
                 parents: seen.parents.iter().map(plain).collect(),
             }),
             session: caller.session.clone(),
+            by_user: caller.user_run.is_some(),
         }
     }
 
@@ -155,6 +166,15 @@ impl PendingCall {
 
     pub(crate) fn decide(&self, permissions: &CurrentPermissions, inputs: PolicyInputs<'_>) -> Verdict {
         self.with_facts(permissions, inputs, |facts| permissions.rule_set.decide(facts))
+    }
+
+    /// The checks that [`Self::decide`] makes.
+    pub(crate) fn trace(
+        &self,
+        permissions: &CurrentPermissions,
+        inputs: PolicyInputs<'_>,
+    ) -> Vec<JudgedCheck> {
+        self.with_facts(permissions, inputs, |facts| permissions.rule_set.trace(facts))
     }
 
     /// The paths that [`Self::decide`] needs.

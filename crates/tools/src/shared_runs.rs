@@ -36,6 +36,8 @@ pub(crate) struct EarlierResult {
     pub(crate) ended: FinishedCall,
     /// The verdict that allowed it.
     pub(crate) verdict: Verdict,
+    /// When it came in.
+    pub(crate) came_in: Instant,
     /// When it ended.
     pub(crate) at: Instant,
 }

@@ -1,7 +1,9 @@
 //! Commands for the main window.
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
-use gatehouse_desktop::{Desktop, MainPageSignal, PassphraseResult, Preferences, VaultView, WindowCommand};
+use gatehouse_desktop::{
+    Desktop, MainPageSignal, PassphraseResult, Preferences, UpdateStatus, VaultView, WindowCommand,
+};
 use gatehouse_model::{EventEnvelope, Secret, UserError};
 use serde_json::Value;
 use tauri::ipc::{Channel, Response};
@@ -127,6 +129,62 @@ pub(crate) fn set_preferences(
     desktop.set_preferences(preferences)
 }
 
+/// Where an update is in its course.
+#[tauri::command]
+pub(crate) fn update_status(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+) -> Result<UpdateStatus, UserError> {
+    ensure_window(&window, WindowCommand::UpdateStatus)?;
+    Ok(desktop.update_status())
+}
+
+/// Looks for an update.
+#[tauri::command]
+pub(crate) async fn check_update(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+) -> Result<UpdateStatus, UserError> {
+    ensure_window(&window, WindowCommand::CheckUpdate)?;
+    Ok(desktop.check_update().await)
+}
+
+/// Downloads and installs the update that was found.
+#[tauri::command]
+pub(crate) async fn install_update(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+) -> Result<UpdateStatus, UserError> {
+    ensure_window(&window, WindowCommand::InstallUpdate)?;
+    Ok(desktop.install_update().await)
+}
+
+/// Ends the search for an update, or its download.
+#[tauri::command]
+pub(crate) fn cancel_update(window: WebviewWindow, desktop: State<'_, Desktop>) -> Result<(), UserError> {
+    ensure_window(&window, WindowCommand::CancelUpdate)?;
+    desktop.cancel_update();
+    Ok(())
+}
+
+/// Whether Gatehouse starts at login.
+#[tauri::command]
+pub(crate) fn starts_at_login(window: WebviewWindow, desktop: State<'_, Desktop>) -> Result<bool, UserError> {
+    ensure_window(&window, WindowCommand::StartsAtLogin)?;
+    desktop.starts_at_login()
+}
+
+/// Makes Gatehouse start at login, or no longer; what the system says then.
+#[tauri::command]
+pub(crate) fn set_starts_at_login(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+    starts: bool,
+) -> Result<bool, UserError> {
+    ensure_window(&window, WindowCommand::SetStartsAtLogin)?;
+    desktop.set_starts_at_login(starts)
+}
+
 /// Opens an address in the browser.
 #[tauri::command]
 pub(crate) fn open_link(
@@ -136,6 +194,17 @@ pub(crate) fn open_link(
 ) -> Result<(), UserError> {
     ensure_window(&window, WindowCommand::OpenLink)?;
     desktop.open_link(&address)
+}
+
+/// Lets the user choose a file.
+#[tauri::command]
+pub(crate) async fn pick_file(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+    endings: Vec<String>,
+) -> Result<Option<String>, UserError> {
+    ensure_window(&window, WindowCommand::PickFile)?;
+    desktop.pick_file(endings).await
 }
 
 /// The page shows useful content for the first time.
@@ -161,11 +230,11 @@ pub(crate) fn show_prompt(window: WebviewWindow, desktop: State<'_, Desktop>) ->
     Ok(())
 }
 
-/// Hides the main window; Gatehouse keeps running.
+/// Closes the main window; Gatehouse keeps running.
 #[tauri::command]
-pub(crate) fn hide_main(window: WebviewWindow, desktop: State<'_, Desktop>) -> Result<(), UserError> {
-    ensure_window(&window, WindowCommand::HideMain)?;
-    desktop.hide_main();
+pub(crate) fn close_main(window: WebviewWindow, desktop: State<'_, Desktop>) -> Result<(), UserError> {
+    ensure_window(&window, WindowCommand::CloseMain)?;
+    desktop.close_main();
     Ok(())
 }
 

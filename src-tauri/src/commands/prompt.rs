@@ -45,6 +45,20 @@ pub(crate) async fn prompt_reveal(
     desktop.prompt_reveal(ApprovalsReveal { id, hash, argument }).await.map(raw_response)
 }
 
+/// Trusts the labels of the server that a pending call is for, or ceases to. Refused if the window has only just
+/// come up.
+#[tauri::command]
+pub(crate) async fn prompt_trust_labels(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+    id: ApprovalId,
+    hash: CallHash,
+    trusted: bool,
+) -> Result<(), UserError> {
+    ensure_window(&window, WindowCommand::PromptTrustLabels)?;
+    desktop.prompt_trust_labels(&id, &hash, trusted).await
+}
+
 /// Sends signals about the window and the approval requests.
 #[tauri::command]
 pub(crate) fn prompt_signals(

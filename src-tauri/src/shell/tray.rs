@@ -19,21 +19,17 @@ use tauri::{AppHandle, Manager, Wry};
 pub(crate) struct SystemTray(Arc<Mutex<Option<TrayOnScreen>>>);
 
 struct TrayOnScreen {
-    items: TrayItems,
+    parts: TrayParts,
     /// The state of the icon as it was drawn last.
     icon: Option<TrayIconState>,
 }
 
-/// The menu and the icon on the screen.
+/// What is needed to draw it.
 #[derive(Clone)]
-struct TrayItems {
+struct TrayParts {
+    app: AppHandle,
     icon: TrayIcon,
     base: Image<'static>,
-    status: MenuItem<Wry>,
-    show_main: MenuItem<Wry>,
-    show_prompt: MenuItem<Wry>,
-    toggle_pause: MenuItem<Wry>,
-    quit: MenuItem<Wry>,
 }
 
 impl SystemTray {
@@ -44,7 +40,7 @@ impl SystemTray {
             return;
         }
         match build_tray(app) {
-            Ok(items) => *self.0.lock() = Some(TrayOnScreen { items, icon: None }),
+            Ok(parts) => *self.0.lock() = Some(TrayOnScreen { parts, icon: None }),
             Err(error) => tracing::warn!(%error, "no tray"),
         }
     }
@@ -52,30 +48,24 @@ impl SystemTray {
     /// Draws the menu, and the icon if it has changed.
     pub(crate) fn draw(&self, menu: &TrayMenu) {
         // The lock is released first: the toolkit draws on the main thread, which may need it.
-        let (items, has_new_icon) = {
+        let (parts, has_new_icon) = {
             let mut tray = self.0.lock();
             let Some(tray) = tray.as_mut() else { return };
             let before = tray.icon.replace(menu.icon);
-            (tray.items.clone(), before != Some(menu.icon))
+            (tray.parts.clone(), before != Some(menu.icon))
         };
-        let drawn = items.draw_menu(menu);
-        let drawn = if has_new_icon { drawn.and_then(|()| items.draw_icon(menu.icon)) } else { drawn };
+        let drawn = parts.draw_menu(menu);
+        let drawn = if has_new_icon { drawn.and_then(|()| parts.draw_icon(menu.icon)) } else { drawn };
         if let Err(error) = drawn {
             tracing::warn!(%error, "the tray could not be drawn");
         }
     }
 }
 
-impl TrayItems {
+impl TrayParts {
     fn draw_menu(&self, menu: &TrayMenu) -> tauri::Result<()> {
         self.icon.set_tooltip(Some(&menu.status))?;
-        self.status.set_text(&menu.status)?;
-        self.show_main.set_text(&menu.show_main)?;
-        self.show_prompt.set_text(&menu.show_prompt)?;
-        self.show_prompt.set_enabled(menu.show_prompt_enabled)?;
-        self.toggle_pause.set_text(&menu.toggle_pause)?;
-        self.toggle_pause.set_enabled(menu.toggle_pause_enabled)?;
-        self.quit.set_text(&menu.quit)
+        self.icon.set_menu(Some(build_menu(&self.app, menu)?))
     }
 
     fn draw_icon(&self, state: TrayIconState) -> tauri::Result<()> {
@@ -83,34 +73,51 @@ impl TrayItems {
     }
 }
 
-fn build_tray(app: &AppHandle) -> tauri::Result<TrayItems> {
-    let item = |id: &str, enabled| MenuItem::with_id(app, id, "", enabled, None::<&str>);
+/// The menu as the shell describes it. The pending approvals stand below the item that shows them all.
+fn build_menu(app: &AppHandle, menu: &TrayMenu) -> tauri::Result<Menu<Wry>> {
+    let item = |id: &str, text: &str, is_enabled| {
+        // An ampersand would mark the next letter as a shortcut.
+        MenuItem::with_id(app, id, text.replace('&', "&&"), is_enabled, None::<&str>)
+    };
+    let action = |action: &TrayAction, text: &str, is_enabled| item(&action.id(), text, is_enabled);
+    let line = || PredefinedMenuItem::separator(app);
+    let drawn = Menu::with_items(
+        app,
+        &[
+            &item("status", &menu.status, false)?,
+            &line()?,
+            &action(&TrayAction::ShowMain, &menu.show_main, true)?,
+            &action(&TrayAction::ShowPrompt, &menu.show_prompt, menu.show_prompt_enabled)?,
+        ],
+    )?;
+    for (shown, text) in &menu.approvals {
+        drawn.append(&action(shown, text, true)?)?;
+    }
+    drawn.append_items(&[
+        &line()?,
+        &action(&TrayAction::TogglePause, &menu.toggle_pause, menu.toggle_pause_enabled)?,
+        &line()?,
+        &action(&TrayAction::Quit, &menu.quit, true)?,
+    ])?;
+    Ok(drawn)
+}
+
+fn build_tray(app: &AppHandle) -> tauri::Result<TrayParts> {
     let base = app.default_window_icon().map(|icon| {
         let (width, height) = (icon.width(), icon.height());
         Image::new_owned(icon.rgba().to_vec(), width, height)
     });
     let base = base.ok_or(tauri::Error::AssetNotFound("icon".into()))?;
-    let status = item("status", false)?;
-    let show_main = item(TrayAction::ShowMain.id(), true)?;
-    let show_prompt = item(TrayAction::ShowPrompt.id(), false)?;
-    let toggle_pause = item(TrayAction::TogglePause.id(), false)?;
-    let quit = item(TrayAction::Quit.id(), true)?;
-    let line = || PredefinedMenuItem::separator(app);
-    let menu = Menu::with_items(
-        app,
-        &[&status, &line()?, &show_main, &show_prompt, &line()?, &toggle_pause, &line()?, &quit],
-    )?;
     let icon = TrayIconBuilder::with_id("gatehouse")
         .icon(base.clone())
         .temp_dir_path(icon_dir(app)?)
-        .menu(&menu)
         .on_menu_event(|app, event| {
             if let Some(action) = TrayAction::from_id(event.id().as_ref()) {
                 app.state::<Desktop>().on_tray_action(action);
             }
         })
         .build(app)?;
-    Ok(TrayItems { icon, base, status, show_main, show_prompt, toggle_pause, quit })
+    Ok(TrayParts { app: app.clone(), icon, base })
 }
 
 /// Desktops read the tray's icon from a file. It is in a private folder, since other users could write

@@ -2,8 +2,17 @@
 
 use tauri::Url;
 
+/// Whether a page may navigate to a URL. A refusal is logged without what a page could have put into the URL.
+pub(super) fn may_navigate(url: &Url) -> bool {
+    let own = is_own_page(url);
+    if !own {
+        tracing::warn!(scheme = url.scheme(), "a page tried to navigate away");
+    }
+    own
+}
+
 /// Whether a URL is a page inside the program.
-pub(super) fn is_own_page(url: &Url) -> bool {
+fn is_own_page(url: &Url) -> bool {
     match (url.scheme(), url.host_str()) {
         ("tauri", Some("localhost")) => true,
         ("http" | "https", Some("tauri.localhost")) => cfg!(any(windows, target_os = "android")),

@@ -1,11 +1,12 @@
 //! Creates and places the prompt window. It must never take the keyboard focus by itself: a user who is
 //! typing would type into it.
 
-use gatehouse_desktop::{Desktop, PromptWindow, WindowKind};
+use gatehouse_desktop::{Desktop, PromptSight, PromptWindow, WindowKind};
 use tauri::webview::WebviewWindowBuilder;
 use tauri::{AppHandle, LogicalSize, PhysicalPosition, PhysicalRect, WebviewUrl, WebviewWindow};
 
-use super::navigation::is_own_page;
+use super::navigation::may_navigate;
+use super::prompt_sight;
 use crate::shell::preferences;
 
 pub(crate) const PROMPT: &str = WindowKind::Prompt.label();
@@ -49,6 +50,12 @@ impl PromptWindow for TauriPromptWindow {
         self.window();
     }
 
+    fn unload(&mut self) {
+        if let Some(window) = self.window.take() {
+            log_failure("unload", window.destroy());
+        }
+    }
+
     fn show(&mut self) -> bool {
         self.present(show)
     }
@@ -78,6 +85,11 @@ impl PromptWindow for TauriPromptWindow {
     fn is_minimized(&self) -> bool {
         self.window.as_ref().is_some_and(|window| window.is_minimized().unwrap_or(false))
     }
+
+    fn sight(&self) -> PromptSight {
+        let is_shown = self.window.as_ref().is_some_and(|window| window.is_visible().unwrap_or(false));
+        if is_shown && !self.is_minimized() { prompt_sight::of_shown_window() } else { PromptSight::Hidden }
+    }
 }
 
 fn log_failure(what: &str, result: tauri::Result<()>) {
@@ -101,7 +113,7 @@ fn build(app: &AppHandle) -> tauri::Result<WebviewWindow> {
         .visible(false)
         .devtools(cfg!(debug_assertions))
         .disable_drag_drop_handler()
-        .on_navigation(is_own_page)
+        .on_navigation(may_navigate)
         .build()
 }
 

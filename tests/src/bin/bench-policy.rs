@@ -222,7 +222,7 @@ fn grant(number: usize, effect: RuleEffect, server: usize, width: Scope, pinned:
         clients: ClientScope::Every,
         lifetime: Lifetime::Always,
         conditions: Vec::new(),
-        pins: pinned.iter().map(|tool| (tool_name(*tool), fingerprint(*tool))).collect(),
+        pins: pinned.iter().map(|tool| (tool_name(*tool), fingerprint(*tool).into())).collect(),
         program: None,
         created: NOW,
         author: RuleAuthor::Person,

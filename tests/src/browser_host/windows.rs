@@ -6,9 +6,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use gatehouse_desktop::WindowCommand;
+use gatehouse_desktop::{WindowCommand, server_link_in};
 use gatehouse_model::command::ApprovalsReveal;
-use gatehouse_model::{ErrorCode, UserError};
+use gatehouse_model::{ApprovalId, CallHash, ErrorCode, UserError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -29,6 +29,17 @@ pub(super) async fn run(
         Ok(reply) => Json(reply).into_response(),
         Err(error) => (StatusCode::BAD_REQUEST, Json(error)).into_response(),
     }
+}
+
+/// Hands a link over as the operating system does.
+pub(super) async fn open_server_link(
+    State(host): State<Arc<BrowserHost>>,
+    Json(arguments): Json<Vec<String>>,
+) -> Json<()> {
+    if let Some(link) = server_link_in(arguments) {
+        host.desktop.offer_server_link(&link);
+    }
+    Json(())
 }
 
 async fn reply(host: &BrowserHost, command: &str, args: &Value) -> Result<Box<RawValue>, UserError> {
@@ -52,14 +63,21 @@ async fn reply(host: &BrowserHost, command: &str, args: &Value) -> Result<Box<Ra
         }
         WindowCommand::Preferences | WindowCommand::PromptPreferences => raw(&desktop.preferences()?),
         WindowCommand::SetPreferences => raw(&desktop.set_preferences(argument(args, "preferences")?)?),
+        WindowCommand::StartsAtLogin => raw(&desktop.starts_at_login()?),
+        WindowCommand::SetStartsAtLogin => raw(&desktop.set_starts_at_login(argument(args, "starts")?)?),
+        WindowCommand::UpdateStatus => raw(&desktop.update_status()),
+        WindowCommand::CheckUpdate => raw(&desktop.check_update().await),
+        WindowCommand::InstallUpdate => raw(&desktop.install_update().await),
+        WindowCommand::CancelUpdate => raw(&desktop.cancel_update()),
         WindowCommand::OpenLink => raw(&desktop.open_link(&argument::<String>(args, "address")?)?),
+        WindowCommand::PickFile => raw(&desktop.pick_file(argument(args, "endings")?).await?),
         WindowCommand::Painted => {
             // Only the start-up figure depends on whether it is the first time.
             let _first: bool = desktop.mark_painted();
             raw(&())
         }
         WindowCommand::ShowPrompt => raw(&desktop.show_prompt()),
-        WindowCommand::HideMain => raw(&desktop.hide_main()),
+        WindowCommand::CloseMain => raw(&desktop.close_main()),
         WindowCommand::Quit => raw(&desktop.quit()),
         WindowCommand::PromptPending => desktop.prompt_pending(argument(args, "known")?).await,
         WindowCommand::PromptAnswer => raw(&desktop.prompt_answer(argument(args, "answers")?).await?),
@@ -67,6 +85,10 @@ async fn reply(host: &BrowserHost, command: &str, args: &Value) -> Result<Box<Ra
             let (id, hash) = (argument(args, "id")?, argument(args, "hash")?);
             let argument = argument(args, "argument")?;
             desktop.prompt_reveal(ApprovalsReveal { id, hash, argument }).await
+        }
+        WindowCommand::PromptTrustLabels => {
+            let (id, hash): (ApprovalId, CallHash) = (argument(args, "id")?, argument(args, "hash")?);
+            raw(&desktop.prompt_trust_labels(&id, &hash, argument(args, "trusted")?).await?)
         }
         WindowCommand::PromptPutAway => raw(&desktop.prompt_put_away()),
         WindowCommand::PromptFit => raw(&desktop.prompt_fit(argument(args, "height")?)),

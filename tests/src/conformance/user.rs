@@ -54,10 +54,9 @@ impl OpenUrl for Browser {
     fn open(&self, url: &str) -> Result<(), String> {
         let visit = || -> Result<()> {
             let sent = http::send("GET", url, &[], b"")?;
-            let to = sent.head.lines().filter_map(|line| line.split_once(':'));
-            let mut to = to.filter(|(name, _)| name.eq_ignore_ascii_case("location"));
-            let (_, to) = to.next().with_context(|| format!("HTTP {} and nowhere to go", sent.status))?;
-            http::send("GET", to.trim(), &[], b"").map(drop)
+            let to = sent.header("location");
+            let to = to.with_context(|| format!("HTTP {} and nowhere to go", sent.status))?;
+            http::send("GET", to, &[], b"").map(drop)
         };
         visit().map_err(|error| format!("{error:#}"))
     }

@@ -86,6 +86,10 @@ impl Desktop {
         let mut bus = ChildProcess::start("dbus-daemon", &mut daemon)?;
         let address = bus.next_line()?;
         let servers = [bus, display];
+        // The pages are tested as after the first steps.
+        let preferences = home.path().join("data/app.gatehouse.desktop");
+        fs::create_dir_all(&preferences)?;
+        fs::write(preferences.join("preferences.json"), r#"{"preferences":{"firstRunDone":true}}"#)?;
         let mut desktop = Self { bus: address, display: number, helpers: Vec::new(), servers, home };
         desktop.window_manager()?;
         Ok(desktop)
@@ -114,6 +118,11 @@ impl Desktop {
             .env_remove("GATEHOUSE_DATA_DIR")
             .current_dir(home);
         command
+    }
+
+    /// The address of its bus.
+    pub fn bus(&self) -> &str {
+        &self.bus
     }
 
     /// The name of its display.

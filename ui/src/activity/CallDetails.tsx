@@ -1,11 +1,15 @@
 import type { ReactNode } from "react";
 
+import { OWN_CLIENT } from "../core/useNames";
 import type { CallOutcome, CallRecord } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { formatJson } from "../results/contentText";
 import { durationLabel } from "../messages/duration";
+import { HowDecided } from "./HowDecided";
 import { outcomeLabel, ruleLabel } from "./labels";
+import { RecordedMessages } from "./RecordedMessages";
+import { RepeatCall } from "./RepeatCall";
 import styles from "./CallDetails.module.css";
 
 /** The full record of one call. */
@@ -14,16 +18,18 @@ export function CallDetails({ record }: { record: CallRecord }) {
   const { full } = useTimes();
   const { verdict, outcome } = record;
   const failed = why(outcome);
+  const isForClient = record.byUser && record.client !== OWN_CLIENT;
   const facts: [string, ReactNode][] = [
     [t("activity.time"), full(record.at)],
-    [t("activity.client"), record.clientName],
+    [t("activity.client"), isForClient ? t("activity.byYou", { client: record.clientName }) : record.clientName],
     [t("activity.server"), record.serverName],
     [t("activity.exposed"), <code key="name">{record.exposedName}</code>],
     [t("activity.verdict"), t(`activity.verdict.${verdict.decision}`)],
     [t("activity.decided"), ruleLabel(t, verdict.rule)],
     [t("activity.result"), failed === null ? outcomeLabel(t, outcome) : `${outcomeLabel(t, outcome)}: ${failed}`],
+    [t("activity.ran"), durationLabel(t, record.durationMs - record.waitedMs)],
     [t("activity.waited"), durationLabel(t, record.waitedMs)],
-    [t("activity.took"), durationLabel(t, record.durationMs)],
+    [t("activity.total"), durationLabel(t, record.durationMs)],
     [t("activity.size"), t("activity.bytes", { in: record.bytesIn, out: record.bytesOut })],
   ];
   return (
@@ -36,8 +42,11 @@ export function CallDetails({ record }: { record: CallRecord }) {
           </div>
         ))}
       </dl>
+      <RepeatCall key={record.id} record={record} />
+      <HowDecided record={record} />
       <Body title={t("activity.arguments")} text={record.arguments} copy={t("activity.copyArguments")} />
       <Body title={t("activity.body")} text={record.result} copy={t("activity.copyResult")} />
+      <RecordedMessages record={record} />
     </div>
   );
 }

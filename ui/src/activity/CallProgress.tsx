@@ -6,7 +6,7 @@ import { useNow } from "../components/useNow";
 import { progressFraction } from "./callRecords";
 import styles from "./CallProgress.module.css";
 
-/** Progress of a call: a bar if the total is known, the server's message, and the elapsed time. */
+/** Progress of a call: a bar if the total is known, the state of its task, the server's message, and the elapsed time. */
 export function CallProgress({ call }: { call: RunningCall }) {
   const t = useMessages();
   const now = useNow(1000);
@@ -21,6 +21,7 @@ export function CallProgress({ call }: { call: RunningCall }) {
           {t("activity.progress.of", { done: progress.progress, total: progress.total })}
         </span>
       )}
+      {call.task !== null && <span className={styles.task}>{t(`activity.task.${call.task}`)}</span>}
       {progress?.message != null && (
         <span className={styles.message} title={progress.message}>
           {progress.message}

@@ -4,15 +4,16 @@ import { IconActivity, IconCheck, IconQuestionMark, IconX } from "@tabler/icons-
 import clsx from "clsx";
 import { memo, useState } from "react";
 
-import { useCoreQuery } from "../core/useCoreQuery";
-import type { CallRecord, Decision } from "../generated/types";
-import { useMessages, useTimes } from "../messages";
+import type { CallRecord } from "../generated/types";
+import { useMessages, useTimes, type Translate } from "../messages";
 import { EmptyState } from "../components/EmptyState";
 import { ErrorAlert } from "../components/ErrorAlert";
-import { FilterBar, FilterInput, FilterSelect } from "../components/FilterBar";
 import { FollowingList } from "../components/FollowingList";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { CallDetails } from "./CallDetails";
+import { filterOf, isFiltered, noChoice } from "./callFilter";
+import { CallFilters } from "./CallFilters";
+import { CallTraffic } from "./CallTraffic";
 import { RunningCalls } from "./RunningCalls";
 import { useCallHistory } from "./useCallHistory";
 import { useRunningCalls } from "./useRunningCalls";
@@ -21,60 +22,29 @@ import { outcomeLabel, ruleLabel, subjectName } from "./labels";
 import activityListStyles from "./ActivityList.module.css";
 import styles from "./CallsView.module.css";
 
-const decisions: readonly Decision[] = ["allow", "deny", "ask"];
-
 /** Calls, newest at the bottom; of one server alone where it is given. */
 export function CallsView({ of = null }: { of?: string | null }) {
   const t = useMessages();
-  const [text, setText] = useState("");
-  const [words] = useDebouncedValue(text.trim(), 200);
-  const [server, setServer] = useState("");
-  const [client, setClient] = useState("");
-  const [decision, setDecision] = useState<Decision | "">("");
+  const [choice, setChoice] = useState(noChoice);
+  const [words] = useDebouncedValue(choice.text, 200);
   const [opened, setOpened] = useState<CallRecord | null>(null);
-  const servers = useCoreQuery("servers.list", {}).data ?? [];
-  const clients = useCoreQuery("clients.list", {}).data ?? [];
-  const wanted = { server: of ?? (server || null), client: client || null, text: words || null };
-  const { records, loading, error, older } = useCallHistory(wanted);
+  const filter = filterOf({ ...choice, text: words }, of);
+  const { records, loading, error, older } = useCallHistory(filter);
   const all = useRunningCalls();
   const running = of === null ? all : all.filter((call) => call.server === of);
-  const isFiltered = server !== "" || client !== "" || words !== "" || decision !== "";
-  const shown = records.filter(({ verdict }) => decision === "" || verdict.decision === decision).toReversed();
+  const hasFilter = isFiltered(choice);
+  const shown = records.toReversed();
   return (
     <>
-      <FilterBar>
-        <FilterInput label={t("activity.filter")} text={text} onChange={setText} />
-        {of === null && (
-          <FilterSelect
-            label={t("activity.server")}
-            all={`${t("activity.server")}: ${t("activity.any")}`}
-            options={servers.map(({ config }) => [config.id, config.name])}
-            value={server}
-            onChange={setServer}
-          />
-        )}
-        <FilterSelect
-          label={t("activity.client")}
-          all={`${t("activity.client")}: ${t("activity.any")}`}
-          options={clients.map(({ id, name }) => [id, name])}
-          value={client}
-          onChange={setClient}
-        />
-        <FilterSelect
-          label={t("activity.verdict")}
-          all={`${t("activity.verdict")}: ${t("activity.any")}`}
-          options={decisions.map((value) => [value, t(`activity.verdict.${value}`)])}
-          value={decision}
-          onChange={setDecision}
-        />
-      </FilterBar>
+      {of !== null && <CallTraffic server={of} />}
+      <CallFilters choice={choice} onChange={setChoice} of={of} shown={filter} />
       {error && <ErrorAlert error={error} />}
-      {!isFiltered && <RunningCalls running={running} ofOne={of !== null} />}
+      {!hasFilter && <RunningCalls running={running} ofOne={of !== null} />}
       {loading && <LoadingIndicator />}
       {!loading &&
         shown.length === 0 &&
         running.length === 0 &&
-        (isFiltered ? (
+        (hasFilter ? (
           <p className="dim">{t("activity.noMatch")}</p>
         ) : (
           <EmptyState
@@ -139,6 +109,13 @@ function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
   );
 }
 
+/** The times of a call in words: without the wait for a person, the wait, and both. */
+const took = (t: Translate, { durationMs, waitedMs }: CallRecord) => ({
+  ran: durationLabel(t, durationMs - waitedMs),
+  waited: durationLabel(t, waitedMs),
+  total: durationLabel(t, durationMs),
+});
+
 const icons = { allow: IconCheck, ask: IconQuestionMark, deny: IconX };
 
 const CallRow = memo(function CallRow({
@@ -174,7 +151,9 @@ const CallRow = memo(function CallRow({
         <span className="dim">{ruleLabel(t, verdict.rule)}</span>
       </span>
       <span>{outcomeLabel(t, outcome)}</span>
-      <span className={styles.right}>{durationLabel(t, record.durationMs)}</span>
+      <span className={styles.right} title={t("activity.tookTitle", took(t, record))}>
+        {durationLabel(t, record.durationMs - record.waitedMs)}
+      </span>
     </button>
   );
 });

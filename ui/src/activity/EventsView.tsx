@@ -73,7 +73,7 @@ export function EventsView() {
                   </span>
                   <Icon size={15} aria-hidden />
                   {event.event === "status_changed" ? (
-                    <a href={formatRoute({ page: "server", id: event.server, tab: "logs" })} title={words}>
+                    <a href={formatRoute({ page: "server", id: event.server, tab: "logs", time: at })} title={words}>
                       {words}
                     </a>
                   ) : (

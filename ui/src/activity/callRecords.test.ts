@@ -11,6 +11,8 @@ const running = (call: string, progress: RunningCall["progress"] = null): Runnin
   tool: "t",
   sent: false,
   progress,
+  task: null,
+  run: null,
 });
 const heard = (event: Event): EventEnvelope => ({ version: 1, seq: 1, at: 5, event });
 

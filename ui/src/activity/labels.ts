@@ -15,11 +15,16 @@ export function subjectName(subject: Subject): string {
       return subject.uri;
     case "completion":
       return subject.reference;
+    case "request":
+      return subject.method;
   }
 }
 
 export function ruleLabel(t: Translate, rule: Rule): string {
-  return t(`activity.rule.${rule.rule}`, rule.rule === "policy_file" ? { reason: rule.reason } : {});
+  if (rule.rule === "policy_file") return t("activity.rule.policy_file", { reason: rule.reason });
+  if (rule.rule === "hidden_by_profile") return t("activity.rule.hidden_by_profile", { profile: rule.profile });
+  if (rule.rule === "rate_limited") return t("activity.rule.rate_limited", { perMinute: rule.perMinute });
+  return t(`activity.rule.${rule.rule}`);
 }
 
 export function outcomeLabel(t: Translate, outcome: CallOutcome): string {
@@ -47,15 +52,19 @@ export function eventKindOf({ event }: Event): EventKind {
       return "servers";
     case "call_started":
     case "call_progress":
+    case "call_task_changed":
     case "call_finished":
       return "calls";
     case "approval_requested":
     case "approval_changed":
     case "approval_resolved":
     case "approval_expired":
+    case "approval_withdrawn":
       return "approvals";
     case "client_connected":
     case "client_gone":
+    case "client_tool_list":
+    case "profiles_changed":
       return "clients";
     case "config_changed":
     case "pause_changed":
@@ -101,6 +110,8 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
       });
     case "call_progress":
       return t("event.call_progress");
+    case "call_task_changed":
+      return t("event.call_task_changed", { state: t(`activity.task.${event.state}`) });
     case "call_finished":
       return t("event.call_finished", {
         outcome: outcomeLabel(t, event.outcome),
@@ -122,15 +133,23 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
       return t(event.allowed ? "event.approval_resolved.allowed" : "event.approval_resolved.denied");
     case "approval_expired":
       return t("event.approval_expired");
+    case "approval_withdrawn":
+      return t("event.approval_withdrawn");
     case "client_connected":
     case "client_gone":
       return t(`event.${event.event}`, { client: names.client(event.client) });
+    case "client_tool_list":
+      return t(event.isStale ? "event.client_tool_list.stale" : "event.client_tool_list.current", {
+        client: names.client(event.client),
+      });
     case "log_line":
       return t("event.log_line", { server: names.server(event.server), text: event.line.text });
     case "pause_changed":
       return t(event.paused ? "event.paused" : "event.resumed");
     case "switch_changed":
       return t(event.on ? "event.switched_on" : "event.switched_off");
+    case "profiles_changed":
+      return t("event.profiles_changed");
     case "permissions_changed":
       return t(event.verified ? "event.permissions" : "event.permissions_unverified");
   }

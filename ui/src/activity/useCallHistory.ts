@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
+import { everyCall } from "../core/callFilter";
 import { useCore } from "../core/CoreProvider";
 import type { CallFilter, CallRecord, UserError } from "../generated/types";
 import { toUserError } from "../platform";
@@ -10,13 +11,14 @@ const PAGE = 200;
 /** How long ended calls are gathered before the newest page is read, in milliseconds. */
 const GATHER = 80;
 
-type CallQuery = Pick<CallFilter, "client" | "server" | "text">;
+/** What to show of the calls, whatever the page of the list. */
+type CallQuery = Omit<CallFilter, "byUser" | "call" | "olderThan" | "limit">;
 type CallHistory = { records: readonly CallRecord[]; oldest: boolean; loading: boolean; error: UserError | null };
 
 const nothing: CallHistory = { records: [], oldest: false, loading: true, error: null };
 
 /** Matching call records, newest first: the newest page, older pages on demand, and new records as calls end. */
-export function useCallHistory({ client, server, text }: CallQuery) {
+export function useCallHistory({ client, server, tool, decision, outcome, text, since, until }: CallQuery) {
   const { platform, subscribe } = useCore();
   const [calls, setCalls] = useState(nothing);
   const round = useRef(0);
@@ -24,7 +26,8 @@ export function useCallHistory({ client, server, text }: CallQuery) {
 
   useEffect(() => {
     const mine = ++round.current;
-    const filter = { client, server, text, olderThan: null, limit: PAGE };
+    const query = { client, server, tool, decision, outcome, text, since, until };
+    const filter = { ...everyCall, ...query, limit: PAGE };
     let timer: ReturnType<typeof setTimeout> | undefined;
     asked.current = false;
     const read = (anew: boolean) => {
@@ -56,7 +59,7 @@ export function useCallHistory({ client, server, text }: CallQuery) {
       stop();
       clearTimeout(timer);
     };
-  }, [platform, subscribe, client, server, text]);
+  }, [platform, subscribe, client, server, tool, decision, outcome, text, since, until]);
 
   const { records, oldest } = calls;
   const older = useCallback(() => {
@@ -65,7 +68,9 @@ export function useCallHistory({ client, server, text }: CallQuery) {
     asked.current = true;
     const mine = round.current;
     const olderThan = { at: last.at, id: last.id };
-    platform.command("calls.list", { filter: { client, server, text, olderThan, limit: PAGE } }).then(
+    const query = { client, server, tool, decision, outcome, text, since, until };
+    const filter = { ...everyCall, ...query, olderThan, limit: PAGE };
+    platform.command("calls.list", { filter }).then(
       (page) => {
         asked.current = false;
         if (round.current !== mine) return;
@@ -76,7 +81,7 @@ export function useCallHistory({ client, server, text }: CallQuery) {
         asked.current = false;
       },
     );
-  }, [platform, records, oldest, client, server, text]);
+  }, [platform, records, oldest, client, server, tool, decision, outcome, text, since, until]);
 
   return { ...calls, older };
 }

@@ -1,34 +1,42 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
-import { useHotkeys } from "@mantine/hooks";
 import { IconAlertTriangle, IconPlayerPause } from "@tabler/icons-react";
 import { Suspense, useEffect, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
+import { undoLast } from "../core/pendingUndos";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { StatusReport } from "../generated/types";
+import { useFirstRun } from "../first-run/useFirstRun";
+import { useShortcuts } from "../keyboard/useShortcuts";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { userErrorId, userErrorLine } from "../messages/userError";
+import { countErrors, userErrorId, userErrorLine } from "../messages/userError";
 import { ServersPage } from "../servers/ServersPage";
 import type { PreferencesProps } from "../theme/useAppearance";
 import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
 import { Notice } from "../components/Notice";
+import { ActionProgress } from "./ActionProgress";
 import { CommandPalette } from "./CommandPalette";
 import {
   ActivityPage,
   ApprovalsPage,
   ClientsPage,
+  FirstRunPage,
   PermissionsPage,
+  OverviewPage,
+  PlaygroundPage,
   prefetchPages,
   ServerPage,
   SettingsPage,
   UnlockScreen,
 } from "./lazyPages";
 import { pages } from "./pages";
+import { ShortcutsDialog } from "./ShortcutsDialog";
 import { Sidebar } from "./Sidebar";
+import { offerAddServerLink } from "../navigation/addServerLink";
 import { navigate, useRoute, type Route } from "../navigation/route";
 import { TopBar } from "./TopBar";
 import pageStyles from "../components/Page.module.css";
@@ -42,14 +50,19 @@ export function AppShell(look: PreferencesProps) {
   const { vault, loading: vaultLoading, refetch: refetchAll } = useVault();
   const t = useMessages();
 
-  useHotkeys(
-    pages.map(({ route: to }, index) => [
-      `mod+${String(index + 1)}`,
-      () => {
-        navigate(to);
-      },
-    ]),
-  );
+  const [showsShortcuts, setShowsShortcuts] = useState(false);
+  useFirstRun(look.preferences, report?.clients);
+
+  useShortcuts({
+    page: ({ key }) => {
+      const page = pages[Number(key) - 1];
+      if (page) navigate(page.route);
+    },
+    undo: undoLast,
+    help: () => {
+      setShowsShortcuts(true);
+    },
+  });
 
   const locked = vault?.state === "locked";
   const known = report !== undefined || locked;
@@ -103,7 +116,19 @@ export function AppShell(look: PreferencesProps) {
           </>
         )}
       </main>
-      <CommandPalette paused={report?.paused ?? false} />
+      <ActionProgress />
+      <CommandPalette
+        paused={report?.paused ?? false}
+        onShortcuts={() => {
+          setShowsShortcuts(true);
+        }}
+      />
+      <ShortcutsDialog
+        opened={showsShortcuts}
+        onClose={() => {
+          setShowsShortcuts(false);
+        }}
+      />
       <CloseNotice {...look} />
     </div>
   );
@@ -111,10 +136,12 @@ export function AppShell(look: PreferencesProps) {
 
 function CurrentPage({ route, look }: { route: Route; look: PreferencesProps }) {
   switch (route.page) {
+    case "overview":
+      return <OverviewPage />;
     case "servers":
       return <ServersPage />;
     case "server":
-      return <ServerPage id={route.id} tab={route.tab} at={route.at} key={route.id} />;
+      return <ServerPage id={route.id} tab={route.tab} at={route.at} time={route.time} key={route.id} />;
     case "approvals":
       return <ApprovalsPage />;
     case "permissions":
@@ -123,8 +150,12 @@ function CurrentPage({ route, look }: { route: Route; look: PreferencesProps }) 
       return <ActivityPage view={route.view} />;
     case "clients":
       return <ClientsPage />;
+    case "playground":
+      return <PlaygroundPage route={route} />;
     case "settings":
       return <SettingsPage {...look} />;
+    case "welcome":
+      return <FirstRunPage {...look} />;
   }
 }
 
@@ -150,13 +181,16 @@ function Notices({ report }: { report: StatusReport }) {
         </Notice>
       )}
       {report.secrets === "memory" && <MemoryNotice />}
-      {report.problems.map((error) => (
-        <Notice
-          key={userErrorId(error)}
-          icon={<IconAlertTriangle size={18} aria-hidden />}
-          text={userErrorLine(t, error)}
-        />
-      ))}
+      {countErrors(report.problems).map(({ error, count }) => {
+        const title = userErrorLine(t, error);
+        return (
+          <Notice
+            key={userErrorId(error)}
+            icon={<IconAlertTriangle size={18} aria-hidden />}
+            text={count > 1 ? t("appShell.repeated", { title, count }) : title}
+          />
+        );
+      })}
     </>
   );
 }
@@ -170,16 +204,20 @@ function CloseNotice({ preferences, onPreferences }: PreferencesProps) {
     () =>
       platform.signals((signal) => {
         if (signal === "closing") setAsked(true);
-        else if (signal.open === "approvals") navigate({ page: "approvals" });
+        else if ("add_server" in signal) {
+          offerAddServerLink(signal.add_server);
+          navigate({ page: "servers" });
+        } else if (signal.open === "approvals") navigate({ page: "approvals" });
         else if (signal.open === "settings") navigate({ page: "settings" });
-        else navigate({ page: "servers" });
+        else if (signal.open === "servers") navigate({ page: "servers" });
+        else navigate({ page: "server", id: signal.open.server, tab: "tools" });
       }),
     [platform],
   );
   const close = () => {
     setAsked(false);
     onPreferences({ ...preferences, saidKeepsRunning: true });
-    platform.hide().catch(ignored);
+    platform.close().catch(ignored);
   };
   return (
     <Modal

@@ -1,9 +1,19 @@
 import { createSpotlight, Spotlight, type SpotlightActionData } from "@mantine/spotlight";
-import { IconLogin2, IconPlayerPause, IconPlayerPlay, IconSearch, IconServer2 } from "@tabler/icons-react";
+import {
+  IconDoor,
+  IconKeyboard,
+  IconLogin2,
+  IconPlayerPause,
+  IconPlayerPlay,
+  IconSearch,
+  IconServer2,
+} from "@tabler/icons-react";
 
 import { useCore } from "../core/CoreProvider";
 import { showError, useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
+import { ShortcutKeys } from "../keyboard/ShortcutList";
+import { shortcuts } from "../keyboard/shortcuts";
 import { useMessages } from "../messages";
 import { toUserError } from "../platform";
 import { wantsSignIn } from "../servers/status";
@@ -16,7 +26,7 @@ const [commandPaletteStore, commandPalette] = createSpotlight();
 export { commandPalette };
 
 /** The command palette: every page, every server, and what is done often. */
-export function CommandPalette({ paused }: { paused: boolean }) {
+export function CommandPalette({ paused, onShortcuts }: { paused: boolean; onShortcuts: () => void }) {
   const t = useMessages();
   const { platform } = useCore();
   const pause = useAction("pause");
@@ -54,6 +64,21 @@ export function CommandPalette({ paused }: { paused: boolean }) {
           leftSection: <IconPlayerPause size={18} aria-hidden />,
           onClick: () => void pause.run({}),
         },
+    {
+      id: "first-steps",
+      label: t("firstRun.again"),
+      leftSection: <IconDoor size={18} aria-hidden />,
+      onClick: () => {
+        navigate({ page: "welcome" });
+      },
+    },
+    {
+      id: "shortcuts",
+      label: t("shortcut.help"),
+      leftSection: <IconKeyboard size={18} aria-hidden />,
+      rightSection: <ShortcutKeys shortcut="help" />,
+      onClick: onShortcuts,
+    },
     ...servers.filter(wantsSignIn).map(({ config }) => ({
       id: `${config.id} sign-in`,
       label: t("appShell.signIn", { name: config.name }),
@@ -77,7 +102,7 @@ export function CommandPalette({ paused }: { paused: boolean }) {
     <Spotlight
       store={commandPaletteStore}
       actions={actions}
-      shortcut="mod + K"
+      shortcut={[...shortcuts.palette]}
       nothingFound={t("appShell.nothingFound")}
       limit={12}
       lockScroll={false}

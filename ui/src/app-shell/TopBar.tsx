@@ -3,6 +3,7 @@ import { IconPlayerPause, IconPlayerPlay, IconSearch } from "@tabler/icons-react
 
 import { useAction } from "../core/useAction";
 import type { StatusReport } from "../generated/types";
+import { keyNames } from "../keyboard/shortcuts";
 import { useMessages } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { commandPalette } from "./CommandPalette";
@@ -16,7 +17,7 @@ export function TopBar({ report }: { report: StatusReport | undefined }) {
       <button type="button" className={styles.search} onClick={commandPalette.open}>
         <IconSearch size={15} aria-hidden />
         <span>{t("appShell.search")}</span>
-        <kbd className="mono">{t("appShell.searchHint")}</kbd>
+        <kbd className="mono">{keyNames("palette").flat().join(" ")}</kbd>
       </button>
       {report && (
         <>

@@ -3,6 +3,7 @@
 import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
 import { AddServerForm } from "../servers/AddServerDialog";
 
+export const OverviewPage = lazyWithPrefetch(async () => (await import("../overview/OverviewPage")).OverviewPage);
 export const ServerPage = lazyWithPrefetch(async () => (await import("../servers/ServerPage")).ServerPage);
 export const ApprovalsPage = lazyWithPrefetch(async () => (await import("../approvals/ApprovalsPage")).ApprovalsPage);
 export const PermissionsPage = lazyWithPrefetch(
@@ -10,6 +11,10 @@ export const PermissionsPage = lazyWithPrefetch(
 );
 export const ActivityPage = lazyWithPrefetch(async () => (await import("../activity/ActivityPage")).ActivityPage);
 export const ClientsPage = lazyWithPrefetch(async () => (await import("../clients/ClientsPage")).ClientsPage);
+export const PlaygroundPage = lazyWithPrefetch(
+  async () => (await import("../playground/PlaygroundPage")).PlaygroundPage,
+);
+export const FirstRunPage = lazyWithPrefetch(async () => (await import("../first-run/FirstRunPage")).FirstRunPage);
 export const UnlockScreen = lazyWithPrefetch(async () => (await import("../vault/UnlockScreen")).UnlockScreen);
 export const SettingsPage = lazyWithPrefetch(async () => (await import("../settings/SettingsPage")).SettingsPage);
 
@@ -18,12 +23,14 @@ export function prefetchPages(): void {
   idle(async () => {
     for (const one of [
       AddServerForm,
+      OverviewPage,
       ServerPage,
       ApprovalsPage,
       PermissionsPage,
       ActivityPage,
       SettingsPage,
       ClientsPage,
+      PlaygroundPage,
     ]) {
       await one.prefetch().catch(() => undefined);
     }

@@ -1,5 +1,7 @@
 import {
   IconActivity,
+  IconLayoutDashboard,
+  IconPlayerPlay,
   IconPlugConnected,
   IconServer2,
   IconSettings,
@@ -15,10 +17,12 @@ export type PageEntry = { name: MessageKey; icon: TablerIcon; route: Route; cove
 
 /** The pages of the sidebar, in order. */
 export const pages: readonly PageEntry[] = [
+  { name: "appShell.overview", icon: IconLayoutDashboard, route: { page: "overview" }, covers: ["overview"] },
   { name: "appShell.servers", icon: IconServer2, route: { page: "servers" }, covers: ["servers", "server"] },
   { name: "appShell.approvals", icon: IconShieldQuestion, route: { page: "approvals" }, covers: ["approvals"] },
   { name: "appShell.permissions", icon: IconShieldCheck, route: { page: "permissions" }, covers: ["permissions"] },
   { name: "appShell.activity", icon: IconActivity, route: { page: "activity", view: "calls" }, covers: ["activity"] },
   { name: "appShell.clients", icon: IconPlugConnected, route: { page: "clients" }, covers: ["clients"] },
+  { name: "appShell.playground", icon: IconPlayerPlay, route: { page: "playground" }, covers: ["playground"] },
   { name: "appShell.settings", icon: IconSettings, route: { page: "settings" }, covers: ["settings"] },
 ];

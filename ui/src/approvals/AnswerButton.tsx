@@ -7,6 +7,8 @@ import styles from "./AnswerButton.module.css";
 type Props = {
   /** The primary button. */
   strong?: boolean;
+  /** Beside a text that it is about, not among the answers. */
+  quiet?: boolean;
   /** Full label, if the text is short. */
   label?: string | undefined;
   onPress: () => void;
@@ -14,12 +16,12 @@ type Props = {
 };
 
 /** A button that ignores presses while the answer guard is active. It stays focusable. */
-export function AnswerButton({ strong = false, label, onPress, children }: Props) {
+export function AnswerButton({ strong = false, quiet = false, label, onPress, children }: Props) {
   const awake = useContext(AnswerGuardContext);
   return (
     <button
       type="button"
-      className={strong ? clsx(styles.button, styles.strong) : styles.button}
+      className={quiet ? styles.quiet : clsx(styles.button, strong && styles.strong)}
       aria-disabled={!awake}
       aria-label={label}
       title={label}

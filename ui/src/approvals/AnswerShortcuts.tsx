@@ -1,5 +1,6 @@
 import { useContext, useEffect, useRef } from "react";
 
+import { isShortcut } from "../keyboard/shortcuts";
 import { AnswerGuardContext } from "./AnswerGuardContext";
 
 type Props = {
@@ -19,9 +20,9 @@ export function AnswerShortcuts({ on, onAllow, onDeny }: Props) {
   useEffect(() => {
     if (!listening) return;
     const pressed = (event: KeyboardEvent) => {
-      if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.repeat) return;
-      if (event.key === "Enter") acts.current.onAllow();
-      else if (event.key === "Backspace" && acts.current.onDeny) acts.current.onDeny();
+      if (event.repeat) return;
+      if (isShortcut(event, "allow")) acts.current.onAllow();
+      else if (isShortcut(event, "deny") && acts.current.onDeny) acts.current.onDeny();
       else return;
       event.preventDefault();
     };

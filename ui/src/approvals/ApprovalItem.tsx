@@ -2,24 +2,33 @@ import { memo, type ReactNode } from "react";
 
 import type {
   ApprovalAnswer,
+  ApprovalId,
   ApprovalsReveal,
   ApprovalRequest,
   SubmittedAnswer,
   PendingApproval,
+  CallHash,
+  ServerSummary,
 } from "../generated/types";
 import { ApprovalCard } from "./cards/ApprovalCard";
 import { FormCard } from "./cards/FormCard";
 import { GroupAnswer } from "./GroupAnswer";
 import { UrlCard } from "./cards/UrlCard";
-import { GenericCard } from "./cards/GenericCard";
+import { ClientAccessCard } from "./cards/ClientAccessCard";
+import { ConfigChangeCard } from "./cards/ConfigChangeCard";
 import type { QueueSlot } from "./queue";
 import { SamplingCard } from "./cards/SamplingCard";
 import { ScopeUpgradeCard } from "./cards/ScopeUpgradeCard";
 import { ResolvedApproval } from "./ResolvedApproval";
 
+/** A call as it is shown: which request, and of which server. */
+export type ShownCall = { id: ApprovalId; hash: CallHash; server: ServerSummary };
+
 /** Callbacks for approval requests; stable for as long as the page is mounted. */
 export type ApprovalActions = {
   onAnswer: (answers: SubmittedAnswer[]) => void;
+  /** Trusts the read-only labels of the server of a call, or ceases to. */
+  onTrustLabels: (call: ShownCall, trusted: boolean) => void;
   /** Opens an address in the browser. */
   onLink: (address: string) => Promise<void>;
   /** Gives one argument of a call without its mask. */
@@ -44,6 +53,7 @@ export const ApprovalItem = memo(function ApprovalItem({
   keys,
   veil = 0,
   onAnswer,
+  onTrustLabels,
   onLink,
   onReveal,
 }: Props) {
@@ -55,7 +65,7 @@ export const ApprovalItem = memo(function ApprovalItem({
     };
     return <NonCallItem key={id} request={request} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
   }
-  const { hash } = request;
+  const { hash, server } = request;
   return (
     <ApprovalCard
       key={id}
@@ -67,6 +77,9 @@ export const ApprovalItem = memo(function ApprovalItem({
       group={group.length > 1 && <GroupAnswer set={group} onAnswer={onAnswer} />}
       onAnswer={(answer) => {
         onAnswer([{ id, hash, answer }]);
+      }}
+      onTrustLabels={(trusted) => {
+        onTrustLabels({ id, hash, server }, trusted);
       }}
       onReveal={(argument) => onReveal({ id, hash, argument })}
     />
@@ -100,7 +113,8 @@ function NonCallItem({ request, onLink, ...rest }: OtherProps) {
     case "step_up":
       return <ScopeUpgradeCard request={request} {...rest} />;
     case "client":
+      return <ClientAccessCard request={request} {...rest} />;
     case "config_change":
-      return <GenericCard request={request} place={rest.place} onAnswer={rest.onAnswer} />;
+      return <ConfigChangeCard request={request} place={rest.place} onAnswer={rest.onAnswer} />;
   }
 }

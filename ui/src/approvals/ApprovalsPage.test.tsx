@@ -61,7 +61,7 @@ describe("a page of 64 approval requests", () => {
     );
     expect([...drawn.values()].every((times) => times === 1)).toBe(true);
 
-    const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null };
+    const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null, byUser: false };
     happens([...many.slice(1), testApproval("new", { client: zed })]);
     await screen.findByText("new");
     expect(screen.getByText("Pending approvals: 64")).toBeTruthy();

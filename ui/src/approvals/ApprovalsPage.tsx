@@ -1,15 +1,15 @@
 import { Button } from "@mantine/core";
 import { IconShieldCheck } from "@tabler/icons-react";
-import { useCallback, useEffect } from "react";
+import { useCallback, useEffect, useMemo } from "react";
 
 import { AnswerGuardContext } from "./AnswerGuardContext";
 import { groupApprovals } from "./groups";
 import { pendingIn } from "./queue";
 import { useAnswerGuard } from "./useAnswerGuard";
-import { useApprovalQueue } from "./useApprovalQueue";
+import { useApprovalQueue, type ApprovalCommands } from "./useApprovalQueue";
 import { useCore } from "../core/CoreProvider";
 import { usePendingApprovals } from "../core/usePendingApprovals";
-import type { ApprovalsReveal, SubmittedAnswer } from "../generated/types";
+import type { ApprovalsReveal } from "../generated/types";
 import { useMessages } from "../messages";
 import { EmptyState } from "../components/EmptyState";
 import { Page } from "../components/Page";
@@ -24,11 +24,15 @@ export function ApprovalsPage() {
   const t = useMessages();
   const { platform } = useCore();
   const { data, error, loading } = usePendingApprovals();
-  const send = useCallback(
-    (answers: SubmittedAnswer[]) => platform.command("approvals.answer", { answers }),
+  const send = useMemo(
+    (): ApprovalCommands => ({
+      answer: (answers) => platform.command("approvals.answer", { answers }),
+      trustLabels: ({ server: { id, generation } }, trusted) =>
+        platform.command("servers.trustLabels", { server: id, generation, trusted }),
+    }),
     [platform],
   );
-  const { queue, error: refused, read, shown, answer } = useApprovalQueue(send);
+  const { queue, error: refused, read, shown, answer, trustLabels } = useApprovalQueue(send);
   const awake = useAnswerGuard(queue.anyChange);
   useEffect(() => {
     if (data) read(data);
@@ -63,7 +67,14 @@ export function ApprovalsPage() {
       <AnswerGuardContext value={awake}>
         <div className={styles.list}>
           {groupApprovals(queue.slots.slice(0, drawn)).map((group) => (
-            <ApprovalGroupSection key={group.key} group={group} onAnswer={answer} onLink={openLink} onReveal={reveal} />
+            <ApprovalGroupSection
+              key={group.key}
+              group={group}
+              onAnswer={answer}
+              onTrustLabels={trustLabels}
+              onLink={openLink}
+              onReveal={reveal}
+            />
           ))}
         </div>
       </AnswerGuardContext>

@@ -3,6 +3,8 @@ import clsx from "clsx";
 import type { ReactNode } from "react";
 
 import type { ApprovalRequest, PendingApproval } from "../generated/types";
+import { MarkedText } from "../components/MarkedText";
+import { seen } from "../components/invisibleChars";
 import { useMessages, type MessageKey } from "../messages";
 import type { Resolution } from "./queue";
 import cardStyles from "./Card.module.css";
@@ -24,7 +26,9 @@ export function ResolvedApproval({
     <article className={cardStyles.card}>
       <header className={cardStyles.head}>
         <div className={cardStyles.who}>
-          <strong>{requesterName(request) ?? t("app.name")}</strong>
+          <strong>
+            <MarkedText text={requesterName(request) ?? t("app.name")} />
+          </strong>
         </div>
         {place}
       </header>
@@ -45,6 +49,7 @@ export function ResolvedApproval({
 
 function requesterName(request: ApprovalRequest): string | null {
   if (request.kind === "call") return request.client.name;
+  if (request.kind === "client") return seen(request.says);
   return request.kind === "elicitation" || request.kind === "sampling" || request.kind === "step_up"
     ? request.server.name
     : null;

@@ -5,11 +5,11 @@ import { testApproval } from "./testApprovals";
 import { answersForBatch, groupApprovals, batchesOf } from "./groups";
 import type { QueueSlot } from "./queue";
 
-const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null };
+const zed = { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null, byUser: false };
 const slot = (pending: PendingApproval, end: QueueSlot["end"] = null): QueueSlot => ({ pending, end });
 const config: PendingApproval = {
   ...testApproval("file"),
-  request: { kind: "config_change", file: "servers.json", server: "x", changes: [], action: "added" },
+  request: { kind: "config_change", file: "servers.json", server: "x", changes: [], action: "added", profile: null },
 };
 
 describe("approval groups", () => {

@@ -1,20 +1,33 @@
 // Labels of approval requests: access classes, warnings, lifetimes.
 
-import type { CallApprovalRequest, ChoiceLifetime, ClassReason, Warning } from "../generated/types";
+import type {
+  AccessClassification,
+  CallApprovalRequest,
+  ChoiceLifetime,
+  ClassReason,
+  Warning,
+} from "../generated/types";
 import type { Render, Translate } from "../messages";
+
+/** What a tool may do, in the words of the three states (PERM-2): reads, says that it only reads, can make changes. */
+export function classLabel(t: Translate, { class: known, reason }: AccessClassification): string {
+  return t(reason.by === "untrusted_label" ? "ask.class.untrusted" : `ask.class.${known}`);
+}
 
 export function classReasonLabel(t: Translate, reason: ClassReason): string {
   switch (reason.by) {
     case "override":
       return t("ask.reason.override");
     case "annotation":
-      return t("ask.reason.annotation", { hint: reason.hint });
+      return t("ask.reason.annotation");
     case "name":
       return t("ask.reason.name", { word: reason.word });
     case "description":
       return t("ask.reason.description", { word: reason.word });
     case "trusted_label":
       return t("ask.reason.trusted");
+    case "untrusted_label":
+      return t("ask.reason.untrusted");
     case "not_a_tool":
       return t("ask.reason.notATool");
     case "default":
@@ -32,8 +45,6 @@ export function warningLabel(t: Translate, warning: Warning, render: Render): st
       return t("ask.warn.hidden", { place: warning.place });
     case "look_alikes":
       return t("ask.warn.alike", { place: warning.place });
-    case "unconfirmed_server":
-      return t("ask.warn.unconfirmed");
     case "unknown_program":
       return t("ask.warn.unknownProgram");
     case "other_program":
@@ -43,12 +54,18 @@ export function warningLabel(t: Translate, warning: Warning, render: Render): st
   }
 }
 
-/** Whether the core offers no permanent grants because of this warning. */
-export function preventsPermanentGrant({ warning }: Warning): boolean {
+/** What a warning means for permanent answers, where it does: that there are none, or what one approves. */
+export function permanentNote(t: Translate, { warnings, choices }: CallApprovalRequest): string | null {
+  const isOffered = choices.some(({ lifetime }) => lifetime === "always");
+  if (!isOffered) return warnings.some(preventsPermanentGrant) ? t("ask.noAlways") : null;
+  return warnings.some(({ warning }) => warning === "definition_changed") ? t("ask.alwaysChanged") : null;
+}
+
+/** Whether the core may offer no permanent grants because of this warning. */
+function preventsPermanentGrant({ warning }: Warning): boolean {
   switch (warning) {
     case "definition_changed":
     case "hidden_characters":
-    case "unconfirmed_server":
     case "unknown_program":
       return true;
     case "first_use":

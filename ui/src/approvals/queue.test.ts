@@ -5,6 +5,12 @@ import { emptyQueue, answeredTogether, reduceQueue, pendingIn, type QueueEvent, 
 
 const [a, b, c] = [testApproval("a"), testApproval("b"), testApproval("c")];
 
+/** The new request for the same call, as a read of a server whose labels are trusted. */
+function again(id: string) {
+  const trusted = { class: "read", reason: { by: "trusted_label" }, reachesOutside: false } as const;
+  return testApproval(`${id}2`, { hash: `hash-${id}`, class: trusted });
+}
+
 function after(...happenings: QueueEvent[]): ApprovalQueue {
   return happenings.reduce(reduceQueue, emptyQueue);
 }
@@ -54,6 +60,26 @@ describe("the approval queue", () => {
         { is: "read", pending: [a, b] },
         { is: "answered", ids: ["a"], end: "allowed" },
         { is: "read", pending: [b] },
+      ],
+    ],
+    [
+      "shows a request that the user opens, and drops resolved ones",
+      "a [c]",
+      [
+        { is: "read", pending: [a, b, c] },
+        { is: "moved", by: 1 },
+        { is: "answered", ids: ["b"], end: "denied" },
+        { is: "opened", id: "c" },
+      ],
+    ],
+    [
+      "stays where it is when a resolved or unknown request is opened",
+      "[a] b:ended",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "read", pending: [a] },
+        { is: "opened", id: "b" },
+        { is: "opened", id: "nobody" },
       ],
     ],
     [
@@ -115,6 +141,63 @@ describe("the approval queue", () => {
         { is: "read", pending: [b] },
       ],
     ],
+    [
+      "puts a call that is judged again since its labels are trusted in its place",
+      "[a2] b2",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "relabelled", server: "srv-1" },
+        { is: "read", pending: [again("a"), again("b")] },
+      ],
+    ],
+    [
+      "also when its end is read first",
+      "[a2] b2",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "relabelled", server: "srv-1" },
+        { is: "read", pending: [] },
+        { is: "read", pending: [again("b"), again("a")] },
+      ],
+    ],
+    [
+      "also when the window is guarded anew meanwhile",
+      "[a2] b2",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "relabelled", server: "srv-1" },
+        { is: "shown" },
+        { is: "read", pending: [again("a"), again("b")] },
+      ],
+    ],
+    [
+      "but not once the user moved on",
+      "a:ended [b:ended] a2 b2",
+      [
+        { is: "read", pending: [a, b] },
+        { is: "relabelled", server: "srv-1" },
+        { is: "moved", by: 1 },
+        { is: "read", pending: [again("a"), again("b")] },
+      ],
+    ],
+    [
+      "and no other call",
+      "[a:ended] c",
+      [
+        { is: "read", pending: [a] },
+        { is: "relabelled", server: "srv-1" },
+        { is: "read", pending: [c] },
+      ],
+    ],
+    [
+      "nor one of a server whose labels nobody touched",
+      "[a:ended] a2",
+      [
+        { is: "read", pending: [a] },
+        { is: "relabelled", server: "srv-2" },
+        { is: "read", pending: [again("a")] },
+      ],
+    ],
   ])("%s", (_, expected, happenings) => {
     expect(seen(after(...happenings))).toBe(expected);
   });
@@ -128,7 +211,9 @@ describe("the approval queue", () => {
     expect(change({ is: "read", pending: [b] })).toBe(1);
     expect(change({ is: "read", pending: [testApproval("a", { title: "Other" }), b] })).toBe(1);
     expect(change({ is: "read", pending: [testApproval("a", {}, false), b] })).toBe(1);
+    expect(change({ is: "relabelled", server: "srv-1" }, { is: "read", pending: [again("a"), b] })).toBe(1);
     expect(change({ is: "moved", by: 1 })).toBe(1);
+    expect(change({ is: "opened", id: "b" })).toBe(1);
     expect(change({ is: "shown" })).toBe(1);
   });
 
@@ -148,7 +233,7 @@ describe("the approval queue", () => {
     const other = { class: "read", reason: { by: "override" }, reachesOutside: false } as const;
     const tool = testApproval("tool", { subject: { kind: "tool", name: "delete" } });
     const client = testApproval("client", {
-      client: { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null },
+      client: { id: "cli-2", name: "Zed", says: null, seenFrom: null, session: null, byUser: false },
     });
     const classed = testApproval("class", { class: other });
     expect(answeredTogether([a, tool, b, client, classed], a).map(({ id }) => id)).toEqual(["a", "b"]);

@@ -1,7 +1,7 @@
 // The approval queue as it is shown, as a pure reducer. A request that
 // ends stays in its place as resolved, so nothing moves under the pointer: only the user moves on.
 
-import type { ApprovalId, PendingApproval } from "../generated/types";
+import type { ApprovalId, PendingApproval, ServerId } from "../generated/types";
 
 /** How an approval request ended. */
 export type Resolution = "allowed" | "denied" | "ended";
@@ -17,6 +17,8 @@ export type ApprovalQueue = {
   change: number;
   /** The same for a view of all slots. */
   anyChange: number;
+  /** Servers whose labels the user has just trusted, or ceased to; their calls are judged again. */
+  relabelled: readonly ServerId[];
 };
 
 export type QueueEvent =
@@ -24,12 +26,16 @@ export type QueueEvent =
   | { is: "read"; pending: readonly PendingApproval[] }
   /** The user answered these. */
   | { is: "answered"; ids: readonly ApprovalId[]; end: "allowed" | "denied" }
+  /** The user trusts the labels of a server, or ceases to. */
+  | { is: "relabelled"; server: ServerId }
   /** The user moves on, or back. */
   | { is: "moved"; by: 1 | -1 }
+  /** The user wants to see this one. */
+  | { is: "opened"; id: ApprovalId }
   /** The window came up or to the front. */
   | { is: "shown" };
 
-export const emptyQueue: ApprovalQueue = { slots: [], at: 0, change: 0, anyChange: 0 };
+export const emptyQueue: ApprovalQueue = { slots: [], at: 0, change: 0, anyChange: 0, relabelled: [] };
 
 /** The pending requests of the queue. */
 export function pendingIn({ slots }: ApprovalQueue): readonly PendingApproval[] {
@@ -55,25 +61,56 @@ function applyEvent(queue: ApprovalQueue, happening: QueueEvent): ApprovalQueue 
       );
       return { ...queue, slots, change: queue.change + 1 };
     }
+    case "relabelled":
+      return { ...queue, relabelled: [...queue.relabelled, happening.server] };
     case "moved":
-      return moved(queue, happening.by);
+      return moved(queue.relabelled.length === 0 ? queue : { ...queue, relabelled: [] }, happening.by);
+    case "opened": {
+      const at = queue.slots.findIndex(({ pending, end }) => pending.id === happening.id && end === null);
+      return at === -1 ? queue : withoutResolvedExceptShown({ ...queue, at, change: queue.change + 1, relabelled: [] });
+    }
     case "shown":
+      // The guard of the window starts again when the last pending request ended and its call asks again.
       return withoutResolved({ ...queue, change: queue.change + 1 });
   }
 }
 
 function read(queue: ApprovalQueue, pending: readonly PendingApproval[]): ApprovalQueue {
   const now = new Map(pending.map((one) => [one.id, one]));
+  const known = new Set(queue.slots.map(({ pending: { id } }) => id));
   const kept = queue.slots.map((slot): QueueSlot => {
     const still = now.get(slot.pending.id);
     now.delete(slot.pending.id);
     if (still) return refreshSlot(slot, still);
+    const again = judgedAgain(
+      queue,
+      slot,
+      [...now.values()].filter(({ id }) => !known.has(id)),
+    );
+    if (again) {
+      now.delete(again.id);
+      return { pending: again, end: null };
+    }
     return slot.end === null ? { ...slot, end: "ended" } : slot;
   });
   const slots = [...kept, ...[...now.values()].map((one): QueueSlot => ({ pending: one, end: null }))];
   if (slots.length === queue.slots.length && slots.every((slot, at) => slot === queue.slots[at])) return queue;
   const before = queue.slots[queue.at];
   return { ...queue, slots, change: isSameView(before, slots[queue.at]) ? queue.change : queue.change + 1 };
+}
+
+/**
+ * The new request for the call of a slot, where the user's own trust in labels made the core judge the call again:
+ * it takes the slot's place. Every other request that ends leaves its place to nobody.
+ */
+function judgedAgain(
+  { relabelled }: ApprovalQueue,
+  { pending: { request }, end }: QueueSlot,
+  fresh: readonly PendingApproval[],
+): PendingApproval | undefined {
+  if (request.kind !== "call" || end === "allowed" || end === "denied") return undefined;
+  if (!relabelled.includes(request.server.id)) return undefined;
+  return fresh.find(({ request: other }) => other.kind === "call" && other.hash === request.hash);
 }
 
 /** The slot of a pending request. Unchanged parts stay the same objects, so that nothing is rendered again. */

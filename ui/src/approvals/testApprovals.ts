@@ -56,7 +56,14 @@ export function testApproval(id: string, differs: Partial<CallApprovalRequest> =
     waiting,
     request: {
       kind: "call",
-      client: { id: "cli-1", name: "Claude Code", says: "claude-code 2.1", seenFrom: null, session: null },
+      client: {
+        id: "cli-1",
+        name: "Claude Code",
+        says: "claude-code 2.1",
+        seenFrom: null,
+        session: null,
+        byUser: false,
+      },
       server: { id: "srv-1", generation: 1, name: "files", description: "My notes", icon: "folder" },
       subject: { kind: "tool", name: "write_file" },
       title: "Write file",

@@ -3,17 +3,13 @@ import clsx from "clsx";
 import { useState } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { ResourceView, ServerCatalog, TemplateView } from "../generated/types";
-import { useMessages, useSizes } from "../messages";
-import { CopyButton } from "../components/CopyButton";
+import { useMessages } from "../messages";
 import { EmptyState } from "../components/EmptyState";
 import { PickList, type PickListItem } from "../components/PickList";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { CompletionField } from "./CompletionField";
 import { FilterInput } from "../components/FilterBar";
-import { ResourceReader } from "./ResourceReader";
-import { expandTemplate } from "../core/uriTemplate";
+import { ResourcePanel, TemplatePanel } from "./ResourcePanel";
 import catalogStyles from "./catalog.module.css";
 
 /** The resources and templates of a server, with the selected one. */
@@ -58,76 +54,10 @@ export function ResourcesTab({ server }: { server: string }) {
         )}
       </div>
       <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("catalog.one")}>
-        {resource && <Resource key={picked} resource={resource} server={server} catalog={catalog} />}
-        {template && <Template key={picked} template={template} server={server} catalog={catalog} />}
+        {resource && <ResourcePanel key={picked} resource={resource} server={server} catalog={catalog} />}
+        {template && <TemplatePanel key={picked} template={template} server={server} catalog={catalog} />}
         {!resource && !template && <p className={clsx("dim", catalogStyles.hint)}>{t("catalog.pickResource")}</p>}
       </div>
     </div>
-  );
-}
-
-type OneProps = { server: string; catalog: ServerCatalog };
-
-function Resource({
-  resource: { uri, title, description, mimeType, size: bytes },
-  ...one
-}: OneProps & { resource: ResourceView }) {
-  const t = useMessages();
-  const size = useSizes();
-  const facts = [mimeType, bytes === null ? null : size(bytes)].filter((fact) => fact !== null);
-  return (
-    <>
-      <header className={catalogStyles.head}>
-        <h2>{title}</h2>
-        <p className={catalogStyles.uri}>
-          <code className="selectable">{uri}</code> <CopyButton text={uri} label={t("catalog.copyUri")} />
-        </p>
-        {facts.length > 0 && <p className="dim">{facts.join(" · ")}</p>}
-        {description !== null && <p className={clsx(catalogStyles.text, "selectable")}>{description}</p>}
-      </header>
-      <ResourceReader uri={uri} {...one} />
-    </>
-  );
-}
-
-/** One field for each variable; what they come to is shown before it is read. */
-function Template({
-  template: { uriTemplate, variables, title, description, mimeType },
-  ...one
-}: OneProps & { template: TemplateView }) {
-  const t = useMessages();
-  const [values, setValues] = useState<Record<string, string>>({});
-  const uri = expandTemplate(uriTemplate, values);
-  return (
-    <>
-      <header className={catalogStyles.head}>
-        <h2>{title}</h2>
-        <p className={catalogStyles.uri}>
-          <code className="selectable">{uriTemplate}</code>
-        </p>
-        {mimeType !== null && <p className="dim">{mimeType}</p>}
-        {description !== null && <p className={clsx(catalogStyles.text, "selectable")}>{description}</p>}
-      </header>
-      <div className={catalogStyles.fields}>
-        {variables.map((name) => (
-          <CompletionField
-            key={name}
-            server={one.server}
-            of={{ kind: "template", uriTemplate }}
-            name={name}
-            label={name}
-            completes={one.catalog.declared.completions}
-            values={values}
-            onChange={(value) => {
-              setValues((before) => ({ ...before, [name]: value }));
-            }}
-          />
-        ))}
-      </div>
-      <p className={catalogStyles.uri}>
-        <span className="dim">{t("catalog.reads")}</span> <code className="selectable">{uri}</code>
-      </p>
-      <ResourceReader uri={uri} disabled={variables.every((name) => (values[name] ?? "") === "")} {...one} />
-    </>
   );
 }

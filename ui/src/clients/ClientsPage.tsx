@@ -1,11 +1,11 @@
-import { Button, Group, Modal, Stack, TextInput } from "@mantine/core";
-import { IconPlugConnected, IconPlus } from "@tabler/icons-react";
+import { Button, Group, Modal } from "@mantine/core";
+import { IconAlertTriangle, IconPlugConnected, IconPlus } from "@tabler/icons-react";
 import clsx from "clsx";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { ClientView, MintedClient, UserError } from "../generated/types";
+import type { ClientView, MintedClient } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { EmptyState } from "../components/EmptyState";
 import { Page } from "../components/Page";
@@ -13,15 +13,26 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { useConfirm } from "../components/useConfirm";
 import { useNow } from "../components/useNow";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { toUserError } from "../platform";
+import { AddClientForm } from "./AddClientForm";
+import { AppConnections } from "./AppConnections";
 import { ClientAutoApprove } from "./ClientAutoApprove";
+import { ClientProfile } from "./ClientProfile";
 import { NewTokenPanel } from "./NewTokenPanel";
+import { ProfilesSection } from "./ProfilesSection";
 import styles from "./ClientsPage.module.css";
+
+/** How often the settings of applications are read again, in milliseconds: nothing tells of a change of theirs. */
+const APPS_EVERY = 15_000;
 
 /** The AI applications that may connect. */
 export function ClientsPage() {
   const t = useMessages();
   const { data, error, loading, refetch } = useCoreQuery("clients.list", {});
+  const apps = useCoreQuery("clients.apps", {}, undefined, { fresh: true, every: APPS_EVERY });
+  const changed = () => {
+    void refetch();
+    void apps.refetch();
+  };
   const [adding, setAdding] = useState(false);
   const [minted, setMinted] = useState<MintedClient | null>(null);
   const add = (
@@ -37,10 +48,11 @@ export function ClientsPage() {
   const close = () => {
     setAdding(false);
     setMinted(null);
-    void refetch();
+    changed();
   };
   return (
     <Page title={t("clients.title")} actions={add}>
+      <AppConnections apps={apps} onChanged={changed} />
       {error && <ErrorAlert error={error} />}
       {loading && <LoadingIndicator />}
       {data?.length === 0 && (
@@ -48,11 +60,13 @@ export function ClientsPage() {
           {add}
         </EmptyState>
       )}
+      {data !== undefined && data.length > 0 && <h2 className={styles.heading}>{t("connect.otherClients")}</h2>}
       <div className={styles.list}>
         {data?.map((client) => (
-          <ClientCard key={client.id} client={client} onMinted={setMinted} onChanged={() => void refetch()} />
+          <ClientCard key={client.id} client={client} onMinted={setMinted} onChanged={changed} />
         ))}
       </div>
+      {data !== undefined && data.length > 0 && <ProfilesSection />}
       <Modal
         opened={adding || minted !== null}
         onClose={close}
@@ -69,46 +83,6 @@ export function ClientsPage() {
   );
 }
 
-function AddClientForm({ onMinted, onCancel }: { onMinted: (minted: MintedClient) => void; onCancel: () => void }) {
-  const t = useMessages();
-  const [name, setName] = useState("");
-  const [error, setError] = useState<UserError | null>(null);
-  const add = useAction("clients.add");
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        add.request({ name: name.trim() }).then(onMinted, (thrown: unknown) => {
-          setError(toUserError(thrown));
-        });
-      }}
-    >
-      <Stack gap="md">
-        <TextInput
-          label={t("clients.name")}
-          description={t("clients.nameHint")}
-          data-autofocus
-          required
-          value={name}
-          onChange={(event) => {
-            setName(event.currentTarget.value);
-            setError(null);
-          }}
-        />
-        {error && <ErrorAlert error={error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onCancel}>
-            {t("appShell.cancel")}
-          </Button>
-          <Button type="submit" loading={add.busy} disabled={name.trim() === ""}>
-            {t("clients.create")}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
-  );
-}
-
 type Props = { client: ClientView; onMinted: (minted: MintedClient) => void; onChanged: () => void };
 
 function ClientCard({ client, onMinted, onChanged }: Props) {
@@ -118,7 +92,8 @@ function ClientCard({ client, onMinted, onChanged }: Props) {
   const rotate = useAction("clients.rotate");
   const revoke = useAction("clients.revoke");
   const [confirm, dialog] = useConfirm();
-  const { id, name, says, lastSeen, sessions, created } = client;
+  const { id, name, says, lastSeen, sessions, created, access, hasStaleList } = client;
+  const byToken = access.by === "token";
   return (
     <article className={clsx("card", styles.client)} aria-label={name}>
       <span className={lastSeen === null ? styles.icon : clsx(styles.icon, styles.seen)}>
@@ -126,39 +101,49 @@ function ClientCard({ client, onMinted, onChanged }: Props) {
       </span>
       <div className={styles.text}>
         <strong>{name}</strong>
+        {hasStaleList && (
+          <span className={styles.stale}>
+            <IconAlertTriangle size={14} className={styles.staleIcon} aria-hidden />
+            <span>
+              <strong>{t("clients.stale")}</strong> {t("clients.staleText")}
+            </span>
+          </span>
+        )}
         {says !== null && <span className={styles.small}>{t("clients.says", { says })}</span>}
         <span className={styles.small}>
           {[
             lastSeen === null ? t("clients.never") : t("clients.seen", { ago: ago(lastSeen, now) }),
             ...(sessions > 0 ? [t("clients.sessions", { count: sessions })] : []),
-            t("clients.created", { date: full(created) }),
+            t(byToken ? "clients.created" : "clients.allowed", { date: full(created) }),
           ].join(" · ")}
         </span>
       </div>
       <Group gap="xs">
-        <Button
-          size="xs"
-          variant="default"
-          onClick={() => {
-            confirm({
-              title: t("clients.rotateTitle", { name }),
-              text: t("clients.rotateText"),
-              ok: t("clients.rotate"),
-              onOk: () => {
-                rotate.request({ client: id }).then(onMinted, onChanged);
-              },
-            });
-          }}
-        >
-          {t("clients.rotate")}
-        </Button>
+        {byToken && (
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => {
+              confirm({
+                title: t("clients.rotateTitle", { name }),
+                text: t("clients.rotateText"),
+                ok: t("clients.rotate"),
+                onOk: () => {
+                  rotate.request({ client: id }).then(onMinted, onChanged);
+                },
+              });
+            }}
+          >
+            {t("clients.rotate")}
+          </Button>
+        )}
         <Button
           size="xs"
           variant="default"
           onClick={() => {
             confirm({
               title: t("clients.revokeTitle", { name }),
-              text: t("clients.revokeText"),
+              text: t(byToken ? "clients.revokeText" : "clients.revokeAccessText"),
               ok: t("clients.revoke"),
               onOk: () => void revoke.run({ client: id }).then(onChanged),
             });
@@ -167,6 +152,7 @@ function ClientCard({ client, onMinted, onChanged }: Props) {
           {t("clients.revoke")}
         </Button>
       </Group>
+      <ClientProfile client={client} />
       <ClientAutoApprove client={client} />
       {dialog}
     </article>

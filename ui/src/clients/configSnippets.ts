@@ -16,3 +16,17 @@ export function configSnippets(endpoint: string, token: string): readonly Config
     { app: null, text: json({ mcpServers: { gatehouse: { type: "http", url: endpoint, headers } } }) },
   ];
 }
+
+/** For applications that can only start programs: what stores the token, and the lines for their settings. */
+export function bridgeSnippets(client: string): { keepToken: string; settings: string } {
+  const server = { command: "gatehousectl", args: ["bridge", `--client=${client}`] };
+  return {
+    keepToken: `gatehousectl clients keep-token ${shellWord(client)}`,
+    settings: JSON.stringify({ mcpServers: { gatehouse: server } }, null, 2),
+  };
+}
+
+/** One word of a shell, in which nothing is expanded. Plain names have quotes that every shell knows. */
+function shellWord(word: string): string {
+  return /^[\p{L}\p{N} ._-]+$/u.test(word) ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -51,12 +51,31 @@ export type IconName = keyof typeof icons;
 
 export const iconNames = Object.keys(icons) as IconName[];
 
-function isIconName(name: string): name is IconName {
+export function isIconName(name: string): name is IconName {
   return Object.hasOwn(icons, name);
 }
 
-/** The icon of a server by its name; a name that there is not is a server like any other. */
+/** One emoji, of however many characters. Other texts could pass for a server's name, or for words of Gatehouse. */
+const oneEmoji =
+  /^(?:\p{RI}\p{RI}|\p{Extended_Pictographic}(?:\p{EMod}|\ufe0f)?(?:\u200d\p{Extended_Pictographic}(?:\p{EMod}|\ufe0f)?){0,4})$/u;
+
+export function isEmoji(text: string): boolean {
+  return oneEmoji.test(text);
+}
+
+/**
+ * The icon of a server: one of ours by its name, or an emoji that the user chose. Anything else is a server like any
+ * other. An image of the server's own is never shown here, since this is also what is shown where a person decides.
+ */
 export function ServerIcon({ name, size }: { name: string; size: number }) {
+  if (isEmoji(name))
+    return (
+      <svg width={size} height={size} viewBox="0 0 20 20" aria-hidden data-icon="emoji">
+        <text x="10" y="10" fontSize="16" textAnchor="middle" dominantBaseline="central">
+          {name}
+        </text>
+      </svg>
+    );
   const Shape = isIconName(name) ? icons[name] : IconServer2;
   return <Shape size={size} stroke={1.75} aria-hidden data-icon={isIconName(name) ? name : "server"} />;
 }

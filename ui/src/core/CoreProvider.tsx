@@ -5,6 +5,7 @@ import { createPendingApprovalReader } from "./pendingApprovals";
 import type { EventEnvelope, PendingApproval } from "../generated/types";
 import type { Platform } from "../platform";
 import { invalidatedQueries } from "./invalidation";
+import { readAgain } from "./readAgain";
 
 /** How long events are collected before queries are invalidated, in milliseconds. */
 const GATHER = 60;
@@ -52,9 +53,7 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
       const names = new Set(old);
       all = false;
       old.clear();
-      void client.invalidateQueries({
-        predicate: ({ queryKey }) => everything || names.has(String(queryKey[0])),
-      });
+      void readAgain(client, ({ queryKey }) => everything || names.has(String(queryKey[0])));
     };
     const stop = platform.events((envelope) => {
       if (envelope) {

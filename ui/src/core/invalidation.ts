@@ -4,6 +4,8 @@ import type { Event, LogLine } from "../generated/types";
 type Reading = keyof Commands;
 
 const servers: Reading[] = ["servers.list", "status"];
+/** What each client sees. */
+const toolLists: Reading[] = ["clients.list", "profiles.list"];
 const audit: Reading = "audit.latest";
 
 /** The queries that an event makes stale. */
@@ -19,17 +21,27 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
     case "sign_in_needed":
       return servers;
     case "status_changed":
-      return [...servers, "servers.catalog"];
+      return [...servers, "servers.catalog", "servers.icon"];
     case "tools_changed":
-      return [...servers, "tools.list", "tools.omitted", "policy.show"];
+      return [...servers, "tools.list", "tools.omitted", "policy.show", ...toolLists];
     case "prompts_changed":
     case "resources_changed":
       return ["servers.list", "servers.catalog"];
     case "config_changed":
-      return [...servers, "approvals.list", "policy.show", "settings.show", audit];
+      return [
+        ...servers,
+        "servers.icon",
+        "policy.findings",
+        "approvals.list",
+        "policy.show",
+        "settings.show",
+        "registry.report",
+        audit,
+      ];
     case "call_progress":
       return [];
     case "call_started":
+    case "call_task_changed":
       return ["calls.running"];
     case "call_finished":
       return event.outcome.outcome === "failed" || event.outcome.outcome === "rpc_error"
@@ -40,10 +52,13 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
       return ["approvals.list", "status"];
     case "approval_resolved":
     case "approval_expired":
+    case "approval_withdrawn":
       return ["approvals.list", "status", "calls.running", audit];
     case "client_connected":
     case "client_gone":
-      return ["clients.list", "status"];
+      return ["clients.list", "clients.apps", "status"];
+    case "client_tool_list":
+      return ["clients.list", "clients.apps"];
     case "log_line":
       // An error is counted on the server's card.
       return isError(event.line) ? ["servers.log", "servers.list"] : ["servers.log"];
@@ -52,7 +67,9 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
     case "switch_changed":
       return [...servers, "settings.show", audit];
     case "permissions_changed":
-      return [...servers, "policy.show", "tools.list", "clients.list", audit];
+      return [...servers, "policy.show", "policy.findings", "tools.list", ...toolLists, audit];
+    case "profiles_changed":
+      return [...toolLists, audit];
   }
 }
 

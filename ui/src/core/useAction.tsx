@@ -20,6 +20,7 @@ export type Action<Name extends keyof Commands> = {
 export function useAction<Name extends keyof Commands>(name: Name): Action<Name> {
   const { platform } = useCore();
   const { mutateAsync, isPending } = useMutation<Commands[Name]["reply"], unknown, Commands[Name]["args"]>({
+    mutationKey: [name],
     mutationFn: async (args) => platform.command(name, args),
   });
   return {
@@ -37,15 +38,22 @@ export function useAction<Name extends keyof Commands>(name: Name): Action<Name>
   };
 }
 
-/** Shows an error as a notification; the same error is shown once. */
+/** How often each error happened that is shown. */
+const counts = new Map<string, number>();
+
+/** Shows an error as a notification; the same error is shown once, with how often it happened. */
 export function showError(error: UserError) {
   const id = userErrorId(error);
+  const count = (counts.get(id) ?? 0) + 1;
+  // This also ends the count.
   notifications.hide(id);
+  counts.set(id, count);
   notifications.show({
     id,
     color: "red",
-    title: <ErrorTitle error={error} />,
+    title: <ErrorTitle error={error} count={count} />,
     message: <ErrorDetails error={error} />,
     autoClose: 10_000,
+    onClose: () => counts.delete(id),
   });
 }

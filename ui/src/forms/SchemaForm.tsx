@@ -26,7 +26,8 @@ type Props = {
   schema: RJSFSchema;
   uiSchema?: UiSchema;
   value: unknown;
-  onChange: (value: unknown) => void;
+  /** `isByUser`: not because the form has filled in defaults by itself. */
+  onChange: (value: unknown, isByUser: boolean) => void;
   /** Makes it a form that submits: by Enter, and by a button elsewhere that names its `id`. */
   submit?: { id: string; onSubmit: (value: unknown) => void };
   /** Tells the fields of several forms of a page apart. */
@@ -105,8 +106,9 @@ export function SchemaForm({ schema, uiSchema = {}, value, onChange, submit, idP
           emptyObjectFields: "skipEmptyDefaults",
           arrayMinItems: { populate: "requiredOnly" },
         }}
-        onChange={(event) => {
-          onChange(event.formData);
+        // What no field has caused comes without the argument for its id.
+        onChange={(event, ...id) => {
+          onChange(event.formData, id.length > 0);
         }}
         onError={() => {
           setTried(true);

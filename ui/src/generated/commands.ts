@@ -1,8 +1,10 @@
 // Written by `cargo xtask codegen` from crates/model; changes here are lost.
 
 import type {
+  AppView,
   ApprovalsAnswer,
   ApprovalsList,
+  ApprovalsPractice,
   ApprovalsReveal,
   AuditAcknowledge,
   AuditEntryView,
@@ -12,21 +14,50 @@ import type {
   AuditVerdict,
   AuditVerify,
   AutoApproveCoverage,
+  BridgeBind,
+  BridgeBinding,
+  BundlePreview,
+  BundleServer,
+  BundlesConfigure,
+  BundlesRead,
   Call,
   CallRecord,
   CallReply,
+  CallStatistics,
   CallsCancel,
+  CallsExport,
   CallsList,
   CallsRunning,
+  CallsStatistics,
   ClientView,
   ClientsAdd,
+  ClientsApps,
+  ClientsConnect,
+  ClientsConnectPreview,
+  ClientsDisconnect,
+  ClientsIdentify,
+  ClientsKeepToken,
   ClientsList,
   ClientsRevoke,
   ClientsRotate,
+  ClientsSet,
   Completion,
+  ConnectPreview,
+  ConnectResult,
+  DisconnectResult,
   EventEnvelope,
   EventsList,
+  ExportedCalls,
   ExportedText,
+  FindingsReport,
+  ImportOutcome,
+  ImportPreview,
+  ImportSource,
+  ImportsPreview,
+  ImportsRun,
+  ImportsSources,
+  LinkContent,
+  LinksRead,
   LogLine,
   MintedClient,
   OmittedTool,
@@ -36,13 +67,32 @@ import type {
   PolicyAutoApprove,
   PolicyConfirm,
   PolicyDeny,
+  PolicyFindings,
   PolicyGrant,
+  PolicyNarrow,
   PolicyRevoke,
   PolicyShow,
   PolicySimulate,
   PolicySuspended,
   PolicyUnblock,
   PolicyView,
+  PracticeResult,
+  ProfileView,
+  ProfilesAdd,
+  ProfilesAddServers,
+  ProfilesList,
+  ProfilesRemove,
+  ProfilesSet,
+  ProjectFileReport,
+  RegistryCheck,
+  RegistryDraft,
+  RegistryFill,
+  RegistryPage,
+  RegistryReport,
+  RegistrySearch,
+  RegistryVersions,
+  Removal,
+  RemovalsUndo,
   ResultView,
   ResultsSave,
   Resume,
@@ -52,6 +102,7 @@ import type {
   RunningCall,
   SavedFile,
   ServerCatalog,
+  ServerImage,
   ServerView,
   ServersAdd,
   ServersCallTool,
@@ -61,6 +112,7 @@ import type {
   ServersDuplicate,
   ServersEdit,
   ServersGetPrompt,
+  ServersIcon,
   ServersList,
   ServersLog,
   ServersPasteAddress,
@@ -69,11 +121,12 @@ import type {
   ServersRemove,
   ServersReset,
   ServersSetLogLevel,
+  ServersSettingsText,
   ServersSignIn,
   ServersSignOut,
   ServersStart,
   ServersStop,
-  ServersStopTool,
+  ServersStopRun,
   ServersSwitchOff,
   ServersSwitchOn,
   ServersTest,
@@ -104,19 +157,26 @@ export type Commands = {
   "servers.edit": { args: ServersEdit; reply: ServerView };
   "servers.duplicate": { args: ServersDuplicate; reply: ServerView };
   "servers.test": { args: ServersTest; reply: TestReport };
+  "servers.settingsText": { args: ServersSettingsText; reply: ExportedText };
   "servers.validate": { args: ServersValidate; reply: ValidationReport };
-  "servers.remove": { args: ServersRemove; reply: null };
+  "bundles.read": { args: BundlesRead; reply: BundlePreview };
+  "bundles.configure": { args: BundlesConfigure; reply: BundleServer };
+  "imports.sources": { args: ImportsSources; reply: Array<ImportSource> };
+  "imports.preview": { args: ImportsPreview; reply: ImportPreview };
+  "imports.run": { args: ImportsRun; reply: Array<ImportOutcome> };
+  "servers.remove": { args: ServersRemove; reply: Removal | null };
   "servers.start": { args: ServersStart; reply: null };
   "servers.stop": { args: ServersStop; reply: null };
   "servers.reconnect": { args: ServersReconnect; reply: null };
   "servers.log": { args: ServersLog; reply: Array<LogLine> };
+  "servers.icon": { args: ServersIcon; reply: ServerImage };
   "servers.catalog": { args: ServersCatalog; reply: ServerCatalog };
   "servers.readResource": { args: ServersReadResource; reply: ResultView };
   "servers.watchResource": { args: ServersWatchResource; reply: null };
   "servers.getPrompt": { args: ServersGetPrompt; reply: ResultView };
   "servers.complete": { args: ServersComplete; reply: Completion };
   "servers.callTool": { args: ServersCallTool; reply: ResultView };
-  "servers.stopTool": { args: ServersStopTool; reply: null };
+  "servers.stopRun": { args: ServersStopRun; reply: null };
   "servers.setLogLevel": { args: ServersSetLogLevel; reply: null };
   "servers.signIn": { args: ServersSignIn; reply: SignInStart };
   "servers.pasteAddress": { args: ServersPasteAddress; reply: null };
@@ -127,17 +187,36 @@ export type Commands = {
   "servers.switchOff": { args: ServersSwitchOff; reply: null };
   "servers.switchOn": { args: ServersSwitchOn; reply: null };
   "servers.reset": { args: ServersReset; reply: Array<ServerView> };
+  "registry.search": { args: RegistrySearch; reply: RegistryPage };
+  "registry.versions": { args: RegistryVersions; reply: RegistryPage };
+  "registry.fill": { args: RegistryFill; reply: RegistryDraft };
+  "registry.report": { args: RegistryCheck; reply: RegistryReport };
+  "links.read": { args: LinksRead; reply: LinkContent };
   "tools.list": { args: ToolsList; reply: Array<ToolView> };
   "tools.omitted": { args: ToolsOmitted; reply: Array<OmittedTool> };
   "tools.classify": { args: ToolsClassify; reply: null };
   "call": { args: Call; reply: CallReply };
   "clients.list": { args: ClientsList; reply: Array<ClientView> };
+  "clients.identify": { args: ClientsIdentify; reply: ClientView };
   "clients.add": { args: ClientsAdd; reply: MintedClient };
   "clients.rotate": { args: ClientsRotate; reply: MintedClient };
+  "clients.keepToken": { args: ClientsKeepToken; reply: null };
   "clients.revoke": { args: ClientsRevoke; reply: null };
+  "clients.apps": { args: ClientsApps; reply: Array<AppView> };
+  "clients.connectPreview": { args: ClientsConnectPreview; reply: ConnectPreview };
+  "clients.connect": { args: ClientsConnect; reply: ConnectResult };
+  "clients.disconnect": { args: ClientsDisconnect; reply: DisconnectResult };
+  "bridge.bind": { args: BridgeBind; reply: BridgeBinding };
+  "clients.set": { args: ClientsSet; reply: ClientView };
+  "profiles.list": { args: ProfilesList; reply: Array<ProfileView> };
+  "profiles.add": { args: ProfilesAdd; reply: ProfileView };
+  "profiles.set": { args: ProfilesSet; reply: ProfileView };
+  "profiles.addServers": { args: ProfilesAddServers; reply: Array<ProjectFileReport> };
+  "profiles.remove": { args: ProfilesRemove; reply: Removal | null };
   "approvals.list": { args: ApprovalsList; reply: Array<PendingApproval> };
   "approvals.reveal": { args: ApprovalsReveal; reply: RevealedArgument };
   "approvals.answer": { args: ApprovalsAnswer; reply: null };
+  "approvals.practice": { args: ApprovalsPractice; reply: PracticeResult };
   "policy.show": { args: PolicyShow; reply: PolicyView };
   "policy.autoApprove": { args: PolicyAutoApprove; reply: AutoApproveCoverage };
   "policy.simulate": { args: PolicySimulate; reply: SimulationReport };
@@ -145,10 +224,15 @@ export type Commands = {
   "policy.deny": { args: PolicyDeny; reply: null };
   "policy.suspended": { args: PolicySuspended; reply: Array<RuleView> };
   "policy.confirm": { args: PolicyConfirm; reply: null };
-  "policy.revoke": { args: PolicyRevoke; reply: null };
-  "policy.unblock": { args: PolicyUnblock; reply: null };
+  "policy.revoke": { args: PolicyRevoke; reply: Removal | null };
+  "policy.findings": { args: PolicyFindings; reply: FindingsReport };
+  "policy.narrow": { args: PolicyNarrow; reply: Removal | null };
+  "policy.unblock": { args: PolicyUnblock; reply: Removal | null };
+  "removals.undo": { args: RemovalsUndo; reply: null };
   "events.list": { args: EventsList; reply: Array<EventEnvelope> };
   "calls.list": { args: CallsList; reply: Array<CallRecord> };
+  "calls.statistics": { args: CallsStatistics; reply: CallStatistics };
+  "calls.export": { args: CallsExport; reply: ExportedCalls };
   "calls.running": { args: CallsRunning; reply: Array<RunningCall> };
   "calls.cancel": { args: CallsCancel; reply: null };
   "audit.list": { args: AuditList; reply: Array<AuditEntryView> };

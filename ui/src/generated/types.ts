@@ -20,6 +20,24 @@ export type AccessOverride = { server: ServerBinding,
 /** Name of the tool on the server. */
 tool: string, class: AccessClass, };
 
+/** An AI application. The words are those of `gatehousectl`. */
+export type App = "claude-desktop" | "claude-code" | "cursor" | "vscode" | "windsurf" | "zed" | "cline" | "codex" | "gemini" | "lm-studio" | "opencode" | "continue";
+
+/** An AI application, and whether it is connected. */
+export type AppView = { app: App, name: string,
+/** Whether it was found on this computer: its settings folder or its program. */
+isInstalled: boolean,
+/** Its settings file, whether or not it exists. */
+settingsFile: string, state: ConnectionState,
+/** Whether its settings have an entry of Gatehouse's name that Gatehouse didn't write. */
+hasForeignEntry: boolean,
+/** The client of the connection. */
+client: ClientView | null,
+/** When the client last called a tool. */
+lastCall: Timestamp | null,
+/** Why its settings can't be read. */
+problem: UserError | null, };
+
 /** What a person answers. */
 export type ApprovalAnswer = { "answer": "allow", choice: GrantChoice, } | { "answer": "deny",
 /** As wide and as long as chosen. */
@@ -47,12 +65,24 @@ export type ApprovalsList = {
 /** Approval requests that the reader has already; their arguments and what they offer are left out. */
 known: Array<ApprovalId>, };
 
+/** Makes a call of the built-in clock that needs approval, to show what a request looks like. Waits for the answer. */
+export type ApprovalsPractice = Record<symbol, never>;
+
 /** One argument of a waiting call without its mask, because the user asked to see it. */
 export type ApprovalsReveal = { id: ApprovalId,
 /** The hash that was shown. */
 hash: CallHash,
 /** Which argument, from 0, in the order in which they were shown. */
 argument: number, };
+
+/**
+ * The definitions that an allow was given for, the latest approval last. Some servers write the same tool in another
+ * order at each start, so a definition counts as long as a person approved it once.
+ *
+ * A single one is stored as a text, which is the form of allows from before several were remembered; the audit log
+ * keeps entries in that form for ever.
+ */
+export type ApprovedVersions = Fingerprint | Array<Fingerprint>;
 
 /**
  * Ceases to report in the status that the end of the audit was cut off. `audit.verify` goes on
@@ -94,13 +124,22 @@ tool: string,
 /** The override that now holds. */
 now: AccessOverride | null, } | { "audit": "labels_trusted", server: ServerId,
 /** Whether they are trusted now. */
-trusted: boolean, } | { "audit": "server_changed", server: ServerId, name: string,
+trusted: boolean,
+/**
+ * Who did it: `operator` or `window`; absent in old entries, and where suspended permissions were
+ * confirmed.
+ */
+by: string | null, } | { "audit": "server_changed", server: ServerId, name: string,
 /** What was done: `added`, `edited`, `renamed`, `removed`, `enabled`, `disabled`. */
 what: string, } | { "audit": "settings_changed",
 /** What was done, in words. */
 what: string, } | { "audit": "hand_edit", file: string, server: string, confirmed: boolean, } | { "audit": "client_changed", client: ClientId, name: string,
 /** What was done: `added`, `rotated`, `revoked`. */
-what: string, } | { "audit": "sign_in", server: ServerId,
+what: string, } | { "audit": "profile_changed", profile: ProfileId, name: string,
+/** What it says now; absent where it was removed. */
+now: ProfileSettings | null, } | { "audit": "profile_assigned", client: ClientId,
+/** Name of the profile; absent where it has none now. */
+profile: string | null, } | { "audit": "sign_in", server: ServerId,
 /** What happened. */
 what: SignInOutcome,
 /** Authorization server, where it is known. */
@@ -113,6 +152,14 @@ reason: ErrorCode | null, } | { "audit": "server_request_answered",
 ask: ApprovalId, request: ServerRequestKind, server: ServerId,
 /** The client whose call it belongs to, where that is certain. */
 client: ClientId | null, answer: ServerRequestAnswer,
+/** Who answered: `operator` or `window`; absent where nobody did. */
+by: string | null, } | { "audit": "client_access_answered",
+/** The pending request. */
+ask: ApprovalId,
+/** The name that the client gives itself. */
+name: string,
+/** Its OAuth client id. */
+clientId: string, answer: ServerRequestAnswer,
 /** Who answered: `operator` or `window`; absent where nobody did. */
 by: string | null, } | { "audit": "paused",
 /** Whether it is paused now. */
@@ -179,12 +226,92 @@ waitsForFirstUse: boolean,
 /** Tools that would run too if the setting were given again. */
 late: UncoveredToolCounts, };
 
+/** Binds a bridge to the folder that it works in, as the operating system says, and to a profile if it names one. */
+export type BridgeBind = {
+/** The client's token. */
+token: RequestSecret,
+/** Id or name of a profile that narrows what the client sees further. */
+profile: string | null, };
+
+/** What narrows the requests of one bridge. */
+export type BridgeBinding = {
+/** What the bridge sends with each request in the header `Gatehouse-Binding`: 256 random bits in base64url. */
+credential: RequestSecret,
+/** Seconds until it counts no more. */
+expiresIn: number,
+/** The folder that it is bound to, if the system tells in which folder the bridge works. */
+folder: string | null, };
+
 /** The built-in servers (SRV-17). */
 export type Builtin = { "kind": "time" } | { "kind": "notes" } | { "kind": "files",
 /** Absolute path of the folder; nothing outside it is ever touched. */
 folder: string, } | { "kind": "fetch",
 /** Whether addresses of private networks and of this machine may be fetched too. */
 allowPrivate: boolean, };
+
+/** A bundle that was read. Nothing of it runs, and no server is added yet. */
+export type BundlePreview = {
+/** Stands for its content in `bundles.configure`. */
+bundle: string,
+/** Its name for people. */
+name: string, version: string, description: string,
+/** Longer text about it, in Markdown, which is shown as it is written. */
+longDescription: string | null, author: string | null,
+/** The program that runs, with its arguments. `${user_config.KEY}` stands for an option's value. */
+command: Array<string>,
+/** Variables of the program, as in `command`. */
+env: { [key in string]: string },
+/** Where it was unpacked. */
+folder: string,
+/** The tools that it says it has. */
+tools: Array<BundleTool>,
+/** Whether it says that it can have more. */
+moreTools: boolean,
+/** JSON schema of the options that are no secrets, as JSON text. */
+options: string,
+/** The options that are secrets. */
+secrets: Array<BundleSecretOption>, signature: BundleSignature,
+/** Number of files in it. */
+files: number,
+/** Their size, in bytes. */
+bytes: number,
+/** What keeps it from working here, or should be known. */
+warnings: Array<Message>,
+/** Why it can't be added at all. */
+refused: Message | null, };
+
+/** An option of a bundle whose value is a secret. */
+export type BundleSecretOption = { key: string, title: string, description: string | null, required: boolean, };
+
+/** The server of a bundle with its options filled in, for the form. Nothing was added. */
+export type BundleServer = {
+/** Secrets are references in it: `${secret:NAME}`. */
+draft: ServerDraft,
+/** What each of those secrets is made of. */
+secrets: Array<ComposedSecret>, };
+
+/** What is known of a bundle's signature. That its signer is who the name says is never known. */
+export type BundleSignature = { "state": "none" } | { "state": "valid", signer: string, } | { "state": "mismatch" } | { "state": "unreadable" };
+
+/** A tool that a bundle says it has. */
+export type BundleTool = { name: string, description: string | null, };
+
+/** Makes the settings of a server from a bundle that was read and the values of its options. No server is added. */
+export type BundlesConfigure = {
+/** As in the preview. */
+bundle: string,
+/** Values of the options that are no secrets, as a JSON object. */
+values: string,
+/** Keys of the options that a secret is given for. */
+secrets: Array<string>, };
+
+/**
+ * Reads a bundle and unpacks it into Gatehouse's folder, so that it can be shown. Nothing of it runs, and no
+ * server is added; what no server uses is deleted again.
+ */
+export type BundlesRead = {
+/** Full path of the `.mcpb` or `.dxt` file. */
+file: string, };
 
 /** Calls a tool as the client that the token belongs to, with that client's permissions. */
 export type Call = {
@@ -235,10 +362,20 @@ conditions: Array<OfferedCondition>,
 /** When the client is told to call again (PERM-11); `None` once that has happened. */
 clientWaitsUntil: Timestamp | null, };
 
+/** How many calls ended how. */
+export type CallCounts = { ok: number, errors: number,
+/** Refused and never sent. */
+denied: number,
+/** Cancelled, or the client was told to call again. */
+unfinished: number, };
+
 /** The place of a call in the list of calls: both values are those of its record. */
 export type CallCursor = {
 /** When it came in. */
 at: Timestamp, id: CallId, };
+
+/** Form of an export of calls. */
+export type CallExportFormat = "json_lines" | "csv" | "har";
 
 /** What to list of the calls. */
 export type CallFilter = {
@@ -246,8 +383,25 @@ export type CallFilter = {
 client: ClientId | null,
 /** Only to this server. */
 server: ServerId | null,
+/**
+ * Only of this tool (name on the server), or of this prompt as `prompt:` and its name; `resource:`,
+ * `completion:` and `request:` are all of their kind.
+ */
+tool: string | null,
+/** Only what was decided so. */
+decision: Decision | null,
+/** Only what ended so. */
+outcome: OutcomeClass | null,
 /** Only where tool, arguments or result hold these words. */
 text: string | null,
+/** Only those that the user made in Gatehouse's own window. */
+byUser: boolean,
+/** Only this call. */
+call: CallCursor | null,
+/** Only what came in then or later. */
+since: Timestamp | null,
+/** Only what came in before then. */
+until: Timestamp | null,
 /** Only what comes after this call in the list; for reading on from the last one of a page. */
 olderThan: CallCursor | null,
 /** At most so many, newest first; 100 where absent. */
@@ -295,8 +449,12 @@ serverName: string, subject: Subject,
 exposedName: string,
 /** The program that the client was seen from; absent where it is not known. */
 program: string | null,
+/** Whether the user made it in Gatehouse's own window: as the user, or as this client. */
+byUser: boolean,
 /** What decided. */
 verdict: Verdict,
+/** How it was judged, check by check; absent where that was not recorded. */
+judged: Array<JudgedCheck> | null,
 /** How it ended. */
 outcome: CallOutcome,
 /** Time spent waiting for a person, in milliseconds. */
@@ -321,14 +479,57 @@ isRpcError: boolean,
 /** Whether `body` is a result with `isError`. */
 isToolError: boolean, };
 
+/** Figures about calls. */
+export type CallStatistics = {
+/** Since when figures are kept; before that nothing is known. */
+recordedSince: Timestamp,
+/** All calls of the time that was asked for. */
+totals: CallCounts,
+/** The intervals in which there were calls, oldest first. */
+points: Array<StatisticsPoint>,
+/** The tools with the most calls, most first. */
+mostUsed: Array<ToolStatistics>,
+/** The tools that take longest on average, slowest first. */
+slowest: Array<ToolStatistics>, };
+
+/** Which calls are counted, and how. */
+export type CallStatisticsQuery = {
+/** Calls that came in since then, from the start of that interval on. */
+since: Timestamp,
+/** Calls that came in before then; until now where absent. */
+until: Timestamp | null,
+/** How long each interval is. */
+interval: StatisticsInterval,
+/** What is counted separately. */
+group: StatisticsGroup,
+/** Only from this client. */
+client: ClientId | null,
+/** Only to this server. */
+server: ServerId | null,
+/** Minutes that the reader's clock is ahead of UTC: days begin at its midnight, in whole hours. */
+utcOffset: number, };
+
+/** The state of a task, as its server says. */
+export type CallTaskState = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
 /** Cancels a call that is with its server, as its client could. */
 export type CallsCancel = { call: CallId, };
+
+/** Writes the calls that match to a file in the user's folder of downloads. */
+export type CallsExport = {
+/** Its `limit` and `olderThan` do not count. */
+filter: CallFilter, format: CallExportFormat,
+/** What `servers.stopRun` is to call it; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** The last calls, newest first. */
 export type CallsList = { filter: CallFilter, };
 
 /** Calls that have begun and not ended, oldest first. */
 export type CallsRunning = Record<symbol, never>;
+
+/** Figures about calls over time, by client or server, and about tools. */
+export type CallsStatistics = { query: CallStatisticsQuery, };
 
 /** How long a choice lasts. */
 export type ChoiceLifetime = "once" | "quarter_hour" | "session" | "until_quit" | "always";
@@ -339,16 +540,34 @@ export type ChoiceScope = "call" | "tool" | "reads" | "server" | "client";
 /** What decided an access class. */
 export type ClassReason = { "by": "override" } | { "by": "annotation",
 /** Name of the annotation. */
-hint: string, } | { "by": "name", word: string, } | { "by": "description", word: string, } | { "by": "trusted_label" } | { "by": "not_a_tool" } | { "by": "default" };
+hint: string, } | { "by": "name", word: string, } | { "by": "description", word: string, } | { "by": "trusted_label" } | { "by": "untrusted_label" } | { "by": "not_a_tool" } | { "by": "default" };
+
+/** How a client shows who it is. */
+export type ClientAccess = { "by": "token" } | { "by": "oauth",
+/**
+ * The id by which it asks for tokens: the address of its Client ID Metadata Document, or the id that it got
+ * when it registered.
+ */
+clientId: string, };
 
 /** An unknown client wants access. */
 export type ClientAccessRequest = {
-/** What it says of itself. */
+/** The name that it gives itself, never verified. */
 says: string,
+/** Its OAuth client id: the address of its Client ID Metadata Document, or the id that it got when it registered. */
+clientId: string,
 /** Where its answer would go, in full. */
 redirectUri: string,
-/** The program that the connection was seen from, never verified. */
-seenFrom: PeerProcess | null, };
+/** Name of the only server that it asks for; all servers where absent. */
+server: string | null,
+/** Name of the client in the list that has this id already, whose permissions it would have. */
+knownAs: string | null,
+/** Name of another client in the list that people could take it for by its name. */
+resembles: string | null,
+/** The program that the connection was seen from, never verified: usually the browser. */
+seenFrom: PeerProcess | null,
+/** The program that listens where the answer would go, never verified. */
+receiver: PeerProcess | null, };
 
 /** One AI client that was given a token. */
 export type ClientId = string;
@@ -367,25 +586,66 @@ says: string | null,
 /** The program that the connection was seen from, never verified. */
 seenFrom: PeerProcess | null,
 /** Its session, for clients of the stateful revisions. */
-session: SessionId | null, };
+session: SessionId | null,
+/** Whether the user makes the call in Gatehouse's own window, in the name of this client. */
+byUser: boolean, };
 
 /** One client as it is shown. */
 export type ClientView = { id: ClientId,
 /** The name that the user gave it. */
 name: string,
-/** When its token was made. */
+/** When its token was made, or when its access by OAuth was allowed. */
 created: Timestamp,
+/** How it shows who it is. */
+access: ClientAccess,
 /** What it last said of itself. */
 says: string | null,
 /** When it was last seen since Gatehouse started. */
 lastSeen: Timestamp | null,
 /** Open sessions of the stateful revisions. */
-sessions: number, };
+sessions: number,
+/**
+ * Whether it works with an old tool list: it was told that the list changed, did not list its tools
+ * again, and called one (GATE-7).
+ */
+hasStaleList: boolean,
+/** Its profile; it sees all servers where absent. */
+profile: ProfileId | null,
+/** What its list of tools costs a model. */
+toolList: ToolListCost, };
 
 /** Adds a client; its token is in the reply and nowhere else. */
 export type ClientsAdd = {
 /** Name for it; unique. */
 name: string, };
+
+/** The AI applications that Gatehouse can connect, and whether they are. */
+export type ClientsApps = Record<symbol, never>;
+
+/** Adds a client for an application, and an entry for it to the application's settings. */
+export type ClientsConnect = { app: App,
+/** Whether the application's own rule for Gatehouse is added. */
+allowRule: boolean,
+/** That of the preview. */
+fingerprint: string, };
+
+/** What connecting an application would change. Nothing is written. */
+export type ClientsConnectPreview = { app: App,
+/** Whether the application's own rule for Gatehouse is added. */
+allowRule: boolean, };
+
+/** Takes Gatehouse out of an application's settings, and revokes its client. */
+export type ClientsDisconnect = { app: App, };
+
+/** The client that a token belongs to. */
+export type ClientsIdentify = {
+/** The client's token. */
+token: RequestSecret, };
+
+/** Stores a client's token in the user's keychain, for `gatehousectl bridge`. */
+export type ClientsKeepToken = {
+/** The client's token. */
+token: RequestSecret, };
 
 /** All clients. */
 export type ClientsList = Record<symbol, never>;
@@ -400,6 +660,13 @@ export type ClientsRotate = {
 /** Id or name. */
 client: string, };
 
+/** Gives a client a profile, or takes its profile away. */
+export type ClientsSet = {
+/** Id or name. */
+client: string,
+/** Id or name of the profile; none where absent. */
+profile: string | null, };
+
 /** Values that an argument can have. */
 export type Completion = {
 /** At most 100. */
@@ -411,6 +678,13 @@ total: number | null, hasMore: boolean, };
 export type CompletionTarget = { "kind": "prompt",
 /** Name on the server. */
 name: string, } | { "kind": "template", uriTemplate: string, };
+
+/** A secret of settings that were filled in, and how it is put together of what is entered. */
+export type ComposedSecret = {
+/** The field as in `FieldSecret`: `env/NAME` or `headers/NAME`. */
+field: string,
+/** One after the other. */
+parts: Array<SecretPart>, };
 
 /** A condition on one argument (PERM-5). */
 export type Condition = {
@@ -437,21 +711,42 @@ port: number | null, } | { "test": "glob",
 pattern: string, };
 
 /** What changed the configuration. */
-export type ConfigCause = "added" | "edited" | "renamed" | "removed" | "enabled" | "disabled" | "settings" | "file";
+export type ConfigCause = "added" | "edited" | "renamed" | "removed" | "restored" | "enabled" | "disabled" | "settings" | "file";
 
 /** What happened to an entry. */
 export type ConfigChangeKind = "added" | "changed" | "removed";
 
-/** A settings file was changed by hand in a way that matters (PERM-16). */
+/** A settings file was changed by hand in a way that matters (PERM-16), or a project asks for a server (GATE-4). */
 export type ConfigChangeRequest = {
-/** File name, without its folder. */
+/** File name without its folder, or the path of a project's file. */
 file: string,
 /** Name of the server that the change is about. */
 server: string,
 /** What changed, field by field; secrets masked. */
 changes: Array<FieldChange>,
 /** Whether the entry is new, changed or gone. */
-action: ConfigChangeKind, };
+action: ConfigChangeKind,
+/** The name of the profile for whose clients alone the server is, if a project asks for it. */
+profile: string | null, };
+
+/** What connecting an application would change. */
+export type ConnectPreview = { app: App, name: string,
+/** Name of the client that is added. */
+client: string, files: Array<FileChange>,
+/** Whether an entry of Gatehouse's name is replaced. */
+replacesEntry: boolean,
+/** Whether the application has a rule by which it doesn't ask about Gatehouse's tools itself. */
+hasAllowRule: boolean,
+/** Stands for exactly this change; `clients.connect` refuses another one. */
+fingerprint: string, };
+
+/** An application that was connected. */
+export type ConnectResult = { app: App, name: string, client: ClientView,
+/** The files that were written. */
+files: Array<string>, reload: SettingsReload, };
+
+/** How an application is connected. */
+export type ConnectionState = "not_connected" | "connected" | "changed_by_hand" | "revoked";
 
 /** The tools of one server that a setting covers. */
 export type CoveredTools = { server: ServerId, name: string,
@@ -474,6 +769,22 @@ denied: number, };
 export type DeclaredCapabilities = { tools: boolean, resources: boolean,
 /** `resources.subscribe` */
 subscribe: boolean, prompts: boolean, completions: boolean, logging: boolean, };
+
+/** Tools that a permanent rule without conditions blocks for the client. */
+export type DeniedTools = "listed" | "hidden";
+
+/** One line of a change. Values that Gatehouse neither wrote nor writes are masked in it. */
+export type DiffLine = { kind: DiffLineKind, text: string,
+/** Its number before the change, from 1. */
+old: number | null,
+/** Its number after the change, from 1. */
+new: number | null, };
+
+/** What happened to a line of a file. */
+export type DiffLineKind = "kept" | "added" | "removed" | "gap";
+
+/** An application that was disconnected. */
+export type DisconnectResult = { app: App, name: string, files: Array<RestoredFile>, reload: SettingsReload, };
 
 /** What would run without asking. */
 export type DraftAutoApprove = {
@@ -541,7 +852,7 @@ problem: UserError | null, } | { "event": "call_started", call: CallId, client: 
 /** Which tool (name on the server). */
 tool: string,
 /** Its input on one line, secrets masked (TOOL-11). */
-input: string, } | { "event": "call_progress", call: CallId, progress: number, total: number | null, message: string | null, } | { "event": "call_finished", call: CallId,
+input: string, } | { "event": "call_progress", call: CallId, progress: number, total: number | null, message: string | null, } | { "event": "call_task_changed", call: CallId, state: CallTaskState, } | { "event": "call_finished", call: CallId,
 /** What decided. */
 verdict: Verdict,
 /** How it ended. */
@@ -549,17 +860,17 @@ outcome: CallOutcome,
 /** How long it took in all, waiting included, in milliseconds. */
 durationMs: number, } | { "event": "approval_requested", pending: PendingApproval, } | { "event": "approval_changed",
 /** The request as it is now. */
-pending: PendingApproval, } | { "event": "approval_resolved", approval: ApprovalId, allowed: boolean, } | { "event": "approval_expired", approval: ApprovalId, } | { "event": "sign_in_needed", server: ServerId,
+pending: PendingApproval, } | { "event": "approval_resolved", approval: ApprovalId, allowed: boolean, } | { "event": "approval_expired", approval: ApprovalId, } | { "event": "approval_withdrawn", approval: ApprovalId, } | { "event": "sign_in_needed", server: ServerId,
 /** Authorization server, where it is known. */
 issuer: string | null, } | { "event": "sign_in_changed", server: ServerId,
 /** As it stands. */
 signIn: SignInState, } | { "event": "client_connected", client: ClientId,
 /** What it says of itself. */
-says: string | null, } | { "event": "client_gone", client: ClientId, } | { "event": "log_line", server: ServerId, line: LogLine, } | { "event": "pause_changed",
+says: string | null, } | { "event": "client_gone", client: ClientId, } | { "event": "client_tool_list", client: ClientId, isStale: boolean, } | { "event": "log_line", server: ServerId, line: LogLine, } | { "event": "pause_changed",
 /** Whether it is paused now. */
 paused: boolean, } | { "event": "switch_changed",
 /** Whether it is on now. */
-on: boolean, } | { "event": "permissions_changed", verified: boolean, };
+on: boolean, } | { "event": "profiles_changed" } | { "event": "permissions_changed", verified: boolean, };
 
 /** An event with its place in the order of things. */
 export type EventEnvelope = {
@@ -579,6 +890,11 @@ export type EventsList = Record<symbol, never>;
 
 /** Form of an export. */
 export type ExportFormat = "json_lines" | "csv";
+
+/** Calls that were written to a file. */
+export type ExportedCalls = { path: string,
+/** How many. */
+calls: number, };
 
 export type ExportedText = { text: string, };
 
@@ -607,6 +923,31 @@ export type FieldSecret = {
  */
 field: string, value: RequestSecret, };
 
+/** How one settings file would change. */
+export type FileChange = {
+/** The file itself, after symbolic links were followed. */
+path: string,
+/** Whether the file is created. */
+isNew: boolean, lines: Array<DiffLine>, };
+
+/** What there is to say of an allow. */
+export type FindingKind = { "finding": "unused",
+/** When it last did; absent where it never did. */
+lastUsed: Timestamp | null, } | { "finding": "too_wide",
+/** Names of those that were, on the server. */
+used: Array<string>,
+/** Names of those that were not. */
+unused: Array<string>, };
+
+/** What is said of the permissions and servers. Nothing is said before calls were counted for 30 days. */
+export type FindingsReport = {
+/** Since when calls are counted. */
+recordedSince: Timestamp,
+/** Allows that last until they are revoked. */
+rules: Array<RuleFinding>,
+/** Servers that are on and that nobody called for 30 days. */
+servers: Array<UnusedServer>, };
+
 /** SHA-256 (lower-case hexadecimal) over a tool's definition in canonical form. */
 export type Fingerprint = string;
 
@@ -630,9 +971,9 @@ lifetime: Lifetime,
 conditions: Array<Condition>,
 /**
  * Tools and definitions that existed when an allow was given; others ask (PERM-8). Keyed by
- * the tool's name on the server.
+ * the tool's name on the server. Has several definitions of a tool if each was approved.
  */
-pins: { [key in string]: Fingerprint },
+pins: { [key in string]: ApprovedVersions },
 /**
  * The program that an allow for one client is bound to (PERM-9): the one that it was given to, or that used it
  * first with a person's leave. Before that it covers nothing.
@@ -667,10 +1008,154 @@ args: Array<string>, };
 /** SHA-256 (lower-case hexadecimal) over the non-secret identity of a server. */
 export type IdentityHash = string;
 
+/** How a server is imported. */
+export type ImportAction = "add" | "overwrite" | { "rename": string };
+
+/** One server that can be imported. */
+export type ImportCandidate = {
+/** Its place in the content, from 0. */
+index: number,
+/** Name that it would get, which is one that Gatehouse takes. */
+name: string,
+/** Folder of the project that it is for. */
+project: string | null,
+/** Command line or address, without what looks like a secret. */
+summary: string,
+/** Everything else that decides what runs or what is reached: variables, headers, the folder. Without secrets. */
+settings: Array<ImportedSetting>,
+/** Whether it would be on. */
+enabled: boolean,
+/** Fields with values that look like secrets and can go to the keychain: `env/NAME`, `headers/NAME`. */
+secrets: Array<string>,
+/** Whether a secret is in its arguments or its address, where it has to stay in plain text. */
+hasPlainSecret: boolean,
+/** Values that are asked for. */
+inputs: Array<ImportInput>,
+/** What runs there without asking. */
+autoApprove: ImportedApprovals | null,
+/** Settings that are not carried over. */
+leftOut: Array<LeftOutSetting>,
+/** The server that has the name already. */
+conflict: ImportConflict | null,
+/** Why it can't be imported; empty if it can. */
+problems: Array<Message>, };
+
+/** What is to become of one candidate. Those that are not chosen are left alone. */
+export type ImportChoice = {
+/** Its place in the content. */
+index: number, action: ImportAction,
+/** Whether values that look like secrets stay in plain text instead of going to the keychain. */
+keepPlain: boolean,
+/** Whether what runs there without asking also does here. */
+autoApprove: boolean,
+/** Values of its inputs. */
+inputs: Array<ImportInputValue>, };
+
+/** A server of Gatehouse that has the name of a candidate. */
+export type ImportConflict = { server: ServerId,
+/** Whether it is reached in the same way, so that there is nothing to import. */
+isSame: boolean,
+/** A name that no server has. */
+freeName: string, };
+
+/** A value that is asked for before a server is imported. */
+export type ImportInput = {
+/** Its id. Servers of the same content that have an input with the same id share its value. */
+id: string,
+/** What to enter, in the words of the settings. */
+description: string | null,
+/** Whether it goes to the keychain. */
+isSecret: boolean,
+/** Used where no value is given. That of a secret is shown to nobody. */
+default: string | null,
+/** Whether there is a value that is used where none is given, shown or not. */
+hasDefault: boolean,
+/** The values to choose from; empty for any. */
+options: Array<string>, };
+
+/** The value of one input. */
+export type ImportInputValue = { id: string, value: RequestSecret, };
+
+/** Where servers are imported from. */
+export type ImportOrigin = { "app": App } | { "file": string } | { "text": RequestSecret };
+
+/** What came of importing one server. */
+export type ImportOutcome = {
+/** Its place in the content. */
+index: number, name: string,
+/** The server, if it was imported. */
+server: ServerId | null,
+/** Why it was not imported; or, with a server, why what is to run without asking was not set. */
+problem: UserError | null, };
+
+/** What a settings file or a text has to import. */
+export type ImportPreview = {
+/** SHA-256 of the content, for `imports.run`. */
+fingerprint: string,
+/** The application that wrote it, if that is known. */
+app: App | null,
+/** Path of the file; absent for a text. */
+file: string | null, candidates: Array<ImportCandidate>, };
+
+/** A settings file of an application on this computer. */
+export type ImportSource = { app: App,
+/** Name of the application. */
+name: string,
+/** Path of the file. */
+file: string,
+/** How many servers are in it, without Gatehouse itself. */
+servers: number,
+/** Why it could not be read. */
+problem: UserError | null, };
+
+/** What another application runs without asking. */
+export type ImportedApprovals = "all" | { "tools": Array<string> };
+
+/** A setting that is carried over, as people see it. */
+export type ImportedSetting = {
+/** As `env.NAME`. */
+name: string, value: string, };
+
+/** The servers in another application's settings, as they would be imported. Nothing changes. */
+export type ImportsPreview = { from: ImportOrigin, };
+
+/** Imports servers, each by itself: one that fails leaves the others. The other application's file stays as it is. */
+export type ImportsRun = { from: ImportOrigin,
+/** The fingerprint of the content that the choices were made for. */
+fingerprint: string, servers: Array<ImportChoice>, };
+
+/** The settings files of other applications on this computer, with the number of servers in each. */
+export type ImportsSources = Record<symbol, never>;
+
+/** One check of a call. The checks stand in the order in which they are made, and the last one decided. */
+export type JudgedCheck = { check: PolicyCheck,
+/** The user's rules that were looked at, at most [`MAX_JUDGED_RULES`]. */
+rules: Array<JudgedRule>,
+/** How many more there were. */
+more: number, };
+
+/** One of the user's rules that was looked at. */
+export type JudgedRule = { rule: GrantId, finding: RuleFit, };
+
+/** A setting that is not carried over. */
+export type LeftOutSetting = {
+/** Its name in the other application's settings. */
+name: string, reason: Message, };
+
 /** How long a rule lasts (PERM-4). Only `Always` is ever written to disk. */
 export type Lifetime = { "lifetime": "once" } | { "lifetime": "until",
 /** That moment. */
 at: Timestamp, } | { "lifetime": "session", session: SessionId, } | { "lifetime": "until_quit" } | { "lifetime": "always" };
+
+/** What a `gatehouse://` link says. It is only ever filled into the form. */
+export type LinkContent = { "kind": "server", draft: ServerDraft,
+/** The fields whose secrets a person has to enter, as in `FieldSecret`. A link never brings the secret itself. */
+secrets: Array<string>,
+/** Whether the link had values for them, which are left out. */
+hadSecrets: boolean, } | { "kind": "registry", name: string, version: string | null, };
+
+/** Reads a `gatehouse://` link. Nothing is added or looked up. */
+export type LinksRead = { link: string, };
 
 /** How much a line matters (RFC 5424, as in `logging/setLevel`), least first. */
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
@@ -703,8 +1188,12 @@ export type MessageParam = { "text": string } | { "number": number } | { "time":
 export type MintedClient = { client: ClientView,
 /** Its token: 256 random bits in base64url. */
 token: RequestSecret,
-/** Address of the gateway. */
-endpoint: string, };
+/** Address of the gateway, for all servers. */
+endpoint: string,
+/** Address for one server by itself: `NAME` stands for the server's name, percent-encoded. */
+serverEndpoint: string,
+/** Address for clients that speak only the older HTTP+SSE. */
+sseEndpoint: string, };
 
 /** A choice that an approval request offers. One of the width `tool` can be narrowed by conditions. */
 export type OfferedChoice = {
@@ -734,7 +1223,15 @@ reason: string, };
 /** Makes another operator key; the one before it counts no more. */
 export type OperatorKeyRotate = Record<symbol, never>;
 
-export type PackageSource = { "from": "fastest" } | { "from": "usual" } | { "from": "custom", url: string, };
+/** Servers that a profile doesn't name. */
+export type OtherServers = "shown" | "hidden";
+
+/** How a call ended, roughly. */
+export type OutcomeClass = "ok" | "error" | "denied" | "unfinished";
+
+export type PackageSource = { "from": "fastest" } | { "from": "usual" } | { "from": "custom",
+/** Address of the registry. */
+url: string, };
 
 /** Where servers get their packages from (SRV-10). */
 export type PackageSources = {
@@ -776,6 +1273,9 @@ server: string | null,
 /** For this client (id or name); every client where absent. */
 client: string | null, to: AutoApprove, };
 
+/** The checks of the policy, in the order in which they are made (PERM-6). */
+export type PolicyCheck = "managed_policy" | "pause" | "denies" | "late_approval" | "verification" | "allows" | "default" | "profile";
+
 /** Lets suspended rules count again, and forgets the others. */
 export type PolicyConfirm = {
 /** Which; where absent all of them, with the classes and labels that were set. */
@@ -803,6 +1303,9 @@ autoApprove: Array<DraftAutoApprove>,
 /** Rules that would be added. */
 rules: Array<DraftRule>, };
 
+/** Says which allows and servers nobody needs any more, and which allows are wider than they were ever needed. */
+export type PolicyFindings = Record<symbol, never>;
+
 /** Allows a tool or more, without approval. */
 export type PolicyGrant = {
 /** Id or name of the server. */
@@ -813,6 +1316,9 @@ tool: string | null,
 client: string | null,
 /** How long and how wide. */
 choice: GrantChoice, };
+
+/** Replaces an allow that is wider than it was ever needed by one for the tools that were used. */
+export type PolicyNarrow = { rule: GrantId, };
 
 /** Takes back an allow. */
 export type PolicyRevoke = { rule: GrantId, };
@@ -853,6 +1359,84 @@ overrides: Array<AccessOverride>,
 /** Servers whose read-only labels the user trusts. */
 trustedLabels: Array<ServerBinding>, };
 
+/** How a practice request ended. */
+export type PracticeResult = {
+/** Whether the call was allowed and ran. */
+isAllowed: boolean, };
+
+/** A profile with the id that clients are assigned by. */
+export type Profile = { id: ProfileId, settings: ProfileSettings, };
+
+/** One profile of clients (GATE-4). */
+export type ProfileId = string;
+
+/** What a profile shows of one server. */
+export type ProfileServer = {
+/** Id of the server; commands also take its name. */
+server: ServerId,
+/** What is shown of it. */
+tools: ToolSelection, };
+
+/** What the user sets in a profile. */
+export type ProfileSettings = {
+/** Unique among profiles. */
+name: string,
+/** The servers that it says something about, each once. */
+servers: Array<ProfileServer>,
+/** What becomes of all others, also of servers that are added later: `shown`, or `hidden`, which is strict mode. */
+otherServers: OtherServers,
+/** Tools that a permanent rule without conditions blocks for the client: `listed`, or `hidden`. */
+deniedTools: DeniedTools,
+/** How tools and prompts are named; as in the settings where absent. Prefixes of URIs are the same for every client. */
+naming: ToolNaming | null,
+/** How a client gets to know its tools: `full` lists all of them, with `search` it looks for them. */
+toolList: ToolListMode,
+/**
+ * The most requests to servers that each client may make in 60 seconds, 1 to [`MAX_CALLS_PER_MINUTE`]; no limit
+ * where absent.
+ */
+callsPerMinute: number | null,
+/**
+ * Project folders, as absolute paths without links. A bridge that works in one of them, or below it, sees only what
+ * this profile shows too. A strict profile with folders shows its clients nothing outside of them.
+ */
+folders: Array<string>, };
+
+/** A profile as it is shown. */
+export type ProfileView = { profile: Profile,
+/** The clients that use it. */
+clients: Array<ClientId>,
+/**
+ * What it makes of the tools that are known now; of denied tools only those that are blocked for every client are
+ * left out.
+ */
+toolList: ToolListCost, };
+
+/** Adds a profile. No client uses it until it is assigned. */
+export type ProfilesAdd = {
+/** Servers by id or name. */
+settings: ProfileSettings, };
+
+/** Reads `.mcp.json` in each folder of a profile, and asks the user about servers that were not added. */
+export type ProfilesAddServers = {
+/** Id or name. */
+profile: string, };
+
+/** All profiles, with their clients and what their lists of tools cost. */
+export type ProfilesList = Record<symbol, never>;
+
+/** Removes a profile that no client uses, with the servers of its projects. */
+export type ProfilesRemove = {
+/** Id or name. */
+profile: string, };
+
+/** Changes a profile, for all clients that use it at once. */
+export type ProfilesSet = {
+/** Id or name. */
+profile: string,
+/** All of its settings; servers by id or name. Servers that are gone are left out. */
+settings: ProfileSettings, };
+
 /** A program that runs. */
 export type Program = {
 /** Its name, as people know it: `claude`, `node cli.js`. */
@@ -864,6 +1448,15 @@ path: string,
  * what it runs. A rule that is bound to a program never counts for such a one.
  */
 isKnown: boolean, };
+
+/** What became of a project's `.mcp.json`. */
+export type ProjectFileReport = {
+/** Path of the file. */
+file: string,
+/** Names of the servers that the user is asked about. */
+asked: Array<string>,
+/** What is wrong with the file, or with some of its servers. */
+problems: Array<UserError>, };
 
 export type PromptArgument = { name: string,
 /** Its title, else its name. */
@@ -879,6 +1472,12 @@ title: string, description: string | null,
 /** Its arguments, in its order. */
 arguments: Array<PromptArgument>, };
 
+/**
+ * Which revision of the protocol is spoken with a server (SRV-2). `2025-11-25` stands for all revisions with a
+ * handshake: the server may negotiate an older one.
+ */
+export type ProtocolVersionSetting = "auto" | "2026-07-28" | "2025-11-25";
+
 /** A client that is registered with the authorization server. */
 export type RegisteredClient = {
 /** `client_id` */
@@ -888,14 +1487,149 @@ secret: string | null,
 /** How it proves itself at the token endpoint; found out where absent. */
 method: TokenEndpointAuthMethod | null, };
 
+/** What the registry says now about the entry that a server came from. Nothing changes. */
+export type RegistryCheck = {
+/** Id or name. */
+server: string, };
+
+/** Settings that were made of an option. Nothing is added yet. */
+export type RegistryDraft = { draft: ServerDraft,
+/** The secrets that the draft refers to. */
+secrets: Array<ComposedSecret>, };
+
+/** One version of an entry. */
+export type RegistryEntry = {
+/** Its name, as in `io.github.user/weather`. */
+name: string, title: string | null, description: string, version: string, isLatest: boolean, status: RegistryStatus,
+/** What the publisher says about the status. */
+statusMessage: string | null,
+/** When it was published, in RFC 3339. */
+publishedAt: string | null,
+/** Address of its source code; https. */
+repository: string | null,
+/** Address of its home page; https. */
+website: string | null,
+/** The ways to run it or to reach it. */
+options: Array<RegistryOption>, };
+
+/** Makes settings of an option of an entry. Nothing is added. */
+export type RegistryFill = {
+/** Name of the entry. */
+name: string, version: string,
+/** Id of the option. */
+option: string,
+/** What was entered, by the ids of inputs. Secrets are not in it: the reply says where they belong. */
+values: { [key in string]: string },
+/** Ids of the secrets that there is a value for. */
+secrets: Array<string>, };
+
+/** One thing that is entered for an option. */
+export type RegistryInput = {
+/** Unique among the inputs of the option; the name that people know it by, as far as possible. */
+id: string, description: string | null, required: boolean,
+/** A secret. Its value doesn't go into the settings, but into the store of secrets. */
+secret: boolean,
+/** A secret that becomes part of the command or of the address, where it stands in plain text. */
+plainSecret: boolean, format: RegistryInputFormat, default: string | null,
+/** An example. */
+placeholder: string | null,
+/** The only values that it may have; any where empty. */
+choices: Array<string>,
+/** It may have several values, one a line. */
+repeated: boolean, };
+
+/** What the value of an input is. */
+export type RegistryInputFormat = "string" | "number" | "boolean" | "filepath";
+
+/** One way to run the server of an entry, or to reach it. */
+export type RegistryOption = {
+/** Unique among the options of the entry. */
+id: string, kind: RegistryOptionKind,
+/** The package or the address. */
+label: string,
+/** What is entered for it. */
+inputs: Array<RegistryInput>,
+/** Why Gatehouse makes no settings of it. */
+unusable: Message | null, };
+
+/** What a [`RegistryOption`] is. */
+export type RegistryOptionKind = "npm" | "pypi" | "oci" | "nuget" | "mcpb" | "http" | "sse" | "other";
+
+/** A page of entries, or all versions of one entry. */
+export type RegistryPage = {
+/** In the order of the registry; versions newest first. */
+entries: Array<RegistryEntry>,
+/** Where the next page begins; absent on the last one. */
+nextCursor: string | null,
+/** Entries that are left out because they can't be read. */
+omitted: number,
+/** When the registry answered this. */
+fetchedAt: Timestamp,
+/** Why this is an earlier answer of the registry; absent if it is a present one. */
+offline: UserError | null, };
+
+/** What the registry says about a server that came from it. */
+export type RegistryReport = {
+/** Status of the version that the server has; absent if the registry doesn't have the version. */
+status: RegistryStatus | null, statusMessage: string | null,
+/** A newer version; absent if the server has the newest one. */
+update: RegistryUpdate | null, };
+
+/** Looks for servers in the MCP registry: the newest versions of entries. */
+export type RegistrySearch = {
+/** Part of the name; all entries where empty. */
+text: string,
+/** Where the page begins, as the page before it says; the first one where absent. */
+cursor: string | null,
+/** Whether the registry is asked even if it was a moment ago. */
+refresh: boolean, };
+
+/** An entry of the MCP registry in one of its versions. */
+export type RegistrySource = {
+/** Name of the entry, as in `io.github.user/weather`. */
+name: string,
+/** Version of the entry, which needn't be that of a package. */
+version: string, };
+
+/** Status of an entry. */
+export type RegistryStatus = "active" | "deprecated" | "deleted";
+
+/** A version that a server can change to. */
+export type RegistryUpdate = { version: string,
+/** Whether it is known to be newer; versions that are no semantic ones can only differ. */
+isNewer: boolean,
+/** The server's settings with that version; absent if they name no package or address of the entry any more. */
+draft: ServerDraft | null, };
+
+/** All versions of an entry of the MCP registry. */
+export type RegistryVersions = {
+/** Name of the entry. */
+name: string, };
+
 /** Where a remote server is and what is sent with each request to it (SRV-11). */
-export type Remote = { url: string,
+export type Remote = {
+/** Its address. */
+url: string,
 /** Static headers. */
 headers: { [key in string]: string },
 /** A program that prints more headers each time a connection is made, and after a 401. */
 headersFrom: HeaderProgram | null,
 /** How it is signed in to. Part of what the server is: tokens of other settings are never used. */
 signIn: SignInSettings, };
+
+/** A removal that `removals.undo` can still undo. */
+export type Removal = { id: RemovalId,
+/** Seconds for which it can be undone. */
+seconds: number, };
+
+/** One removal that can still be undone. */
+export type RemovalId = string;
+
+/**
+ * Brings back what was removed last, or by the removal of this id: a server with its secrets and permissions, a
+ * profile with the servers of its projects, or a rule.
+ */
+export type RemovalsUndo = { removal: RemovalId | null, };
 
 /** A secret inside a request: unlike [`Secret`] it is written out, since it has to reach the core. */
 export type RequestSecret = string;
@@ -907,6 +1641,12 @@ title: string, description: string | null,
 mimeType: string | null,
 /** Its size in bytes, where the server says so. */
 size: number | null, };
+
+/** One settings file of an application that was disconnected. */
+export type RestoredFile = { path: string, how: RestoredHow, };
+
+/** What was done to a settings file when its application was disconnected. */
+export type RestoredHow = "restored" | "deleted" | "entry_removed" | "unchanged";
 
 /** What a part is. */
 export type ResultContent = { "kind": "text", text: TruncatedText,
@@ -953,8 +1693,16 @@ unfit: string | null,
 meta: string | null,
 /** Bytes of the result. */
 bytes: number,
-/** How long the server took, in milliseconds. */
-tookMs: number, };
+/** How long it took without the time spent waiting for a person, in milliseconds. */
+tookMs: number,
+/** Time spent waiting for a person, in milliseconds. */
+waitedMs: number,
+/** The call that it was, where it came to one. */
+call: CallId | null,
+/** What decided, where it came to a call. */
+verdict: Verdict | null,
+/** The messages to and from the server, oldest first. There are none of a built-in server. */
+messages: Array<WireMessage>, };
 
 /** Writes a part of a shown result to the user's folder of downloads. */
 export type ResultsSave = { result: string,
@@ -981,7 +1729,9 @@ key: RequestSecret, };
  */
 export type Rule = { "rule": "policy_file",
 /** Reason that the file gives. */
-reason: string, } | { "rule": "paused" } | { "rule": "switched_off" } | { "rule": "explicit_deny", grant: GrantId,
+reason: string, } | { "rule": "paused" } | { "rule": "switched_off" } | { "rule": "hidden_by_profile",
+/** Name of the profile. */
+profile: string, } | { "rule": "rate_limited", perMinute: number, } | { "rule": "explicit_deny", grant: GrantId,
 /** What the user said, if anything. */
 reason: string | null, } | { "rule": "rights_unverified" } | { "rule": "changed_definition", grant: GrantId, } | { "rule": "unbound_grant", grant: GrantId, } | { "rule": "late_ticket",
 /** The approval request that was answered. */
@@ -996,7 +1746,7 @@ at: Timestamp, };
 export type RuleCoverage = {
 /** Tools that it is for. */
 covered: number,
-/** Tools that it was given for, and whose definition is another one since: they ask (PERM-8). */
+/** Tools that it was given for, in a definition that nobody approved for it: they ask (PERM-8). */
 changed: Array<string>,
 /** Tools that came later, and ask. */
 later: number,
@@ -1005,6 +1755,14 @@ waitsForFirstUse: boolean, };
 
 /** What a rule does with a call. */
 export type RuleEffect = "allow" | "deny";
+
+/** What is said of one allow. */
+export type RuleFinding = { rule: GrantId,
+/** The rule in words. */
+sentence: Message, finding: FindingKind, };
+
+/** Why a rule decided a call, or why it did not. */
+export type RuleFit = "decided" | "outranked" | "not_covered" | "added_later" | "changed_definition" | "not_in_force" | "other_program" | "unbound" | "conditions_failed";
 
 /** A rule and its sentence in words. */
 export type RuleView = { rule: Grant,
@@ -1026,17 +1784,21 @@ tool: string,
 /** Whether it is with its server, and can be cancelled; before that it waits for a decision. */
 sent: boolean,
 /** How far it is, where its server says so. */
-progress: CallProgress | null, };
+progress: CallProgress | null,
+/** The state of the task that it became, where it became one (TOOL-10). */
+task: CallTaskState | null,
+/** What the user calls this run, where it is one of the user's own. */
+run: string | null, };
 
 /** A server wants a model's answer. Without a client that can give one the user may write it. */
 export type SamplingRequest = { server: ServerSummary,
 /** Whose call it asks about, where that is certain. */
 client: ClientSummary | null,
-/** The system prompt, where it wants one. */
+/** The system prompt, where it wants one: whole, secrets masked, hidden characters made visible. */
 system: string | null,
-/** The messages, oldest first, as `role: text`; what is no text is named in brackets. */
+/** The messages, oldest first, as `role: text`; what is no text is named in brackets. Shown as `system`. */
 messages: Array<string>,
-/** The request's params as JSON text. */
+/** The request's params as JSON text, with secrets masked. */
 request: string, };
 
 /** Where something was written. */
@@ -1054,11 +1816,17 @@ export type ScopeUpgradeRequest = { server: ServerSummary,
 /** The scopes that are missing. */
 scopes: Array<string>, };
 
+/** A part of a secret. */
+export type SecretPart = { "text": string } | { "input": string };
+
 /** What only people see; editing it never reconnects and needs no confirmation. */
 export type ServerAppearance = {
 /** One sentence on what the server is for. */
 description: string | null,
-/** Name of one of the icons that are in the program; the usual one of its kind where absent. */
+/**
+ * Name of one of the icons that are in the program, or an emoji. Where absent or `auto`, lists show the server's own
+ * icon if it has one, else the usual one of its kind.
+ */
 icon: string | null,
 /** Group that the card is shown in. */
 group: string | null, };
@@ -1102,16 +1870,23 @@ generation: Generation,
 name: string,
 /** How it is reached. */
 transport: Transport,
-/** Whether it may run at all. */
+/** The revision of the protocol that is spoken with it. Not part of its identity; an edit reconnects. */
+protocolVersion: ProtocolVersionSetting,
+/** Whether it may run at all. While it may not, its tools are not listed and no call starts it. */
 enabled: boolean,
-/** Whether it starts by itself with Gatehouse. */
+/**
+ * Whether it starts by itself with Gatehouse. If it does not, it starts when it is needed: for a call
+ * or by hand. Without effect while it is not enabled.
+ */
 autostart: boolean,
 /** Everything that does not touch the connection. */
 look: ServerAppearance,
 /** How long things may take. */
 limits: ServerLimits,
-/** How the entry came to be; an unconfirmed one is offered no always-grants. */
-origin: ServerOrigin, };
+/** How the entry came to be. */
+origin: ServerOrigin,
+/** The entry of the MCP registry that its settings were made of. Only what its updates are looked up by. */
+registry: RegistrySource | null, };
 
 /** How many of each a server offers. */
 export type ServerCounts = { tools: number, resources: number, prompts: number, };
@@ -1122,6 +1897,8 @@ export type ServerDraft = {
 name: string,
 /** How it is reached. */
 transport: Transport,
+/** The revision of the protocol that is spoken with it. */
+protocolVersion: ProtocolVersionSetting,
 /** Whether it may run at all. */
 enabled: boolean,
 /** Whether it starts by itself with Gatehouse. */
@@ -1129,13 +1906,20 @@ autostart: boolean,
 /** What only people see. */
 look: ServerAppearance,
 /** How long things may take. */
-limits: ServerLimits, };
+limits: ServerLimits,
+/** The entry of the MCP registry that the settings were made of. */
+registry: RegistrySource | null, };
 
 /**
  * One configured upstream server. Immutable for the life of the entry: a rename keeps it, a
  * duplicate gets a new one.
  */
 export type ServerId = string;
+
+/** The image that a server names as its icon. */
+export type ServerImage = {
+/** A `data:` address of a PNG of 64 × 64 pixels that Gatehouse encoded; `None` if there is none to show. */
+image: string | null, };
 
 /** How a server names itself (`serverInfo`), with its instructions. */
 export type ServerInfo = { name: string, title: string | null, version: string,
@@ -1168,7 +1952,7 @@ strict: boolean,
 roots: Array<string>, };
 
 /** How an entry came to be. */
-export type ServerOrigin = "user" | "import" | "link" | "project";
+export type ServerOrigin = "user" | "project";
 
 /** One thing that is wrong with the settings of a server. */
 export type ServerProblem = {
@@ -1207,7 +1991,10 @@ nextRetry: Timestamp | null, };
 
 /** The server of an approval request. */
 export type ServerSummary = { id: ServerId, generation: Generation, name: string, description: string | null,
-/** Name of its icon, one of those that are in the program. */
+/**
+ * Name of its icon, one of those that are in the program, or an emoji that the user chose. Never an image of the
+ * server's: with that of another one it could pass for it where a person decides.
+ */
 icon: string, };
 
 /** One server as the UI and the command line see it. */
@@ -1240,7 +2027,10 @@ trustLabels: boolean,
 /** Secrets that the draft refers to as `${secret:NAME}`. */
 secrets: Array<FieldSecret>, };
 
-/** Calls a tool for the user, who has seen its arguments. */
+/**
+ * Calls a tool for the user, who has seen its arguments. As a client, the call is judged as one of that client
+ * and asked about where one of that client is; its record names both. A tool that runs only as a task runs as one.
+ */
 export type ServersCallTool = {
 /** Id or name. */
 server: string,
@@ -1248,8 +2038,10 @@ server: string,
 tool: string,
 /** Arguments as JSON text. */
 arguments: string,
-/** What `servers.stopTool` is to call this run; it is not stopped by itself where absent. */
-run: string | null, };
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null,
+/** As this client (id or name), by its profile and permissions; as the user where absent. */
+client: string | null, };
 
 /** Gives up a sign-in that waits. */
 export type ServersCancelSignIn = {
@@ -1293,7 +2085,19 @@ export type ServersGetPrompt = {
 /** Id or name. */
 server: string,
 /** Name on the server. */
-prompt: string, arguments: { [key in string]: string }, };
+prompt: string, arguments: { [key in string]: string },
+/** As this client (id or name), by its profile and permissions; as the user where absent. */
+client: string | null,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
+
+/**
+ * The image that a server names as its icon, unless the user chose another icon. It is fetched at most once a day, and
+ * only while the server is connected.
+ */
+export type ServersIcon = {
+/** Id or name. */
+server: string, };
 
 /** All servers with their states. */
 export type ServersList = Record<symbol, never>;
@@ -1313,7 +2117,11 @@ address: RequestSecret, };
 /** Reads a resource for the user. */
 export type ServersReadResource = {
 /** Id or name. */
-server: string, uri: string, };
+server: string, uri: string,
+/** As this client (id or name), by its profile and permissions; as the user where absent. */
+client: string | null,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** Closes the connection and makes a new one. */
 export type ServersReconnect = {
@@ -1323,7 +2131,9 @@ server: string, };
 /** Removes a server and every right that it had. */
 export type ServersRemove = {
 /** Id or name. */
-server: string, };
+server: string,
+/** Whether its secrets and permissions are kept until it is too late for `removals.undo`. */
+undoable: boolean, };
 
 /** Goes back to the servers of a first start; all others go with their permissions and secrets. */
 export type ServersReset = Record<symbol, never>;
@@ -1334,6 +2144,14 @@ export type ServersSetLogLevel = {
 server: string,
 /** The least that is logged. */
 level: LogLevel, };
+
+/**
+ * The settings of a server as JSON text for an editor: an object with its name and its entry in
+ * servers.json. Placeholders stand for secrets that are written there in plain text.
+ */
+export type ServersSettingsText = {
+/** Id or name. */
+server: string, };
 
 /** Begins to sign in to a server. The click on it is what opens the browser. */
 export type ServersSignIn = {
@@ -1358,8 +2176,11 @@ server: string,
 /** Also keep it from starting by itself or for a call. */
 disable: boolean, };
 
-/** Cancels a run of `servers.callTool`, also at the server. Nothing happens when it has ended. */
-export type ServersStopTool = {
+/**
+ * Cancels a call, a read or a prompt that was given a name, also at the server, or an export, which then leaves no
+ * file. Nothing happens when it has ended.
+ */
+export type ServersStopRun = {
 /** The name that the run was given. */
 run: string, };
 
@@ -1380,7 +2201,9 @@ secrets: Array<FieldSecret>, };
 /** Trusts a server's read-only labels, or ceases to. */
 export type ServersTrustLabels = {
 /** Id or name. */
-server: string, trusted: boolean, };
+server: string, trusted: boolean,
+/** Only while the server is this generation, which the user saw; whatever it is where absent. */
+generation: Generation | null, };
 
 /** Says everything that is wrong with settings of a server. Nothing changes. */
 export type ServersValidate = {
@@ -1420,11 +2243,24 @@ packages: PackageSources,
 clientDocument: string | null,
 /** How long a call may take, on servers that have no limit of their own (SRV-8). */
 calls: CallLimits,
-/** How clients see the names of tools and prompts (TOOL-2). */
-toolNames: ToolNaming, };
+/**
+ * How clients see the names of tools and prompts (TOOL-2): `onConflict` is the own name, with the server in front only
+ * where the name is taken; `server` is `server__tool`; `mcpServer` is `mcp__server__tool`.
+ */
+toolNames: ToolNaming,
+/**
+ * Further names under which clients reach the gateway, as `host` or `host:port`: those of a container's host, or of
+ * a forwarded port (GATE-3).
+ */
+allowedHosts: Array<string>,
+/** Address of the MCP registry that servers are looked for in (UI-2). */
+registry: string, };
 
 /** Settings of a server that are to be validated. */
 export type SettingsInput = { "draft": ServerDraft } | { "json": string };
+
+/** What makes an application read its settings again. */
+export type SettingsReload = "automatic" | "restart" | "next_session";
 
 /**
  * Sets how long things are kept, how long calls may take and how tools are named, and lets go of
@@ -1444,7 +2280,11 @@ clientDocument: string | null,
 /** How long calls may take; as before where absent. */
 calls: CallLimits | null,
 /** How clients see the names of tools and prompts; as before where absent. */
-toolNames: ToolNaming | null, };
+toolNames: ToolNaming | null,
+/** Further names under which clients reach the gateway; as before where absent. */
+allowedHosts: Array<string> | null,
+/** Address of the MCP registry; empty for the official one, as before where absent. */
+registry: string | null, };
 
 /** What is set for Gatehouse as a whole. */
 export type SettingsShow = Record<symbol, never>;
@@ -1463,7 +2303,9 @@ extra: boolean, };
 /** Endpoints as the user knows them. */
 export type SignInEndpoints = {
 /** Authorization endpoint. */
-authorize: string, token: string,
+authorize: string,
+/** Token endpoint. */
+token: string,
 /** Revocation endpoint (RFC 7009). */
 revoke: string | null, };
 
@@ -1496,7 +2338,9 @@ scopes: Array<string>,
  */
 redirect: string | null,
 /** Endpoints of an authorization server that cannot be discovered (AUTH-3). */
-endpoints: SignInEndpoints | null, with: SignInMethod, };
+endpoints: SignInEndpoints | null,
+/** What proves who signs in. */
+with: SignInMethod, };
 
 /** A sign-in that began. */
 export type SignInStart = {
@@ -1554,6 +2398,19 @@ now: DecisionCounts, draft: DecisionCounts,
 /** Where the two differ, most calls first. */
 changes: Array<SimulatedChange>, };
 
+/** What the statistics count separately. */
+export type StatisticsGroup = "all" | "client" | "server";
+
+/** How long each interval of the statistics is. */
+export type StatisticsInterval = "minute" | "hour" | "day";
+
+/** The calls of one interval. */
+export type StatisticsPoint = {
+/** When the interval begins. */
+at: Timestamp,
+/** Id of the client or server that is counted separately; absent where nothing is. */
+of: string | null, counts: CallCounts, };
+
 /** What runs, what waits, what is wrong. */
 export type Status = Record<symbol, never>;
 
@@ -1605,7 +2462,9 @@ name: string, } | { "kind": "resource", uri: string, } | { "kind": "prompt",
 /** Name on the server. */
 name: string, } | { "kind": "completion",
 /** The prompt's name or the resource template's URI. */
-reference: string, };
+reference: string, } | { "kind": "request",
+/** Its JSON-RPC method. */
+method: string, };
 
 /** An answer to one approval request; refused when the hash is not that of the approval request as it stands. */
 export type SubmittedAnswer = { id: ApprovalId,
@@ -1656,6 +2515,20 @@ export type Timestamp = number;
 /** `token_endpoint_auth_method` */
 export type TokenEndpointAuthMethod = "client_secret_basic" | "client_secret_post" | "none";
 
+/** What the list of tools costs a model that gets it. */
+export type ToolListCost = {
+/** Tools that can be called. */
+tools: number,
+/** Tools in the list; in search mode fewer than can be called. */
+listed: number,
+/** Bytes of the definitions in the list. */
+bytes: number,
+/** Tokens of the list, estimated as a quarter of its bytes. */
+tokens: number, };
+
+/** How a client gets to know its tools (TOOL-7). */
+export type ToolListMode = "full" | "search";
+
 /** How clients see the names of tools and prompts (TOOL-2). */
 export type ToolNaming = "onConflict" | "server" | "mcpServer";
 
@@ -1672,6 +2545,25 @@ ownRules: Array<GrantId>,
 widerRule: GrantId | null,
 /** It was allowed, and its definition is another one since: it asks (PERM-8). */
 changed: boolean, };
+
+/** What is shown of a server. Tools are named as on the server. */
+export type ToolSelection = { "shows": "all" } | { "shows": "only",
+/** Their names on the server. */
+tools: Array<string>, } | { "shows": "except",
+/** Their names on the server. */
+tools: Array<string>, } | { "shows": "nothing" };
+
+/** The calls of one tool. */
+export type ToolStatistics = { server: ServerId,
+/**
+ * Name on the server; `prompt:` and its name for a prompt, and only the kind and a colon for resources,
+ * completions and other requests.
+ */
+tool: string, counts: CallCounts,
+/** Milliseconds that the calls took which were sent, on average, without the time that a person was waited for. */
+averageMs: number,
+/** The same of the slowest. */
+slowestMs: number, };
 
 /** One tool of the catalogue. */
 export type ToolView = {
@@ -1695,6 +2587,11 @@ class: AccessClassification,
 permission: ToolPermission,
 /** Fingerprint of the definition. */
 fingerprint: Fingerprint,
+/**
+ * How many definitions of it the allows that are in force were given for, each approved by a person; 0 if it
+ * isn't allowed at all.
+ */
+approvedVersions: number,
 /** Hidden characters in names, keys, enum, const or default values: where. */
 flags: Array<string>, };
 
@@ -1732,7 +2629,10 @@ args: Array<string>,
 env: { [key in string]: string },
 /** Working folder; the user's home where absent. */
 cwd: string | null,
-/** What its standard streams are. */
+/**
+ * What its standard streams are: `sockets`, or `pipes` for a program that opens `/dev/stdin` by name. On Linux any
+ * program of the same user can write into a pipe.
+ */
 streams: StdioStreams, } | { "type": "auto" } & Remote | { "type": "http" } & Remote | { "type": "sse" } & Remote | { "type": "ws" } & Remote | { "type": "builtin",
 /** Which one, with its settings. */
 builtin: Builtin, };
@@ -1752,6 +2652,11 @@ reads: number,
 writes: number,
 /** Of everything. */
 all: number, };
+
+/** A server that is on and that nobody called for 30 days. */
+export type UnusedServer = { server: ServerId, name: string,
+/** When it was last called; absent where it never was. */
+lastCall: Timestamp | null, };
 
 /** One error in words. `Display` is English. */
 export type UserError = {
@@ -1776,7 +2681,9 @@ export type ValidationReport = {
 /** The settings; absent where a text could not be read. */
 draft: ServerDraft | null,
 /** Everything that is wrong with them; empty if they may be saved. */
-problems: Array<ServerProblem>, };
+problems: Array<ServerProblem>,
+/** What they change of the server that is edited, field by field, with secrets masked. */
+changes: Array<FieldChange>, };
 
 /** Decision with the rule that made it (PERM-6). */
 export type Verdict = {
@@ -1788,10 +2695,15 @@ export type Warning = { "warning": "first_use" } | { "warning": "definition_chan
 /** Where: `title`, `description`, `name` or an argument's name. */
 place: string, } | { "warning": "look_alikes",
 /** Where: `title` or `name`. */
-place: string, } | { "warning": "unconfirmed_server" } | { "warning": "unknown_program" } | { "warning": "other_program",
+place: string, } | { "warning": "unknown_program" } | { "warning": "other_program",
 /** Seen before. */
 before: string, } | { "warning": "unbound_grant", grant: GrantId,
 /** What it allows. */
 what: Message,
 /** The program that it will be bound to. */
 program: string, };
+
+/** A message as it stood on the wire, without the server's secrets. */
+export type WireMessage = {
+/** Whether it went to the server. */
+sent: boolean, text: TruncatedText, };

@@ -1,7 +1,7 @@
 import { createContext, useContext, useMemo } from "react";
 
 import type { Message } from "../generated/types";
-import type { en } from "./catalogues";
+import type { en } from "./en";
 import { format, render, type Values } from "./render";
 
 export { render } from "./render";

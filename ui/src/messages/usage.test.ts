@@ -55,7 +55,7 @@ describe("messages", () => {
   });
 
   it("of the desktop shell are all used", () => {
-    const source = ["i18n.rs", "tray.rs"]
+    const source = ["i18n.rs", "notifications.rs", "notifications/words.rs", "request_words.rs", "tray.rs"]
       .map((file) => readFileSync(`${ui}/../crates/desktop/src/${file}`, "utf8"))
       .join("\n");
     const keys = readdirSync(`${ui}/../locales`, { withFileTypes: true })

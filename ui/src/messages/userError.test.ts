@@ -8,7 +8,7 @@ import zhErrors from "../../../locales/zh-CN/errors.json";
 import type { UserError } from "../generated/types";
 import { catalogues } from "./catalogues";
 import { translator } from "./index";
-import { userErrorId, userErrorLine, userErrorText } from "./userError";
+import { countErrors, userErrorId, userErrorLine, userErrorText } from "./userError";
 
 const en = translator({ language: "en", messages: catalogues.en });
 const zh = translator({ language: "zh-CN", messages: catalogues["zh-CN"] });
@@ -27,6 +27,16 @@ function errorCodes(): string[] {
 }
 
 describe("an error", () => {
+  it("is counted where it is repeated", () => {
+    const other: UserError = { ...error, message: "127.0.0.1:4874 is taken." };
+    const later: UserError = { ...error, cause: "still in use." };
+    expect(countErrors([error, other, later])).toEqual([
+      { error: later, count: 2 },
+      { error: other, count: 1 },
+    ]);
+    expect(countErrors([])).toEqual([]);
+  });
+
   it.each([
     ["en", enErrors],
     ["zh-CN", zhErrors],

@@ -29,6 +29,16 @@ export function userErrorId({ code, message }: UserError): string {
   return JSON.stringify([code, message]);
 }
 
+/** Errors with how often each is among them, in the order in which they come first. */
+export function countErrors(errors: readonly UserError[]): { error: UserError; count: number }[] {
+  const counted = new Map<string, { error: UserError; count: number }>();
+  for (const error of errors) {
+    const id = userErrorId(error);
+    counted.set(id, { error, count: (counted.get(id)?.count ?? 0) + 1 });
+  }
+  return [...counted.values()];
+}
+
 /** An error in one line. */
 export function userErrorLine(t: Translate, error: UserError): string {
   const { title, details } = userErrorText(t, error);

@@ -4,7 +4,7 @@ import clsx from "clsx";
 import { useEffect, useRef } from "react";
 
 import { formatCountdown } from "../messages/countdown";
-import { useAction } from "../core/useAction";
+import { useRemove } from "../core/useRemove";
 import { useMessages, useTimes } from "../messages";
 import { useNow } from "../components/useNow";
 import type { DescribedRule } from "./describedRules";
@@ -25,16 +25,18 @@ type Props = {
 export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver, onGone }: Props) {
   const t = useMessages();
   const { ago, full } = useTimes();
-  const revoke = useAction("policy.revoke");
-  const unblock = useAction("policy.unblock");
+  const revoke = useRemove("policy.revoke");
+  const unblock = useRemove("policy.unblock");
   const { rule, lastUsed, reach } = view;
   const denies = rule.effect === "deny";
   const isWide = rule.width.width !== "tool";
   const act = denies ? unblock : revoke;
   const takeBack = () => {
-    void act.run({ rule: rule.id }).then((done) => {
-      if (done) onGone();
-    });
+    void act
+      .run({ rule: rule.id }, t(denies ? "appShell.unblocked" : "appShell.revoked", { rule: sentence }))
+      .then((done) => {
+        if (done) onGone();
+      });
   };
   return (
     <div className={clsx(styles.rule, styles[rule.effect])}>

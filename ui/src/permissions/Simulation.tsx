@@ -1,7 +1,7 @@
 import { Button, Drawer, NativeSelect } from "@mantine/core";
 import { useId, useState } from "react";
 
-import { useAction } from "../core/useAction";
+import { useRemove } from "../core/useRemove";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { AutoApprove, DraftAutoApprove, Grant, PolicySimulate } from "../generated/types";
 import { useMessages } from "../messages";
@@ -155,8 +155,8 @@ function RevocationSimulation({ rule, sentence, onGone }: { rule: Grant; sentenc
   const [days, setDays] = useState<Days>("7");
   const [asked, setAsked] = useState<PolicySimulate>(() => ({ since: ago("7"), draft: draftWithout(rule) }));
   const denies = rule.effect === "deny";
-  const revoke = useAction("policy.revoke");
-  const unblock = useAction("policy.unblock");
+  const revoke = useRemove("policy.revoke");
+  const unblock = useRemove("policy.unblock");
   const act = denies ? unblock : revoke;
   return (
     <div className={styles.simulation}>
@@ -177,9 +177,11 @@ function RevocationSimulation({ rule, sentence, onGone }: { rule: Grant; sentenc
           aria-label={t(denies ? "perm.unblockRule" : "perm.takeBackRule", { rule: sentence })}
           loading={act.busy}
           onClick={() => {
-            void act.run({ rule: rule.id }).then((done) => {
-              if (done) onGone();
-            });
+            void act
+              .run({ rule: rule.id }, t(denies ? "appShell.unblocked" : "appShell.revoked", { rule: sentence }))
+              .then((done) => {
+                if (done) onGone();
+              });
           }}
         >
           {t(denies ? "perm.unblock" : "perm.takeBack")}

@@ -6,6 +6,7 @@ export {
   type Platform,
   type Preferences,
   type PromptPlatform,
+  type UpdateStatus,
   type Vault,
   type VaultFault,
 } from "./platform";

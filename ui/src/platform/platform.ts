@@ -3,24 +3,48 @@ import type {
   ApprovalsReveal,
   SubmittedAnswer,
   ApprovalId,
+  CallHash,
   EventEnvelope,
   PendingApproval,
+  ServerId,
   RevealedArgument,
+  UserError,
 } from "../generated/types";
 
 type Theme = "system" | "light" | "dark";
 type PreferredLanguage = "system" | "en" | "zh-CN";
 
-/** How the user likes the windows to look, and what was said to them already. */
-export type Preferences = { theme: Theme; language: PreferredLanguage; saidKeepsRunning: boolean };
+/** How the user likes the windows to look, and what was said and shown to them already. */
+export type Preferences = {
+  theme: Theme;
+  language: PreferredLanguage;
+  saidKeepsRunning: boolean;
+  /** Whether the first steps were finished or skipped. */
+  firstRunDone: boolean;
+  /** Whether system notifications are shown, and with the desktop's sound. */
+  notifications: boolean;
+  notificationSound: boolean;
+};
 
-export const defaultPreferences: Preferences = { theme: "system", language: "system", saidKeepsRunning: false };
+/** Until they are read. The first steps are not shown before it is known that they are wanted. */
+export const defaultPreferences: Preferences = {
+  theme: "system",
+  language: "system",
+  saidKeepsRunning: false,
+  firstRunDone: true,
+  notifications: true,
+  notificationSound: false,
+};
 
 /** What the shell tells the main window. */
-type MainSignal = "closing" | { open: "approvals" | "servers" | "settings" };
+type MainSignal =
+  | "closing"
+  | { open: "approvals" | "servers" | "settings" | { server: ServerId } }
+  /** A `gatehouse://` link that was opened. */
+  | { add_server: string };
 
-/** What the shell tells the prompt: read again, it came up or was raised, its look changed. */
-type PromptSignal = "changed" | "shown" | "preferences";
+/** What the shell tells the prompt: read again, it came up or was raised, its look changed, the user wants a request. */
+type PromptSignal = "changed" | "shown" | "preferences" | { open: ApprovalId };
 
 /** The result of trying a passphrase: right, wrong, or a fault of the vault. */
 type PassphraseOutcome = "right" | "wrong" | VaultFault;
@@ -38,6 +62,19 @@ export type Vault = {
   /** Where the vault is, or would be. */
   file: string;
 };
+
+/** Where an update of Gatehouse is in its course. */
+export type UpdateStatus =
+  /** Updates come from where Gatehouse was installed. */
+  | { state: "unavailable" }
+  | { state: "idle" }
+  | { state: "checking" }
+  | { state: "up_to_date" }
+  | { state: "available"; version: string }
+  | { state: "downloading"; version: string; received: number; total: number | null }
+  /** It counts from the next start on. */
+  | { state: "installed"; version: string }
+  | { state: "failed"; error: UserError };
 
 /** Ends a subscription. */
 export type Unsubscribe = () => void;
@@ -61,12 +98,25 @@ export type Platform = {
   changePassphrase(old: string, wanted: string): Promise<PassphraseOutcome>;
   preferences(): Promise<Preferences>;
   setPreferences(preferences: Preferences): Promise<void>;
+  updateStatus(): Promise<UpdateStatus>;
+  /** Looks for an update; resolves to what came of it. */
+  checkUpdate(): Promise<UpdateStatus>;
+  /** Downloads and installs the update that was found; resolves to what came of it. */
+  installUpdate(): Promise<UpdateStatus>;
+  /** Ends the search for an update, or its download. */
+  cancelUpdate(): Promise<void>;
+  /** Whether Gatehouse starts at login, as the system says now. */
+  startsAtLogin(): Promise<boolean>;
+  /** Makes it start at login, or no longer. Resolves to what the system says then. */
+  setStartsAtLogin(starts: boolean): Promise<boolean>;
   /** Opens an address in the user's browser, after a check. */
   openLink(address: string): Promise<void>;
+  /** Lets the user choose a file with one of these endings; `null` if none was chosen. */
+  pickFile(endings: string[]): Promise<string | null>;
   /** Brings the prompt window to the front. */
   showPrompt(): Promise<void>;
-  /** Puts the window away; Gatehouse keeps running. */
-  hide(): Promise<void>;
+  /** Closes the window, which ends this page; Gatehouse keeps running. */
+  close(): Promise<void>;
   quit(): Promise<void>;
   /** Says that the page shows something useful for the first time. */
   painted(): Promise<void>;
@@ -77,6 +127,8 @@ export type PromptPlatform = {
   /** Pending approvals; known ones come without details. */
   pending(known: ApprovalId[]): Promise<PendingApproval[]>;
   answer(answers: SubmittedAnswer[]): Promise<void>;
+  /** Trusts the read-only labels of the server of a pending call, or ceases to. */
+  trustLabels(which: { id: ApprovalId; hash: CallHash; trusted: boolean }): Promise<void>;
   /** One argument of a pending call, unmasked. */
   reveal(which: ApprovalsReveal): Promise<RevealedArgument>;
   signals(heard: (signal: PromptSignal) => void): Unsubscribe;

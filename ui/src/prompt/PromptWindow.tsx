@@ -7,8 +7,9 @@ import { QueuePosition } from "../approvals/QueuePosition";
 import { answeredTogether, pendingIn } from "../approvals/queue";
 import { ApprovalItem } from "../approvals/ApprovalItem";
 import { useAnswerGuard } from "../approvals/useAnswerGuard";
-import { useApprovalQueue } from "../approvals/useApprovalQueue";
+import { useApprovalQueue, type ApprovalCommands } from "../approvals/useApprovalQueue";
 import type { ApprovalsReveal } from "../generated/types";
+import { isShortcut, isTyping } from "../keyboard/shortcuts";
 import { SpeechContext, useMessages } from "../messages";
 import { userErrorLine } from "../messages/userError";
 import { defaultPreferences, type PromptPlatform } from "../platform";
@@ -37,9 +38,14 @@ export function PromptWindow({ platform }: { platform: PromptPlatform }) {
 
 function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLook: () => void }) {
   const t = useMessages();
-  const { queue, error, read, move, shown, answer } = useApprovalQueue(
-    useCallback((answers) => platform.answer(answers), [platform]),
+  const send = useMemo(
+    (): ApprovalCommands => ({
+      answer: (answers) => platform.answer(answers),
+      trustLabels: ({ id, hash }, trusted) => platform.trustLabels({ id, hash, trusted }),
+    }),
+    [platform],
   );
+  const { queue, error, read, move, open, shown, answer, trustLabels } = useApprovalQueue(send);
   const awake = useAnswerGuard(queue.change);
   const [timesAway, setTimesAway] = useState(0);
 
@@ -50,22 +56,20 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
     refetch();
     return platform.signals((signal) => {
       if (signal === "preferences") onLook();
+      else if (typeof signal === "object") open(signal.open);
       else refetch();
       if (signal === "shown") shown();
     });
-  }, [platform, read, shown, onLook]);
+  }, [platform, read, open, shown, onLook]);
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      const typing = [HTMLTextAreaElement, HTMLInputElement, HTMLSelectElement].some(
-        (kind) => event.target instanceof kind,
-      );
-      if (event.key === "Escape") {
+      if (isShortcut(event, "away")) {
         setTimesAway((times) => times + 1);
         void platform.putAway().catch(() => undefined);
-      } else if (typing) return;
-      else if (event.key === "ArrowRight") move(1);
-      else if (event.key === "ArrowLeft") move(-1);
+      } else if (isTyping(event)) return;
+      else if (isShortcut(event, "next")) move(1);
+      else if (isShortcut(event, "previous")) move(-1);
     };
     window.addEventListener("keydown", pressed);
     return () => {
@@ -93,6 +97,7 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
             veil={queue.change + timesAway}
             place={<QueuePosition queue={queue} onMove={move} />}
             onAnswer={answer}
+            onTrustLabels={trustLabels}
             onLink={openLink}
             onReveal={reveal}
           />

@@ -7,7 +7,8 @@ import askZh from "../../../locales/zh-CN/ask.json";
 import formsZh from "../../../locales/zh-CN/forms.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import type { Language, Messages } from "../messages";
-import { errorTextsEn, errorTextsZh } from "../messages/errorCatalogues";
+import { errorTextsEn } from "../messages/errorTextsEn";
+import { errorTextsZh } from "../messages/errorTextsZh";
 
 /**
  * The messages of the prompt window, which loads no others. The problems of settings (`problems.json`) are not among

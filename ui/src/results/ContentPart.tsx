@@ -7,6 +7,7 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import type { ResultContent, ResultPart, ResultView } from "../generated/types";
 import { useMessages, useSizes } from "../messages";
 import { isInCatalog } from "../core/uriTemplate";
+import { formatRoute } from "../navigation/route";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { isJson, mediaKind } from "./contentText";
@@ -104,7 +105,7 @@ function BinaryContent({ content: { mimeType, data, bytes, uri }, onSave }: Cont
   );
 }
 
-/** A resource link; resources of the same server can be read in place. */
+/** A resource link; resources of the same server can be read in place, or opened in the Playground. */
 function ResourceLink({
   content: { uri, title, mimeType },
   server,
@@ -128,9 +129,22 @@ function ResourceLink({
             size="compact-sm"
             variant="default"
             loading={busy}
-            onClick={() => void run(platform.command("servers.readResource", { server, uri }))}
+            onClick={() =>
+              void run(async (run) => platform.command("servers.readResource", { server, uri, client: null, run }))
+            }
           >
             {t("catalog.read")}
+          </Button>
+        )}
+        {catalog && isInCatalog(catalog, uri) && (
+          <Button
+            size="compact-sm"
+            variant="subtle"
+            component="a"
+            href={formatRoute({ page: "playground", server, kind: "resource", item: uri })}
+            aria-label={t("result.openLink", { title })}
+          >
+            {t("result.open")}
           </Button>
         )}
       </div>

@@ -8,6 +8,7 @@ import { useMessages, useSizes, type Translate } from "../messages";
 import { durationLabel } from "../messages/duration";
 import { ContentPart } from "./ContentPart";
 import { TextContent } from "./TextContent";
+import { WireMessages } from "./WireMessages";
 import { useSaveResult } from "./useSaveResult";
 import contentPartStyles from "./ContentPart.module.css";
 import styles from "./ResultParts.module.css";
@@ -18,7 +19,8 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
   const size = useSizes();
   const save = useSaveResult(shown.id);
   const title = useId();
-  const { end, parts, structured, unfit, meta } = shown;
+  const { end, parts, structured, unfit, meta, verdict } = shown;
+  const isDenied = verdict?.decision === "deny";
   const isGood = end.end === "ok" && unfit === null;
   const renderResult = (linked: ResultView) => <ResultParts shown={linked} server={server} />;
   return (
@@ -26,10 +28,12 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
       <header className={styles.head}>
         <span id={title} className={isGood ? styles.ok : styles.bad}>
           {isGood ? <IconCircleCheck size={16} aria-hidden /> : <IconAlertCircle size={16} aria-hidden />}{" "}
-          {statusLabel(t, end, unfit)}
+          {isDenied ? t("result.denied") : statusLabel(t, end, unfit)}
         </span>
         <span className="dim">
-          {durationLabel(t, shown.tookMs)} · {size(shown.bytes)}
+          {durationLabel(t, shown.tookMs)}
+          {shown.waitedMs > 0 && ` · ${t("result.waited", { took: durationLabel(t, shown.waitedMs) })}`} ·{" "}
+          {size(shown.bytes)}
         </span>
         <Button
           size="compact-sm"
@@ -78,6 +82,7 @@ export function ResultParts({ shown, server }: { shown: ResultView; server: stri
           />
         </details>
       )}
+      <WireMessages messages={shown.messages} />
     </section>
   );
 }

@@ -1,25 +1,178 @@
-import { Modal } from "@mantine/core";
-import { Suspense } from "react";
+import { Alert, Button, Group, Modal, Stack, Tabs } from "@mantine/core";
+import { Suspense, useState, type ReactNode } from "react";
 
-import { useMessages } from "../messages";
+import { useMessages, type MessageKey } from "../messages";
 import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
+import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
+import { useCoreQuery } from "../core/useCoreQuery";
+import type { ImportOrigin } from "../generated/types";
+import type { WantedEntry } from "../registry/registryForm";
+import type { FilledServer } from "./serverForm";
+import styles from "./AddServerDialog.module.css";
 
 /** The form within the dialog. */
 export const AddServerForm = lazyWithPrefetch(async () => (await import("./AddServerForm")).AddServerForm);
+const ImportPanel = lazyWithPrefetch(async () => (await import("../imports/ImportPanel")).ImportPanel);
+const RegistryPanel = lazyWithPrefetch(async () => (await import("../registry/RegistryPanel")).RegistryPanel);
+const BundlePanel = lazyWithPrefetch(async () => (await import("../bundles/BundlePanel")).BundlePanel);
 
-type Props = { opened: boolean; onClose: () => void };
+/** What each way to add a server gets. */
+type PanelProps = {
+  onClose: () => void;
+  /** Takes settings over into the form and shows it; nothing is added. */
+  onFill: (filled: FilledServer) => void;
+  /** The settings that were taken over last. */
+  filled: FilledServer | null;
+  /** Shows the servers of a settings file or a text, from which some are picked. */
+  onImport: (from: ImportOrigin) => void;
+  /** What is imported from; the user picks where it is `null`. */
+  importFrom: ImportOrigin | null;
+  /** The entry of the registry that is wanted. */
+  entry: WantedEntry | null;
+};
+
+/** One way to add a server. */
+type AddServerTab = { id: string; label: MessageKey; panel: (props: PanelProps) => ReactNode };
+
+const tabs: readonly AddServerTab[] = [
+  {
+    id: "form",
+    label: "servers.form.tab",
+    panel: ({ onClose, filled, onImport }) => <AddServerForm onClose={onClose} filled={filled} onImport={onImport} />,
+  },
+  {
+    id: "import",
+    label: "imports.tab",
+    panel: ({ onClose, importFrom }) => <ImportPanel from={importFrom} onClose={onClose} />,
+  },
+  {
+    id: "registry",
+    label: "registry.tab",
+    panel: ({ onFill, entry }) => <RegistryPanel onFill={onFill} wanted={entry} />,
+  },
+  {
+    id: "bundle",
+    label: "bundles.tab",
+    panel: ({ onClose, onFill }) => <BundlePanel onClose={onClose} onFill={onFill} />,
+  },
+];
+
+type Props = {
+  opened: boolean;
+  /** The way to add a server that is shown first; the form where absent. */
+  start?: "form" | "import";
+  /** A `gatehouse://` link that the dialog is opened for. */
+  link?: string | null;
+  onClose: () => void;
+};
 
 /** The dialog that adds a server. Its content, secrets included, is dropped when it closes. */
-export function AddServerDialog({ opened, onClose }: Props) {
+export function AddServerDialog({ opened, start = "form", link = null, onClose }: Props) {
   const t = useMessages();
   return (
     <Modal opened={opened} onClose={onClose} title={t("servers.form.add")} size="lg" closeOnClickOutside={false}>
-      {opened && (
-        <Suspense fallback={<LoadingIndicator />}>
-          <AddServerForm onClose={onClose} />
-        </Suspense>
-      )}
+      {opened && <AddServerContent start={start} link={link} onClose={onClose} />}
     </Modal>
+  );
+}
+
+type ContentProps = { start: "form" | "import"; link: string | null; onClose: () => void };
+
+/** What is in the dialog. It stays what it was opened for: a link that comes later replaces nothing. */
+function AddServerContent({ start, link, onClose }: ContentProps) {
+  const t = useMessages();
+  const [own] = useState(link);
+  return (
+    <Stack gap="md">
+      {link !== null && link !== own && (
+        <Alert color="orange" role="status">
+          {t("servers.form.another")}
+        </Alert>
+      )}
+      {own === null ? <AddServerTabs start={start} onClose={onClose} /> : <LinkedServer link={own} onClose={onClose} />}
+    </Stack>
+  );
+}
+
+/** The settings of a link in the form, or its entry of the registry. */
+function LinkedServer({ link, onClose }: { link: string; onClose: () => void }) {
+  const t = useMessages();
+  const { data, error } = useCoreQuery("links.read", { link });
+  if (error !== null)
+    return (
+      <Stack gap="md">
+        <ErrorAlert error={error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t("appShell.close")}
+          </Button>
+        </Group>
+      </Stack>
+    );
+  if (data === undefined) return <LoadingIndicator />;
+  return data.kind === "server" ? (
+    <AddServerTabs
+      start="form"
+      form={{ draft: data.draft, secrets: [], link: { hadSecrets: data.hadSecrets } }}
+      onClose={onClose}
+    />
+  ) : (
+    <AddServerTabs start="registry" entry={{ name: data.name, version: data.version }} onClose={onClose} />
+  );
+}
+
+type TabsProps = {
+  /** The way that is shown first. */
+  start: "form" | "import" | "registry";
+  /** What the form begins with. */
+  form?: FilledServer | null;
+  /** The entry of the registry that is shown first. */
+  entry?: WantedEntry | null;
+  onClose: () => void;
+};
+
+function AddServerTabs({ start, form = null, entry = null, onClose }: TabsProps) {
+  const t = useMessages();
+  const [tab, setTab] = useState<string | null>(start);
+  const [importFrom, setImportFrom] = useState<ImportOrigin | null>(null);
+  // The form starts anew with each settings that are taken over.
+  const [{ filled, times }, setFilled] = useState<{ filled: FilledServer | null; times: number }>({
+    filled: form,
+    times: 0,
+  });
+  const onFill = (next: FilledServer) => {
+    setFilled((before) => ({ filled: next, times: before.times + 1 }));
+    setTab("form");
+  };
+  const onImport = (from: ImportOrigin) => {
+    setImportFrom(from);
+    setTab("import");
+  };
+  return (
+    <Tabs
+      value={tab}
+      keepMounted={false}
+      onChange={(next) => {
+        setImportFrom(null);
+        setTab(next);
+      }}
+    >
+      <Tabs.List className={styles.tabs}>
+        {tabs.map(({ id, label }) => (
+          <Tabs.Tab key={id} value={id}>
+            {t(label)}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {tabs.map(({ id, panel }) => (
+        // What was typed into the form is still there after a look at another tab.
+        <Tabs.Panel key={id} value={id} keepMounted={id === "form"}>
+          <Suspense key={times} fallback={<LoadingIndicator />}>
+            {panel({ onClose, onFill, filled, onImport, importFrom, entry })}
+          </Suspense>
+        </Tabs.Panel>
+      ))}
+    </Tabs>
   );
 }

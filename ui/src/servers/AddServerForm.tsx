@@ -1,26 +1,41 @@
-import { Button, Group, Loader, Stack } from "@mantine/core";
+import { Alert, Button, Group, Loader, Stack } from "@mantine/core";
+import { IconLink } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
-import type { UserError } from "../generated/types";
+import type { ImportOrigin, UserError } from "../generated/types";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
-import { emptyServerForm, appearanceFields, toDraft, type ServerForm } from "./serverForm";
+import {
+  emptyServerForm,
+  appearanceFields,
+  filledForm,
+  toDraft,
+  type FilledServer,
+  type ServerForm,
+} from "./serverForm";
 import { PasteBox } from "./PasteBox";
 import { fillForm } from "./pastedText";
 import { ServerFields } from "./ServerFields";
 import { ConnectionTestResult } from "./ConnectionTestResult";
 import { useConnectionTest } from "./useConnectionTest";
 import { useFormValidation } from "./useFormValidation";
+import { useLinkGuard } from "./useLinkGuard";
 import styles from "./AddServerForm.module.css";
 
-type Props = { onClose: () => void };
+type Props = {
+  onClose: () => void;
+  /** What the form begins with; it is empty where absent. */
+  filled?: FilledServer | null;
+  /** Shows the servers of settings that the form alone can't take over. */
+  onImport: (from: ImportOrigin) => void;
+};
 
 /** The form for a new server, with a connection test. */
-export function AddServerForm({ onClose }: Props) {
+export function AddServerForm({ onClose, filled = null, onImport }: Props) {
   const t = useMessages();
-  const [form, setForm] = useState<ServerForm>(emptyServerForm);
+  const [form, setForm] = useState<ServerForm>(() => (filled === null ? emptyServerForm : filledForm(filled)));
   const [trust, setTrust] = useState(false);
   const [error, setError] = useState<UserError | null>(null);
   const { test, run, forget } = useConnectionTest();
@@ -28,6 +43,7 @@ export function AddServerForm({ onClose }: Props) {
   const fields = useRef<HTMLFormElement>(null);
   const outcome = useRef<HTMLDivElement>(null);
   const { faults, formError, wasRefused, pending, begin } = useFormValidation<"add" | "test">(form, fields);
+  const takesPresses = useLinkGuard(filled?.link !== undefined);
   const failed = error ?? (wasRefused ? formError : null) ?? test.error;
 
   useEffect(() => {
@@ -63,13 +79,21 @@ export function AddServerForm({ onClose }: Props) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        save();
+        if (takesPresses) save();
       }}
     >
       <Stack gap="md">
+        {filled?.link !== undefined && (
+          <Alert color="orange" role="status" icon={<IconLink size={18} aria-hidden />}>
+            {t("servers.form.fromLink")} {filled.link.hadSecrets && t("servers.form.linkSecrets")}
+          </Alert>
+        )}
         <PasteBox
           onFound={({ found }, namedBefore) => {
-            change(fillForm(form, found, namedBefore));
+            change({ ...fillForm(form, found, namedBefore), registry: null });
+          }}
+          onSettings={(text) => {
+            onImport({ text });
           }}
         />
         <ServerFields form={form} faults={wasRefused ? faults : {}} onChange={change} />
@@ -87,7 +111,12 @@ export function AddServerForm({ onClose }: Props) {
               </Button>
             </Group>
           ) : (
-            <Button variant="default" disabled={pending === "add"} loading={pending === "test"} onClick={tryConnection}>
+            <Button
+              variant="default"
+              disabled={pending === "add" || !takesPresses}
+              loading={pending === "test"}
+              onClick={tryConnection}
+            >
               {t("servers.form.test")}
             </Button>
           )}
@@ -95,7 +124,7 @@ export function AddServerForm({ onClose }: Props) {
             <Button variant="default" onClick={onClose}>
               {t("appShell.cancel")}
             </Button>
-            <Button type="submit" disabled={pending === "test"} loading={pending === "add"}>
+            <Button type="submit" disabled={pending === "test" || !takesPresses} loading={pending === "add"}>
               {t("servers.add")}
             </Button>
           </Group>

@@ -32,7 +32,7 @@ describe("the settings of a server as JSON", () => {
         if (name === "servers.edit") edited.push(args);
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as the core refuses
         if (!isReachable) return Promise.reject({ code: "timed_out", message: "No answer.", cause: null, hint: null });
-        return Promise.resolve({ draft, problems: [] });
+        return Promise.resolve({ draft, problems: [], changes: [] });
       },
       events: () => () => undefined,
     } as unknown as Platform;

@@ -11,13 +11,14 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { FilterBar, FilterInput, FilterSelect } from "../components/FilterBar";
 import { FollowingList } from "../components/FollowingList";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { groupRepeats, levels, filterLines, sources, toneOfLevel } from "./logs";
+import { VirtualList } from "../components/VirtualList";
+import { firstFrom, groupRepeats, isAround, levels, filterLines, logText, sources, toneOfLevel } from "./logs";
 import { ServerLogLevel } from "./ServerLogLevel";
 import styles from "./LogsTab.module.css";
 import serverPageStyles from "./ServerPage.module.css";
 
 /** The log of a server, newest at the bottom. */
-export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
+export function LogsTab({ view: { config, declared }, time }: { view: ServerView; time?: number | undefined }) {
   const t = useMessages();
   const { data, error, loading } = useCoreQuery("servers.log", { server: config.id });
   const [words, setWords] = useState("");
@@ -59,57 +60,70 @@ export function LogsTab({ view: { config, declared } }: { view: ServerView }) {
             value={level}
             onChange={setLevel}
           />
-          <CopyButton text={lines.map(asText).join("\n")} label={t("servers.log.copy")} />
+          <CopyButton text={lines.map((line) => logText(config.name, line)).join("\n")} label={t("servers.log.copy")} />
           {ofServer}
         </FilterBar>
       </div>
-      {lines.length === 0 ? <p className="dim">{t("servers.log.noMatch")}</p> : <Lines lines={lines} />}
+      {lines.length === 0 ? <p className="dim">{t("servers.log.noMatch")}</p> : <Lines lines={lines} time={time} />}
     </>
   );
 }
 
-const asText = ({ at, source, level, text }: LogLine) =>
-  [new Date(at).toISOString(), source, level ?? "", text].join("\t");
+type LinesProps = {
+  lines: readonly LogLine[];
+  /** The moment that is wanted; the end where absent. */
+  time: number | undefined;
+};
 
 /** Virtual list of log lines. */
-function Lines({ lines }: { lines: readonly LogLine[] }) {
+function Lines({ lines, time: wanted }: LinesProps) {
   const t = useMessages();
   const { time, full } = useTimes();
   const groups = useMemo(() => groupRepeats(lines), [lines]);
+  const list = {
+    role: "log",
+    label: t("servers.tab.logs"),
+    className: clsx(serverPageStyles.scroll, styles.log, "mono", "selectable"),
+    items: groups,
+    rowHeight: 20,
+    measured: true,
+  } as const;
+  const renderLine = ({ line, count, since }: (typeof groups)[number]) => (
+    <div className={clsx(styles.line, wanted !== undefined && isAround(line, wanted) && styles.around)}>
+      <span className="dim" title={full(line.at)}>
+        {time(line.at)}
+      </span>
+      <span className="dim">{t(`servers.log.source.${line.source}`)}</span>
+      {line.level === null ? (
+        <span />
+      ) : (
+        <span className={clsx(styles.level, styles[toneOfLevel(line.level)])}>
+          {t(`servers.log.level.${line.level}`)}
+        </span>
+      )}
+      <span className={styles.text}>
+        {line.text}
+        {count > 1 && (
+          <span className={styles.count} title={t("servers.log.since", { time: full(since) })}>
+            {t("servers.log.times", { count })}
+          </span>
+        )}
+      </span>
+    </div>
+  );
+  if (wanted !== undefined) {
+    return (
+      <div className={styles.place}>
+        <VirtualList {...list} active={firstFrom(groups, wanted)}>
+          {renderLine}
+        </VirtualList>
+      </div>
+    );
+  }
   return (
     <div className={styles.place}>
-      <FollowingList
-        role="log"
-        label={t("servers.tab.logs")}
-        toEndLabel={t("servers.log.newest")}
-        className={clsx(serverPageStyles.scroll, styles.log, "mono", "selectable")}
-        items={groups}
-        rowHeight={20}
-        measured
-      >
-        {({ line, count, since }) => (
-          <div className={styles.line}>
-            <span className="dim" title={full(line.at)}>
-              {time(line.at)}
-            </span>
-            <span className="dim">{t(`servers.log.source.${line.source}`)}</span>
-            {line.level === null ? (
-              <span />
-            ) : (
-              <span className={clsx(styles.level, styles[toneOfLevel(line.level)])}>
-                {t(`servers.log.level.${line.level}`)}
-              </span>
-            )}
-            <span className={styles.text}>
-              {line.text}
-              {count > 1 && (
-                <span className={styles.count} title={t("servers.log.since", { time: full(since) })}>
-                  {t("servers.log.times", { count })}
-                </span>
-              )}
-            </span>
-          </div>
-        )}
+      <FollowingList {...list} toEndLabel={t("servers.log.newest")}>
+        {renderLine}
       </FollowingList>
     </div>
   );

@@ -3,18 +3,28 @@ import clsx from "clsx";
 import { useState } from "react";
 
 import { useMessages } from "../messages";
-import { recognise, type RecognisedPaste } from "./pastedText";
+import { needsChecklist, recognise, type RecognisedPaste } from "./pastedText";
 import styles from "./PasteBox.module.css";
 
 /** `namedBefore` is the name that the last pasted text gave. */
-type Props = { onFound: (recognised: RecognisedPaste, namedBefore: string) => void };
+type Props = {
+  onFound: (recognised: RecognisedPaste, namedBefore: string) => void;
+  /** Takes settings that the form alone can't take over. */
+  onSettings: (text: string) => void;
+};
 
 /** Takes what is pasted apart. What holds secrets does not stay in sight. */
-export function PasteBox({ onFound }: Props) {
+export function PasteBox({ onFound, onSettings }: Props) {
   const t = useMessages();
   const [text, setText] = useState("");
   const [last, setLast] = useState<RecognisedPaste | null>(null);
   const take = (pasted: string) => {
+    if (needsChecklist(pasted)) {
+      setText("");
+      setLast(null);
+      onSettings(pasted);
+      return;
+    }
     const recognised = recognise(pasted);
     const hasSecret = recognised?.found.lines.some((line) => line.secret) ?? false;
     setText(hasSecret ? "" : pasted);
@@ -23,9 +33,7 @@ export function PasteBox({ onFound }: Props) {
   };
   const said = () => {
     if (!last) return text.trim() === "" ? null : t("servers.form.notKnown");
-    return last.others > 0
-      ? t("servers.form.filledFirst", { name: last.found.name, count: last.others })
-      : t("servers.form.filled");
+    return t("servers.form.filled");
   };
   return (
     <div>

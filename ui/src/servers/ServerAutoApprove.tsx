@@ -3,6 +3,7 @@ import { Pill, Switch } from "@mantine/core";
 import clsx from "clsx";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
+import { useRemove } from "../core/useRemove";
 import type { AutoApprove, ServerView } from "../generated/types";
 import { useMessages, useRender } from "../messages";
 import { AllowNewTools, AutoApproveControl } from "../auto-approve/AutoApproveControl";
@@ -31,7 +32,9 @@ export function ServerAutoApprove({ view: { config, trustedLabels } }: { view: S
         label={t("servers.trust")}
         checked={trustedLabels}
         disabled={trust.busy}
-        onChange={(event) => void trust.run({ server: config.id, trusted: event.currentTarget.checked })}
+        onChange={(event) =>
+          void trust.run({ server: config.id, trusted: event.currentTarget.checked, generation: null })
+        }
       />
       <AutoApproveReach
         server={config.id}
@@ -66,8 +69,8 @@ function AutoApproveReach({ server, free, trusted, onRenew }: ReachProps) {
 function RuleChips({ server }: { server: string }) {
   const t = useMessages();
   const render = useRender();
-  const revoke = useAction("policy.revoke");
-  const unblock = useAction("policy.unblock");
+  const revoke = useRemove("policy.revoke");
+  const unblock = useRemove("policy.unblock");
   const rules = rulesOf(useCoreQuery("policy.show", {}).data, server);
   if (rules.length === 0) return null;
   return (
@@ -87,7 +90,11 @@ function RuleChips({ server }: { server: string }) {
                 tabIndex: 0,
                 "aria-hidden": false,
               }}
-              onRemove={() => void (rule.effect === "deny" ? unblock : revoke).run({ rule: rule.id })}
+              onRemove={() => {
+                const denies = rule.effect === "deny";
+                const removed = t(denies ? "appShell.unblocked" : "appShell.revoked", { rule: sentence });
+                void (denies ? unblock : revoke).run({ rule: rule.id }, removed);
+              }}
             >
               {sentence}
             </Pill>

@@ -5,8 +5,8 @@ import clsx from "clsx";
 import { formatRoute, navigate } from "../navigation/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { ServerIcon } from "../components/ServerIcon";
 import { ErrorCount } from "./ErrorCount";
+import { OwnServerIcon } from "./OwnServerIcon";
 import { ServerFailure } from "./ServerFailure";
 import { PrimaryAction } from "./PrimaryAction";
 import { SignInStatus } from "./SignInStatus";
@@ -25,7 +25,7 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
   return (
     <article className={clsx("card", styles.server)} aria-label={config.name}>
       <span className={styles.icon}>
-        <ServerIcon name={view.icon} size={20} />
+        <OwnServerIcon view={view} size={20} />
       </span>
       <div className={styles.text}>
         <div className={styles.name}>
@@ -71,7 +71,6 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
           </Menu.Dropdown>
         </Menu>
       </div>
-      {acts.dialog}
     </article>
   );
 }

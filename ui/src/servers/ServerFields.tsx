@@ -6,6 +6,7 @@ import {
   PasswordInput,
   SegmentedControl,
   Stack,
+  Switch,
   Text,
   TextInput,
 } from "@mantine/core";
@@ -13,10 +14,10 @@ import { IconPlus, IconX } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useMessages, useRender } from "../messages";
-import { iconNames, ServerIcon } from "../components/ServerIcon";
 import { BuiltinFields } from "./BuiltinFields";
 import { CommandPreview } from "./CommandPreview";
-import { emptyLine, type FormFaults, type ServerForm, type NameValueLine } from "./serverForm";
+import { IconField } from "./IconField";
+import { emptyLine, protocolVersions, type FormFaults, type NameValueLine, type ServerForm } from "./serverForm";
 import { LimitsFields } from "./LimitsFields";
 import { HeadersFrom, RemoteFields } from "./RemoteFields";
 import { SignInFields } from "./SignInFields";
@@ -41,6 +42,7 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
     const fault = faults[key];
     return fault === undefined ? null : render(fault);
   };
+  if ("protocolVersion" in faults && !more) setMore(true);
   return (
     <Stack gap="sm">
       <SegmentedControl
@@ -80,6 +82,14 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
           }}
         />
       )}
+      <Switch
+        label={t("servers.form.autostart")}
+        description={t("servers.form.autostartHint")}
+        checked={form.autostart}
+        onChange={(event) => {
+          onChange({ autostart: event.currentTarget.checked });
+        }}
+      />
       <Collapse label={t("servers.form.more")} opened={more} onOpened={setMore}>
         <Stack gap="sm">
           {form.kind === "stdio" && (
@@ -102,6 +112,19 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
               }}
             />
           )}
+          {form.kind !== "builtin" && (
+            <NativeSelect
+              label={t("servers.form.protocolVersion")}
+              description={t("servers.form.protocolVersionHint")}
+              data={protocolVersions.map((value) => ({ value, label: t(`servers.form.protocolVersion.${value}`) }))}
+              value={form.protocolVersion}
+              error={said("protocolVersion")}
+              onChange={(event) => {
+                const chosen = protocolVersions.find((one) => one === event.currentTarget.value);
+                if (chosen !== undefined) onChange({ protocolVersion: chosen });
+              }}
+            />
+          )}
           <TextInput
             label={t("servers.form.description")}
             value={form.description}
@@ -109,16 +132,10 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
               onChange({ description: event.currentTarget.value });
             }}
           />
-          <NativeSelect
-            label={t("servers.form.icon")}
-            data={[
-              { value: "", label: t("servers.form.iconUsual") },
-              ...iconNames.map((value) => ({ value, label: t(`servers.icon.${value}`) })),
-            ]}
-            leftSection={<ServerIcon name={form.icon} size={16} />}
-            value={form.icon}
-            onChange={(event) => {
-              onChange({ icon: event.currentTarget.value });
+          <IconField
+            icon={form.icon}
+            onChange={(icon) => {
+              onChange({ icon });
             }}
           />
           <TextInput
@@ -126,13 +143,6 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
             value={form.group}
             onChange={(event) => {
               onChange({ group: event.currentTarget.value });
-            }}
-          />
-          <Checkbox
-            label={t("servers.form.autostart")}
-            checked={form.autostart}
-            onChange={(event) => {
-              onChange({ autostart: event.currentTarget.checked });
             }}
           />
         </Stack>

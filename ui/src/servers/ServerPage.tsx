@@ -4,7 +4,7 @@ import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
 import clsx from "clsx";
 import { CallsView } from "../activity/CallsView";
 import { useCoreQuery } from "../core/useCoreQuery";
-import { formatRoute, navigate, serverTabs, type ServerTab } from "../navigation/route";
+import { formatRoute, navigate, serverTabs, type ServerTab, type SettingsPart } from "../navigation/route";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { PromptsTab } from "../catalog/PromptsTab";
@@ -12,9 +12,11 @@ import { ResourcesTab } from "../catalog/ResourcesTab";
 import { EmptyState } from "../components/EmptyState";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
+import { RegistryNotice } from "../registry/RegistryNotice";
 import { ErrorCount } from "./ErrorCount";
 import { ServerFailure } from "./ServerFailure";
 import { ServerAutoApprove } from "./ServerAutoApprove";
+import { LastKnown } from "./LastKnown";
 import { LogsTab } from "./LogsTab";
 import { PrimaryAction } from "./PrimaryAction";
 import { SettingsTab } from "./SettingsTab";
@@ -27,12 +29,25 @@ import pageStyles from "../components/Page.module.css";
 import serverCardStyles from "./ServerCard.module.css";
 import styles from "./ServerPage.module.css";
 
+/** What of a server is shown. */
+type Place = {
+  tab: ServerTab;
+  /** The part of the settings. */
+  at?: SettingsPart | undefined;
+  /** The moment of the log. */
+  time?: number | undefined;
+};
+
 /** One server: how it is, what may run on it unasked, its tools, its log, its settings. */
-export function ServerPage({ id, tab, at }: { id: string; tab: ServerTab; at?: "sign-in" | undefined }) {
+export function ServerPage({ id, tab, at, time }: Place & { id: string }) {
   const t = useMessages();
   const { data, error, loading } = useCoreQuery("servers.list", {});
   const view = data?.find(({ config }) => config.id === id);
-  if (view) return <LoadedServer view={view} tab={tab} at={at} taken={(data ?? []).map(({ config }) => config.name)} />;
+  if (view) {
+    return (
+      <LoadedServer view={view} tab={tab} at={at} time={time} taken={(data ?? []).map(({ config }) => config.name)} />
+    );
+  }
   return (
     <div className={clsx(pageStyles.page, pageStyles.body)}>
       {error && <ErrorAlert error={error} />}
@@ -48,9 +63,9 @@ export function ServerPage({ id, tab, at }: { id: string; tab: ServerTab; at?: "
   );
 }
 
-type KnownProps = { view: ServerView; tab: ServerTab; at: "sign-in" | undefined; taken: readonly string[] };
+type KnownProps = Place & { view: ServerView; taken: readonly string[] };
 
-function LoadedServer({ view, tab, at, taken }: KnownProps) {
+function LoadedServer({ view, tab, at, time, taken }: KnownProps) {
   const t = useMessages();
   const acts = useServerActions(view, taken);
   const { config, status, signIn } = view;
@@ -110,6 +125,7 @@ function LoadedServer({ view, tab, at, taken }: KnownProps) {
         {config.look.description !== null && (
           <p className={clsx("dim", serverCardStyles.line)}>{config.look.description}</p>
         )}
+        <RegistryNotice config={config} />
         {status.state === "failed" && <ServerFailure view={view} status={status} />}
         <SignInStatus view={view} acts={acts.signIn} />
         <SignedIn view={view} acts={acts.signIn} />
@@ -132,16 +148,19 @@ function LoadedServer({ view, tab, at, taken }: KnownProps) {
           ))}
         </Tabs.List>
         <Tabs.Panel value="tools">
+          <LastKnown view={view} what="tools" />
           <ToolsTab server={config.id} />
         </Tabs.Panel>
         <Tabs.Panel value="resources">
+          <LastKnown view={view} what="resources" />
           <ResourcesTab server={config.id} />
         </Tabs.Panel>
         <Tabs.Panel value="prompts">
+          <LastKnown view={view} what="prompts" />
           <PromptsTab server={config.id} />
         </Tabs.Panel>
         <Tabs.Panel value="logs">
-          <LogsTab view={view} />
+          <LogsTab key={time} view={view} time={time} />
         </Tabs.Panel>
         <Tabs.Panel value="settings">
           <SettingsTab config={config} at={at} onRemove={remove} />
@@ -150,7 +169,6 @@ function LoadedServer({ view, tab, at, taken }: KnownProps) {
           <CallsView of={config.id} />
         </Tabs.Panel>
       </Tabs>
-      {acts.dialog}
     </div>
   );
 }

@@ -6,12 +6,14 @@ import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
+import { ImportOffer } from "../imports/ImportOffer";
 import { EmptyState } from "../components/EmptyState";
 import { FilterInput } from "../components/FilterBar";
 import { Page } from "../components/Page";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useConfirm } from "../components/useConfirm";
 import { LoadingIndicator } from "../components/LoadingIndicator";
+import { dropAddServerLink, useAddServerLink } from "../navigation/addServerLink";
 import { AddServerDialog } from "./AddServerDialog";
 import { ServerCard } from "./ServerCard";
 import styles from "./ServersPage.module.css";
@@ -20,7 +22,8 @@ import styles from "./ServersPage.module.css";
 export function ServersPage() {
   const t = useMessages();
   const { data, error, loading } = useCoreQuery("servers.list", {});
-  const [adding, setAdding] = useState(false);
+  const [adding, setAdding] = useState<"form" | "import" | null>(null);
+  const link = useAddServerLink();
   const [filter, setFilter] = useState("");
   const all = data ?? [];
   const taken = all.map(({ config }) => config.name);
@@ -29,7 +32,7 @@ export function ServersPage() {
     <Button
       leftSection={<IconPlus size={16} aria-hidden />}
       onClick={() => {
-        setAdding(true);
+        setAdding("form");
       }}
     >
       {t("servers.add")}
@@ -48,6 +51,13 @@ export function ServersPage() {
     >
       {error && <ErrorAlert error={error} />}
       {loading && <LoadingIndicator />}
+      {data?.every(({ config }) => config.transport.type === "builtin") === true && (
+        <ImportOffer
+          onImport={() => {
+            setAdding("import");
+          }}
+        />
+      )}
       {data?.length === 0 && (
         <EmptyState icon={<IconServer2 size={26} />} title={t("servers.none")} text={t("servers.noneText")}>
           {add}
@@ -65,9 +75,12 @@ export function ServersPage() {
         </section>
       ))}
       <AddServerDialog
-        opened={adding}
+        opened={adding !== null || link !== null}
+        start={adding ?? "form"}
+        link={link}
         onClose={() => {
-          setAdding(false);
+          setAdding(null);
+          dropAddServerLink();
         }}
       />
     </Page>

@@ -1,16 +1,18 @@
-import { Button, Group, SegmentedControl, Stack, Tooltip } from "@mantine/core";
+import { Alert, Button, Group, SegmentedControl, Stack, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
+import { IconArrowUp } from "@tabler/icons-react";
 import clsx from "clsx";
-import { lazy, Suspense, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
-import type { UserError, ServerConfig } from "../generated/types";
+import type { RegistryUpdate, UserError, ServerConfig } from "../generated/types";
+import { navigate, type SettingsPart } from "../navigation/route";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
-import { fromConfig, toDraft, type ServerForm } from "./serverForm";
+import { fromConfig, toDraft, updatedForm, type ServerForm } from "./serverForm";
 import { useFormValidation } from "./useFormValidation";
 import { ServerFields } from "./ServerFields";
 import collapseStyles from "../components/Collapse.module.css";
@@ -23,14 +25,16 @@ type View = "form" | "json";
 type Props = {
   config: ServerConfig;
   /** The part that is wanted. */
-  at?: "sign-in" | undefined;
+  at?: SettingsPart | undefined;
   onRemove: () => void;
 };
 
 /** The settings of a server, as a form or as JSON. What is not saved stays in the view that it was made in. */
 export function SettingsTab({ config, at, onRemove }: Props) {
   const t = useMessages();
-  const [view, setView] = useState<View>("form");
+  const [chosen, setView] = useState<View>("form");
+  // A newer version is filled into the form.
+  const view = at === "update" ? "form" : chosen;
   const [edited, setEdited] = useState(false);
   // A change of looks alone makes no event.
   const { refetch } = useCoreQuery("servers.list", {});
@@ -53,7 +57,14 @@ export function SettingsTab({ config, at, onRemove }: Props) {
         />
       </Tooltip>
       {view === "form" ? (
-        <FormSettings {...common} at={at} onRemove={onRemove} />
+        <FormSettings
+          {...common}
+          at={at}
+          onRemove={onRemove}
+          onUpdate={() => {
+            setView("form");
+          }}
+        />
       ) : (
         <Suspense fallback={<LoadingIndicator />}>
           <JsonSettings {...common} />
@@ -63,10 +74,15 @@ export function SettingsTab({ config, at, onRemove }: Props) {
   );
 }
 
-type FormProps = Props & { onEdited: (edited: boolean) => void; onSaved: () => void };
+type FormProps = Props & {
+  onEdited: (edited: boolean) => void;
+  onSaved: () => void;
+  /** A newer version was filled in. */
+  onUpdate: () => void;
+};
 
 /** The settings of a server in a form. It reconnects only when the connection is another one. */
-function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
+function FormSettings({ config, at, onRemove, onEdited, onSaved, onUpdate }: FormProps) {
   const t = useMessages();
   const [edited, change] = useState<ServerForm | null>(null);
   const setEdited = (form: ServerForm | null) => {
@@ -74,6 +90,7 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
     onEdited(form !== null);
   };
   const [error, setError] = useState<UserError | null>(null);
+  const [filledVersion, setFilledVersion] = useState<string | null>(null);
   const edit = useAction("servers.edit");
   const fields = useRef<HTMLFormElement>(null);
   const form = edited ?? fromConfig(config);
@@ -87,6 +104,7 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
     const store = () =>
       edit.request({ server: config.id, ...toDraft(form, config) }).then(() => {
         setEdited(null);
+        setFilledVersion(null);
         onSaved();
       }, failed);
     void begin("save", store, failed);
@@ -101,10 +119,28 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
       }}
     >
       <Stack gap="md">
+        {at === "update" && edited === null && (
+          <UpdateReader
+            server={config.id}
+            onRead={({ version, draft }) => {
+              if (draft !== null) {
+                setEdited(updatedForm(draft, config));
+                setFilledVersion(version);
+                onUpdate();
+              }
+              navigate({ page: "server", id: config.id, tab: "settings" });
+            }}
+          />
+        )}
+        {edited !== null && filledVersion !== null && (
+          <Alert color="blue" role="status" icon={<IconArrowUp size={18} aria-hidden />}>
+            {t("registry.updateFilled", { version: filledVersion })}
+          </Alert>
+        )}
         <ServerFields
           form={form}
           faults={edited ? faults : {}}
-          at={at}
+          at={at === "sign-in" ? at : undefined}
           onChange={(change) => {
             setEdited({ ...form, ...change });
           }}
@@ -120,6 +156,7 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
                 variant="default"
                 onClick={() => {
                   setEdited(null);
+                  setFilledVersion(null);
                   setError(null);
                 }}
               >
@@ -134,4 +171,18 @@ function FormSettings({ config, at, onRemove, onEdited, onSaved }: FormProps) {
       </Stack>
     </form>
   );
+}
+
+/** Reads what the registry has newer. */
+function UpdateReader({ server, onRead }: { server: string; onRead: (update: RegistryUpdate) => void }) {
+  const { data } = useCoreQuery("registry.report", { server });
+  const update = data?.update ?? null;
+  const read = useRef(onRead);
+  useEffect(() => {
+    read.current = onRead;
+  });
+  useEffect(() => {
+    if (update !== null) read.current(update);
+  }, [update]);
+  return null;
 }

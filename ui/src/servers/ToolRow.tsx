@@ -7,14 +7,16 @@ import {
   IconPencil,
   IconPlayerPlay,
   IconShieldX,
+  IconVersions,
   IconWorldShare,
 } from "@tabler/icons-react";
 
 import clsx from "clsx";
-import { classReasonLabel } from "../approvals/labels";
+import { classLabel, classReasonLabel } from "../approvals/labels";
 import { useAction } from "../core/useAction";
 import type { AccessClass, AutoApprove, Grant, RuleView, ToolView } from "../generated/types";
 import { useMessages, useRender } from "../messages";
+import { formatRoute } from "../navigation/route";
 import { ToolPermission } from "./ToolPermission";
 import styles from "./ToolRow.module.css";
 
@@ -27,11 +29,10 @@ type Props = {
   /** Whether the whole description is shown. */
   whole: boolean;
   onWhole: (name: string, whole: boolean) => void;
-  onTry: (tool: ToolView) => void;
 };
 
 /** A row of the tool list: name, access class, and permission. */
-export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
+export function ToolRow({ tool, wider, own, whole, onWhole }: Props) {
   const t = useMessages();
   const render = useRender();
   const { name, class: known } = tool;
@@ -55,13 +56,12 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
           <Button
             size="compact-xs"
             variant="subtle"
-            aria-label={t("toolRunner.title", { tool: tool.title ?? name })}
+            component="a"
+            href={formatRoute({ page: "playground", server: tool.server, kind: "tool", item: name })}
+            aria-label={t("playground.tryTool", { tool: tool.title ?? name })}
             leftSection={<IconPlayerPlay size={12} aria-hidden />}
-            onClick={() => {
-              onTry(tool);
-            }}
           >
-            {t("toolRunner.open")}
+            {t("playground.try")}
           </Button>
         </div>
         {tool.description !== null && (
@@ -71,7 +71,7 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
         )}
         <p className={clsx(styles.mark, styles[known.class])}>
           {known.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}
-          <span>{t(`ask.class.${known.class}`)}</span>
+          <span>{classLabel(t, known)}</span>
           <span className="dim">· {classReasonLabel(t, known.reason)}</span>
           {wider?.rule.effect === "allow" && (
             <span className={styles.free}>
@@ -92,6 +92,11 @@ export function ToolRow({ tool, wider, own, whole, onWhole, onTry }: Props) {
         {tool.permission.changed && (
           <p className={clsx(styles.mark, styles.flag)}>
             <IconHistory size={14} aria-hidden /> {t("servers.tool.changed")}
+          </p>
+        )}
+        {tool.approvedVersions > 1 && (
+          <p className={clsx(styles.mark, "dim")}>
+            <IconVersions size={14} aria-hidden /> {t("servers.tool.versions", { count: tool.approvedVersions })}
           </p>
         )}
         {tool.flags.length > 0 && (
@@ -117,7 +122,7 @@ function AccessClassSelect({ tool: { server, name, class: known }, own }: Pick<P
   const t = useMessages();
   const classify = useAction("tools.classify");
   const auto =
-    own === undefined ? t("servers.class.auto", { class: t(`ask.class.${known.class}`) }) : t("servers.class.byItself");
+    own === undefined ? t("servers.class.auto", { class: classLabel(t, known) }) : t("servers.class.byItself");
   return (
     <NativeSelect
       size="xs"

@@ -10,7 +10,6 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { FilterInput } from "../components/FilterBar";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { VirtualList } from "../components/VirtualList";
-import { ToolRunnerDrawer } from "../tool-runner/ToolRunnerDrawer";
 import { ruleOf } from "../auto-approve/serverRules";
 import { ToolRow } from "./ToolRow";
 import serverPageStyles from "./ServerPage.module.css";
@@ -22,7 +21,6 @@ export function ToolsTab({ server }: { server: string }) {
   const { data, error, loading } = useCoreQuery("tools.list", { server });
   const policy = useCoreQuery("policy.show", {}).data;
   const [filter, setFilter] = useState("");
-  const [tried, setTried] = useState<ToolView | null>(null);
   if (error) return <ErrorAlert error={error} />;
   if (loading) return <LoadingIndicator />;
   if (data?.length === 0) {
@@ -42,14 +40,8 @@ export function ToolsTab({ server }: { server: string }) {
         <FilterInput label={t("servers.filterTools")} text={filter} onChange={setFilter} />
       </div>
       {tools.length === 0 && <p className="dim">{t("servers.noToolMatch", { text: filter })}</p>}
-      <ToolList server={server} tools={tools} policy={policy} onTry={setTried} />
+      <ToolList server={server} tools={tools} policy={policy} />
       <OmittedTools server={server} />
-      <ToolRunnerDrawer
-        tool={tried}
-        onClose={() => {
-          setTried(null);
-        }}
-      />
     </>
   );
 }
@@ -86,11 +78,10 @@ type RowsProps = {
   server: string;
   tools: readonly ToolView[];
   policy: PolicyView | undefined;
-  onTry: (tool: ToolView) => void;
 };
 
 /** Virtual list of tools. */
-function ToolList({ server, tools, policy, onTry }: RowsProps) {
+function ToolList({ server, tools, policy }: RowsProps) {
   const t = useMessages();
   const [opened, setOpened] = useState<ReadonlySet<string>>(() => new Set());
   const open = useCallback((name: string, whole: boolean) => {
@@ -116,7 +107,6 @@ function ToolList({ server, tools, policy, onTry }: RowsProps) {
           own={own.get(tool.name)}
           whole={opened.has(tool.name)}
           onWhole={open}
-          onTry={onTry}
         />
       )}
     </VirtualList>

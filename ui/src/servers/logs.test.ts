@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { LogLine } from "../generated/types";
-import { groupRepeats, levels, filterLines, toneOfLevel, type LogFilter } from "./logs";
+import { filterLines, firstFrom, groupRepeats, isAround, levels, logText, toneOfLevel, type LogFilter } from "./logs";
 
 const lines: LogLine[] = [
   { at: 1, source: "stderr", level: null, text: "Starting up" },
@@ -26,6 +26,11 @@ describe("log lines", () => {
     expect(filterLines(lines, { ...all, ...filter }).map(({ at }) => at)).toEqual(shown);
   });
 
+  it("name their server when they are copied", () => {
+    const [line] = lines;
+    expect(line && logText("files", line)).toBe("1970-01-01T00:00:00.001Z\tfiles\tstderr\t\tStarting up");
+  });
+
   it("have a tone by level", () => {
     expect(levels.map(toneOfLevel)).toEqual(["off", "plain", "plain", "wait", "bad", "bad", "bad", "bad"]);
   });
@@ -43,6 +48,23 @@ describe("log lines", () => {
       [4, "a", 1, 4],
       [5, "b", 1, 5],
       [6, "a", 1, 6],
+    ]);
+  });
+
+  it.each([
+    [0, 0],
+    [15_000, 1],
+    [19_000, 1],
+    [99_000, 2],
+  ])("are shown from the moment %d on: group %d", (time, wanted) => {
+    const said = (at: number): LogLine => ({ at, source: "stderr", level: null, text: String(at) });
+    const groups = groupRepeats([said(1000), said(14_000), said(40_000)]);
+    expect(firstFrom(groups, time)).toBe(wanted);
+    expect(firstFrom([], time)).toBe(-1);
+    expect([said(time - 5000), said(time + 5000), said(time + 5001)].map((line) => isAround(line, time))).toEqual([
+      true,
+      true,
+      false,
     ]);
   });
 

@@ -35,6 +35,10 @@ export function filterLines(lines: readonly LogLine[], { words, source, level }:
   );
 }
 
+/** A line to be copied: with its server, since lines of several servers may be pasted together. */
+export const logText = (server: string, { at, source, level, text }: LogLine): string =>
+  [new Date(at).toISOString(), server, source, level ?? "", text].join("\t");
+
 /** Lines that say the same in a row: the last of them, and how many they are. */
 export type LogGroup = { line: LogLine; count: number; since: number };
 
@@ -47,6 +51,18 @@ export function groupRepeats(lines: readonly LogLine[]): readonly LogGroup[] {
     } else groups.push({ line, count: 1, since: line.at });
   }
   return groups;
+}
+
+/** Lines so near to a moment are about it, in milliseconds. */
+const AROUND_MS = 5000;
+
+/** Whether a line is about the same moment. */
+export const isAround = ({ at }: LogLine, time: number): boolean => Math.abs(at - time) <= AROUND_MS;
+
+/** Index of the first group that ends at a moment or later; of the last one where all are older, -1 where there is none. */
+export function firstFrom(groups: readonly LogGroup[], time: number): number {
+  const first = groups.findIndex(({ line }) => line.at >= time - AROUND_MS);
+  return first === -1 ? groups.length - 1 : first;
 }
 
 /** How a level is coloured; it is named as well. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { emptyServerForm } from "./serverForm";
-import { fillForm, recognise, type RecognisedFields } from "./pastedText";
+import { fillForm, needsChecklist, recognise, type RecognisedFields } from "./pastedText";
 
 const line = (name: string, value: string, secret = false) => ({ name, value, secret, kept: false });
 
@@ -108,6 +108,19 @@ describe("recognise", () => {
       '{"mcpServers":{"a":{"command":"a"},"no":3,"b":{"command":"b"},"c":{"url":"https://c.example"}}}',
     );
     expect([several?.found.name, several?.others]).toEqual(["a", 2]);
+  });
+
+  it.each([
+    ['{"mcpServers":{"a":{"command":"a"},"b":{"command":"b"}}}', true],
+    ['{"mcpServers":{"a":{"command":"a","autoApprove":["x"]}}}', true],
+    ['{"servers":{"a":{"url":"https://a.example","headers":{"K":"${input:k}"}}}}', true],
+    ['[mcp_servers.a]\ncommand = "a"', true],
+    ["mcpServers:\n  - name: a\n    command: a", true],
+    ['{"mcpServers":{"a":{"command":"a","args":["b"],"env":{"C":"d"},"cwd":"/tmp"}}}', false],
+    ["npx -y a", false],
+    ["{broken", false],
+  ])("%j needs the checklist: %j", (text, expected) => {
+    expect(needsChecklist(text)).toBe(expected);
   });
 });
 

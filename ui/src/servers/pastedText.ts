@@ -9,8 +9,8 @@ export type RecognisedFields = Pick<
   "kind" | "name" | "command" | "cwd" | "url" | "remote" | "lines" | "headersFrom"
 >;
 
-/** The first server that was found, and the number of further ones. */
-export type RecognisedPaste = { found: RecognisedFields; others: number };
+/** The first server that was found, the number of further ones, and whether there is more than the fields. */
+export type RecognisedPaste = { found: RecognisedFields; others: number; hasMore: boolean };
 
 const nothing: RecognisedFields = {
   kind: "stdio",
@@ -23,11 +23,21 @@ const nothing: RecognisedFields = {
   headersFrom: "",
 };
 
+/**
+ * Whether a text is settings that the form alone can't take over: several servers, members that the form has no field for,
+ * inputs, or another language than JSON.
+ */
+export function needsChecklist(text: string): boolean {
+  const isOtherLanguage = /^\s*\[mcp_servers[.\]]|^\s*mcpServers:\s*$/m.test(text);
+  const recognised = recognise(text);
+  return isOtherLanguage || (recognised !== null && (recognised.others > 0 || recognised.hasMore));
+}
+
 export function recognise(text: string): RecognisedPaste | null {
   const trimmed = text.trim();
   if (trimmed.startsWith("{") || trimmed.startsWith('"')) return fromJson(trimmed);
   const found = /^(https?|wss?):\/\/\S+$/i.test(trimmed) ? fromAddress("", trimmed, "") : fromCommand(trimmed);
-  return found && { found, others: 0 };
+  return found && { found, others: 0, hasMore: false };
 }
 
 function fromAddress(name: string, url: string, how: string): RecognisedFields {
@@ -73,14 +83,27 @@ function textOf(value: unknown): string {
 function fromJson(text: string): RecognisedPaste | null {
   const whole = parsed(text) ?? parsed(`{${text.replace(/,\s*$/, "")}}`);
   if (!isEntry(whole)) return null;
-  if (isServer(whole)) return { found: fromEntry("", whole), others: 0 };
+  if (isServer(whole)) return { found: fromEntry("", whole), others: 0, hasMore: hasMoreThanFields(whole) };
   const listed = [whole.mcpServers, whole.servers, whole.context_servers, whole.mcp].find(isEntry) ?? whole;
   const inner = isEntry(listed.servers) && !isServer(listed.servers) ? listed.servers : listed;
-  const servers = Object.entries(inner).flatMap(([name, entry]) =>
-    isEntry(entry) && isServer(entry) ? [fromEntry(name, entry)] : [],
+  const servers = Object.entries(inner).flatMap(([name, entry]): [string, Entry][] =>
+    isEntry(entry) && isServer(entry) ? [[name, entry]] : [],
   );
-  const [found] = servers;
-  return found ? { found, others: servers.length - 1 } : null;
+  const [first] = servers;
+  if (!first) return null;
+  return { found: fromEntry(...first), others: servers.length - 1, hasMore: hasMoreThanFields(first[1]) };
+}
+
+/** The members of an entry that fill fields of the form. */
+const members = new Set(
+  "name type transport command path args env environment cwd url baseUrl serverUrl httpUrl headers headersFrom headersHelper".split(
+    " ",
+  ),
+);
+
+/** Whether an entry says something that no field shows, or asks for a value. */
+function hasMoreThanFields(entry: Entry): boolean {
+  return Object.keys(entry).some((name) => !members.has(name)) || JSON.stringify(entry).includes("${input:");
 }
 
 function fromEntry(name: string, entry: Entry): RecognisedFields {

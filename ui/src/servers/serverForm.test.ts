@@ -4,12 +4,15 @@ import type { Builtin, ServerLimits, Transport } from "../generated/types";
 import {
   emptyServerForm,
   faultsOf,
+  filledForm,
   formErrorOf,
   formSyntax,
   fromConfig,
   toDraft,
   toValidation,
+  updatedForm,
   defaultLimits,
+  protocolVersions,
   type ServerForm,
 } from "./serverForm";
 import { defaultSignIn } from "./signInForm";
@@ -42,6 +45,27 @@ describe("the server form", () => {
       { name: "A", value: "1", secret: false, kept: false },
     ],
   };
+
+  it("keeps only the secrets that the server has when a newer version is filled in", () => {
+    const config = { ...toDraft(form).draft, id: "srv-1", generation: 1, origin: "user" } as const;
+    const registry = { name: "io.example/files", version: "2.0.0" };
+    const transport: Transport = {
+      type: "stdio",
+      command: "node",
+      args: ["x.js"],
+      env: { TOKEN: "${secret:TOKEN}", NEW_KEY: "${secret:NEW_KEY}", REGION: "" },
+      cwd: null,
+      streams: "sockets",
+    };
+    const updated = updatedForm({ ...config, transport, registry }, config);
+    expect(updated.lines).toEqual([
+      { name: "TOKEN", value: "", secret: true, kept: true },
+      { name: "NEW_KEY", value: "", secret: true, kept: false },
+      { name: "REGION", value: "", secret: false, kept: false },
+    ]);
+    expect(toDraft(updated, config).draft.registry).toEqual(registry);
+    expect(formSyntax(updated)).toEqual({ lines: { key: "problem.secret", params: {} } });
+  });
 
   it("keeps secrets out of the draft", () => {
     const { draft, secrets } = toDraft(form);
@@ -221,6 +245,21 @@ describe("the server form", () => {
     expect(toDraft(fromConfig(config), config).draft.transport).toEqual(config.transport);
   });
 
+  it.each(protocolVersions)("keeps the protocol version %s", (protocolVersion) => {
+    const config = { ...toDraft(form).draft, protocolVersion, id: "srv-1", generation: 1, origin: "user" } as const;
+    expect(toDraft(fromConfig(config), config).draft.protocolVersion).toBe(protocolVersion);
+  });
+
+  it("pins no version of a built-in server", () => {
+    const pinned: ServerForm = { ...emptyServerForm, kind: "builtin", builtin: "time", protocolVersion: "2025-11-25" };
+    expect(toDraft(pinned).draft.protocolVersion).toBe("auto");
+  });
+
+  it("shows a refused version at its field", () => {
+    const message = { key: "problem.statelessSse", params: {} };
+    expect(faultsOf([{ pointer: "/protocolVersion", message, span: null }])).toEqual({ protocolVersion: message });
+  });
+
   it.each<ServerLimits>([
     defaultLimits,
     {
@@ -236,5 +275,21 @@ describe("the server form", () => {
   ])("keeps the limits %j", (limits) => {
     const config = { ...toDraft(form).draft, limits, id: "srv-1", generation: 1, origin: "user" } as const;
     expect(toDraft(fromConfig(config), config).draft.limits).toEqual(limits);
+  });
+
+  it("takes settings over with their secrets", () => {
+    const { draft } = toDraft({
+      ...form,
+      kind: "stdio",
+      command: "node x",
+      lines: [
+        { name: "KEY", value: "old", secret: true, kept: false },
+        { name: "PLAIN", value: "1", secret: false, kept: false },
+      ],
+    });
+    const secrets = [{ field: "env/KEY", value: "s3cret" }];
+    const filled = filledForm({ draft, secrets });
+    expect(toDraft(filled)).toEqual({ draft, secrets });
+    expect(toDraft(filledForm({ draft, secrets: [] })).secrets).toEqual([]);
   });
 });

@@ -6,6 +6,8 @@ import type {
   HeaderProgram,
   ServerLimits,
   Message,
+  ProtocolVersionSetting,
+  RegistrySource,
   ServerConfig,
   ServerDraft,
   ServerProblem,
@@ -22,9 +24,16 @@ import {
   type SignInField,
   type SignInForm,
 } from "./signInForm";
+import type { FilledSettings } from "../forms/composedSecrets";
 import { joinCommand, splitCommand } from "./commandLine";
 
 type ServerKind = "stdio" | "http" | "builtin";
+
+/** Settings of a new server that were made elsewhere than in the form. */
+export type FilledServer = FilledSettings & {
+  /** The link that they came from. */
+  link?: { hadSecrets: boolean };
+};
 
 /** One line of the environment or of the headers. */
 export type NameValueLine = {
@@ -65,6 +74,9 @@ export const minimumAmounts: Record<AmountName, number> = {
   healthFailures: 1,
 };
 
+/** The choices of the revision. */
+export const protocolVersions = ["auto", "2026-07-28", "2025-11-25"] as const satisfies ProtocolVersionSetting[];
+
 /** The default limits. */
 export const defaultLimits: ServerLimits = {
   connectSecs: 30,
@@ -95,12 +107,16 @@ export type ServerForm = {
   folder: string;
   /** Whether Fetch may go to addresses of private networks. */
   allowPrivate: boolean;
+  /** The revision that is spoken with a server that is not built in. */
+  protocolVersion: ProtocolVersionSetting;
   limits: LimitsForm;
   description: string;
   /** Name of an icon; empty for the usual one. */
   icon: string;
   group: string;
   autostart: boolean;
+  /** The entry of the MCP registry that the form was filled from. */
+  registry: RegistrySource | null;
 };
 
 export const emptyServerForm: ServerForm = {
@@ -117,11 +133,13 @@ export const emptyServerForm: ServerForm = {
   builtin: "files",
   folder: "",
   allowPrivate: false,
+  protocolVersion: "auto",
   limits: limitsForm(defaultLimits),
   description: "",
   icon: "",
   group: "",
   autostart: true,
+  registry: null,
 };
 
 export const emptyLine: NameValueLine = { name: "", value: "", secret: false, kept: false };
@@ -134,10 +152,21 @@ export const appearanceFields: readonly (keyof ServerForm)[] = [
   "group",
   "autostart",
   "limits",
+  "registry",
 ];
 
 /** A field that something can be wrong with. */
-type FormField = "name" | "command" | "url" | "headersFrom" | "folder" | "lines" | "roots" | AmountName | SignInField;
+type FormField =
+  | "name"
+  | "command"
+  | "url"
+  | "headersFrom"
+  | "folder"
+  | "lines"
+  | "protocolVersion"
+  | "roots"
+  | AmountName
+  | SignInField;
 
 /** What is wrong with each field, in the words of the core. */
 export type FormFaults = Partial<Record<FormField, Message>>;
@@ -175,6 +204,7 @@ const fieldsByPointer: Readonly<Record<string, FormField>> = {
   "/url": "url",
   "/headersFrom/command": "headersFrom",
   "/builtin/folder": "folder",
+  "/protocolVersion": "protocolVersion",
   "/signIn/client/id": "clientId",
   "/signIn/client/secret": "clientSecret",
   "/signIn/redirect": "redirect",
@@ -271,10 +301,12 @@ export function toDraft(form: ServerForm, before?: ServerConfig): { draft: Serve
   const draft: ServerDraft = {
     name: form.name.trim(),
     transport: transport(form, values),
+    protocolVersion: form.kind === "builtin" ? "auto" : form.protocolVersion,
     enabled: before?.enabled ?? true,
     autostart: form.autostart,
     look: { icon: optional(form.icon), description: optional(form.description), group: optional(form.group) },
     limits: limits(form.limits),
+    registry: form.registry,
   };
   return { draft, secrets: givenSecrets(form) };
 }
@@ -355,12 +387,22 @@ function builtin(form: ServerForm): Builtin {
 export function fromConfig({
   name,
   transport: how,
+  protocolVersion,
   look,
   autostart,
   limits: held,
+  registry,
 }: Omit<ServerDraft, "enabled">): ServerForm {
   const about = { description: look.description ?? "", icon: look.icon ?? "", group: look.group ?? "" };
-  const common: ServerForm = { ...emptyServerForm, ...about, name, autostart, limits: limitsForm(held) };
+  const common: ServerForm = {
+    ...emptyServerForm,
+    ...about,
+    name,
+    autostart,
+    protocolVersion,
+    limits: limitsForm(held),
+    registry,
+  };
   switch (how.type) {
     case "stdio":
       return {
@@ -393,6 +435,26 @@ export function fromConfig({
         allowPrivate: how.builtin.kind === "fetch" && how.builtin.allowPrivate,
       };
   }
+}
+
+/** The form of a server with other settings that were made elsewhere. Of its secrets only those that it has are kept. */
+export function updatedForm(draft: ServerDraft, config: ServerConfig): ServerForm {
+  const kept = fromConfig(config).lines.filter((line) => line.kept);
+  const form = fromConfig(draft);
+  const lines = form.lines.map((line) => ({ ...line, kept: line.kept && kept.some(({ name }) => name === line.name) }));
+  return { ...form, lines };
+}
+
+/** The form of a server that is not there yet, with the secrets that its settings refer to. */
+export function filledForm({ draft, secrets }: FilledServer): ServerForm {
+  const form = fromConfig(draft);
+  const place = form.kind === "stdio" ? "env" : "headers";
+  const lines = form.lines.map((line) => {
+    if (!line.secret) return line;
+    const given = secrets.find(({ field }) => field === `${place}/${line.name}`);
+    return { ...line, kept: false, value: given?.value ?? "" };
+  });
+  return { ...form, lines };
 }
 
 function lines(values: Readonly<Record<string, string | undefined>>): NameValueLine[] {

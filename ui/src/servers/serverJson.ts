@@ -10,8 +10,10 @@ const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** What differs from the usual, as in the file; Gatehouse's own mark is left out, since nobody edits it. */
-export function entryText({ name, transport, enabled, autostart, look, limits }: ServerDraft): string {
+export function entryText(draft: ServerDraft): string {
+  const { name, transport, protocolVersion, enabled, autostart, look, limits, registry } = draft;
   const entry: Json = transportEntry(transport);
+  if (protocolVersion !== "auto") entry.protocolVersion = protocolVersion;
   if (!enabled) entry.enabled = false;
   if (!autostart) entry.autostart = false;
   for (const key of ["description", "icon", "group"] as const) {
@@ -21,6 +23,7 @@ export function entryText({ name, transport, enabled, autostart, look, limits }:
     (key) => JSON.stringify(limits[key]) !== JSON.stringify(defaultLimits[key]),
   );
   if (held.length > 0) entry.limits = Object.fromEntries(held.map((key) => [key, limits[key]]));
+  if (registry !== null) entry.registry = registry;
   return JSON.stringify({ [name]: entry }, null, 2);
 }
 

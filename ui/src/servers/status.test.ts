@@ -4,7 +4,7 @@ import type { ServerStatus, SignInState } from "../generated/types";
 import { translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
 import { defaultSignIn } from "./signInForm";
-import { hostOf, statusLine, targetOf, statusTone, wantsSignIn } from "./status";
+import { hostOf, isLastKnown, statusLine, targetOf, statusTone, wantsSignIn } from "./status";
 
 const failed: ServerStatus = {
   state: "failed",
@@ -68,6 +68,18 @@ describe("server status", () => {
     const english = translator({ language: "en", messages: catalogues.en });
     expect(wantsSignIn({ status, signIn })).toBe(wants);
     expect(statusLine(english, { status, counts: { tools: 0, resources: 0, prompts: 0 }, signIn })).toBe(words);
+  });
+
+  it.each<[ServerStatus, number, boolean]>([
+    [{ state: "connecting", attempt: 1 }, 3, true],
+    [{ state: "needs_auth", issuer: null }, 3, true],
+    [failed, 3, true],
+    [{ state: "stopped" }, 3, true],
+    [{ state: "stopped" }, 0, false],
+    [{ state: "disabled" }, 3, false],
+    [connected, 3, false],
+  ])("tells the tools of a server that is %j, with %i of them, as last known: %s", (status, tools, expected) => {
+    expect(isLastKnown({ status, counts: { tools, resources: 0, prompts: 0 } }, "tools")).toBe(expected);
   });
 
   it.each([

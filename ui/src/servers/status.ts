@@ -26,6 +26,14 @@ export function statusTone({ state }: ServerStatus): Tone {
   }
 }
 
+/** Whether a list is only what the server offered when it was last connected. */
+export function isLastKnown(
+  { status, counts }: Pick<ServerView, "status" | "counts">,
+  what: "tools" | "resources" | "prompts",
+): boolean {
+  return status.state !== "connected" && status.state !== "disabled" && counts[what] > 0;
+}
+
 /** "1 tool", "14 tools". */
 export function countLabel(t: Translate, what: "tools" | "resources" | "prompts" | "attempts", count: number): string {
   return t(`servers.${what}`, { count });

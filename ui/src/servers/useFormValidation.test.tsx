@@ -39,7 +39,7 @@ function core() {
         expect(waiting).not.toEqual([]);
       });
       await act(async () => {
-        for (const resolve of waiting.splice(0)) resolve({ draft: null, problems });
+        for (const resolve of waiting.splice(0)) resolve({ draft: null, problems, changes: [] });
         // What waits for the answer runs within a few microtasks.
         await new Promise((resolve) => setTimeout(resolve, 0));
       });
@@ -68,7 +68,7 @@ describe("the form of a new server", () => {
   function show() {
     const onClose = vi.fn();
     const { page, ...rest } = core();
-    const { unmount } = render(page(<AddServerForm onClose={onClose} />));
+    const { unmount } = render(page(<AddServerForm onClose={onClose} onImport={vi.fn()} />));
     return { ...rest, unmount, onClose };
   }
 

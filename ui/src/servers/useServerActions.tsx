@@ -1,9 +1,7 @@
-import type { ReactNode } from "react";
-
 import { useAction } from "../core/useAction";
+import { useRemove } from "../core/useRemove";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
-import { useConfirm } from "../components/useConfirm";
 import { useSignIn, type SignInActions } from "./useSignIn";
 
 export type ServerActions = {
@@ -14,8 +12,6 @@ export type ServerActions = {
   duplicate: () => void;
   remove: (then?: () => void) => void;
   signIn: SignInActions;
-  /** Has to be on the page: it asks before something goes. */
-  dialog: ReactNode;
 };
 
 /** The actions of one server. */
@@ -27,8 +23,7 @@ export function useServerActions(view: ServerView, taken: readonly string[]): Se
   const stop = useAction("servers.stop");
   const reconnect = useAction("servers.reconnect");
   const duplicate = useAction("servers.duplicate");
-  const remove = useAction("servers.remove");
-  const [confirm, dialog] = useConfirm();
+  const remove = useRemove("servers.remove");
   return {
     start: () => void start.run({ server: id }),
     stop: () => void stop.run({ server: id, disable: false }),
@@ -41,18 +36,10 @@ export function useServerActions(view: ServerView, taken: readonly string[]): Se
       void duplicate.run({ server: id, name: copy });
     },
     remove: (then) => {
-      confirm({
-        title: t("servers.removeTitle", { name }),
-        text: t("servers.removeText"),
-        ok: t("servers.removeOk"),
-        onOk: () => {
-          void remove.run({ server: id }).then((done) => {
-            if (done) then?.();
-          });
-        },
+      void remove.run({ server: id, undoable: true }, t("appShell.removed", { name })).then((done) => {
+        if (done) then?.();
       });
     },
     signIn,
-    dialog,
   };
 }

@@ -11,6 +11,7 @@ const settings = (json: string): ServersValidate => ({ server: null, settings: {
 const report = (key: string): ValidationReport => ({
   draft: null,
   problems: [{ pointer: "", message: { key, params: {} }, span: null }],
+  changes: [],
 });
 
 const refusal = { code: "timed_out", message: "No answer.", cause: null, hint: null } as const;

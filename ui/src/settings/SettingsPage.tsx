@@ -1,18 +1,24 @@
-import { Kbd, Select, SegmentedControl, Switch } from "@mantine/core";
+import { Button, Select, SegmentedControl, Switch } from "@mantine/core";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { StatusReport } from "../generated/types";
-import { languageNames, useMessages, type MessageKey } from "../messages";
+import { ShortcutList } from "../keyboard/ShortcutList";
+import { languageNames, useMessages } from "../messages";
+import { formatRoute } from "../navigation/route";
 import { CopyButton } from "../components/CopyButton";
 import { Page } from "../components/Page";
 import type { PreferencesProps } from "../theme/useAppearance";
+import { AllowedHosts } from "./AllowedHosts";
 import { AuditSection } from "./AuditSection";
 import { CallsSection } from "./CallsSection";
 import { ClientDocumentSection } from "./ClientDocumentSection";
 import { DataSection } from "./DataSection";
+import { DesktopSection } from "./DesktopSection";
 import { PackagesSection } from "./PackagesSection";
+import { RegistrySection } from "./RegistrySection";
 import { SettingsSection } from "./SettingsSection";
+import { UpdatesSection } from "./UpdatesSection";
 import settingsSectionStyles from "./SettingsSection.module.css";
 import styles from "./SettingsPage.module.css";
 
@@ -24,9 +30,13 @@ export function SettingsPage(look: PreferencesProps) {
     <Page title={t("settings.title")}>
       <div className={styles.list}>
         <Appearance {...look} />
+        <Notifications {...look} />
+        <DesktopSection />
+        <UpdatesSection />
         {report && <Gateway report={report} />}
         <CallsSection />
         <PackagesSection />
+        <RegistrySection />
         <ClientDocumentSection />
         {report && <DataSection report={report} />}
         <AuditSection />
@@ -34,6 +44,11 @@ export function SettingsPage(look: PreferencesProps) {
         {report && (
           <SettingsSection title={t("settings.about")}>
             <p className="selectable">{t("settings.version", { version: report.version })}</p>
+            <div>
+              <Button component="a" size="xs" variant="default" href={formatRoute({ page: "welcome" })}>
+                {t("firstRun.again")}
+              </Button>
+            </div>
           </SettingsSection>
         )}
       </div>
@@ -76,6 +91,30 @@ function Appearance({ preferences, onPreferences }: PreferencesProps) {
   );
 }
 
+/** What the desktop says while the windows cannot be seen. */
+function Notifications({ preferences, onPreferences }: PreferencesProps) {
+  const t = useMessages();
+  return (
+    <SettingsSection title={t("settings.notifications")} text={t("settings.notificationsText")}>
+      <Switch
+        label={t("settings.notificationsOn")}
+        checked={preferences.notifications}
+        onChange={(event) => {
+          onPreferences({ ...preferences, notifications: event.currentTarget.checked });
+        }}
+      />
+      <Switch
+        label={t("settings.notificationSound")}
+        checked={preferences.notificationSound}
+        disabled={!preferences.notifications}
+        onChange={(event) => {
+          onPreferences({ ...preferences, notificationSound: event.currentTarget.checked });
+        }}
+      />
+    </SettingsSection>
+  );
+}
+
 function Gateway({ report }: { report: StatusReport }) {
   const t = useMessages();
   const switchOn = useAction("servers.switchOn");
@@ -95,35 +134,16 @@ function Gateway({ report }: { report: StatusReport }) {
         checked={report.switchedOn}
         onChange={(event) => void (event.currentTarget.checked ? switchOn : switchOff).run({})}
       />
+      <AllowedHosts />
     </SettingsSection>
   );
 }
 
-const keys: readonly [MessageKey, readonly string[]][] = [
-  ["settings.key.palette", ["Ctrl", "K"]],
-  ["settings.key.page", ["Ctrl", "1…6"]],
-  ["settings.key.allow", ["Ctrl", "Enter"]],
-  ["settings.key.deny", ["Ctrl", "Backspace"]],
-  ["settings.key.queue", ["←", "→"]],
-  ["settings.key.away", ["Esc"]],
-];
-
 function KeyboardShortcuts() {
   const t = useMessages();
   return (
-    <SettingsSection title={t("settings.keys")}>
-      <dl className={settingsSectionStyles.facts}>
-        {keys.map(([what, all]) => (
-          <div key={what} className={styles.shortcut}>
-            <dt>{t(what)}</dt>
-            <dd>
-              {all.map((key) => (
-                <Kbd key={key}>{key}</Kbd>
-              ))}
-            </dd>
-          </div>
-        ))}
-      </dl>
+    <SettingsSection title={t("shortcut.title")}>
+      <ShortcutList />
     </SettingsSection>
   );
 }

@@ -34,6 +34,11 @@ describe("audit labels", () => {
     [{ audit: "server_changed", server: "s", name: "git", what: "renamed" }, "Server renamed to git", ""],
     [{ audit: "server_changed", server: "s", name: "git", what: "polished" }, "Server git: polished", ""],
     [{ audit: "class_set", server: "s", tool: "t", now: null }, "t of files is classified automatically again", ""],
+    [
+      { audit: "labels_trusted", server: "s", trusted: true, by: "window" },
+      "Read-only labels of files trusted",
+      "in Gatehouse",
+    ],
     [{ audit: "lifecycle", what: "started" }, "Gatehouse started", ""],
   ])("describe %j: %s", (event, words, detail) => {
     expect(auditLabel({ event, rule: null }, saying)).toBe(words);

@@ -65,6 +65,14 @@ export function auditLabel(
       });
     case "client_changed":
       return t(`audit.client.${oneOf(clientChanges, event.what)}`, { name: event.name, what: event.what });
+    case "profile_changed":
+      return t(event.now === null ? "audit.profile.removed" : "audit.profile.set", { name: event.name });
+    case "profile_assigned": {
+      const client = names.client(event.client);
+      return event.profile === null
+        ? t("audit.profile.none", { client })
+        : t("audit.profile.assigned", { client, profile: event.profile });
+    }
     case "sign_in": {
       const server = names.server(event.server);
       return event.what === "signed_in" && event.account !== null
@@ -77,6 +85,8 @@ export function auditLabel(
         event.client === null ? plain : t("audit.request.for", { request: plain, client: names.client(event.client) });
       return t(`audit.answer.${event.answer}`, { request });
     }
+    case "client_access_answered":
+      return t(`audit.answer.${event.answer}`, { request: t("audit.request.access", { client: event.name }) });
     case "paused":
       return t(event.paused ? "audit.paused" : "audit.resumed");
     case "rights_rejected":
@@ -93,7 +103,12 @@ export function auditDetail(
 ): string {
   const parts: string[] = [];
   if (note !== null) parts.push(render(note));
-  if (event.audit === "decided" || event.audit === "server_request_answered") {
+  if (
+    event.audit === "decided" ||
+    event.audit === "labels_trusted" ||
+    event.audit === "server_request_answered" ||
+    event.audit === "client_access_answered"
+  ) {
     if (event.by === "operator" || event.by === "window") parts.push(t(`audit.by.${event.by}`));
   }
   if (event.audit === "sign_in" && event.issuer !== null) parts.push(event.issuer);
@@ -102,7 +117,7 @@ export function auditDetail(
   return parts.join(" · ");
 }
 
-const serverChanges = ["added", "edited", "renamed", "removed", "enabled", "disabled"] as const;
+const serverChanges = ["added", "edited", "renamed", "removed", "restored", "enabled", "disabled"] as const;
 const clientChanges = ["added", "rotated", "revoked"] as const;
 
 function oneOf<Known extends string>(known: readonly Known[], what: string): Known | "other" {

@@ -8,6 +8,11 @@ export type PreferencesProps = { preferences: Preferences; onPreferences: (prefe
 
 const dark = "(prefers-color-scheme: dark)";
 
+/** The language that the preferences come to. */
+export function languageOf(preferences: Preferences): Language {
+  return preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
+}
+
 /** What the preferences come to on this desktop; the document says so to styles and readers. */
 export function useAppearance(preferences: Preferences): { scheme: "light" | "dark"; language: Language } {
   const [darkSystem, setDarkSystem] = useState(() => matchMedia(dark).matches);
@@ -22,7 +27,7 @@ export function useAppearance(preferences: Preferences): { scheme: "light" | "da
     };
   }, []);
   const scheme = preferences.theme === "system" ? (darkSystem ? "dark" : "light") : preferences.theme;
-  const language = preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
+  const language = languageOf(preferences);
   useEffect(() => {
     document.documentElement.lang = language;
     document.documentElement.setAttribute("data-mantine-color-scheme", scheme);

@@ -33,13 +33,13 @@ export function UnlockScreen({ vault, onChange }: Props) {
         showError(toUserError(thrown));
       },
     );
-  const lookAgain = () => {
-    setFound(null);
-    // What it comes to is read with everything else.
-    return leave(
+  const lookAgain = async () => {
+    // What it comes to is read with everything else; what was found before stands until then.
+    await leave(
       () => platform.startAgain(),
       () => undefined,
     );
+    setFound(null);
   };
   const memory = (busy: boolean) => (
     <Button variant="subtle" color="gray" disabled={busy} loading={leaving} onClick={() => void putAside()}>

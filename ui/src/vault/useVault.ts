@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { useCore } from "../core/CoreProvider";
+import { readAgain } from "../core/readAgain";
 import type { Vault } from "../platform";
 
 export type VaultState = {
@@ -15,5 +16,5 @@ export function useVault(): VaultState {
   const { platform } = useCore();
   const client = useQueryClient();
   const { data, isPending } = useQuery({ queryKey: ["vault"], queryFn: async () => platform.vault() });
-  return { vault: data, loading: isPending, refetch: async () => client.invalidateQueries() };
+  return { vault: data, loading: isPending, refetch: async () => readAgain(client) };
 }

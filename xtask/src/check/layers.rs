@@ -13,7 +13,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 type Table = [(&'static str, &'static [&'static str])];
 
 /// Which members of the workspace a member may use.
-const MEMBERS: [(&str, &[&str]); 17] = [
+const MEMBERS: [(&str, &[&str]); 18] = [
     ("gatehouse-model", &[]),
     ("gatehouse-common", &["gatehouse-model"]),
     ("gatehouse-mcp-wire", &[]),
@@ -27,6 +27,10 @@ const MEMBERS: [(&str, &[&str]); 17] = [
     (
         "gatehouse-builtin-servers",
         &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-mcp-client"],
+    ),
+    (
+        "gatehouse-integrations",
+        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-store"],
     ),
     (
         "gatehouse-servers",
@@ -65,9 +69,10 @@ const MEMBERS: [(&str, &[&str]); 17] = [
             "gatehouse-servers",
             "gatehouse-tools",
             "gatehouse-gateway",
+            "gatehouse-integrations",
         ],
     ),
-    ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
+    ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire"]),
     ("gatehouse-desktop", &["gatehouse-app", "gatehouse-model", "gatehouse-common"]),
     ("gatehouse", &["gatehouse-desktop", "gatehouse-app", "gatehouse-model", "gatehouse-common"]),
     // The conformance suite tests the servers crate directly; the other tests use the running product.
@@ -108,6 +113,7 @@ const ONLY_THESE: [(&str, &[&str]); 3] = [
     (
         "gatehouse-policy",
         &[
+            "ahash",
             "serde",
             "serde_json",
             "thiserror",

@@ -17,7 +17,8 @@ pub(crate) fn environments(paths: &WorkspacePaths) -> Result<()> {
     Ok(())
 }
 
-fn environment(paths: &WorkspacePaths, venv: &Path, wanted: &Path) -> Result<()> {
+/// An environment with the packages of a list, unless it is there.
+pub(crate) fn environment(paths: &WorkspacePaths, venv: &Path, wanted: &Path) -> Result<()> {
     let stamp = venv.join("installed-requirements.txt");
     if is_copy(wanted, &stamp) {
         println!("Python packages of {}: up to date", venv.display());

@@ -1,17 +1,30 @@
-//! Tool calls made with a client's token and that client's permissions, and the list of past calls.
+//! Tool calls made with a client's token and that client's permissions, and past calls: their list, their export to a
+//! file, and figures about them.
 
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::sync::Arc;
 
-use gatehouse_model::command::{Authority, Call, CallReply};
+use gatehouse_model::command::{
+    Authority, Call, CallExportFormat, CallReply, CallsExport, CallsStatistics, ExportedCalls,
+};
 use gatehouse_model::record::CallFilter;
+use gatehouse_model::statistics::CallStatistics;
 use gatehouse_model::{CallRecord, ErrorCode, UserError, message};
-use gatehouse_tools::{CallResponse, Caller, Peer, ProtocolFamily, ToolCall};
+use gatehouse_store::CallExporter;
+use gatehouse_tools::{CallResponse, Caller, Narrowing, Peer, ProtocolFamily, ToolCall, Viewer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::AppState;
-use crate::redact;
+use super::named_runs::NamedRun;
+use super::{AppState, bridge, clients};
+use crate::{downloads, redact};
+
+/// Records that are in memory at a time during an export.
+const EXPORT_PAGE: u32 = 500;
+/// What exported files are called.
+const EXPORT_NAME: &str = "gatehouse-calls";
 
 /// Client name that these calls identify with.
 const CLIENT_NAME: &str = "gatehousectl";
@@ -21,16 +34,16 @@ pub(super) async fn call(
     call: &Call,
     process: Option<u32>,
 ) -> Result<CallReply, UserError> {
-    let client = state.clients.authenticate(call.token.reveal()).ok_or_else(|| {
-        UserError::new(ErrorCode::NotPermitted, message!("error.app.unknownToken"))
-            .with_hint(message!("error.app.addClientHint"))
-    })?;
+    let client = clients::with_token(state, call.token.reveal())?;
     let arguments = RawValue::from_string(call.arguments.clone()).map_err(|e| {
         UserError::new(ErrorCode::BadRequest, message!("error.app.argumentsNotJson"))
             .with_cause(format!("{e}."))
     })?;
     state.clients.record_seen(&client.id);
-    if state.tools.catalog().by_exposed(&call.tool).is_none() {
+    let folder = bridge::working_folder(process).await.map(Arc::from);
+    let narrowing = Narrowing { folder, ..Narrowing::default() };
+    let viewer = Viewer { client: client.id.clone(), narrowing: narrowing.clone() };
+    if state.tools.client_catalog(&viewer).tool(&call.tool).is_none() {
         state.tools.refresh().await;
     }
     let peer = match process {
@@ -40,10 +53,13 @@ pub(super) async fn call(
     let peer = peer.unwrap_or_else(Peer::unseen);
     let caller = Caller {
         client,
+        narrowing,
         session: None,
         client_info: Some(CLIENT_NAME.into()),
         peer,
-        protocol_family: ProtocolFamily::Stateless,
+        // It cannot be asked anything itself, and a server of both families can ask the user only on the older one.
+        protocol_family: ProtocolFamily::Stateful,
+        user_run: None,
     };
     // Cancelled when this future is dropped because the caller disconnected.
     let cancel = CancellationToken::new();
@@ -55,7 +71,7 @@ pub(super) async fn call(
     Ok(CallReply { body: end.body().get().to_owned(), is_rpc_error, is_tool_error })
 }
 
-fn has_error_flag(result: &RawValue) -> bool {
+pub(super) fn has_error_flag(result: &RawValue) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct ErrorFlag {
@@ -85,4 +101,81 @@ pub(super) async fn list(
         calls.iter_mut().for_each(redact::redact_record);
     }
     Ok(calls)
+}
+
+pub(super) async fn statistics(
+    state: &Arc<AppState>,
+    wanted: CallsStatistics,
+) -> Result<CallStatistics, UserError> {
+    let statistics = move |store: &gatehouse_store::Store| {
+        // Records of the last moments may not be on disk yet.
+        store.activity().flush();
+        store.activity().statistics(&wanted.query)
+    };
+    state.with_store(statistics).await
+}
+
+/// Writes calls to a file in the folder of downloads.
+pub(super) async fn export(state: &Arc<AppState>, wanted: CallsExport) -> Result<ExportedCalls, UserError> {
+    let CallsExport { filter, format, run } = wanted;
+    let named = NamedRun::begin(state, run.as_deref())?;
+    let (working, cancel) = (Arc::clone(state), named.cancel.clone());
+    let done =
+        tokio::task::spawn_blocking(move || CallExport { state: &working, format, cancel }.write(filter));
+    let exported = done.await;
+    drop(named);
+    exported.unwrap_or_else(|error| {
+        Err(UserError::new(ErrorCode::Internal, message!("error.app.callsUnexported"))
+            .with_cause(format!("{error}.")))
+    })
+}
+
+/// An export in progress.
+struct CallExport<'a> {
+    state: &'a AppState,
+    format: CallExportFormat,
+    cancel: CancellationToken,
+}
+
+impl CallExport<'_> {
+    /// Writes the file. Blocks. Leaves none if it fails or is stopped.
+    fn write(&self, filter: CallFilter) -> Result<ExportedCalls, UserError> {
+        let ending = match self.format {
+            CallExportFormat::JsonLines => "jsonl",
+            CallExportFormat::Csv => "csv",
+            CallExportFormat::Har => "har",
+        };
+        let (path, file) = downloads::create(&self.state.downloads, EXPORT_NAME, ending)?;
+        match self.write_pages(filter, file) {
+            Ok(calls) => Ok(ExportedCalls { path: path.display().to_string(), calls }),
+            Err(error) => {
+                if let Err(error) = std::fs::remove_file(&path) {
+                    tracing::warn!(%error, "the part of an export that was written could not be removed");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn write_pages(&self, filter: CallFilter, file: File) -> Result<u64, UserError> {
+        let unwritten = |error: io::Error| downloads::unwritten(&self.state.downloads, &error);
+        let activity = self.state.store.activity();
+        // Records of the last moments may not be on disk yet.
+        activity.flush();
+        let mut page = CallFilter { limit: Some(EXPORT_PAGE), older_than: None, ..filter };
+        let mut exporter = CallExporter::new(BufWriter::new(file), self.format).map_err(unwritten)?;
+        loop {
+            if self.cancel.is_cancelled() {
+                return Err(UserError::new(ErrorCode::Refused, message!("error.app.exportStopped")));
+            }
+            let records = activity.list(&page)?;
+            for record in &records {
+                exporter.write(record).map_err(unwritten)?;
+            }
+            match records.last() {
+                Some(last) => page.older_than = Some(last.cursor()),
+                None => return exporter.finish().map_err(unwritten),
+            }
+        }
+    }
 }

@@ -4,15 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gatehouse_model::command::{
-    Authority, PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicySimulate,
+    Authority, PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicySimulate, Removal,
 };
 use gatehouse_model::grant::{AutoApproveCoverage, PolicyView, RuleView};
+use gatehouse_model::health::{FindingKind, FindingsReport, RuleFinding};
 use gatehouse_model::simulation::{DraftAutoApprove, DraftRule, PolicyDraft, SimulationReport};
-use gatehouse_model::{ClientId, GrantId, ServerId, UserError};
-use gatehouse_tools::{AutoApproveSpec, RuleSpec, SimulationDraft};
+use gatehouse_model::{ClientId, Grant, GrantId, ServerId, UserError};
+use gatehouse_tools::{AutoApproveSpec, PermissionHealth, RuleSpec, SimulationDraft};
 
 use super::{AppState, clients, lookup};
 use crate::redact;
+use crate::removals::RemovedItem;
+use crate::server_configs::removals;
 
 pub(super) async fn show(state: &Arc<AppState>, by: Authority) -> Result<PolicyView, UserError> {
     let mut view = state.tools.permissions().view();
@@ -92,12 +95,39 @@ pub(super) async fn confirm(state: &Arc<AppState>, wanted: PolicyConfirm) -> Res
     state.tools.permissions().confirm(wanted.rules).await
 }
 
-pub(super) async fn revoke(state: &Arc<AppState>, rule: &GrantId) -> Result<(), UserError> {
-    state.tools.permissions().revoke(rule).await
+pub(super) async fn revoke(state: &Arc<AppState>, rule: &GrantId) -> Result<Option<Removal>, UserError> {
+    let removed = state.tools.permissions().of_rule(rule);
+    state.tools.permissions().revoke(rule).await?;
+    Ok(removals::keep(state, RemovedItem::Rule(removed)).await)
 }
 
-pub(super) async fn unblock(state: &Arc<AppState>, rule: &GrantId) -> Result<(), UserError> {
-    state.tools.permissions().unblock(rule).await
+/// Narrows an allow to the tools that it let run.
+pub(super) async fn narrow(state: &Arc<AppState>, rule: &GrantId) -> Result<Option<Removal>, UserError> {
+    state.tools.refresh().await;
+    let permissions = state.tools.permissions();
+    let wide = permissions.of_rule(rule);
+    let narrow = permissions.narrow(rule).await?;
+    Ok(removals::keep(state, RemovedItem::Rule(wide.replaced_by(narrow))).await)
+}
+
+/// What calls tell of permissions and servers, as a caller may see it.
+pub(super) async fn findings(state: &Arc<AppState>, by: Authority) -> Result<FindingsReport, UserError> {
+    let permissions = state.tools.permissions();
+    let PermissionHealth { recorded_since, rules, servers } = permissions.health().await?;
+    let view = |(mut rule, finding): (Grant, FindingKind)| {
+        if by < Authority::Operator {
+            redact::grant(&mut rule);
+        }
+        let sentence = permissions.describe(&rule, &HashMap::new()).sentence;
+        RuleFinding { rule: rule.id, sentence, finding }
+    };
+    Ok(FindingsReport { recorded_since, rules: rules.into_iter().map(view).collect(), servers })
+}
+
+pub(super) async fn unblock(state: &Arc<AppState>, rule: &GrantId) -> Result<Option<Removal>, UserError> {
+    let removed = state.tools.permissions().of_rule(rule);
+    state.tools.permissions().unblock(rule).await?;
+    Ok(removals::keep(state, RemovedItem::Rule(removed)).await)
 }
 
 fn client(state: &AppState, wanted: Option<&str>) -> Result<Option<ClientId>, UserError> {

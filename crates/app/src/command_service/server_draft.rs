@@ -7,13 +7,15 @@ use std::sync::Arc;
 use gatehouse_model::command::ServersValidate;
 use gatehouse_model::server::{Builtin, ServerDraft};
 use gatehouse_model::server_problem::{SettingsInput, ValidationReport};
-use gatehouse_model::{ErrorCode, ServerConfig, ServerId, Transport, UserError, message};
+use gatehouse_model::{ServerConfig, ServerId, Transport, UserError};
 use gatehouse_store::{
-    ConfigProblem, EntryText, SettingsView, validate_draft, validate_name, validate_secrets,
+    ConfigProblem, EntryText, SettingsView, diff_settings, fill_kept_values, validate_draft, validate_name,
+    validate_secrets,
 };
 
 use super::AppState;
 use super::lookup::find_config;
+use crate::disk_work::on_disk;
 
 /// Fails with the first thing that is wrong with a draft, except for its secrets.
 pub(super) async fn check(
@@ -62,14 +64,17 @@ fn report(configs: &[ServerConfig], wanted: ServersValidate) -> Result<Validatio
         found.extend(validate_secrets(&draft.transport, kept, &wanted.secrets));
         found
     };
-    Ok(match wanted.settings {
+    let (draft, problems) = match wanted.settings {
         SettingsInput::Draft(draft) => {
             let found = all_problems(&draft);
-            let problems = found.iter().map(|problem| problem.to_view(SettingsView::Form)).collect();
-            ValidationReport { draft: Some(*draft), problems }
+            (Some(*draft), found.iter().map(|problem| problem.to_view(SettingsView::Form)).collect())
         }
         SettingsInput::Json(text) => {
             let (text, read) = EntryText::read(&text);
+            let read = read.and_then(|mut draft| {
+                fill_kept_values(&mut draft.transport, before)?;
+                Ok(draft)
+            });
             let (draft, found) = match read {
                 Ok(draft) => {
                     let found = all_problems(&draft);
@@ -77,20 +82,34 @@ fn report(configs: &[ServerConfig], wanted: ServersValidate) -> Result<Validatio
                 }
                 Err(found) => (None, found),
             };
-            ValidationReport { draft, problems: text.to_views(&found) }
+            (draft, text.to_views(&found))
         }
-    })
+    };
+    let changes = match (before, &draft) {
+        (Some(before), Some(draft)) => diff_settings(before, &with_draft(before, draft.clone())),
+        _ => Vec::new(),
+    };
+    Ok(ValidationReport { draft, problems, changes })
+}
+
+/// A server with other settings.
+fn with_draft(before: &ServerConfig, draft: ServerDraft) -> ServerConfig {
+    let ServerDraft { name, transport, protocol_version, enabled, autostart, look, limits, registry } = draft;
+    ServerConfig {
+        name,
+        transport,
+        protocol_version,
+        enabled,
+        autostart,
+        look,
+        limits,
+        registry,
+        ..before.clone()
+    }
 }
 
 /// That the folder of a built-in server does not exist. Blocks on the disk.
 fn folder_problem(folder: &str) -> Option<ConfigProblem> {
     let folder = Path::new(folder);
     (folder.is_absolute() && !folder.is_dir()).then(ConfigProblem::no_folder)
-}
-
-/// Runs a closure that blocks on a thread of its own.
-async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, UserError> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| {
-        UserError::new(ErrorCode::Internal, message!("error.app.diskWorkEnded")).with_cause(format!("{e}."))
-    })
 }

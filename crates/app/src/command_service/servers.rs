@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::command::{
-    Authority, ServersAdd, ServersDuplicate, ServersEdit, ServersStop, ServersTest, ServersTrustLabels,
+    Authority, ExportedText, Removal, ServersAdd, ServersDuplicate, ServersEdit, ServersRemove, ServersStop,
+    ServersTest, ServersTrustLabels,
 };
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
@@ -19,15 +20,18 @@ use gatehouse_model::{
     ErrorCode, Generation, Message, ServerConfig, ServerId, ServerStatus, UserError, message,
 };
 use gatehouse_servers::ServerSnapshot;
+use gatehouse_tools::LabelTrust;
 use tokio::sync::MutexGuard;
 
+use super::approvals::answered_by;
 use super::lookup::{find, find_config, server_not_found};
 use super::{AppState, server_draft, sign_in};
 use crate::redact;
-use crate::server_configs::apply::{apply_configs, remove_with_permissions};
-use crate::server_configs::{first_start, secrets};
+use crate::removals::{RemovedItem, RemovedServer};
+use crate::server_configs::apply::{apply_configs, forget_stored};
+use crate::server_configs::{bundles, first_start, removals, secrets};
 
-type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
+pub(super) type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
 
 pub(super) async fn list(state: &Arc<AppState>, by: Authority) -> Result<Vec<ServerView>, UserError> {
     let snapshots = state.servers.list();
@@ -57,7 +61,8 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Ser
         config
     };
     if wanted.trust_labels {
-        state.tools.permissions().trust_labels(&config.id, true).await?;
+        let order = LabelTrust::of(&config.id, true, answered_by(state.owner));
+        state.tools.permissions().trust_labels(order).await?;
         grant_reads_once_connected(state, &config).await?;
     }
     view(state, &config.id).await
@@ -70,6 +75,7 @@ pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<S
     let mut after = with_id(before.id.clone(), wanted.draft);
     let is_new_generation = after.transport != before.transport;
     after.generation = if is_new_generation { before.generation.next() } else { before.generation };
+    after.origin = before.origin;
     if is_new_generation || after.name != before.name {
         check_admin_policy(state, &after).await?;
     }
@@ -81,6 +87,9 @@ pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<S
         state.sign_ins.forget(&before).await;
     }
     secret_changes.forget_old(state).await;
+    if is_new_generation {
+        bundles::sweep(state, &configs, std::slice::from_ref(&before)).await;
+    }
     drop(configs);
     if reconnect {
         state.servers.reconnect(&after.id).await?;
@@ -102,6 +111,8 @@ pub(super) async fn duplicate(
         generation: Generation::default(),
         name: wanted.name.clone(),
         enabled,
+        // A copy is the user's own.
+        origin: ServerOrigin::User,
         ..original
     };
     put(state, &mut configs, copy.clone(), ConfigCause::Added).await?;
@@ -131,16 +142,48 @@ pub(super) async fn log(state: &Arc<AppState>, server: &str) -> Result<Vec<LogLi
     state.servers.get(&id).map(|handle| handle.log()).ok_or_else(|| server_not_found(server))
 }
 
-pub(super) async fn remove(state: &Arc<AppState>, server: &str) -> Result<(), UserError> {
+pub(super) async fn settings_text(state: &Arc<AppState>, server: &str) -> Result<ExportedText, UserError> {
+    let config = find(state, server)?;
+    let text = gatehouse_store::settings_text(&config).map_err(|error| {
+        UserError::new(ErrorCode::Internal, message!("error.app.settingsUnwritten"))
+            .with_cause(format!("{error}."))
+    })?;
+    Ok(ExportedText { text })
+}
+
+pub(super) async fn remove(
+    state: &Arc<AppState>,
+    wanted: &ServersRemove,
+) -> Result<Option<Removal>, UserError> {
+    let removed = take_out(state, &wanted.server).await?;
+    if wanted.undoable {
+        return Ok(removals::keep(state, RemovedItem::Server(Box::new(removed))).await);
+    }
+    removals::complete(state, &[removed]).await;
+    Ok(None)
+}
+
+/// Removes a server with its permissions. Its secrets and its sign-in stay stored until the removal is completed.
+pub(super) async fn take_out(state: &Arc<AppState>, server: &str) -> Result<RemovedServer, UserError> {
     let mut configs = state.configs.lock().await;
     let gone = find_config(&configs, server)?.clone();
     let left: Vec<_> = configs.iter().filter(|config| config.id != gone.id).cloned().collect();
     record(state, &gone, ConfigCause::Removed).await?;
     write(state, &left).await?;
     *configs = left;
-    let taken = remove_with_permissions(state, &gone).await;
+    let permissions = state.tools.permissions().of_server(&gone.id);
+    state.servers.remove(&gone.id).await;
+    state.sign_ins.cancel(&gone.id);
+    let taken = state.tools.permissions().server_removed(&gone.id).await;
+    // The catalog has to know that the server is gone before it can come back.
+    state.tools.refresh().await;
     state.config_changed(ConfigCause::Removed, Some(&gone));
-    taken
+    if let Err(error) = taken {
+        forget_stored(state, &gone).await;
+        bundles::sweep(state, &configs, std::slice::from_ref(&gone)).await;
+        return Err(error);
+    }
+    Ok(RemovedServer { config: gone, permissions })
 }
 
 /// Restores the default servers. Those that still exist keep their ids and permissions; all others are
@@ -232,11 +275,15 @@ pub(super) async fn trust_labels(
     wanted: &ServersTrustLabels,
 ) -> Result<(), UserError> {
     let server = find(state, &wanted.server)?;
-    state.tools.permissions().trust_labels(&server.id, wanted.trusted).await
+    let order = LabelTrust {
+        generation: wanted.generation,
+        ..LabelTrust::of(&server.id, wanted.trusted, answered_by(state.owner))
+    };
+    state.tools.permissions().trust_labels(order).await
 }
 
 /// Writes a server and then applies it to the running servers.
-async fn put(
+pub(super) async fn put(
     state: &AppState,
     configs: &mut Configs<'_>,
     config: ServerConfig,
@@ -287,12 +334,21 @@ fn change_cause(before: &ServerConfig, after: &ServerConfig) -> ConfigCause {
 /// If the server does not connect in time, its labels are trusted all the same, and its read-only tools
 /// need approval.
 async fn grant_reads_once_connected(state: &AppState, config: &ServerConfig) -> Result<(), UserError> {
-    if !config.enabled || !config.autostart || !state.servers.is_on() {
+    if !is_connected_in_time(state, config).await {
         return Ok(());
+    }
+    state.tools.refresh().await;
+    state.tools.permissions().set_auto_approve(&config.id, AutoApprove::Reads).await
+}
+
+/// Waits for a server that starts by itself to connect; `false` if it doesn't in the time that it has.
+pub(super) async fn is_connected_in_time(state: &AppState, config: &ServerConfig) -> bool {
+    if !config.enabled || !config.autostart || !state.servers.is_on() {
+        return false;
     }
     let mut revision = state.servers.revision();
     let limit = config.limits.connect().saturating_add(Duration::from_secs(1));
-    let connected = tokio::time::timeout(limit, async {
+    tokio::time::timeout(limit, async {
         loop {
             match state.servers.get(&config.id).map(|handle| handle.status()) {
                 Some(ServerStatus::Connected { .. }) => return true,
@@ -315,16 +371,11 @@ async fn grant_reads_once_connected(state: &AppState, config: &ServerConfig) -> 
         }
     })
     .await
-    .unwrap_or(false);
-    if !connected {
-        return Ok(());
-    }
-    state.tools.refresh().await;
-    state.tools.permissions().set_auto_approve(&config.id, AutoApprove::Reads).await
+    .unwrap_or(false)
 }
 
 /// Refuses what the managed policy forbids (SRV-18).
-async fn check_admin_policy(state: &AppState, config: &ServerConfig) -> Result<(), UserError> {
+pub(super) async fn check_admin_policy(state: &AppState, config: &ServerConfig) -> Result<(), UserError> {
     let (policy, config) = (state.policy.clone(), config.clone());
     let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&config)).await;
     let forbidden = forbidden.unwrap_or_else(|error| {
@@ -357,23 +408,25 @@ pub(super) fn undeclared_list_error(
     })
 }
 
-fn with_id(id: ServerId, draft: ServerDraft) -> ServerConfig {
-    let ServerDraft { name, transport, enabled, autostart, look, limits } = draft;
+pub(super) fn with_id(id: ServerId, draft: ServerDraft) -> ServerConfig {
+    let ServerDraft { name, transport, protocol_version, enabled, autostart, look, limits, registry } = draft;
     let generation = Generation::default();
     ServerConfig {
         id,
         generation,
         name,
         transport,
+        protocol_version,
         enabled,
         autostart,
         look,
         limits,
         origin: ServerOrigin::User,
+        registry,
     }
 }
 
-fn new_id() -> Result<ServerId, UserError> {
+pub(super) fn new_id() -> Result<ServerId, UserError> {
     let bits = getrandom::u64().map_err(|e| {
         UserError::new(ErrorCode::Internal, message!("error.app.noId"))
             .with_cause(message!("error.app.noRandom", reason = e.to_string()))

@@ -3,15 +3,20 @@
 
 use std::sync::Arc;
 
+use gatehouse_gateway::AllowedHosts;
+use gatehouse_integrations::registry_address;
 use gatehouse_model::command::{Authority, SettingsSet};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::settings::{MIN_AUDIT_DAYS, PackageSource, is_registry_address};
+use gatehouse_model::settings::{MIN_AUDIT_DAYS, OFFICIAL_REGISTRY, PackageSource, is_registry_address};
 use gatehouse_model::{ErrorCode, Event, EventSink as _, Message, Settings, ToolNaming, UserError, message};
 
 use super::AppState;
 use crate::retention::apply_retention;
 use crate::settings::{EffectiveSettings, save};
+
+/// Maximum number of further host names of the gateway.
+const MAX_ALLOWED_HOSTS: usize = 32;
 
 pub(super) async fn show(state: &Arc<AppState>) -> Result<Settings, UserError> {
     Ok(state.settings.lock().await.settings.clone())
@@ -38,6 +43,15 @@ pub(super) async fn set(state: &Arc<AppState>, wanted: &SettingsSet) -> Result<S
         },
         calls: wanted.calls.unwrap_or(effective.settings.calls),
         tool_names: wanted.tool_names.unwrap_or(effective.settings.tool_names),
+        allowed_hosts: match &wanted.allowed_hosts {
+            Some(hosts) => hosts.iter().map(|host| host.trim().to_lowercase()).collect(),
+            None => effective.settings.allowed_hosts.clone(),
+        },
+        registry: match wanted.registry.as_deref().map(str::trim) {
+            None => effective.settings.registry.clone(),
+            Some("") => OFFICIAL_REGISTRY.to_owned(),
+            Some(address) => registry_address(address)?,
+        },
     };
     if effective.problem.is_none() && effective.settings == set {
         return Ok(set);
@@ -49,6 +63,7 @@ pub(super) async fn set(state: &Arc<AppState>, wanted: &SettingsSet) -> Result<S
     state.sign_ins.set_client_document(set.client_document.clone());
     state.servers.set_call_limits(set.calls);
     state.tools.set_naming(set.tool_names).await;
+    state.allowed_hosts.set(&set.allowed_hosts);
     state.config_changed(ConfigCause::Settings, None);
     apply_retention(state, &effective).await?;
     Ok(set)
@@ -120,6 +135,13 @@ fn check(wanted: &SettingsSet) -> Result<(), UserError> {
     if calls.flatten().any(|secs| secs == 0) {
         return refuse(message!("error.app.callTooShort"));
     }
+    let mut hosts = wanted.allowed_hosts.iter().flatten();
+    if let Some(bad) = hosts.find(|host| !AllowedHosts::is_valid(host.trim())) {
+        return refuse(message!("error.app.badHost", host = bad));
+    }
+    if wanted.allowed_hosts.as_ref().is_some_and(|hosts| hosts.len() > MAX_ALLOWED_HOSTS) {
+        return refuse(message!("error.app.tooManyHosts", most = MAX_ALLOWED_HOSTS.to_string()));
+    }
     let sources = wanted.packages.iter().flat_map(|sources| [&sources.npm, &sources.pypi]);
     for source in sources {
         if let PackageSource::Custom { url } = source
@@ -139,11 +161,16 @@ fn describe(set: &Settings) -> String {
         ToolNaming::Server => "as server__tool",
         ToolNaming::McpServer => "as mcp__server__tool",
     };
+    let hosts = match set.allowed_hosts.as_slice() {
+        [] => "no further name".to_owned(),
+        hosts => hosts.join(", "),
+    };
     format!(
-        "the audit is kept {audit}, calls for {} days and {} at most; a call may take {} without progress, {} in all; a tool is named {names}",
+        "the audit is kept {audit}, calls for {} days and {} at most; a call may take {} without progress, {} in all; a tool is named {names}; the gateway has {hosts}; servers are looked for at {}",
         set.activity_days,
         set.activity_calls,
         limit(set.calls.silent_secs),
-        limit(set.calls.cap_secs)
+        limit(set.calls.cap_secs),
+        set.registry
     )
 }

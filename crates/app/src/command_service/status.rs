@@ -31,11 +31,17 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
                 .with_hint(message!("error.app.permissionsSuspendedHint")),
         );
     }
+    problems.extend(state.tools.profiles().problem());
     problems.extend(settings::problem(state).await);
     problems.extend(audit::problem(state).await);
+    let profiles = state.tools.profiles().stored().profiles;
+    let is_project =
+        |folder: &String| profiles.iter().any(|profile| profile.settings.folders.contains(folder));
     {
         let known_problems = state.known_problems.lock();
         problems.extend(known_problems.clients.clone());
+        let projects = known_problems.projects.iter().filter(|(folder, _)| is_project(folder));
+        problems.extend(projects.flat_map(|(_, problems)| problems.clone()));
         problems.extend(known_problems.file.iter().chain(&known_problems.servers).cloned());
         if !known_problems.unconfirmed.is_empty() {
             let names = known_problems.unconfirmed.join(", ");
@@ -70,6 +76,7 @@ fn count(number: usize) -> u32 {
 }
 
 pub(super) async fn pause(state: &Arc<AppState>) -> Result<(), UserError> {
+    state.removals.drop_temporary_allows();
     state.tools.pause().await
 }
 

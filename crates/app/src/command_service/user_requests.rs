@@ -1,8 +1,7 @@
-//! Resources, prompts, completions and tools used by the user. These requests go through the same call
-//! pipeline as those of clients; what the user has blocked stays blocked.
+//! Resources, prompts, completions and tools used by the user, as the user or as a client. These requests go through the
+//! same call pipeline as those of clients; what the user has blocked stays blocked.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,13 +11,13 @@ use gatehouse_model::command::{
 };
 use gatehouse_model::server_catalog::{Completion, CompletionTarget, ResultView, SavedFile, ServerCatalog};
 use gatehouse_model::{ErrorCode, Message, ServerConfig, UserError, message};
-use gatehouse_tools::{AccessCall, AccessKind, CallResponse, ToolCall, server_catalog};
+use gatehouse_tools::{AccessCall, AccessKind, CallResponse, ToolCall, ToolName, UserRun, server_catalog};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use tokio_util::sync::CancellationToken;
 
-use super::{AppState, lookup, servers};
+use super::named_runs::NamedRun;
+use super::{AppState, clients, lookup, servers};
 use crate::results::ResultContext;
 
 /// Limit of completion values passed on.
@@ -43,15 +42,19 @@ pub(super) fn catalog(state: &AppState, server: &str) -> Result<ServerCatalog, U
 
 pub(super) async fn read(state: &AppState, wanted: &ServersReadResource) -> Result<ResultView, UserError> {
     let config = lookup::find(state, &wanted.server)?;
+    let run = run_as(state, wanted.run.as_deref(), wanted.client.as_deref())?;
+    let named = NamedRun::begin(state, wanted.run.as_deref())?;
     let call = access_call(&config, AccessKind::ReadResource, &wanted.uri, Vec::new());
-    show_outcome(state, &config, state.tools.access_for_user(call)).await
+    show_access(state, &config, &run, AccessCall { cancel: named.cancel.clone(), ..call }).await
 }
 
 pub(super) async fn prompt(state: &AppState, wanted: &ServersGetPrompt) -> Result<ResultView, UserError> {
     let config = lookup::find(state, &wanted.server)?;
     let rest = vec![("arguments", to_raw(&wanted.arguments)?)];
+    let run = run_as(state, wanted.run.as_deref(), wanted.client.as_deref())?;
+    let named = NamedRun::begin(state, wanted.run.as_deref())?;
     let call = access_call(&config, AccessKind::GetPrompt, &wanted.prompt, rest);
-    show_outcome(state, &config, state.tools.access_for_user(call)).await
+    show_access(state, &config, &run, AccessCall { cancel: named.cancel.clone(), ..call }).await
 }
 
 pub(super) async fn watch(state: &AppState, wanted: &ServersWatchResource) -> Result<(), UserError> {
@@ -67,7 +70,7 @@ pub(super) async fn watch(state: &AppState, wanted: &ServersWatchResource) -> Re
         }
         (true, false) => {
             let call = access_call(&config, AccessKind::Subscribe, &wanted.uri, Vec::new());
-            match state.tools.access_for_user(call).await {
+            match state.tools.access_for_user(&Arc::default(), call).await {
                 CallResponse::Result(_) => {
                     state.watched.lock().insert(key);
                     Ok(())
@@ -101,7 +104,7 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
     if !wanted.others.is_empty() {
         rest.push(("context", to_raw(&json!({ "arguments": wanted.others }))?));
     }
-    match state.tools.access_for_user(access_call(&config, kind, target, rest)).await {
+    match state.tools.access_for_user(&Arc::default(), access_call(&config, kind, target, rest)).await {
         CallResponse::Result(result) => {
             let answer: CompletionResponse = serde_json::from_str(result.get()).map_err(|error| {
                 UserError::new(
@@ -127,46 +130,33 @@ pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Res
         UserError::new(ErrorCode::BadRequest, message!("error.app.argumentsNotJson"))
             .with_cause(format!("{error}."))
     })?;
+    let run = run_as(state, wanted.run.as_deref(), wanted.client.as_deref())?;
     state.tools.refresh().await;
-    let catalog = state.tools.catalog();
-    let exposed = catalog.find(&config.id, &wanted.tool).map(|tool| tool.exposed_name().to_owned());
-    let exposed = exposed.ok_or_else(|| {
-        UserError::new(
+    if state.tools.catalog().find(&config.id, &wanted.tool).is_none() {
+        return Err(UserError::new(
             ErrorCode::NotFound,
             message!("error.app.noTool", server = &config.name, tool = &wanted.tool),
-        )
-    })?;
-    let cancel = CancellationToken::new();
-    let call = ToolCall { cancel: cancel.clone(), ..ToolCall::new(exposed.clone(), Some(arguments)) };
+        ));
+    }
+    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+    let tool = ToolName::Own { server: config.id.clone(), name: wanted.tool.as_str().into() };
+    let call = ToolCall { cancel: named.cancel.clone(), ..ToolCall::of(tool, Some(arguments)) };
     let started = Instant::now();
-    if let Some(run) = &wanted.run {
-        match state.runs.lock().entry(run.clone()) {
-            Entry::Vacant(place) => drop(place.insert(cancel)),
-            Entry::Occupied(_) => {
-                return Err(UserError::new(
-                    ErrorCode::BadRequest,
-                    message!("error.app.runExists", run = run.to_string()),
-                ));
-            }
-        }
-    }
-    let end = state.tools.call_for_user(call).await;
-    if let Some(run) = &wanted.run {
-        state.runs.lock().remove(run);
-    }
+    let end = state.tools.call_for_user(&run, call).await;
+    let took = started.elapsed();
+    drop(named);
     let unfit = match &end {
-        CallResponse::Result(result) => state.tools.output_mismatch(&exposed, result).await,
+        CallResponse::Result(result) => state.tools.output_mismatch(&config.id, &wanted.tool, result).await,
         CallResponse::Error(_) => None,
     };
-    Ok(state.results.show(&end, ResultContext { server: &config.name, took: started.elapsed(), unfit }))
+    let context = ResultContext { server: &config.name, took, run: &run, unfit };
+    Ok(state.results.show(&end, context))
 }
 
-/// Cancels the run that `call_tool` started under this name.
-pub(super) async fn stop_tool(state: &AppState, run: &str) -> Result<(), UserError> {
-    if let Some(cancel) = state.runs.lock().get(run) {
-        cancel.cancel();
-    }
-    Ok(())
+/// A request of the user's, with the name that its window knows it by, as this client (id or name) or as the user.
+fn run_as(state: &AppState, name: Option<&str>, client: Option<&str>) -> Result<Arc<UserRun>, UserError> {
+    let client = client.map(|wanted| clients::find_entry(state, wanted)).transpose()?;
+    Ok(Arc::new(UserRun::new(name, client)))
 }
 
 pub(super) async fn set_log_level(state: &AppState, wanted: &ServersSetLogLevel) -> Result<(), UserError> {
@@ -185,14 +175,16 @@ pub(super) async fn save(state: &Arc<AppState>, wanted: ResultsSave) -> Result<S
     })
 }
 
-async fn show_outcome(
+async fn show_access(
     state: &AppState,
     config: &ServerConfig,
-    answer: impl Future<Output = CallResponse>,
+    run: &Arc<UserRun>,
+    call: AccessCall,
 ) -> Result<ResultView, UserError> {
     let started = Instant::now();
-    let end = answer.await;
-    Ok(state.results.show(&end, ResultContext { server: &config.name, took: started.elapsed(), unfit: None }))
+    let end = state.tools.access_for_user(run, call).await;
+    let context = ResultContext { server: &config.name, took: started.elapsed(), run, unfit: None };
+    Ok(state.results.show(&end, context))
 }
 
 fn access_call(

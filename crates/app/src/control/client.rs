@@ -107,6 +107,12 @@ impl ControlClient {
         Ok(ControlEvents { id, lines: self.lines, _writer: self.writer })
     }
 
+    /// Waits until the connection ends. That is when that Gatehouse does, unless another program holds the socket and
+    /// passes on what is said: it can keep the connection open. Only an answer proves that Gatehouse still runs.
+    pub async fn closed(&mut self) {
+        while self.lines.next_raw().await.is_ok() {}
+    }
+
     async fn send(&mut self, command: &str, args: &RawValue) -> Result<u64, UserError> {
         self.authenticate().await?;
         self.last_id = self.last_id.saturating_add(1);

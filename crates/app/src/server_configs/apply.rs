@@ -2,7 +2,7 @@
 
 use gatehouse_model::{ServerConfig, UserError};
 
-use super::secrets;
+use super::{bundles, secrets};
 use crate::state::AppState;
 
 /// Applies servers that were read from the file, after a person confirmed them.
@@ -33,13 +33,19 @@ pub(crate) async fn apply_configs(
         }
         state.servers.put(config).await?;
     }
+    bundles::sweep(state, configs, &before).await;
     Ok(())
 }
 
 /// Removes a server with its permissions, secrets and sign-in.
 pub(crate) async fn remove_with_permissions(state: &AppState, gone: &ServerConfig) -> Result<(), UserError> {
     state.servers.remove(&gone.id).await;
+    forget_stored(state, gone).await;
+    state.tools.permissions().server_removed(&gone.id).await
+}
+
+/// Deletes the secrets and the sign-in of a server that was removed.
+pub(crate) async fn forget_stored(state: &AppState, gone: &ServerConfig) {
     secrets::forget(state, gone).await;
     state.sign_ins.forget(gone).await;
-    state.tools.permissions().server_removed(&gone.id).await
 }

@@ -47,15 +47,12 @@ impl SecretChanges {
             changes.given.push((key(after, &secret.field), Secret::new(secret.value.reveal())));
         }
         let kept = before.map(|before| before.transport.secret_references()).unwrap_or_default();
-        for (field, value) in &wanted {
+        for field in wanted.keys() {
             if given.iter().any(|secret| &secret.field == field) {
                 continue;
             }
             let carried = before
-                .filter(|before| {
-                    before.transport.has_same_secret_destination(&after.transport, field)
-                        && kept.get(field) == Some(value)
-                })
+                .filter(|before| after.transport.keeps_secret(&before.transport, field))
                 .ok_or_else(|| missing(field))?;
             changes.carried.push((key(carried, field), key(after, field), field.clone()));
         }
@@ -199,11 +196,13 @@ mod tests {
                 cwd: None,
                 streams: Default::default(),
             },
+            protocol_version: Default::default(),
             enabled: true,
             autostart: true,
             look: Default::default(),
             limits: Default::default(),
             origin: Default::default(),
+            registry: None,
         }
     }
 

@@ -28,9 +28,16 @@ const COMMANDS: &[(&str, &str)] = &[
         "servers.validate",
         r#"{"settings":{"draft":{"name":"x","transport":{"type":"builtin","builtin":{"kind":"time"}}}}}"#,
     ),
+    ("servers.settingsText", r#"{"server":"Time"}"#),
+    ("bundles.read", r#"{"file":"/no/such/bundle.mcpb"}"#),
+    ("bundles.configure", r#"{"bundle":"x","values":"{}"}"#),
+    ("imports.sources", "{}"),
+    ("imports.preview", r#"{"from":{"text":"{}"}}"#),
+    ("imports.run", r#"{"from":{"text":"{}"},"fingerprint":"","servers":[]}"#),
     ("servers.start", r#"{"server":"Time"}"#),
     ("servers.reconnect", r#"{"server":"Time"}"#),
     ("servers.log", r#"{"server":"Time"}"#),
+    ("servers.icon", r#"{"server":"Time"}"#),
     ("events.list", "{}"),
     ("servers.trustLabels", r#"{"server":"Time","trusted":true}"#),
     ("servers.reset", "{}"),
@@ -38,15 +45,36 @@ const COMMANDS: &[(&str, &str)] = &[
     ("servers.switchOn", "{}"),
     ("settings.show", "{}"),
     ("settings.set", r#"{"auditDays":null,"activityDays":1,"activityCalls":1}"#),
+    ("servers.callTool", r#"{"server":"Time","tool":"current_time","arguments":"{}","client":"x"}"#),
+    ("servers.readResource", r#"{"server":"Time","uri":"a://b","client":"x"}"#),
+    ("registry.search", r#"{"text":"x"}"#),
+    ("registry.versions", r#"{"name":"a/x"}"#),
+    ("registry.fill", r#"{"name":"a/x","version":"1","option":"npm:x"}"#),
+    ("registry.report", r#"{"server":"Time"}"#),
+    ("links.read", r#"{"link":"gatehouse://add?command=x"}"#),
     ("tools.list", r#"{"server":null}"#),
     ("tools.classify", r#"{"server":"Time","tool":"current_time","class":"read"}"#),
     ("call", r#"{"token":"x","tool":"y","arguments":"{}"}"#),
     ("clients.list", "{}"),
+    ("clients.identify", r#"{"token":"x"}"#),
+    ("bridge.bind", r#"{"token":"x"}"#),
     ("clients.add", r#"{"name":"x"}"#),
     ("clients.rotate", r#"{"client":"x"}"#),
+    ("clients.keepToken", r#"{"token":"x"}"#),
     ("clients.revoke", r#"{"client":"x"}"#),
+    ("clients.apps", "{}"),
+    ("clients.connectPreview", r#"{"app":"cursor"}"#),
+    ("clients.connect", r#"{"app":"cursor","fingerprint":"x"}"#),
+    ("clients.disconnect", r#"{"app":"cursor"}"#),
+    ("clients.set", r#"{"client":"x","profile":null}"#),
+    ("profiles.list", "{}"),
+    ("profiles.add", r#"{"settings":{"name":"x"}}"#),
+    ("profiles.set", r#"{"profile":"x","settings":{"name":"x"}}"#),
+    ("profiles.addServers", r#"{"profile":"x"}"#),
+    ("profiles.remove", r#"{"profile":"x"}"#),
     ("approvals.list", "{}"),
     ("approvals.answer", r#"{"answers":[]}"#),
+    ("approvals.practice", "{}"),
     ("policy.show", "{}"),
     ("policy.autoApprove", r#"{"server":"Time","to":"all"}"#),
     (
@@ -58,8 +86,14 @@ const COMMANDS: &[(&str, &str)] = &[
         r#"{"server":"Time","tool":null,"client":null,"choice":{"lifetime":"always","width":"server"},"reason":null}"#,
     ),
     ("policy.revoke", r#"{"rule":"grt-0"}"#),
+    ("policy.findings", "{}"),
+    ("policy.narrow", r#"{"rule":"grt-0"}"#),
     ("policy.unblock", r#"{"rule":"grt-0"}"#),
+    ("removals.undo", "{}"),
     ("calls.list", r#"{"filter":{}}"#),
+    ("calls.statistics", r#"{"query":{"since":0,"interval":"day"}}"#),
+    ("calls.export", r#"{"filter":{},"format":"csv"}"#),
+    ("servers.stopRun", r#"{"run":"x"}"#),
     ("audit.list", r#"{"after":null,"limit":null}"#),
     ("audit.verify", "{}"),
     ("audit.export", r#"{"format":"csv"}"#),
@@ -117,6 +151,23 @@ async fn socket_grants_operator_authority_for_correct_key_only() {
     let mut operator = client.with_operator_key(Some(home.key()));
     let minted = operator.run(&add("c")).await.unwrap();
     assert_eq!(minted.client.name, "c");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn token_identifies_its_own_client() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let mut minted = Vec::new();
+    for name in ["One", "Two"] {
+        minted.push(run(&core, ClientsAdd { name: name.into() }).await.unwrap());
+    }
+    for of in minted {
+        let identify = ClientsIdentify { token: RequestSecret::clone(&of.token) };
+        assert_eq!(core.run(&identify, Authority::Client).await.unwrap().id, of.client.id);
+    }
+    let unknown = ClientsIdentify { token: RequestSecret::new(&Secret::new("x")) };
+    assert_eq!(core.run(&unknown, Authority::Client).await.unwrap_err().code, ErrorCode::NotPermitted);
     core.shutdown().await;
 }
 

@@ -120,10 +120,12 @@ pub(crate) fn draft(name: &str, builtin: Builtin) -> ServerDraft {
     ServerDraft {
         name: name.to_owned(),
         transport: Transport::Builtin { builtin },
+        protocol_version: Default::default(),
         enabled: true,
         autostart: true,
         look: ServerAppearance::default(),
         limits: ServerLimits::default(),
+        registry: None,
     }
 }
 
@@ -133,10 +135,12 @@ pub(crate) fn draft_of(view: &ServerView) -> ServerDraft {
     ServerDraft {
         name: config.name,
         transport: config.transport,
+        protocol_version: config.protocol_version,
         enabled: config.enabled,
         autostart: config.autostart,
         look: config.look,
         limits: config.limits,
+        registry: config.registry,
     }
 }
 

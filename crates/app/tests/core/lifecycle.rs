@@ -27,7 +27,7 @@ async fn removed_servers_stay_removed() {
     let home = TestHome::new();
     let core = home.start().await;
     for name in ["Time", "Notes"] {
-        run(&core, ServersRemove { server: name.into() }).await.unwrap();
+        run(&core, ServersRemove { server: name.into(), undoable: false }).await.unwrap();
     }
     core.shutdown().await;
     let core = home.start().await;

@@ -4,6 +4,8 @@
 mod authority;
 mod common;
 mod lifecycle;
+mod practice;
 mod queries;
+mod removals;
 mod servers;
 mod settings;

@@ -130,7 +130,7 @@ async fn the_audit_says_which_rule_was_added_also_when_its_server_and_client_are
     };
     let listed = run(&core, AuditList { after: None, limit: None }).await.unwrap();
     assert_eq!(rules(listed), expected);
-    run(&core, ServersRemove { server: "Notes".into() }).await.unwrap();
+    run(&core, ServersRemove { server: "Notes".into(), undoable: false }).await.unwrap();
     run(&core, ClientsRevoke { client }).await.unwrap();
     let listed = run(&core, AuditList { after: None, limit: None }).await.unwrap();
     assert_eq!(rules(listed), expected);

@@ -196,12 +196,12 @@ async fn removing_server_removes_its_permissions() {
     run(&core, PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All })
         .await
         .unwrap();
-    run(&core, ServersTrustLabels { server: "Notes".into(), trusted: true }).await.unwrap();
-    run(&core, ServersRemove { server: "Notes".into() }).await.unwrap();
+    run(&core, ServersTrustLabels { server: "Notes".into(), trusted: true, generation: None }).await.unwrap();
+    run(&core, ServersRemove { server: "Notes".into(), undoable: false }).await.unwrap();
     assert!(server(&core, "Notes").await.is_none());
     let policy = run(&core, PolicyShow {}).await.unwrap();
     assert!(policy.rules.is_empty() && policy.trusted_labels.is_empty(), "{policy:?}");
-    let again = run(&core, ServersRemove { server: "Notes".into() }).await.unwrap_err();
+    let again = run(&core, ServersRemove { server: "Notes".into(), undoable: false }).await.unwrap_err();
     assert_eq!(again.code, ErrorCode::NotFound);
     core.shutdown().await;
 }

@@ -49,6 +49,8 @@ fn keeping(audit_days: Option<u32>) -> SettingsSet {
         client_document: None,
         calls: None,
         tool_names: None,
+        allowed_hosts: None,
+        registry: None,
     }
 }
 
@@ -150,6 +152,8 @@ async fn tampered_settings_keep_audit_and_switch_mcp_off() {
             client_document: None,
             calls: None,
             tool_names: None,
+            allowed_hosts: None,
+            registry: None,
         },
     )
     .await
@@ -245,7 +249,7 @@ async fn reset_restores_default_servers() {
     let home = TestHome::new();
     let core = home.start().await;
     let notes = wait_until_state(&core, "Notes", "connected").await;
-    run(&core, ServersRemove { server: "Time".into() }).await.unwrap();
+    run(&core, ServersRemove { server: "Time".into(), undoable: false }).await.unwrap();
     let other = tempfile::tempdir().unwrap();
     let folder = other.path().display().to_string();
     // One that has the name of a first one and is another.

@@ -83,43 +83,9 @@ pub(crate) fn content_security_policy() -> &'static str {
     &POLICY
 }
 
-/// Whether `Accept-Language` prefers Chinese to English.
-pub(crate) fn prefers_chinese(accept_language: &str) -> bool {
-    let mut best: Option<(f32, bool)> = None;
-    for part in accept_language.split(',') {
-        let mut pieces = part.split(';').map(str::trim);
-        let language = pieces.next().unwrap_or_default().to_ascii_lowercase();
-        let quality =
-            pieces.find_map(|piece| piece.strip_prefix("q=")).map_or(Some(1.0), |q| q.parse::<f32>().ok());
-        let is = |code: &str| language.split('-').next() == Some(code);
-        let Some(quality) = quality.filter(|quality| *quality > 0.0 && (is("zh") || is("en"))) else {
-            continue;
-        };
-        if best.is_none_or(|(most, _)| quality > most) {
-            best = Some((quality, is("zh")));
-        }
-    }
-    best.is_some_and(|(_, chinese)| chinese)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn selects_language_from_accept_language() {
-        for (header, chinese) in [
-            ("", false),
-            ("zh-CN,zh;q=0.9,en;q=0.8", true),
-            ("en-US,en;q=0.9,zh-CN;q=0.8", false),
-            ("de-DE,de;q=0.9,zh-TW;q=0.5", true),
-            ("en;q=0.3, zh;q=0.4", true),
-            ("zh;q=0, en;q=0.1", false),
-            ("zh;q=x", false),
-        ] {
-            assert_eq!(prefers_chinese(header), chinese, "{header}");
-        }
-    }
 
     #[test]
     fn pages_are_small_and_script_free() {

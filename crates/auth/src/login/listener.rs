@@ -14,6 +14,7 @@ use axum::http::header::{
 };
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
+use gatehouse_model::messages::Language;
 use gatehouse_model::{ErrorCode, UserError, message};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -161,7 +162,8 @@ async fn respond(
         return (StatusCode::METHOD_NOT_ALLOWED, HEADERS, [(ALLOW, "GET")]).into_response();
     }
     let language = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-    let chinese = callback_page::prefers_chinese(language.unwrap_or_default());
+    let language = Language::of_accept_language(language.unwrap_or_default());
+    let chinese = language == Language::SimplifiedChinese;
     let (status, page) = match callback.take(uri.query().unwrap_or_default()) {
         Ok(ended) => match ended.await {
             Ok(true) => (StatusCode::OK, CallbackPage::Done),

@@ -400,3 +400,39 @@ async fn times_out_silent_and_endless_responses() {
     let said = refusal(&fetch, &format!("http://{closed}/")).await;
     assert!(said.contains("connection refused"), "{said}");
 }
+
+#[tokio::test]
+async fn downloads_small_files_from_allowed_addresses_only() {
+    let routes = Router::new()
+        .route("/image", get(|| async { typed("image/png", b"\x89PNG") }))
+        .route("/moved", get(|| async { Redirect::to("/image") }))
+        .route("/gone", get(|| async { (StatusCode::NOT_FOUND, "gone") }))
+        .route("/large", get(|| async { vec![0; 1025] }));
+    let (site, inside) =
+        (TestSite::open(HOME, routes.clone()).await, TestSite::open(INSIDE, routes.clone()).await);
+    let away = inside.url("/image");
+    let leading =
+        TestSite::open(HOME, Router::new().route("/", get(|| async move { Redirect::to(&away) }))).await;
+    let limits = FetchLimits { bytes: 1024, ..FetchLimits::default() };
+    let web = WebClient::new(home_or_public, FakeLookup::of(&[]), limits);
+    let load = async |url: String| web.download(&url, "image/png").await.map_err(|error| error.to_string());
+    assert_eq!(load(site.url("/image")).await.unwrap(), b"\x89PNG");
+    assert_eq!(load(site.url("/moved")).await.unwrap(), b"\x89PNG");
+    for url in [site.url("/gone"), site.url("/large"), inside.url("/image"), leading.url("/")] {
+        load(url.clone()).await.expect_err(&url);
+    }
+    assert_eq!(inside.hits(), 0);
+
+    let before = site.hits();
+    let public = PublicDownloads::new(1024, Duration::from_secs(5));
+    for url in [
+        site.url("/image"),
+        site.url("/image").replace("http:", "https:"),
+        "https://169.254.169.254/latest".to_owned(),
+        "https://localhost/icon.png".to_owned(),
+        "file:///etc/passwd".to_owned(),
+    ] {
+        public.get(&url, "image/png").await.expect_err(&url);
+    }
+    assert_eq!(site.hits(), before);
+}

@@ -6,6 +6,7 @@
 //! address check ineffective. On networks that reach the internet only through a proxy, pages
 //! cannot be fetched.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,8 +107,30 @@ impl WebClient {
     }
 
     pub(super) async fn get(&self, address: &str) -> Result<FetchedPage, ToolError> {
+        self.in_time(async {
+            let (url, response) = self.follow(address, ACCEPTED).await?;
+            self.read(url, response).await
+        })
+        .await
+    }
+
+    /// The bytes at an address, which are of whatever type.
+    pub(super) async fn download(&self, address: &str, accepted: &'static str) -> Result<Vec<u8>, ToolError> {
+        self.in_time(async {
+            let (url, response) = self.follow(address, accepted).await?;
+            if response.status() != StatusCode::OK {
+                let status = response.status().as_u16();
+                return Err(ToolError::message(format!("The server answered with the status {status}.")));
+            }
+            reject_packed(&response)?;
+            self.bytes(&url, response).await
+        })
+        .await
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, ToolError>>) -> Result<T, ToolError> {
         let whole = self.limits.whole;
-        tokio::time::timeout(whole, self.follow(address)).await.unwrap_or_else(|_| {
+        tokio::time::timeout(whole, work).await.unwrap_or_else(|_| {
             Err(ToolError::message(format!(
                 "The page did not come within {} seconds. Try again later.",
                 whole.as_secs_f32()
@@ -115,7 +138,8 @@ impl WebClient {
         })
     }
 
-    async fn follow(&self, address: &str) -> Result<FetchedPage, ToolError> {
+    /// The response at an address, after redirects.
+    async fn follow(&self, address: &str, accepted: &'static str) -> Result<(Url, Response), ToolError> {
         let client = self
             .client
             .as_ref()
@@ -123,11 +147,11 @@ impl WebClient {
         let mut url = parse(address)?;
         for _ in 0..=self.limits.redirects {
             self.check(&url)?;
-            let asked = client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
+            let asked = client.get(url.clone()).header(ACCEPT, accepted).send().await;
             let response = asked.map_err(|error| failed(&url, &error))?;
             match location(&response) {
                 Some(target) => url = redirected(&url, &target)?,
-                None => return self.read(url, response).await,
+                None => return Ok((url, response)),
             }
         }
         Err(ToolError::message(format!(
@@ -164,7 +188,7 @@ impl WebClient {
         }
     }
 
-    async fn read(&self, url: Url, mut response: Response) -> Result<FetchedPage, ToolError> {
+    async fn read(&self, url: Url, response: Response) -> Result<FetchedPage, ToolError> {
         let status = response.status().as_u16();
         let said = header(response.headers(), &CONTENT_TYPE).unwrap_or_default();
         let content_type = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -174,23 +198,8 @@ impl WebClient {
         if form == PageFormat::Other {
             return Ok(answer(PageBody::NotText { size: response.content_length() }));
         }
-        // The HTTP client removes this header when it decompresses a response, so one that is left
-        // names an unsupported encoding.
-        if let Some(packed) = header(response.headers(), &CONTENT_ENCODING)
-            && !packed.eq_ignore_ascii_case("identity")
-        {
-            return Err(ToolError::message(format!("The server packed the page as \"{packed}\", unasked.")));
-        }
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| failed(&url, &error))? {
-            if bytes.len() + chunk.len() > self.limits.bytes {
-                return Err(ToolError::message(format!(
-                    "The page is larger than {} KiB, which is the most that is read.",
-                    self.limits.bytes / 1024
-                )));
-            }
-            bytes.extend_from_slice(&chunk);
-        }
+        reject_packed(&response)?;
+        let bytes = self.bytes(&url, response).await?;
         let charset = charset::parameter(&said);
         let form = if form == PageFormat::Unsaid { PageFormat::by_look(&bytes) } else { form };
         Ok(answer(match form {
@@ -200,6 +209,31 @@ impl WebClient {
                 PageBody::NotText { size: u64::try_from(bytes.len()).ok() }
             }
         }))
+    }
+
+    /// The body of a response, within the limit.
+    async fn bytes(&self, url: &Url, mut response: Response) -> Result<Vec<u8>, ToolError> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| failed(url, &error))? {
+            if bytes.len() + chunk.len() > self.limits.bytes {
+                return Err(ToolError::message(format!(
+                    "The page is larger than {} KiB, which is the most that is read.",
+                    self.limits.bytes / 1024
+                )));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+}
+
+/// The HTTP client removes the header when it decompresses a response, so one that is left names an unsupported encoding.
+fn reject_packed(response: &Response) -> Result<(), ToolError> {
+    match header(response.headers(), &CONTENT_ENCODING) {
+        Some(packed) if !packed.eq_ignore_ascii_case("identity") => {
+            Err(ToolError::message(format!("The server packed the page as \"{packed}\", unasked.")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -168,9 +168,10 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
             }
             None => format!("{tool} of {} counts as Gatehouse sees it", names.of(server.as_str())),
         },
-        AuditEvent::LabelsTrusted { server, trusted } => {
+        AuditEvent::LabelsTrusted { server, trusted, by } => {
             let word = if *trusted { "are trusted" } else { "are trusted no longer" };
-            format!("the labels of {} {word}", names.of(server.as_str()))
+            let by = by.as_ref().map(|by| format!(", said the {by}")).unwrap_or_default();
+            format!("the labels of {} {word}{by}", names.of(server.as_str()))
         }
         AuditEvent::ServerChanged { server, name, what } => format!("server {name} ({server}) {what}"),
         AuditEvent::SettingsChanged { what } => format!("settings: {what}"),
@@ -179,6 +180,19 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
             format!("edit of {file} by hand, about {server}: {word}")
         }
         AuditEvent::ClientChanged { client, name, what } => format!("client {name} ({client}) {what}"),
+        AuditEvent::ProfileChanged { profile, name, now: Some(_) } => {
+            format!("profile {name} ({profile}) set")
+        }
+        AuditEvent::ProfileChanged { profile, name, now: None } => {
+            format!("profile {name} ({profile}) removed")
+        }
+        AuditEvent::ProfileAssigned { client, profile } => {
+            let client = names.of(client.as_str());
+            match profile {
+                Some(profile) => format!("client {client} has the profile {profile}"),
+                None => format!("client {client} has no profile"),
+            }
+        }
         AuditEvent::SignIn { server, what, account, reason, .. } => {
             let server = names.of(server.as_str());
             let account = account.as_ref().map(|account| format!(" as {account}")).unwrap_or_default();
@@ -202,16 +216,15 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
                 ServerRequestKind::Sampling => "request for a model's answer",
                 ServerRequestKind::StepUp => "request for more scopes",
             };
-            let answer = match answer {
-                ServerRequestAnswer::Accepted => "accepted",
-                ServerRequestAnswer::Declined => "declined",
-                ServerRequestAnswer::Cancelled => "closed without an answer",
-                ServerRequestAnswer::Unanswered => "not answered",
-            };
+            let answer = answer_word(*answer);
             let client = client.as_ref().map(|client| format!(" for {}", names.of(client.as_str())));
             let by = by.as_ref().map(|by| format!(" by the {by}")).unwrap_or_default();
             let (server, client) = (names.of(server.as_str()), client.unwrap_or_default());
             format!("{request} of {server}{client}: {answer}{by}")
+        }
+        AuditEvent::ClientAccessAnswered { name, answer, by, .. } => {
+            let by = by.as_ref().map(|by| format!(" by the {by}")).unwrap_or_default();
+            format!("request of the client {name} for access: {}{by}", answer_word(*answer))
         }
         AuditEvent::Paused { paused: true } => "everything paused".to_owned(),
         AuditEvent::Paused { paused: false } => "resumed".to_owned(),
@@ -219,5 +232,14 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
             format!("the stored permissions were rejected: {reason}")
         }
         AuditEvent::Lifecycle { what } => format!("Gatehouse {what}"),
+    }
+}
+
+fn answer_word(answer: ServerRequestAnswer) -> &'static str {
+    match answer {
+        ServerRequestAnswer::Accepted => "accepted",
+        ServerRequestAnswer::Declined => "declined",
+        ServerRequestAnswer::Cancelled => "closed without an answer",
+        ServerRequestAnswer::Unanswered => "not answered",
     }
 }

@@ -1,13 +1,13 @@
-//! `call` and `calls`: makes a call with a client's permissions, and lists past calls.
+//! `call`: makes a call with a client's permissions.
 
-use gatehouse_model::command::{Call, CallReply, CallsList, RequestSecret, ToolsList};
-use gatehouse_model::record::{CallFilter, CallOutcome};
-use gatehouse_model::{CallRecord, ClientId, Message, ServerId, message};
+use gatehouse_model::command::{Call, CallReply, RequestSecret, ServersCallTool, ToolsList};
+use gatehouse_model::server_catalog::{ResultContent, ResultStatus, ResultView};
+use gatehouse_model::{ErrorCode, UserError, message};
 use serde_json::{Map, Value};
 
 use crate::cli;
 use crate::error::CliError;
-use crate::output::{Printer, table};
+use crate::output::Printer;
 use crate::secret_input;
 use crate::session::ControlSession;
 use crate::terminal_text;
@@ -17,11 +17,10 @@ pub(crate) async fn run(
     session: &mut ControlSession,
     output: &Printer,
 ) -> Result<(), CliError> {
-    let token = match wanted.token_fd {
-        Some(descriptor) => secret_input::read_secret(descriptor, message!("ctl.secret.token"))?,
-        None => secret_input::prompt_for_secret(&message!("ctl.prompt.token"))
-            .ok_or_else(|| CliError::usage(message!("error.ctl.noToken")))?,
-    };
+    if let Some(client) = wanted.as_client.clone() {
+        return run_as_client(wanted, client, session, output).await;
+    }
+    let token = secret_input::read_client_token(wanted.token_fd)?;
     // The process that holds the socket may not be Gatehouse: it sees nothing of the token before it
     // proved that it knows it.
     session.use_client_token(token.clone());
@@ -34,6 +33,57 @@ pub(crate) async fn run(
         output.text(&describe_reply(&reply))?;
     }
     if reply.is_rpc_error || reply.is_tool_error { Err(CliError::Call) } else { Ok(()) }
+}
+
+/// Calls a tool as the person who has the operator key, in the name of a client.
+async fn run_as_client(
+    wanted: cli::CallArgs,
+    client: String,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
+    session.require_operator_key().await?;
+    let arguments = arguments(&wanted, session).await?;
+    let tools = session.run(&ToolsList { server: None }).await?;
+    let tool = tools.into_iter().find(|tool| tool.exposed_name == wanted.tool).ok_or_else(|| {
+        UserError::new(ErrorCode::NotFound, message!("error.ctl.unknownTool", tool = &wanted.tool))
+    })?;
+    let call = ServersCallTool {
+        server: tool.server.to_string(),
+        tool: tool.name,
+        arguments,
+        run: None,
+        client: Some(client),
+    };
+    let view = session.run(&call).await?;
+    output.show(&view, describe_view)?;
+    if view.end == ResultStatus::Ok && view.unfit.is_none() { Ok(()) } else { Err(CliError::Call) }
+}
+
+/// The texts of a result, or why there is none.
+fn describe_view(view: &ResultView) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let ResultStatus::Error { message, .. } = &view.end {
+        lines.push(format!("Error: {}", terminal_text::lines(message)));
+    }
+    if let Some(unfit) = &view.unfit {
+        let why = message!("ctl.calls.unfitResult", problem = unfit);
+        lines.push(terminal_text::message(&why));
+    }
+    for part in &view.parts {
+        lines.push(match &part.content {
+            ResultContent::Text { text, .. } => terminal_text::lines(&text.text),
+            ResultContent::Binary { mime_type, .. } => {
+                format!("[{}; --json shows it]", terminal_text::line(mime_type))
+            }
+            ResultContent::Link { uri, .. } => terminal_text::line(uri),
+            ResultContent::Other { json } => terminal_text::lines(&json.text),
+        });
+    }
+    if let Some(structured) = view.structured.as_ref().filter(|_| view.parts.is_empty()) {
+        lines.push(terminal_text::lines(&structured.text));
+    }
+    lines
 }
 
 /// One JSON object as given, or pairs whose values are converted as the tool's schema requires.
@@ -99,66 +149,6 @@ fn describe_reply(reply: &CallReply) -> String {
     match body.get("structuredContent") {
         Some(structured) if text.is_empty() => structured.to_string(),
         _ => text,
-    }
-}
-
-pub(crate) async fn list(
-    wanted: cli::CallsArgs,
-    session: &mut ControlSession,
-    output: &Printer,
-) -> Result<(), CliError> {
-    if wanted.text.is_some() {
-        session.use_operator_key();
-    }
-    let filter = CallFilter {
-        client: wanted.client.map(ClientId::new),
-        server: wanted.server.map(ServerId::new),
-        text: wanted.text,
-        older_than: None,
-        limit: wanted.limit,
-    };
-    let calls = session.run(&CallsList { filter }).await?;
-    output.show(&calls, |calls| {
-        let rows: Vec<Vec<String>> = calls.iter().map(row).collect();
-        table(
-            &[
-                message!("ctl.column.when"),
-                message!("ctl.column.client"),
-                message!("ctl.column.server"),
-                message!("ctl.column.tool"),
-                message!("ctl.column.outcome"),
-                message!("ctl.column.milliseconds"),
-            ],
-            &rows,
-            &message!("ctl.calls.none"),
-        )
-    })
-}
-
-fn row(call: &CallRecord) -> Vec<String> {
-    vec![
-        terminal_text::time(call.at),
-        call.client_name.clone(),
-        call.server_name.clone(),
-        call.exposed_name.clone(),
-        terminal_text::truncate(&terminal_text::message(&outcome(&call.outcome)), 60),
-        call.duration_ms.to_string(),
-    ]
-}
-
-fn outcome(outcome: &CallOutcome) -> Message {
-    match outcome {
-        CallOutcome::Ok => message!("ctl.calls.ok"),
-        CallOutcome::Unfit { .. } => message!("ctl.calls.unfit"),
-        CallOutcome::ToolError => message!("ctl.calls.toolFailed"),
-        CallOutcome::RpcError { code, message } => {
-            message!("ctl.calls.error", code = code.to_string(), message = message)
-        }
-        CallOutcome::Refused => message!("ctl.calls.refused"),
-        CallOutcome::StillWaiting => message!("ctl.calls.stillWaiting"),
-        CallOutcome::Repeated { call } => message!("ctl.calls.repeated", call = call.to_string()),
-        CallOutcome::Cancelled => message!("ctl.calls.cancelled"),
-        CallOutcome::Failed { message } => message!("ctl.calls.failed", message = message),
     }
 }
 

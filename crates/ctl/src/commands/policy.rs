@@ -2,14 +2,14 @@
 
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, GrantChoice};
 use gatehouse_model::command::{
-    PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyGrant, PolicyRevoke, PolicyShow, PolicySuspended,
-    PolicyUnblock,
+    PolicyAutoApprove, PolicyConfirm, PolicyDeny, PolicyFindings, PolicyGrant, PolicyNarrow, PolicyRevoke,
+    PolicyShow, PolicySuspended, PolicyUnblock,
 };
 use gatehouse_model::grant::{AutoApproveCoverage, CoveredTools, PolicyView, RuleView};
 use gatehouse_model::{GrantId, Message, message};
 
 use crate::cli::{AutoApproveArg, LifetimeArg, PolicyVerb, ScopeArgs};
-use crate::commands::simulate;
+use crate::commands::{findings, simulate, undo};
 use crate::error::CliError;
 use crate::output::{Printer, table};
 use crate::session::ControlSession;
@@ -60,13 +60,23 @@ pub(crate) async fn run(
             session.run(&PolicyConfirm { rules }).await?;
             output.done(&message!("ctl.policy.confirmed"))
         }
-        PolicyVerb::Revoke { rule } => {
-            session.run(&PolicyRevoke { rule: GrantId::new(rule) }).await?;
-            output.done(&message!("ctl.policy.revoked"))
+        PolicyVerb::Revoke { rule } => match session.run(&PolicyRevoke { rule: GrantId::new(rule) }).await? {
+            None => output.done(&message!("ctl.policy.revoked")),
+            Some(removal) => undo::removed(&removal, output),
+        },
+        PolicyVerb::Findings => {
+            let found = session.run(&PolicyFindings {}).await?;
+            output.show(&found, findings::describe)
         }
+        PolicyVerb::Narrow { rule } => match session.run(&PolicyNarrow { rule: GrantId::new(rule) }).await? {
+            None => output.done(&message!("ctl.policy.narrowed")),
+            Some(removal) => undo::removed(&removal, output),
+        },
         PolicyVerb::Unblock { rule } => {
-            session.run(&PolicyUnblock { rule: GrantId::new(rule) }).await?;
-            output.done(&message!("ctl.policy.revoked"))
+            match session.run(&PolicyUnblock { rule: GrantId::new(rule) }).await? {
+                None => output.done(&message!("ctl.policy.revoked")),
+                Some(removal) => undo::removed(&removal, output),
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::cli::{SecretStoreArg, ServeArgs};
 use crate::error::CliError;
 use crate::secret_input::{self, KeySink};
+use crate::shutdown_signal::ShutdownSignal;
 use crate::terminal_text;
 
 /// File with the last port, so that clients need not be reconfigured.
@@ -169,43 +170,5 @@ fn save_port(data_dir: &Path, endpoint: &str) {
     let Some(port) = port else { return };
     if let Err(error) = atomic_file::replace(&data_dir.join(PORT_FILE), port.as_bytes()) {
         tracing::warn!(%error, "the port could not be remembered");
-    }
-}
-
-#[cfg(unix)]
-struct ShutdownSignal {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl ShutdownSignal {
-    fn listen() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn received(mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct ShutdownSignal;
-
-#[cfg(not(unix))]
-impl ShutdownSignal {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn received(self) {
-        if let Err(error) = tokio::signal::ctrl_c().await {
-            tracing::error!(%error, "Ctrl+C cannot be heard");
-            std::future::pending::<()>().await;
-        }
     }
 }

@@ -1,12 +1,19 @@
 //! `servers …`: the servers that Gatehouse connects to.
 
+mod bundle;
+mod import;
+mod log;
+mod registry;
+mod settings;
+
 use std::collections::BTreeMap;
 
 use gatehouse_model::command::{
-    FieldSecret, RequestSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList, ServersLog,
+    FieldSecret, LinksRead, RequestSecret, ServersAdd, ServersDuplicate, ServersEdit, ServersList,
     ServersReconnect, ServersRemove, ServersReset, ServersSignOut, ServersStart, ServersStop,
     ServersSwitchOff, ServersSwitchOn, ServersTest, ServersTrustLabels,
 };
+use gatehouse_model::composed_secret::ComposedSecret;
 use gatehouse_model::server::{
     Builtin, HeaderProgram, Remote, ServerAppearance, ServerDraft, ServerLimits, ServerView, StdioStreams,
 };
@@ -15,6 +22,7 @@ use gatehouse_model::{ErrorCode, Message, Secret, ServerStatus, Transport, UserE
 
 use crate::cli::{AddServerArgs, BuiltinKind, OnOffArg, ServersVerb};
 use crate::commands::sign_in::{self, SignInBrowser};
+use crate::commands::undo;
 use crate::error::CliError;
 use crate::output::{Printer, table};
 use crate::secret_input;
@@ -31,9 +39,22 @@ pub(crate) async fn run(
             let servers = session.run(&ServersList {}).await?;
             output.show(&servers, |servers| list(servers))
         }
-        ServersVerb::Add(wanted) => add(&wanted, session, output).await,
+        ServersVerb::Add(wanted) => match &wanted.from_registry.registry {
+            Some(entry) => registry::add(entry, &wanted, session, output).await,
+            None => add(&wanted, session, output).await,
+        },
+        ServersVerb::Registry { verb } => registry::run(verb, session, output).await,
+        ServersVerb::Link { link } => {
+            let content = session.run(&LinksRead { link }).await?;
+            output.show(&content, registry::describe_link)
+        }
+        ServersVerb::AddBundle(wanted) => bundle::add(wanted, session, output).await,
+        ServersVerb::Import(wanted) => import::run(&wanted, session, output).await,
         ServersVerb::Test(wanted) => {
-            let (draft, secrets) = draft(&wanted)?;
+            let (draft, secrets) = match &wanted.from_registry.registry {
+                Some(entry) => registry::draft(entry, &wanted, session, output).await?,
+                None => draft(&wanted)?,
+            };
             let report = session.run(&ServersTest { draft, secrets }).await?;
             output.show(&report, |report| {
                 let reads = terminal_text::message(&message!("ctl.servers.testReads"));
@@ -49,10 +70,21 @@ pub(crate) async fn run(
                 std::iter::once(first).chain(tools).collect()
             })
         }
-        ServersVerb::Log { server } => {
-            let lines = session.run(&ServersLog { server }).await?;
-            output.show(&lines, |lines| lines.iter().map(|line| terminal_text::line(&line.text)).collect())
+        ServersVerb::Log { server, follow: false } => log::show(server.as_deref(), session, output).await,
+        ServersVerb::Log { server, follow: true } => log::follow(server.as_deref(), session, output).await,
+        ServersVerb::Edit(wanted) => {
+            let view = settings::edit(&wanted, session, output).await?;
+            output.show(&view, |view| vec![summary(view)])
         }
+        ServersVerb::Set(wanted) => {
+            let view = settings::set(&wanted, session, output).await?;
+            output.show(&view, |view| vec![summary(view)])
+        }
+        ServersVerb::Enable { server } => {
+            let view = edit(&server, session, |draft| draft.enabled = true).await?;
+            output.show(&view, |view| vec![summary(view)])
+        }
+        ServersVerb::Disable { server } => stop(server, StopKind::Disable, session, output).await,
         ServersVerb::Rename { server, name } => {
             let view = edit(&server, session, |draft| draft.name = name).await?;
             output.show(&view, |view| vec![summary(view)])
@@ -119,28 +151,24 @@ pub(crate) async fn run(
             let view = session.run(&ServersDuplicate { server, name }).await?;
             output.show(&view, |view| vec![summary(view)])
         }
-        ServersVerb::Remove { server } => {
-            session.run(&ServersRemove { server }).await?;
-            output.done(&message!("ctl.servers.removed"))
+        ServersVerb::Remove { server, undoable } => {
+            match session.run(&ServersRemove { server, undoable }).await? {
+                None => output.done(&message!("ctl.servers.removed")),
+                Some(removal) => undo::removed(&removal, output),
+            }
         }
         ServersVerb::Start { server } => {
             session.run(&ServersStart { server }).await?;
             output.done(&message!("ctl.servers.starting"))
         }
-        ServersVerb::Stop { server, disable } => {
-            session.run(&ServersStop { server, disable }).await?;
-            output.done(&if disable {
-                message!("ctl.servers.stoppedOff")
-            } else {
-                message!("ctl.servers.stopped")
-            })
-        }
+        ServersVerb::Stop { server, disable: false } => stop(server, StopKind::Stop, session, output).await,
+        ServersVerb::Stop { server, disable: true } => stop(server, StopKind::Disable, session, output).await,
         ServersVerb::Reconnect { server } => {
             session.run(&ServersReconnect { server }).await?;
             output.done(&message!("ctl.servers.reconnecting"))
         }
         ServersVerb::TrustLabels { server, off } => {
-            session.run(&ServersTrustLabels { server, trusted: !off }).await?;
+            session.run(&ServersTrustLabels { server, trusted: !off, generation: None }).await?;
             output.done(&if off {
                 message!("ctl.servers.labelsUntrusted")
             } else {
@@ -152,12 +180,52 @@ pub(crate) async fn run(
 
 async fn add(wanted: &AddServerArgs, session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     let (draft, secrets) = draft(wanted)?;
-    let view = session.run(&ServersAdd { draft, trust_labels: wanted.trust_labels, secrets }).await?;
+    add_draft(ServersAdd { draft, trust_labels: wanted.trust_labels, secrets }, session, output).await
+}
+
+/// Adds a server and prints it.
+async fn add_draft(
+    wanted: ServersAdd,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
+    let view = session.run(&wanted).await?;
     output.show(&view, |view| vec![summary(view)])?;
     if wanted.trust_labels && view.auto_approve.is_empty() {
         output.note(&terminal_text::message(&message!("ctl.servers.labelsLate")));
     }
     Ok(())
+}
+
+/// How long a server that is stopped stays so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StopKind {
+    /// Until it is started, or Gatehouse starts again.
+    Stop,
+    /// Until it is enabled.
+    Disable,
+}
+
+async fn stop(
+    server: String,
+    kind: StopKind,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
+    session.run(&ServersStop { server, disable: kind == StopKind::Disable }).await?;
+    output.done(&match kind {
+        StopKind::Stop => message!("ctl.servers.stopped"),
+        StopKind::Disable => message!("ctl.servers.stoppedOff"),
+    })
+}
+
+/// Finds a server by id or name.
+async fn find(server: &str, session: &mut ControlSession) -> Result<ServerView, CliError> {
+    let servers = session.run(&ServersList {}).await?;
+    let found =
+        servers.into_iter().find(|view| view.config.id.as_str() == server || view.config.name == server);
+    Ok(found
+        .ok_or_else(|| UserError::new(ErrorCode::NotFound, message!("error.app.noServer", name = server)))?)
 }
 
 /// Changes some of a server's settings and leaves the others.
@@ -166,19 +234,16 @@ async fn edit(
     session: &mut ControlSession,
     change: impl FnOnce(&mut ServerDraft),
 ) -> Result<ServerView, CliError> {
-    let servers = session.run(&ServersList {}).await?;
-    let found =
-        servers.into_iter().find(|view| view.config.id.as_str() == server || view.config.name == server);
-    let config = found
-        .map(|view| view.config)
-        .ok_or_else(|| UserError::new(ErrorCode::NotFound, message!("error.app.noServer", name = server)))?;
+    let config = find(server, session).await?.config;
     let mut draft = ServerDraft {
         name: config.name,
         transport: config.transport,
+        protocol_version: config.protocol_version,
         enabled: config.enabled,
         autostart: config.autostart,
         look: config.look,
         limits: config.limits,
+        registry: config.registry,
     };
     change(&mut draft);
     let server = config.id.as_str().to_owned();
@@ -190,7 +255,7 @@ fn summary(view: &ServerView) -> String {
         "ctl.servers.summary",
         server = &view.config.name,
         id = view.config.id.as_str(),
-        state = state(&view.status),
+        state = state(view),
     ))
 }
 
@@ -201,7 +266,7 @@ fn list(servers: &[ServerView]) -> Vec<String> {
             vec![
                 view.config.name.clone(),
                 view.config.transport.kind().to_owned(),
-                terminal_text::truncate(&terminal_text::message(&state(&view.status)), 70),
+                terminal_text::truncate(&terminal_text::message(&state(view)), 70),
                 view.counts.tools.to_string(),
                 if view.auto_approve.is_empty() {
                     terminal_text::message(&message!("ctl.servers.asks"))
@@ -226,10 +291,11 @@ fn list(servers: &[ServerView]) -> Vec<String> {
     )
 }
 
-/// A status in words.
-fn state(status: &ServerStatus) -> Message {
-    match status {
+/// The state of a server in words.
+fn state(view: &ServerView) -> Message {
+    match &view.status {
         ServerStatus::Disabled => message!("ctl.servers.state.disabled"),
+        ServerStatus::Stopped if !view.config.autostart => message!("ctl.servers.state.whenNeeded"),
         ServerStatus::Stopped => message!("ctl.servers.state.stopped"),
         ServerStatus::Connecting { attempt: 1 } => message!("ctl.servers.state.connecting"),
         ServerStatus::Connecting { attempt } => {
@@ -284,14 +350,23 @@ fn draft(wanted: &AddServerArgs) -> Result<(ServerDraft, Vec<FieldSecret>), CliE
         return Err(CliError::usage(message!("error.ctl.builtinTakesNothing")));
     }
     let draft = ServerDraft {
-        name: wanted.name.clone(),
+        name: wanted.name.clone().unwrap_or_default(),
         transport,
+        protocol_version: wanted.protocol_version,
         enabled: !wanted.disabled,
         autostart: !wanted.no_autostart,
         look: ServerAppearance { description: wanted.description.clone(), ..ServerAppearance::default() },
         limits: ServerLimits::default(),
+        registry: None,
     };
-    Ok((draft, secrets(wanted, place)?))
+    let secrets = read_secrets(&wanted.secret, wanted.secret_fd)?
+        .into_iter()
+        .map(|(name, value)| FieldSecret {
+            field: format!("{place}/{name}"),
+            value: RequestSecret::new(&value),
+        })
+        .collect();
+    Ok((draft, secrets))
 }
 
 fn transport(
@@ -351,15 +426,15 @@ fn parse_pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>,
         .collect()
 }
 
-fn secrets(wanted: &AddServerArgs, place: &str) -> Result<Vec<FieldSecret>, CliError> {
-    let mut lines = match wanted.secret_fd {
+/// The secrets with these names, from a descriptor or the terminal.
+fn read_secrets(names: &[String], descriptor: Option<i32>) -> Result<Vec<(String, Secret)>, CliError> {
+    let mut lines = match descriptor {
         Some(descriptor) => {
             Some(secret_input::read_lines(descriptor, message!("ctl.secret.secrets"))?.into_iter())
         }
         None => None,
     };
-    wanted
-        .secret
+    names
         .iter()
         .map(|name| {
             let value = match &mut lines {
@@ -367,7 +442,18 @@ fn secrets(wanted: &AddServerArgs, place: &str) -> Result<Vec<FieldSecret>, CliE
                 None => secret_input::prompt_for_secret(&message!("ctl.prompt.secret", name = name)),
             };
             let value = value.ok_or_else(|| CliError::usage(message!("error.ctl.noSecret", name = name)))?;
-            Ok(FieldSecret { field: format!("{place}/{name}"), value: RequestSecret::new(&value) })
+            Ok((name.clone(), value))
+        })
+        .collect()
+}
+
+/// The secrets of settings that were filled in, put together of those that were given.
+fn field_secrets(composed: &[ComposedSecret], given: &BTreeMap<String, Secret>) -> Vec<FieldSecret> {
+    composed
+        .iter()
+        .map(|secret| FieldSecret {
+            field: secret.field.clone(),
+            value: RequestSecret::new(&secret.compose(given)),
         })
         .collect()
 }

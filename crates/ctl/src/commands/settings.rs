@@ -1,9 +1,9 @@
-//! `settings …`: retention, time limits of calls, and naming of tools.
+//! `settings …`: retention, time limits of calls, naming of tools, and further host names of the gateway.
 
 use gatehouse_model::command::{SettingsSet, SettingsShow};
 use gatehouse_model::{CallLimits, Message, Settings, ToolNaming, message};
 
-use crate::cli::{AuditDays, Seconds, SettingsVerb, ToolNamingArg};
+use crate::cli::{AuditDays, Seconds, SettingsVerb};
 use crate::error::CliError;
 use crate::output::Printer;
 use crate::session::ControlSession;
@@ -27,6 +27,8 @@ pub(crate) async fn run(
             call_limit,
             call_cap,
             tool_names,
+            allowed_hosts,
+            registry,
         } => {
             let nothing = audit_days.is_none()
                 && activity_days.is_none()
@@ -34,7 +36,9 @@ pub(crate) async fn run(
                 && client_document.is_none()
                 && call_limit.is_none()
                 && call_cap.is_none()
-                && tool_names.is_none();
+                && tool_names.is_none()
+                && allowed_hosts.is_none()
+                && registry.is_none();
             if nothing {
                 return Err(CliError::usage(message!("error.ctl.noSetting")));
             }
@@ -54,11 +58,10 @@ pub(crate) async fn run(
                     silent_secs: call_limit.map_or(now.calls.silent_secs, |Seconds(secs)| secs),
                     cap_secs: call_cap.map_or(now.calls.cap_secs, |Seconds(secs)| secs),
                 }),
-                tool_names: tool_names.map(|word| match word {
-                    ToolNamingArg::OnConflict => ToolNaming::OnConflict,
-                    ToolNamingArg::Server => ToolNaming::Server,
-                    ToolNamingArg::McpServer => ToolNaming::McpServer,
-                }),
+                tool_names: tool_names.map(ToolNaming::from),
+                allowed_hosts: allowed_hosts
+                    .map(|hosts| if hosts.iter().all(|host| host == "none") { Vec::new() } else { hosts }),
+                registry: registry.map(|address| if address == "official" { String::new() } else { address }),
             };
             let settings = session.run(&set).await?;
             output.show(&settings, describe)
@@ -94,6 +97,11 @@ fn describe(settings: &Settings) -> Vec<String> {
             Some(address) => message!("ctl.settings.clientDocument", address = address),
             None => message!("ctl.settings.clientDocument", address = message!("ctl.settings.none")),
         },
+        match settings.allowed_hosts.as_slice() {
+            [] => message!("ctl.settings.allowedHosts", hosts = message!("ctl.settings.none")),
+            hosts => message!("ctl.settings.allowedHosts", hosts = hosts.join(", ")),
+        },
+        message!("ctl.settings.registry", address = &settings.registry),
         if settings.mcp_on { message!("ctl.settings.mcpOn") } else { message!("ctl.settings.mcpOff") },
     ];
     facts.iter().map(terminal_text::message).collect()

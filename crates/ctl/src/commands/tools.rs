@@ -17,7 +17,8 @@ pub(crate) async fn run(
     output: &Printer,
 ) -> Result<(), CliError> {
     match verb {
-        ToolsVerb::List { server } => {
+        ToolsVerb::List { of } => {
+            let server = of.server();
             let tools = session.run(&ToolsList { server: server.clone() }).await?;
             let omitted = session.run(&ToolsOmitted { server }).await?;
             output.show(&tools, |tools| {
@@ -50,8 +51,8 @@ pub(crate) async fn run(
                 lines
             })
         }
-        ToolsVerb::Omitted { server } => {
-            let omitted = session.run(&ToolsOmitted { server }).await?;
+        ToolsVerb::Omitted { of } => {
+            let omitted = session.run(&ToolsOmitted { server: of.server() }).await?;
             output.show(&omitted, |omitted| omitted_rows(omitted))
         }
         ToolsVerb::Classify { server, tool, class } => {

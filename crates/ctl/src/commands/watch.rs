@@ -4,9 +4,13 @@
 
 pub(crate) mod answer;
 pub(crate) mod approval_text;
+mod content;
+mod form;
 mod pending_approvals;
 mod script;
 mod terminal;
+
+pub(crate) use pending_approvals::hash;
 
 use std::io::BufRead as _;
 

@@ -87,6 +87,11 @@ impl PromptVisibility {
         }
     }
 
+    /// Whether the window is hidden and no request is pending.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.shown && self.pending.is_empty()
+    }
+
     /// When an [`PromptInput::Tick`] is needed next.
     pub(crate) fn next_wakeup(&self) -> Option<Instant> {
         self.empty_since.map(|since| since + HIDE_DELAY)

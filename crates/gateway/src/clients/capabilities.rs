@@ -3,15 +3,26 @@
 
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_tools::ClientFeature;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 
 /// The declared client capabilities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct ClientCapabilities {
     form: bool,
     url: bool,
-    sampling: bool,
+    sampling: Option<SamplingCapabilities>,
     roots: bool,
+}
+
+/// What a client that can sample supports besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct SamplingCapabilities {
+    context: bool,
+    tools: bool,
 }
 
 impl ClientCapabilities {
@@ -27,7 +38,11 @@ impl ClientCapabilities {
         Self {
             form: modes.is_some() && (!any || mode("form")),
             url: mode("url"),
-            sampling: declared.get("sampling").is_some(),
+            sampling: declared.get("sampling").map(|raw| {
+                let declared = Members::of(raw).ok();
+                let has = |name: &str| declared.as_ref().is_some_and(|members| members.get(name).is_some());
+                SamplingCapabilities { context: has("context"), tools: has("tools") }
+            }),
             roots: declared.get("roots").is_some(),
         }
     }
@@ -37,15 +52,50 @@ impl ClientCapabilities {
         match feature {
             ClientFeature::Form => self.form,
             ClientFeature::Url => self.url,
-            ClientFeature::Sampling => self.sampling,
+            ClientFeature::Sampling => self.sampling.is_some(),
             ClientFeature::Roots => self.roots,
         }
+    }
+
+    /// The same as a client of the stateless revision declares them with a request. Members that only the older
+    /// revisions have are left out.
+    pub(crate) fn declaration(self) -> Box<RawValue> {
+        let present = |members: &[(&str, bool)]| -> Value {
+            let names = members.iter().filter(|(_, is_present)| *is_present);
+            names.map(|(name, _)| ((*name).to_owned(), json!({}))).collect::<Map<_, _>>().into()
+        };
+        let mut declared = Map::new();
+        if self.form || self.url {
+            declared.insert("elicitation".to_owned(), present(&[("form", self.form), ("url", self.url)]));
+        }
+        if let Some(SamplingCapabilities { context, tools }) = self.sampling {
+            declared.insert("sampling".to_owned(), present(&[("context", context), ("tools", tools)]));
+        }
+        if self.roots {
+            declared.insert("roots".to_owned(), json!({}));
+        }
+        to_raw_value(&declared).unwrap_or_else(|_| RawValue::NULL.to_owned())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn declares_what_an_older_client_declared() {
+        for (given, declared) in [
+            ("{}", "{}"),
+            (r#"{"elicitation":{},"x":1}"#, r#"{"elicitation":{"form":{}}}"#),
+            (
+                r#"{"roots":{"listChanged":true},"sampling":{"tools":{}},"elicitation":{"url":{}},"tasks":{}}"#,
+                r#"{"elicitation":{"url":{}},"sampling":{"tools":{}},"roots":{}}"#,
+            ),
+        ] {
+            let raw = RawValue::from_string(given.to_owned()).unwrap();
+            assert_eq!(ClientCapabilities::parse(Some(&raw)).declaration().get(), declared, "{given}");
+        }
+    }
 
     #[test]
     fn reads_elicitation_modes() {

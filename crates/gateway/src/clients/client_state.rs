@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use gatehouse_model::client::ClientView;
+use gatehouse_model::profile::ToolListCost;
 use gatehouse_model::{ClientEntry, Timestamp};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clients::client_info;
 use crate::clients::token::TokenDigest;
+use crate::clients::tool_list_use::ToolListUse;
 
 /// A client and its in-memory state since Gatehouse started.
 pub(crate) struct ClientState {
@@ -30,6 +32,10 @@ struct ClientActivity {
     info_cache: Mutex<ClientInfoCache>,
     last_seen: AtomicI64,
     sessions: AtomicU32,
+    /// Sessions with an old tool list.
+    stale_sessions: AtomicU32,
+    /// Of the stateless revision, where several programs with the same token count as one.
+    tool_list: ToolListUse,
 }
 
 #[derive(Default)]
@@ -84,6 +90,14 @@ impl ClientState {
         info_cache.text.clone()
     }
 
+    /// Records how the client identified itself before Gatehouse was restarted, unless it has done so again.
+    pub(crate) fn restore_client_info(&self, text: Option<&str>) {
+        let mut info_cache = self.activity.info_cache.lock();
+        if info_cache.text.is_none() {
+            info_cache.text = text.map(str::to_owned);
+        }
+    }
+
     pub(crate) fn session_opened(&self) {
         self.activity.sessions.fetch_add(1, Ordering::Relaxed);
     }
@@ -92,16 +106,40 @@ impl ClientState {
         self.activity.sessions.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The client for display.
+    /// A session has got an old tool list.
+    pub(crate) fn list_became_stale(&self) {
+        self.activity.stale_sessions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A session has an old tool list no longer, or has ended.
+    pub(crate) fn list_no_longer_stale(&self) {
+        self.activity.stale_sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// What the client did with its tool list in the stateless revision.
+    pub(crate) fn tool_list(&self) -> &ToolListUse {
+        &self.activity.tool_list
+    }
+
+    /// Whether the client works with an old tool list, in any session or without one (GATE-7).
+    pub(crate) fn has_stale_list(&self) -> bool {
+        self.activity.stale_sessions.load(Ordering::Relaxed) > 0 || self.activity.tool_list.is_stale()
+    }
+
+    /// The client for display, without its profile, which only the tools know.
     pub(crate) fn view(&self) -> ClientView {
         let last_seen = self.activity.last_seen.load(Ordering::Relaxed);
         ClientView {
             id: self.entry.id.clone(),
             name: self.entry.name.clone(),
             created: self.entry.created,
+            access: self.entry.access.clone(),
             says: self.client_info(),
             last_seen: (last_seen != 0).then_some(Timestamp(last_seen)),
             sessions: self.activity.sessions.load(Ordering::Relaxed),
+            has_stale_list: self.has_stale_list(),
+            profile: None,
+            tool_list: ToolListCost::default(),
         }
     }
 }

@@ -8,23 +8,29 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use gatehouse_common::invisible_chars::is_invisible;
+use gatehouse_common::display_name;
 use gatehouse_model::client::ClientView;
-use gatehouse_model::{AuditEvent, ClientEntry, ClientId, Clock, ErrorCode, Secret, UserError, message};
+use gatehouse_model::{
+    AuditEvent, ClientAccess, ClientEntry, ClientId, Clock, ErrorCode, Secret, UserError, message,
+};
 use gatehouse_store::{ControlKey, SealError, Store, StoreError};
+use gatehouse_tools::Narrowing;
 use parking_lot::Mutex;
 
+use crate::clients::bridge_bindings::{BoundBridge, BridgeBindings};
 use crate::clients::client_state::ClientState;
+use crate::clients::disk::blocking;
+use crate::clients::oauth_tokens::{AccessGrant, OAuthTokens, is_access_token};
 use crate::clients::token::{self, TokenDigest};
 
-/// Maximum length of a client name, in characters.
-const MAX_NAME_CHARS: usize = 64;
+/// Name of a client by OAuth that gives itself none.
+const UNNAMED: &str = "OAuth client";
 
 /// Why the connections of a client are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DisconnectReason {
     Revoked,
-    /// The client got a new token.
+    /// The client got a new token, or tokens of it were revoked.
     Rotated,
 }
 
@@ -39,13 +45,25 @@ struct ClientList {
     rejected: Option<SealError>,
 }
 
+/// Whose token a request has.
+pub(crate) enum TokenHolder {
+    /// A client, and the only server that its token is for.
+    Client { client: Arc<ClientState>, server: Option<String> },
+    /// Nobody's: it has the form of an access token, and has expired, was replaced or was revoked.
+    EndedAccess,
+    /// Nobody's.
+    Nobody,
+}
+
 /// The clients that may connect (GATE-3).
 pub struct ClientRegistry {
+    pub(crate) oauth_tokens: OAuthTokens,
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     snapshot: ArcSwap<ClientList>,
     write_lock: tokio::sync::Mutex<()>,
     on_client_disconnect: Mutex<Option<DisconnectListener>>,
+    bindings: BridgeBindings,
 }
 
 impl std::fmt::Debug for ClientRegistry {
@@ -66,11 +84,13 @@ impl ClientRegistry {
             ClientList { clients: Vec::new(), rejected: Some(error) }
         });
         let registry = Self {
+            oauth_tokens: OAuthTokens::open(Arc::clone(&store), Arc::clone(&clock)),
             store,
             clock,
             snapshot: ArcSwap::from_pointee(snapshot),
             write_lock: tokio::sync::Mutex::new(()),
             on_client_disconnect: Mutex::new(None),
+            bindings: BridgeBindings::default(),
         };
         let error = registry.load_error();
         (registry, error)
@@ -108,6 +128,107 @@ impl ClientRegistry {
         found.map(Arc::clone)
     }
 
+    /// Gives a bridge of a client, in this process if it is known, a credential. It counts for
+    /// [`BINDING_LIFETIME`](crate::BINDING_LIFETIME).
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub fn bind_bridge(
+        &self,
+        client: &ClientId,
+        narrowing: Narrowing,
+        process: Option<u32>,
+    ) -> Result<Secret, UserError> {
+        self.bindings.bind(client, BoundBridge { narrowing, process }, self.clock.now())
+    }
+
+    /// What the credential of a bridge of this client stands for; `None` if it isn't one, or no longer.
+    pub(crate) fn binding(&self, client: &ClientId, credential: &str) -> Option<BoundBridge> {
+        self.bindings.find(client, credential, self.clock.now())
+    }
+
+    /// Whose token this is, given to the client by the user or issued by OAuth.
+    pub(crate) fn holder_of(&self, token: &str) -> TokenHolder {
+        if !is_access_token(token) {
+            return match self.find_by_token(token) {
+                Some(client) => TokenHolder::Client { client, server: None },
+                None => TokenHolder::Nobody,
+            };
+        }
+        let holder = self.oauth_tokens.find_access(token).and_then(|AccessGrant { client, server }| {
+            let snapshot = self.snapshot.load();
+            let found = snapshot.clients.iter().find(|other| {
+                other.entry.id == client && matches!(other.entry.access, ClientAccess::Oauth { .. })
+            })?;
+            Some(TokenHolder::Client { client: Arc::clone(found), server })
+        });
+        holder.unwrap_or(TokenHolder::EndedAccess)
+    }
+
+    /// The client that has this OAuth client id.
+    pub(crate) fn oauth_client(&self, client_id: &str) -> Option<Arc<ClientEntry>> {
+        let has_id = |client: &&Arc<ClientState>| matches!(&client.entry.access, ClientAccess::Oauth { client_id: own } if own == client_id);
+        self.snapshot.load().clients.iter().find(has_id).map(|client| Arc::clone(&client.entry))
+    }
+
+    /// The name of a client that people could take one with this name for, and that doesn't have this OAuth client id.
+    pub(crate) fn resembling(&self, name: &str, client_id: &str) -> Option<String> {
+        let is_other = |client: &&Arc<ClientState>| !matches!(&client.entry.access, ClientAccess::Oauth { client_id: own } if own == client_id);
+        let resembles = |client: &&Arc<ClientState>| display_name::is_taken_by(name, &client.entry.name);
+        let snapshot = self.snapshot.load();
+        snapshot.clients.iter().filter(is_other).find(resembles).map(|client| client.entry.name.clone())
+    }
+
+    /// Adds a client that the user allowed to connect by OAuth, unless it is in the list already. Its name is made
+    /// unique. Returns whether it was added. `known` is the client that had this id when the user allowed it; `None` is
+    /// returned if the user has revoked that one since.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub(crate) async fn admit_oauth(
+        &self,
+        name: &str,
+        client_id: &str,
+        known: Option<&ClientId>,
+    ) -> Result<Option<(Arc<ClientEntry>, bool)>, UserError> {
+        let _guard = self.write_lock.lock().await;
+        self.retry_locked().await?;
+        let present = self.oauth_client(client_id);
+        if known.is_some_and(|known| present.as_ref().is_none_or(|present| present.id != *known)) {
+            return Ok(None);
+        }
+        if let Some(present) = present {
+            return Ok(Some((present, false)));
+        }
+        let snapshot = self.snapshot.load_full();
+        let entry = ClientEntry {
+            id: ClientId::from_random(u64::from_le_bytes(token::random()?)),
+            name: free_name(&snapshot.clients, name),
+            // Nobody has this token.
+            token_sha256: TokenDigest::hash(token::generate()?.reveal()).to_hex(),
+            created: self.clock.now(),
+            access: ClientAccess::Oauth { client_id: client_id.to_owned() },
+        };
+        let mut clients = snapshot.clients.clone();
+        let added = Arc::new(ClientState::new(entry.clone()));
+        clients.push(Arc::clone(&added));
+        self.write(&clients, &entry, "added", ControlKeyChange { new: None, old: None }).await?;
+        self.snapshot.store(Arc::new(ClientList { clients, rejected: None }));
+        Ok(Some((Arc::clone(&added.entry), true)))
+    }
+
+    /// Ends the sessions, calls and connections of a client, because tokens of it were revoked. It may come back with
+    /// a valid one.
+    pub(crate) async fn reset(&self, client: &ClientId) {
+        let _guard = self.write_lock.lock().await;
+        let mut clients = self.snapshot.load().clients.clone();
+        let Some(slot) = clients.iter_mut().find(|other| other.entry.id == *client) else { return };
+        let before = Arc::clone(slot);
+        *slot = Arc::new(before.rotated((*before.entry).clone()));
+        self.snapshot.store(Arc::new(ClientList { clients, rejected: None }));
+        self.disconnect(&before, DisconnectReason::Rotated);
+    }
+
     /// Adds a client. Its token is returned and not stored. If the stored list was rejected, the
     /// first client that is added starts a new list.
     ///
@@ -119,7 +240,7 @@ impl ClientRegistry {
         self.retry_locked().await?;
         let snapshot = self.snapshot.load_full();
         let name = validate_name(&name.into())?;
-        if snapshot.clients.iter().any(|other| is_same_name(&other.entry.name, &name)) {
+        if snapshot.clients.iter().any(|other| display_name::is_taken_by(&name, &other.entry.name)) {
             return Err(UserError::new(
                 ErrorCode::NameTaken,
                 message!("error.gateway.nameTaken", name = &name),
@@ -132,6 +253,7 @@ impl ClientRegistry {
             name,
             token_sha256: TokenDigest::hash(token.reveal()).to_hex(),
             created: self.clock.now(),
+            access: ClientAccess::Token,
         };
         let mut clients = snapshot.clients.clone();
         clients.push(Arc::new(ClientState::new(entry.clone())));
@@ -145,11 +267,19 @@ impl ClientRegistry {
     /// calls end.
     ///
     /// # Errors
-    /// When there is no such client, or the change can't be persisted; then the old token stays valid.
+    /// When there is no such client, it connects by OAuth, or the change can't be persisted; then the old token stays
+    /// valid.
     pub async fn rotate(&self, client: &str) -> Result<(ClientEntry, Secret), UserError> {
         let _guard = self.write_lock.lock().await;
         let (mut clients, at) = self.find(client)?;
         let before = Arc::clone(clients.get(at).ok_or_else(|| unknown_client(client))?);
+        if before.entry.access != ClientAccess::Token {
+            return Err(UserError::new(
+                ErrorCode::BadRequest,
+                message!("error.gateway.oauthClient", name = &before.entry.name),
+            )
+            .with_hint(message!("error.gateway.oauthClientHint")));
+        }
         let token = token::generate()?;
         let entry = ClientEntry {
             token_sha256: TokenDigest::hash(token.reveal()).to_hex(),
@@ -179,6 +309,7 @@ impl ClientRegistry {
         let entry = (*before.entry).clone();
         self.snapshot.store(Arc::new(ClientList { clients: clients.clone(), rejected: None }));
         self.disconnect(&before, DisconnectReason::Revoked);
+        self.oauth_tokens.end_client(&entry.id).await;
         let keys = ControlKeyChange { new: None, old: Some(entry.token_sha256.clone()) };
         self.write(&clients, &entry, "revoked", keys).await.map_err(|error| {
             UserError::new(error.code, message!("error.gateway.revokedUnsaved", name = &entry.name))
@@ -230,7 +361,7 @@ impl ClientRegistry {
         let at = clients
             .iter()
             .position(|other| other.entry.id.as_str() == client)
-            .or_else(|| clients.iter().position(|other| is_same_name(&other.entry.name, client)))
+            .or_else(|| clients.iter().position(|other| display_name::is_same(&other.entry.name, client)))
             .ok_or_else(|| unknown_client(client))?;
         Ok((clients, at))
     }
@@ -299,15 +430,6 @@ struct ControlKeyChange {
     old: Option<String>,
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, UserError> + Send + 'static,
-) -> Result<T, UserError> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        Err(UserError::new(ErrorCode::Internal, message!("error.gateway.clientsUnwritten"))
-            .with_cause(format!("{error}.")))
-    })
-}
-
 fn rejected(error: &SealError) -> UserError {
     let cause = UserError::from(error.clone());
     let hint = match error {
@@ -324,19 +446,22 @@ fn rejected(error: &SealError) -> UserError {
         .with_hint(hint)
 }
 
+/// A name that no client has, and that resembles this one.
+fn free_name(clients: &[Arc<ClientState>], wanted: &str) -> String {
+    let base = display_name::validate(wanted).unwrap_or(UNNAMED);
+    let is_free =
+        |name: &String| !clients.iter().any(|other| display_name::is_taken_by(name, &other.entry.name));
+    let numbered = (2_u32..).map(|number| format!("{base} {number}"));
+    std::iter::once(base.to_owned()).chain(numbered).find(is_free).unwrap_or_else(|| base.to_owned())
+}
+
 fn unknown_client(client: &str) -> UserError {
     UserError::new(ErrorCode::NotFound, message!("error.gateway.noClient", name = client))
 }
 
 fn validate_name(name: &str) -> Result<String, UserError> {
-    let name = name.trim();
-    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(is_invisible) {
-        return Err(UserError::new(ErrorCode::BadRequest, message!("error.gateway.badName"))
-            .with_cause(message!("error.gateway.badNameCause")));
-    }
-    Ok(name.to_owned())
-}
-
-fn is_same_name(one: &str, other: &str) -> bool {
-    one.trim().to_lowercase() == other.trim().to_lowercase()
+    display_name::validate(name).map(str::to_owned).ok_or_else(|| {
+        UserError::new(ErrorCode::BadRequest, message!("error.gateway.badName"))
+            .with_cause(message!("error.gateway.badNameCause"))
+    })
 }

@@ -1,30 +1,36 @@
 //! HTTP handler: checks the request head, identifies the client, reads the body, and passes the message to
-//! [`crate::protocol`].
+//! [`crate::protocol`]. What is for the authorization server goes there without a client.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gatehouse_model::Clock;
+use gatehouse_model::{ClientId, Clock};
+use gatehouse_tools::{Peer, ServerSelection, Viewer};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::HeaderMap;
+use hyper::{Method, Request, Response, StatusCode, Uri};
 
+use crate::authorization::server::AuthorizationServer;
 use crate::clients::client_state::ClientState;
-use crate::clients::registry::ClientRegistry;
+use crate::clients::registry::{ClientRegistry, TokenHolder};
+use crate::http::allowed_hosts::{AllowedHosts, RequestAuthority};
 use crate::http::connection_limits::{ConnectionLimitSlot, TooManyConnections};
+use crate::http::oauth_endpoints::{self, OAuthContext};
+use crate::http::oauth_route::{self, OAuthRoute};
 use crate::http::peer_process::{ConnectionPeer, PeerResolver};
-use crate::http::request_guard;
+use crate::http::request_guard::{self, Credentials};
 use crate::http::response::{self, GatewayBody};
+use crate::http::route::{self, Route, RouteTransport};
 use crate::protocol::accept_header::Accepts;
-use crate::protocol::dispatch::{self, PostedMessage};
+use crate::protocol::dispatch;
+use crate::protocol::http_sse;
 use crate::protocol::mcp_headers;
+use crate::protocol::request::{PostedMessage, RequestOrigin};
 use crate::protocol::rpc_error::HttpRpcError;
 use crate::protocol::state::ProtocolState;
 use crate::protocol::stateful;
-
-/// The only path served.
-const ENDPOINT_PATH: &str = "/mcp";
 
 /// Maximum size of a body, in bytes.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -48,17 +54,52 @@ pub(crate) struct HttpHandler {
     pub(crate) protocol: Arc<ProtocolState>,
     pub(crate) clients: Arc<ClientRegistry>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Where clients without a token ask for one.
+    pub(crate) authorization: Arc<AuthorizationServer>,
     /// Our port, which the `Host` header must contain.
     pub(crate) port: u16,
+    /// What else the `Host` header may contain.
+    pub(crate) hosts: Arc<AllowedHosts>,
     /// Finds the peer process of a connection.
     pub(crate) peer_resolver: PeerResolver,
 }
 
-/// The client of a request.
-struct AuthenticatedClient {
+/// The client of a request, and the endpoint that it uses.
+struct KnownClient {
     client: Arc<ClientState>,
+    viewer: Viewer,
     /// Whether this is the client's first request since Gatehouse started.
     is_first_request: bool,
+    servers: ServerSelection,
+}
+
+impl KnownClient {
+    fn origin<'a>(&'a self, headers: &'a HeaderMap) -> RequestOrigin<'a> {
+        RequestOrigin {
+            client: &self.client,
+            viewer: &self.viewer,
+            servers: &self.servers,
+            headers,
+            accepts: Accepts::parse(headers),
+            sse: None,
+        }
+    }
+
+    fn posted<'a>(&'a self, read: &'a ReadMessage) -> PostedMessage<'a> {
+        PostedMessage {
+            origin: self.origin(&read.headers),
+            is_first_request: self.is_first_request,
+            peer: &read.peer,
+            body: &read.body,
+        }
+    }
+}
+
+/// A message that was read, and the process that it comes from.
+struct ReadMessage {
+    peer: Peer,
+    headers: HeaderMap,
+    body: Bytes,
 }
 
 impl HttpHandler {
@@ -79,39 +120,118 @@ impl HttpHandler {
         connection: &ClientConnection,
         request: Request<Incoming>,
     ) -> Result<Response<GatewayBody>, HttpRpcError> {
-        let client = self.authenticate(connection, &request)?;
-        if request.uri().path() != ENDPOINT_PATH {
-            return Err(HttpRpcError::new(
-                StatusCode::NOT_FOUND,
-                -32600,
-                "There is nothing here; the endpoint is /mcp.",
-            ));
+        let authority =
+            request_guard::check_origin(request.uri(), request.headers(), self.port, &self.hosts)?;
+        if let Some(route) = OAuthRoute::parse(request.uri().path()) {
+            let context = OAuthContext {
+                origin: authority.origin(),
+                hosts: &self.hosts,
+                port: self.port,
+                peer: &connection.peer,
+                peer_resolver: &self.peer_resolver,
+            };
+            return Ok(oauth_endpoints::serve(&self.authorization, route, context, request).await);
         }
-        let authenticated =
-            AuthenticatedClient { is_first_request: client.mark_seen(self.clock.now()), client };
-        let client = &authenticated.client;
-        match *request.method() {
-            Method::POST => self.post(&authenticated, &connection.peer, request).await,
+        let client = self.authenticate(connection, &request, authority)?;
+        let viewer = self.viewer(&client.entry.id, request.headers())?;
+        let (servers, transport) =
+            self.resolve(&viewer, request.uri()).ok_or_else(HttpRpcError::no_such_endpoint)?;
+        let is_first_request = client.mark_seen(self.clock.now());
+        let known = KnownClient { client, viewer, is_first_request, servers };
+        let method = request.method().clone();
+        match (transport, method) {
+            (RouteTransport::StreamableHttp, Method::POST) => {
+                let accepts = Accepts::parse(request.headers());
+                if !accepts.json && !accepts.events {
+                    return Err(HttpRpcError::new(
+                        StatusCode::NOT_ACCEPTABLE,
+                        -32600,
+                        "Accept must name application/json, text/event-stream, or both.",
+                    ));
+                }
+                let read = self.read(&known, &connection.peer, request).await?;
+                dispatch::dispatch(&self.protocol, known.posted(&read)).await.map(response::render)
+            }
             // The stateless revision has no sessions.
-            Method::GET | Method::DELETE if mcp_headers::is_stateless(request.headers()) => {
+            (RouteTransport::StreamableHttp, Method::GET | Method::DELETE)
+                if mcp_headers::is_stateless(request.headers()) =>
+            {
                 Ok(response::method_not_allowed("POST"))
             }
-            Method::GET => stateful::listen(&self.protocol, client, request.headers()).map(response::render),
-            Method::DELETE => stateful::end(&self.protocol, client, request.headers()).map(response::render),
-            _ => Ok(response::method_not_allowed("GET, POST, DELETE")),
+            (RouteTransport::StreamableHttp, Method::GET) => {
+                let peer = connection.peer.peer(&self.peer_resolver).await;
+                stateful::listen(&self.protocol, &known.origin(request.headers()), &peer)
+                    .await
+                    .map(response::render)
+            }
+            (RouteTransport::StreamableHttp, Method::DELETE) => {
+                stateful::end(&self.protocol, &known.origin(request.headers())).await.map(response::render)
+            }
+            (RouteTransport::StreamableHttp, _) => Ok(response::method_not_allowed("GET, POST, DELETE")),
+            (RouteTransport::SseStream, Method::GET) => {
+                let messages_path = route::messages_path(request.uri().path());
+                http_sse::open(&self.protocol, &known.origin(request.headers()), &messages_path)
+                    .map(response::render)
+            }
+            (RouteTransport::SseStream, _) => Ok(response::method_not_allowed("GET")),
+            (RouteTransport::SseMessages, Method::POST) => {
+                let sse_connection = route::session_id(request.uri())
+                    .and_then(|id| self.protocol.sse_connections.find(id, &known.viewer, &known.servers))
+                    .ok_or_else(HttpRpcError::no_such_session)?;
+                let read = self.read(&known, &connection.peer, request).await?;
+                http_sse::post(&self.protocol, known.posted(&read), &sse_connection)
+                    .await
+                    .map(response::render)
+            }
+            (RouteTransport::SseMessages, _) => Ok(response::method_not_allowed("POST")),
         }
     }
 
-    /// Checks the request head and identifies the client. The connection then counts as the client's.
+    /// The servers behind a path, and its transport; `None` if nothing is served there, or not to this client.
+    fn resolve(&self, viewer: &Viewer, uri: &Uri) -> Option<(ServerSelection, RouteTransport)> {
+        let Route { server, transport } = Route::parse(uri.path())?;
+        let servers = match server {
+            None => ServerSelection::All,
+            Some(name) => ServerSelection::One(self.protocol.tool_service.server_named(viewer, &name)?),
+        };
+        Some((servers, transport))
+    }
+
+    /// The client as it sees the catalog with this request: a bridge's is narrowed by what it is bound to.
+    fn viewer(&self, client: &ClientId, headers: &HeaderMap) -> Result<Viewer, HttpRpcError> {
+        let Some(credential) = request_guard::bridge_credential(headers)? else {
+            return Ok(Viewer::of(client));
+        };
+        let bound = self.clients.binding(client, credential).ok_or_else(request_guard::unknown_binding)?;
+        // Saves a look at all processes, where the system has to be searched for the one of a connection.
+        if let Some(process) = bound.process {
+            self.peer_resolver.remember(process);
+        }
+        Ok(Viewer { client: client.clone(), narrowing: bound.narrowing })
+    }
+
+    /// Identifies the client. The connection then counts as the client's.
     fn authenticate(
         &self,
         connection: &ClientConnection,
         request: &Request<Incoming>,
+        authority: RequestAuthority<'_>,
     ) -> Result<Arc<ClientState>, HttpRpcError> {
-        request_guard::check_origin(request.uri(), request.headers(), self.port)?;
-        let client = request_guard::bearer_token(request.headers())
-            .and_then(|token| self.clients.find_by_token(token))
-            .ok_or_else(request_guard::unauthorized)?;
+        let path = request.uri().path();
+        let metadata = || oauth_route::metadata_address(&authority.origin(), path);
+        let token = match request_guard::credentials(request.headers()) {
+            Credentials::BearerToken(token) => token,
+            Credentials::Missing => return Err(request_guard::missing_token(&metadata())),
+            Credentials::Unusable => return Err(request_guard::unknown_token()),
+        };
+        let (client, server) = match self.clients.holder_of(token) {
+            TokenHolder::Client { client, server } => (client, server),
+            TokenHolder::EndedAccess => return Err(request_guard::ended_access(&metadata())),
+            TokenHolder::Nobody => return Err(request_guard::unknown_token()),
+        };
+        if server.is_some() && Route::parse(path).and_then(|route| route.server) != server {
+            return Err(request_guard::ended_access(&metadata()));
+        }
         connection
             .slot
             .authenticate(&client.entry.id)
@@ -119,12 +239,13 @@ impl HttpHandler {
         Ok(client)
     }
 
-    async fn post(
+    /// Reads a posted message, and looks up the process that it comes from.
+    async fn read(
         &self,
-        authenticated: &AuthenticatedClient,
+        known: &KnownClient,
         peer: &ConnectionPeer,
         request: Request<Incoming>,
-    ) -> Result<Response<GatewayBody>, HttpRpcError> {
+    ) -> Result<ReadMessage, HttpRpcError> {
         let (head, body) = request.into_parts();
         if !request_guard::is_json(&head.headers) {
             return Err(HttpRpcError::new(
@@ -133,29 +254,12 @@ impl HttpHandler {
                 "The body must be application/json.",
             ));
         }
-        let accepts = Accepts::parse(&head.headers);
-        if !accepts.json && !accepts.events {
-            return Err(HttpRpcError::new(
-                StatusCode::NOT_ACCEPTABLE,
-                -32600,
-                "Accept must name application/json, text/event-stream, or both.",
-            ));
-        }
         let (body, peer) = tokio::join!(read_body(body), peer.peer(&self.peer_resolver));
         let body = body?;
-        let AuthenticatedClient { client, is_first_request } = authenticated;
-        if client.disconnected.is_cancelled() {
-            return Err(request_guard::unauthorized());
+        if known.client.disconnected.is_cancelled() {
+            return Err(request_guard::unknown_token());
         }
-        let message = PostedMessage {
-            client,
-            is_first_request: *is_first_request,
-            peer: &peer,
-            headers: &head.headers,
-            accepts,
-            body: &body,
-        };
-        dispatch::dispatch(&self.protocol, message).await.map(response::render)
+        Ok(ReadMessage { peer, headers: head.headers, body })
     }
 }
 

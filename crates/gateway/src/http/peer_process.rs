@@ -10,11 +10,15 @@ mod socket;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use gatehouse_model::approval::PeerProcess;
 use gatehouse_tools::Peer;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
+
+pub(crate) use self::socket::LoopbackTarget;
 
 /// After this time the peer process stays unknown.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -53,6 +57,13 @@ impl ConnectionPeer {
 }
 
 impl PeerResolver {
+    /// The program that listens at an address, if it is certain which one.
+    pub(crate) async fn listener(&self, target: LoopbackTarget) -> Option<PeerProcess> {
+        let find = async { inspect_process(socket::listener(target).await?).await };
+        let found = tokio::time::timeout(LOOKUP_TIMEOUT, find).await.ok().flatten()?;
+        found.seen_from.map(|seen| (*seen).clone())
+    }
+
     async fn resolve(&self, remote: SocketAddr, local: SocketAddr) -> Option<Peer> {
         let recent: Vec<u32> = self.recent.lock().iter().copied().collect();
         let pid = socket::owner(remote, local, recent).await?;
@@ -60,7 +71,8 @@ impl PeerResolver {
         inspect_process(pid).await
     }
 
-    fn remember(&self, pid: u32) {
+    /// Tries this process first for the next connections.
+    pub(crate) fn remember(&self, pid: u32) {
         let mut recent = self.recent.lock();
         recent.retain(|known| *known != pid);
         recent.push_front(pid);
@@ -72,4 +84,10 @@ impl PeerResolver {
 /// for others, so the process that started them is reported instead.
 pub async fn inspect_process(pid: u32) -> Option<Peer> {
     tokio::task::spawn_blocking(move || program::process_chain(pid)).await.ok().flatten()
+}
+
+/// The folder that a process works in, without links; `None` if the system doesn't tell, or the folder isn't there for
+/// Gatehouse.
+pub async fn working_folder(pid: u32) -> Option<PathBuf> {
+    tokio::task::spawn_blocking(move || program::working_folder(pid)).await.ok().flatten()
 }

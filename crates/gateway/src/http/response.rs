@@ -61,7 +61,7 @@ pub(crate) fn render(response: HandlerResponse) -> Response<GatewayBody> {
         ResponseContent::Message { status, message } => json(status, message),
         ResponseContent::Events(reader) => events(reader),
     };
-    if let Some(value) = opened_session.and_then(|session| HeaderValue::from_str(session.as_str()).ok()) {
+    if let Some(value) = opened_session.and_then(|session| HeaderValue::from_str(&session).ok()) {
         response.headers_mut().insert(SESSION_ID, value);
     }
     response
@@ -107,8 +107,8 @@ pub(crate) fn rpc_error(rpc_error: &HttpRpcError) -> Response<GatewayBody> {
     if ends_connection(rpc_error.status()) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    if rpc_error.status() == StatusCode::UNAUTHORIZED {
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    if let Some(challenge) = rpc_error.challenge().and_then(|text| HeaderValue::from_str(text).ok()) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
     response
 }

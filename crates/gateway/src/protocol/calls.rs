@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use gatehouse_mcp_wire::raw::Members;
 use gatehouse_model::BoxFuture;
-use gatehouse_tools::{CallResponse, ProgressCallback, ToolCall};
+use gatehouse_tools::{CallResponse, ProgressCallback, ServerSelection, ToolCall, ToolName};
 use hyper::StatusCode;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
@@ -96,6 +96,7 @@ impl Drop for DispatchedCall {
 /// Parses the params of `tools/call`.
 pub(crate) fn parse_tool_call(
     params: &Members<'_>,
+    servers: &ServerSelection,
     cancel: CancellationToken,
 ) -> Result<ToolCall, HttpRpcError> {
     let Some(name) = params.text("name") else {
@@ -106,11 +107,15 @@ pub(crate) fn parse_tool_call(
         .filter(|(name, _)| !matches!(*name, "name" | "arguments" | "_meta"))
         .map(|(name, value)| (name.into(), value.to_owned()))
         .collect();
+    let tool = match servers {
+        ServerSelection::All => ToolName::Exposed(name.into()),
+        ServerSelection::One(server) => ToolName::Own { server: server.clone(), name: name.into() },
+    };
     Ok(ToolCall {
         rest,
         meta: params.get("_meta").map(ToOwned::to_owned),
         cancel,
-        ..ToolCall::new(name.into_owned(), params.get("arguments").map(ToOwned::to_owned))
+        ..ToolCall::of(tool, params.get("arguments").map(ToOwned::to_owned))
     })
 }
 
@@ -152,7 +157,9 @@ fn response(outcome: CallResponse, revision: Revision, has_cache_hints: bool) ->
         CallResponse::Error(raw) => {
             let status = match protocol_compat::error_code(&raw) {
                 Some(-32601) if revision == Revision::STATELESS => StatusCode::NOT_FOUND,
-                Some(-32022..=-32020) if revision == Revision::STATELESS => StatusCode::BAD_REQUEST,
+                Some(-32022 | -32021) if revision == Revision::STATELESS => StatusCode::BAD_REQUEST,
+                // Also -32020 (header mismatch): a client that reads it with HTTP 400 sends its call again with other
+                // headers, but this one reached the server and may have had its effect.
                 Some(_) | None => StatusCode::OK,
             };
             (status, RpcResponse::Error(protocol_compat::adapt_error(raw, revision)))
@@ -178,6 +185,8 @@ pub(crate) struct CallExchange {
     pub(crate) has_cache_hints: bool,
     /// What happens to the stream, if the response becomes one.
     pub(crate) stream: CallStream,
+    /// Cancelled if the client itself cancels the call, which then gets no response (MCP, Cancellation).
+    pub(crate) cancelled_by_client: CancellationToken,
 }
 
 pub(crate) enum CallStream {
@@ -185,6 +194,8 @@ pub(crate) enum CallStream {
     Transient,
     /// Is stored in a session under its number, so that it can be resumed (older revisions).
     Resumable { session: Arc<Session>, number: u64 },
+    /// Is the session's only stream (HTTP+SSE), which doesn't end with the call.
+    Shared,
 }
 
 /// State of an exchange once [`STREAM_AFTER`] has passed or the first event was written.
@@ -198,6 +209,11 @@ enum ExchangeStart {
 impl CallExchange {
     /// Returns the response: complete, or a stream to which the call writes its result in a task of its own.
     pub(crate) async fn respond(self) -> HandlerResponse {
+        if matches!(self.stream, CallStream::Shared) {
+            let tasks = self.running.tasks.clone();
+            tasks.spawn(self.run_to_end());
+            return HandlerResponse::empty(StatusCode::ACCEPTED);
+        }
         let exchange = match self.begin().await {
             ExchangeStart::Completed(response) => return response,
             ExchangeStart::Streaming(exchange) => exchange,
@@ -211,7 +227,7 @@ impl CallExchange {
                 session.store_stream(*number, &log);
                 log.read()
             }
-            CallStream::Transient => {
+            CallStream::Transient | CallStream::Shared => {
                 let cancel = exchange.running.cancel.clone();
                 log.read().on_disconnect(move || cancel.cancel())
             }
@@ -225,7 +241,12 @@ impl CallExchange {
     async fn begin(mut self) -> ExchangeStart {
         if !self.accepts.events {
             let outcome = (&mut self.running).await;
-            return ExchangeStart::Completed(self.json_response(outcome));
+            let response = if self.cancelled_by_client.is_cancelled() {
+                HandlerResponse::empty(StatusCode::ACCEPTED)
+            } else {
+                self.json_response(outcome)
+            };
+            return ExchangeStart::Completed(response);
         }
         let early = {
             let stream_timer = tokio::time::sleep(STREAM_AFTER);
@@ -256,7 +277,9 @@ impl CallExchange {
             .await
         };
         match early {
-            Some(outcome) if self.log.is_drained() && self.accepts.json => {
+            Some(outcome)
+                if self.log.is_drained() && self.accepts.json && !self.cancelled_by_client.is_cancelled() =>
+            {
                 ExchangeStart::Completed(self.json_response(outcome))
             }
             Some(outcome) => {
@@ -274,10 +297,22 @@ impl CallExchange {
 
     /// Waits for the result and writes it into the log as the last event.
     async fn run_to_end(self) {
-        let Self { running, log, id, revision, has_cache_hints, .. } = self;
+        let Self { running, log, id, revision, has_cache_hints, stream, cancelled_by_client, .. } = self;
         let outcome = running.await;
+        if cancelled_by_client.is_cancelled() {
+            if !matches!(stream, CallStream::Shared) {
+                // Nor is there anything to come back for.
+                log.discard();
+                log.end();
+            }
+            return;
+        }
         let (_, response) = response(outcome, revision, has_cache_hints);
-        log.finish(MessageChunks::response(&id, &response).pieces());
+        let message = MessageChunks::response(&id, &response);
+        match stream {
+            CallStream::Shared => log.deliver(message.pieces()).await,
+            CallStream::Transient | CallStream::Resumable { .. } => log.finish(message.pieces()),
+        }
     }
 }
 
@@ -291,8 +326,8 @@ mod tests {
             r#"{"requestState":"s","name":"a\u0062","arguments":{"z":1, "n":10000000000000000001},"_meta":{"progressToken":7.0}}"#,
         )
         .unwrap();
-        let call = parse_tool_call(&params, CancellationToken::new()).unwrap();
-        assert_eq!(call.exposed_name, "ab");
+        let call = parse_tool_call(&params, &ServerSelection::All, CancellationToken::new()).unwrap();
+        assert_eq!(call.tool, ToolName::Exposed("ab".into()));
         assert_eq!(call.arguments.unwrap().get(), r#"{"z":1, "n":10000000000000000001}"#);
         assert_eq!(call.rest[0].0.as_ref(), "requestState");
         assert_eq!(call.rest[0].1.get(), r#""s""#);
@@ -304,7 +339,8 @@ mod tests {
     fn rejects_call_without_tool_name() {
         for params in ["{}", r#"{"name":7}"#, r#"{"name":null}"#] {
             let params: Members<'_> = serde_json::from_str(params).unwrap();
-            assert_eq!(parse_tool_call(&params, CancellationToken::new()).unwrap_err().code, -32602);
+            let call = parse_tool_call(&params, &ServerSelection::All, CancellationToken::new());
+            assert_eq!(call.unwrap_err().code, -32602);
         }
     }
 }

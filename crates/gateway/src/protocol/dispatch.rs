@@ -4,57 +4,58 @@
 use std::sync::Arc;
 
 use gatehouse_mcp_wire::raw::Members;
-use gatehouse_tools::Peer;
+use gatehouse_tools::ServerSelection;
 use hyper::StatusCode;
-use hyper::header::HeaderMap;
 
-use crate::clients::client_state::ClientState;
-use crate::protocol::accept_header::Accepts;
 use crate::protocol::envelope::{self, RpcMessage};
 use crate::protocol::mcp_headers;
-use crate::protocol::request::{HandlerOutcome, RpcRequest};
+use crate::protocol::request::{HandlerOutcome, PostedMessage, RpcRequest};
 use crate::protocol::response::HandlerResponse;
 use crate::protocol::rpc_error::HttpRpcError;
+use crate::protocol::session_resumption;
 use crate::protocol::state::ProtocolState;
 use crate::protocol::stateful;
 use crate::protocol::stateless;
-
-/// A message that a known client posted.
-pub(crate) struct PostedMessage<'a> {
-    pub(crate) client: &'a Arc<ClientState>,
-    /// Whether this is the client's first request since Gatehouse started.
-    pub(crate) is_first_request: bool,
-    /// The peer process of the connection.
-    pub(crate) peer: &'a Peer,
-    pub(crate) headers: &'a HeaderMap,
-    /// The response types that the client accepts.
-    pub(crate) accepts: Accepts,
-    pub(crate) body: &'a [u8],
-}
+use crate::revision::Revision;
 
 /// Serves one message.
 pub(crate) async fn dispatch(
     state: &Arc<ProtocolState>,
-    message: PostedMessage<'_>,
+    posted: PostedMessage<'_>,
 ) -> Result<HandlerResponse, HttpRpcError> {
-    match handle(state, &message)? {
+    let message = envelope::parse(posted.body)?;
+    if !mcp_headers::is_stateless(posted.origin.headers) {
+        session_resumption::resume(state, &posted.origin, posted.peer).await;
+    }
+    if let (ServerSelection::One(server), RpcMessage::Request { id, .. }) = (posted.origin.servers, &message)
+    {
+        let cancel = posted.origin.client.disconnected.child_token();
+        let first_lists = state.tool_service.await_first_lists(server.clone(), cancel);
+        first_lists.await.map_err(|reason| HttpRpcError::new(StatusCode::OK, -32603, reason).with_id(id))?;
+    }
+    match handle(state, posted, message)? {
         HandlerOutcome::Done(response) => Ok(response),
         HandlerOutcome::Call(exchange) => Ok(exchange.respond().await),
     }
 }
 
-fn handle(state: &Arc<ProtocolState>, message: &PostedMessage<'_>) -> Result<HandlerOutcome, HttpRpcError> {
-    let PostedMessage { client, is_first_request, peer, headers, accepts, body } = *message;
-    let (id, method, params) = match envelope::parse(body)? {
+fn handle(
+    state: &Arc<ProtocolState>,
+    posted: PostedMessage<'_>,
+    message: RpcMessage<'_>,
+) -> Result<HandlerOutcome, HttpRpcError> {
+    let PostedMessage { origin, is_first_request, peer, .. } = posted;
+    // HTTP+SSE exists only in the revisions with sessions.
+    let is_stateless = origin.sse.is_none() && mcp_headers::is_stateless(origin.headers);
+    let (id, method, params) = match message {
         RpcMessage::Response(response) => {
-            return stateful::handle_response(state, client, headers, response).map(HandlerOutcome::Done);
+            return stateful::handle_response(state, &origin, response).map(HandlerOutcome::Done);
         }
         RpcMessage::Notification { method, params } => {
-            if mcp_headers::is_stateless(headers) {
+            if is_stateless {
                 return Ok(HandlerOutcome::Done(HandlerResponse::empty(StatusCode::ACCEPTED)));
             }
-            return stateful::handle_notification(state, client, headers, &method, &params)
-                .map(HandlerOutcome::Done);
+            return stateful::handle_notification(state, &origin, &method, &params).map(HandlerOutcome::Done);
         }
         RpcMessage::Request { id, method, params } => (id, method, params),
     };
@@ -68,25 +69,25 @@ fn handle(state: &Arc<ProtocolState>, message: &PostedMessage<'_>) -> Result<Han
         })?;
         let request = RpcRequest {
             state,
-            client,
+            origin,
             is_first_request,
             peer,
-            headers,
-            accepts,
             id,
             method: &method,
             params: &params,
             meta: meta.as_ref(),
         };
-        if method == "initialize" {
-            return stateful::initialize(&request).map(HandlerOutcome::Done);
-        }
         let names_version =
             meta.as_ref().is_some_and(|meta| meta.get(stateless::META_PROTOCOL_VERSION).is_some());
-        if names_version || method == "server/discover" || mcp_headers::is_stateless(headers) {
-            stateless::handle_request(&request)
-        } else {
-            stateful::handle_request(&request)
+        let is_stateless = is_stateless || origin.sse.is_none() && names_version;
+        match &*method {
+            "initialize" if is_stateless => {
+                Err(HttpRpcError::unknown_method("initialize", Revision::STATELESS))
+            }
+            "initialize" => stateful::initialize(&request).map(HandlerOutcome::Done),
+            "server/discover" if origin.sse.is_none() => stateless::handle_request(&request),
+            _ if is_stateless => stateless::handle_request(&request),
+            _ => stateful::handle_request(&request),
         }
     };
     handle_request().map_err(|rpc_error| rpc_error.with_id(id))

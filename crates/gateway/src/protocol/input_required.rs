@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use gatehouse_mcp_wire::raw::Members;
+use gatehouse_mcp_wire::raw::{Members, quoted};
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{BoxFuture, ClientId};
 use gatehouse_tools::{
-    ByteBudget, CallResponse, CallSource, ClientFeature, ClientPeer, Peer, ServerRequest, ServerRequestResult,
+    ByteBudget, CallResponse, CallSource, ClientFeature, ClientPeer, Peer, ServerRequest,
+    ServerRequestResult, ServerSelection, Viewer,
 };
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -43,6 +44,8 @@ struct QueuedRequest {
 /// Forwards server requests to a client of the stateless revision.
 pub(crate) struct InputRequiredPeer {
     client_capabilities: ClientCapabilities,
+    /// The same as the client wrote them.
+    declared: Arc<RawValue>,
     logs: Option<LogForwarding>,
     queue: mpsc::UnboundedSender<QueuedRequest>,
 }
@@ -66,6 +69,10 @@ impl ClientPeer for InputRequiredPeer {
         self.client_capabilities.supports(feature)
     }
 
+    fn capabilities(&self) -> Arc<RawValue> {
+        Arc::clone(&self.declared)
+    }
+
     fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
         let (response, received) = oneshot::channel();
         let sent = self.queue.send(QueuedRequest { request, response });
@@ -82,17 +89,24 @@ impl ClientPeer for InputRequiredPeer {
     }
 }
 
-/// Identity of a call: client, source, method, and params except for the members that belong to input
+/// Identity of a call: client, source, endpoint, method, and params except for the members that belong to input
 /// required.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CallIdentity {
-    client: ClientId,
+    viewer: Viewer,
     source: Option<CallSource>,
+    servers: ServerSelection,
     params_key: String,
 }
 
 impl CallIdentity {
-    pub(crate) fn new(client: &ClientId, peer: &Peer, method: &str, params: &Members<'_>) -> Self {
+    pub(crate) fn new(
+        viewer: &Viewer,
+        peer: &Peer,
+        servers: &ServerSelection,
+        method: &str,
+        params: &Members<'_>,
+    ) -> Self {
         let mut params_key = method.to_owned();
         for (name, value) in params.iter() {
             if !matches!(name, "_meta" | "inputResponses" | "requestState") {
@@ -103,7 +117,7 @@ impl CallIdentity {
             }
         }
         // The stateless revision has no sessions.
-        Self { client: client.clone(), source: peer.source(None), params_key }
+        Self { viewer: viewer.clone(), source: peer.source(None), servers: servers.clone(), params_key }
     }
 }
 
@@ -154,12 +168,13 @@ impl InputRequiredCalls {
     /// with the call by [`RequestQueue::attach`].
     pub(crate) fn start(
         &self,
-        client_capabilities: ClientCapabilities,
+        declared: &RawValue,
         logs: Option<LogForwarding>,
     ) -> (InputRequiredPeer, RequestQueue) {
         let (queue, receiver) = mpsc::unbounded_channel();
+        let client_capabilities = ClientCapabilities::parse(Some(declared));
         (
-            InputRequiredPeer { client_capabilities, logs, queue },
+            InputRequiredPeer { client_capabilities, declared: declared.to_owned().into(), logs, queue },
             RequestQueue { queue: receiver, calls: self.clone() },
         )
     }
@@ -211,7 +226,10 @@ impl InputRequiredCalls {
     pub(crate) fn end_for_client(&self, client: &ClientId) {
         let ended: Vec<InputRequiredCall> = {
             let mut waiting = self.waiting.lock();
-            waiting.extract_if(|_, call| call.identity.client == *client).map(|(_, call)| call).collect()
+            waiting
+                .extract_if(|_, call| call.identity.viewer.client == *client)
+                .map(|(_, call)| call)
+                .collect()
         };
         for call in ended {
             call.interactive.cancel.cancel();
@@ -227,12 +245,15 @@ impl InputRequiredCalls {
         let mut requests = String::new();
         let mut open_requests = HashMap::new();
         for (number, QueuedRequest { request, response }) in queue.into_iter().enumerate() {
-            let name = format!("q{}", number + 1);
+            // The server's own key, so that the client sees what the server wrote.
+            let own = request.key.as_deref().filter(|key| !open_requests.contains_key(*key));
+            let name = own.map_or_else(|| free_name(number, &open_requests), str::to_owned);
             if number > 0 {
                 requests.push(',');
             }
             requests.push_str(&format!(
-                r#""{name}":{{"method":"{}","params":{}}}"#,
+                r#"{}:{{"method":"{}","params":{}}}"#,
+                quoted(&name),
                 request.method,
                 request.params.get()
             ));
@@ -241,7 +262,7 @@ impl InputRequiredCalls {
         let InteractiveCall { identity, future, queue, cancel, calls } = interactive;
         // The call keeps running, so that nothing it holds is blocked meanwhile.
         let is_awaited = Arc::new(AtomicBool::new(false));
-        let (budget, client) = (Arc::clone(&self.retained_bytes), identity.client.clone());
+        let (budget, client) = (Arc::clone(&self.retained_bytes), identity.viewer.client.clone());
         let is_awaited_by_client = Arc::clone(&is_awaited);
         let running = self.tasks.spawn(async move {
             UnclaimedResponse::new(future.await, is_awaited_by_client, &budget, &client)
@@ -254,7 +275,7 @@ impl InputRequiredCalls {
         });
         let interactive = InteractiveCall { identity: identity.clone(), future, queue, cancel, calls };
         let mut waiting = self.waiting.lock();
-        if waiting.values().filter(|other| other.identity.client == identity.client).count()
+        if waiting.values().filter(|other| other.identity.viewer.client == identity.viewer.client).count()
             >= MAX_WAITING_PER_CLIENT
         {
             interactive.cancel.cancel();
@@ -273,6 +294,12 @@ impl InputRequiredCalls {
             CallResponse::Result,
         )
     }
+}
+
+/// A name for a request that has no key of its own.
+fn free_name<T>(number: usize, taken: &HashMap<String, T>) -> String {
+    let mut names = (number + 1..).map(|number| format!("q{number}"));
+    names.find(|name| !taken.contains_key(name)).unwrap_or_default()
 }
 
 impl InputRequiredCall {

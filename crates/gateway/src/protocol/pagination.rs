@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use gatehouse_mcp_wire::raw::{Members, text_of};
-use gatehouse_tools::CatalogList;
+use gatehouse_tools::{CacheHints, CatalogList, ServerSelection, Viewer};
 use serde_json::value::RawValue;
 
 use crate::protocol::rpc_error::HttpRpcError;
@@ -17,31 +17,35 @@ use crate::tool_service::ToolService;
 /// Items per page. Large enough that nearly every client gets its whole list in one page.
 const PAGE_SIZE: usize = 5_000;
 
-/// How long a client of the stateless revision may cache a list, in milliseconds (`ttlMs`). Clients that
-/// subscribed are also notified of changes, so this only bounds how stale the cache of others gets.
-const LIST_TTL_MS: u32 = 5_000;
+/// How long a client of the stateless revision may cache a list whose server says nothing about it, in milliseconds
+/// (`ttlMs`). Clients that subscribed are also notified of changes, so this only bounds how stale the cache of others gets.
+const LIST_TTL_MS: u64 = 5_000;
+
+/// Who may share a cached list that depends on the client (`cacheScope`).
+const PRIVATE: &str = "private";
 
 /// One list, ready to be sent.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PaginatedList {
     list: CatalogList,
     /// Version of the catalog that the list was built from.
     version: u64,
     stateful: Vec<Bytes>,
     stateless: Vec<Bytes>,
+    caching: CacheHints,
 }
 
 impl PaginatedList {
     /// Assembles a list.
-    pub(crate) fn build(list: CatalogList, version: u64, items: &[Box<RawValue>]) -> Self {
-        let mut all = Self { list, version, stateful: Vec::new(), stateless: Vec::new() };
+    pub(crate) fn build(list: CatalogList, version: u64, caching: CacheHints, items: &[&RawValue]) -> Self {
+        let mut all = Self { list, version, stateful: Vec::new(), stateless: Vec::new(), caching };
         let pages = items.len().div_ceil(PAGE_SIZE).max(1);
         for page in 0..pages {
             let part =
                 items.get(page * PAGE_SIZE..items.len().min((page + 1) * PAGE_SIZE)).unwrap_or_default();
             let next = (page + 1 < pages).then(|| cursor(list, (page + 1) * PAGE_SIZE));
-            all.stateful.push(body(list, part, next.as_deref(), Revision::NEWEST_WITH_SESSION));
-            all.stateless.push(body(list, part, next.as_deref(), Revision::STATELESS));
+            all.stateful.push(body(list, part, next.as_deref(), None));
+            all.stateless.push(body(list, part, next.as_deref(), Some(&all.caching)));
         }
         all
     }
@@ -62,7 +66,43 @@ impl PaginatedList {
         match pages.get(page) {
             Some(body) => Ok(body.clone()),
             // The list became shorter while the client read it, so nothing is left after its cursor.
-            None => Ok(self::body(self.list, &[], None, revision)),
+            None => {
+                let caching = revision.has_result_type().then_some(&self.caching);
+                Ok(self::body(self.list, &[], None, caching))
+            }
+        }
+    }
+}
+
+/// Where the lists of one endpoint come from, as one viewer sees them.
+#[derive(Clone, Copy)]
+pub(crate) struct ListSource<'a> {
+    pub(crate) tool_service: &'a dyn ToolService,
+    pub(crate) viewer: &'a Viewer,
+    pub(crate) servers: &'a ServerSelection,
+}
+
+impl ListSource<'_> {
+    pub(crate) fn with_list(&self, list: CatalogList, read: &mut dyn FnMut(&[&RawValue])) {
+        self.tool_service.with_list(self.viewer, self.servers, list, read);
+    }
+
+    /// What is said about caching a list: for one server by itself what that server says, for all servers the shortest
+    /// time of any. Nobody may share what a profile made of a list.
+    pub(crate) fn caching(&self, list: CatalogList) -> CacheHints {
+        let by_server = self.tool_service.cache_hints(self.viewer, self.servers, list);
+        let own = || CacheHints { ttl_ms: LIST_TTL_MS, scope: PRIVATE.to_owned() };
+        match self.servers {
+            ServerSelection::One(_) => {
+                let hints = by_server.into_iter().next().flatten().unwrap_or_else(own);
+                let is_for_all = self.tool_service.view_key(self.viewer).is_for_all();
+                if is_for_all { hints } else { CacheHints { scope: own().scope, ..hints } }
+            }
+            ServerSelection::All => {
+                let times =
+                    by_server.iter().map(|hints| hints.as_ref().map_or(LIST_TTL_MS, |hints| hints.ttl_ms));
+                CacheHints { ttl_ms: times.min().unwrap_or(LIST_TTL_MS), ..own() }
+            }
         }
     }
 }
@@ -80,7 +120,7 @@ impl PaginatedListCache {
     }
 
     /// The current list. `version` is the version of the catalog that the caller read.
-    pub(crate) fn current(&self, tool_service: &dyn ToolService, version: u64) -> Arc<PaginatedList> {
+    pub(crate) fn current(&self, source: ListSource<'_>, version: u64) -> Arc<PaginatedList> {
         if let Some(ready) = self.ready.load_full()
             && ready.version == version
         {
@@ -88,11 +128,13 @@ impl PaginatedListCache {
         }
         // The version is read before the list, so if the list is already newer than its version, the worst
         // that happens is that it is built twice.
+        let caching = source.caching(self.list);
         let mut built = None;
-        tool_service.with_list(self.list, &mut |items| {
-            built = Some(PaginatedList::build(self.list, version, items));
+        source.with_list(self.list, &mut |items| {
+            built = Some(PaginatedList::build(self.list, version, caching.clone(), items));
         });
-        let built = Arc::new(built.unwrap_or_else(|| PaginatedList::build(self.list, version, &[])));
+        let built =
+            Arc::new(built.unwrap_or_else(|| PaginatedList::build(self.list, version, caching.clone(), &[])));
         self.ready.store(Some(Arc::clone(&built)));
         built
     }
@@ -107,11 +149,12 @@ fn member(list: CatalogList) -> &'static str {
     }
 }
 
-fn body(list: CatalogList, items: &[Box<RawValue>], next: Option<&str>, revision: Revision) -> Bytes {
+/// The result with these items; with `caching` in the stateless revision.
+fn body(list: CatalogList, items: &[&RawValue], next: Option<&str>, caching: Option<&CacheHints>) -> Bytes {
     let length: usize = items.iter().map(|item| item.get().len() + 1).sum();
     let mut out = String::with_capacity(length + 128);
     out.push('{');
-    if revision.has_result_type() {
+    if caching.is_some() {
         out.push_str(r#""resultType":"complete","#);
     }
     out.push('"');
@@ -129,8 +172,8 @@ fn body(list: CatalogList, items: &[Box<RawValue>], next: Option<&str>, revision
         out.push_str(next);
         out.push('"');
     }
-    if revision.has_result_type() {
-        out.push_str(&format!(r#","ttlMs":{LIST_TTL_MS},"cacheScope":"private""#));
+    if let Some(CacheHints { ttl_ms, scope }) = caching {
+        out.push_str(&format!(r#","ttlMs":{ttl_ms},"cacheScope":"{scope}""#));
     }
     out.push('}');
     out.into()
@@ -151,8 +194,15 @@ fn parse_cursor(list: CatalogList, text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn tools(count: usize) -> Vec<Box<RawValue>> {
-        (0..count).map(|n| RawValue::from_string(format!(r#"{{"name":"t{n}","x":1.0}}"#)).unwrap()).collect()
+    fn list_of_tools(count: usize) -> PaginatedList {
+        let item = |n| RawValue::from_string(format!(r#"{{"name":"t{n}","x":1.0}}"#)).unwrap();
+        let items: Vec<Box<RawValue>> = (0..count).map(item).collect();
+        let items: Vec<&RawValue> = items.iter().map(|item| &**item).collect();
+        PaginatedList::build(CatalogList::Tools, 1, hints(), &items)
+    }
+
+    fn hints() -> CacheHints {
+        CacheHints { ttl_ms: 5000, scope: "private".to_owned() }
     }
 
     fn page(list: &PaginatedList, params: &str, revision: Revision) -> Result<String, HttpRpcError> {
@@ -162,7 +212,7 @@ mod tests {
 
     #[test]
     fn renders_list_as_one_page_with_raw_items() {
-        let list = PaginatedList::build(CatalogList::Tools, 1, &tools(2));
+        let list = list_of_tools(2);
         assert_eq!(
             page(&list, "{}", Revision::V2025June).unwrap(),
             r#"{"tools":[{"name":"t0","x":1.0},{"name":"t1","x":1.0}]}"#
@@ -177,14 +227,14 @@ mod tests {
             (CatalogList::Templates, "resourceTemplates"),
             (CatalogList::Prompts, "prompts"),
         ] {
-            let empty = page(&PaginatedList::build(list, 1, &[]), "{}", Revision::V2024).unwrap();
+            let empty = page(&PaginatedList::build(list, 1, hints(), &[]), "{}", Revision::V2024).unwrap();
             assert_eq!(empty, format!(r#"{{"{member}":[]}}"#));
         }
     }
 
     #[test]
     fn pages_through_long_list() {
-        let list = PaginatedList::build(CatalogList::Tools, 1, &tools(10_001));
+        let list = list_of_tools(10_001);
         let (mut params, mut items, mut pages) = ("{}".to_owned(), 0, 0);
         loop {
             let text = page(&list, &params, Revision::V2025November).unwrap();
@@ -201,7 +251,7 @@ mod tests {
 
     #[test]
     fn rejects_foreign_cursors_and_ends_list_on_stale_ones() {
-        let list = PaginatedList::build(CatalogList::Tools, 1, &tools(3));
+        let list = list_of_tools(3);
         for bad in
             [r#"{"cursor":"x"}"#, r#"{"cursor":7}"#, r#"{"cursor":null}"#, r#"{"cursor":"dG9vbHM6MQ"}"#]
         {

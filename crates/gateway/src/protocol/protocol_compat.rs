@@ -1,14 +1,18 @@
 //! Adapts raw results and errors to the client's revision by cutting and inserting bytes.
 //!
-//! Values are never reserialized. `resultType` is added for the stateless revision and removed for the older
-//! ones; an error code that a revision doesn't have is replaced by the one that it does have.
+//! Values are never reserialized. `resultType` is added for the stateless revision. A result that has one comes from a
+//! server of that revision; for the older ones, it loses the members that only that revision has. An error code that a
+//! revision doesn't have is replaced by the one that it does have.
 
 use bytes::Bytes;
-use gatehouse_mcp_wire::raw::{Members, object, place, splice};
+use gatehouse_mcp_wire::raw::{Members, place, removal, splice};
 use memchr::memmem;
 use serde_json::value::RawValue;
 
 use crate::revision::Revision;
+
+/// The member of a result's `_meta` in which a server of the stateless revision identifies itself.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// An adapted result: an inserted head, and the rest, which shares the upstream's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub(crate) fn adapt_result(raw: Box<RawValue>, revision: Revision) -> Result<Ada
             Ok(AdaptedResult { head, rest: into_bytes(raw).slice(1..) })
         }
         (Some(kind), false) if kind == "\"complete\"" => {
-            Ok(AdaptedResult { head: "", rest: without_result_type(&raw) })
+            Ok(AdaptedResult { head: "", rest: without_stateless_members(&raw) })
         }
         (Some(_), false) => Err(AdaptError::UnknownType),
     }
@@ -83,9 +87,26 @@ pub(crate) fn adapt_read_result(raw: Box<RawValue>, revision: Revision) -> Resul
     Ok(AdaptedResult { head, rest: into_bytes(raw).slice(1..) })
 }
 
-fn without_result_type(raw: &RawValue) -> Bytes {
+/// A complete result without what only the stateless revision has: the type of the result, how long it may be cached,
+/// and the server's identity with each result. All other bytes stay.
+fn without_stateless_members(raw: &RawValue) -> Bytes {
+    let text = raw.get();
     let members = Members::of(raw).unwrap_or_default();
-    object(members.iter().filter(|(name, _)| *name != "resultType")).into()
+    let meta = members.get("_meta").and_then(|meta| Some((meta, Members::of(meta).ok()?)));
+    let identified = meta.filter(|(_, names)| names.get(SERVER_INFO).is_some());
+    // A `_meta` that has nothing else is removed with it.
+    let is_meta_removed =
+        identified.as_ref().is_some_and(|(_, names)| names.names().all(|name| name == SERVER_INFO));
+    let mut edits = removal(text, &members, |name| match name {
+        "resultType" | "ttlMs" | "cacheScope" => true,
+        "_meta" => is_meta_removed,
+        _ => false,
+    });
+    if let Some((meta, names)) = identified.filter(|_| !is_meta_removed) {
+        let kept = splice(meta.get(), removal(meta.get(), &names, |name| name == SERVER_INFO));
+        edits.push((place(text, meta.get()), kept));
+    }
+    splice(text, edits).into()
 }
 
 /// The code of a raw error object.
@@ -169,6 +190,33 @@ mod tests {
             (r#"{"resultType":"complete","content":[1, 2]}"#, Old, Ok(r#"{"content":[1, 2]}"#)),
             (r#"{"a":"é\n","resultType":"complete"}"#, Old, Ok(r#"{"a":"é\n"}"#)),
             (r#"{"resultType":"complete"}"#, Old, Ok("{}")),
+            (
+                r#"{ "resultType" : "complete" , "\u0061" :[ 1 ], "_meta":{ "b" : 1e0 ,"io.modelcontextprotocol/serverInfo":{}	} ,"z":0 }"#,
+                Old,
+                Ok(r#"{ "\u0061" :[ 1 ], "_meta":{ "b" : 1e0	} ,"z":0 }"#),
+            ),
+            // Nor do they get the other members of the stateless revision.
+            (
+                r#"{"resultType":"complete","content":[ ],"ttlMs":0,"cacheScope":"private","_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
+                Old,
+                Ok(r#"{"content":[ ],"_meta":{"a":1.0}}"#),
+            ),
+            (
+                r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{}},"n":1}"#,
+                Old,
+                Ok(r#"{"n":1}"#),
+            ),
+            (
+                r#"{"resultType":"complete","_meta":{"a":{"io.modelcontextprotocol/serverInfo":1}}}"#,
+                Old,
+                Ok(r#"{"_meta":{"a":{"io.modelcontextprotocol/serverInfo":1}}}"#),
+            ),
+            // A server of an older revision may use these names for anything.
+            (
+                r#"{"ttlMs":5,"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":1}}"#,
+                Old,
+                Ok(r#"{"ttlMs":5,"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":1}}"#),
+            ),
             // A resultType below the top level is left alone.
             (
                 r#"{"content":[{"resultType":"complete"}]}"#,

@@ -3,7 +3,6 @@
 //! Large results are sent from the buffer in which they arrived; only the envelope around them is new.
 
 use bytes::{Bytes, BytesMut};
-use gatehouse_model::SessionId;
 use hyper::StatusCode;
 
 use crate::protocol::rpc_error::HttpRpcError;
@@ -13,8 +12,8 @@ use crate::session::event_log::EventReader;
 #[derive(Debug)]
 pub(crate) struct HandlerResponse {
     pub(crate) content: ResponseContent,
-    /// The session that the request opened, which is sent in the `Mcp-Session-Id` header.
-    pub(crate) opened_session: Option<SessionId>,
+    /// The id of the session that the request opened, which is sent in the `Mcp-Session-Id` header.
+    pub(crate) opened_session: Option<Box<str>>,
 }
 
 #[derive(Debug)]

@@ -19,11 +19,13 @@ pub(crate) struct HttpRpcError {
     data: Option<String>,
     status: StatusCode,
     id: Option<String>,
+    /// The `WWW-Authenticate` header of a 401.
+    challenge: Option<String>,
 }
 
 impl HttpRpcError {
     pub(crate) fn new(status: StatusCode, code: i32, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), data: None, status, id: None }
+        Self { code, message: message.into(), data: None, status, id: None, challenge: None }
     }
 
     /// -32700 (parse error).
@@ -46,6 +48,25 @@ impl HttpRpcError {
         let status = if revision == Revision::STATELESS { StatusCode::NOT_FOUND } else { StatusCode::OK };
         let shown: String = method.chars().take(64).collect();
         Self::new(status, -32601, format!("There is no method {shown}."))
+    }
+
+    /// What was asked for is a stream, which the client doesn't accept.
+    pub(crate) fn events_not_accepted() -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, -32600, "Accept must name text/event-stream.")
+    }
+
+    /// HTTP 404: there is no such session. The client has to begin anew.
+    pub(crate) fn no_such_session() -> Self {
+        Self::new(StatusCode::NOT_FOUND, -32001, "Session not found: begin anew with initialize.")
+    }
+
+    /// HTTP 404: the server of an endpoint is gone, or was never there. Says the same for all paths.
+    pub(crate) fn no_such_endpoint() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            -32600,
+            "There is nothing here; the endpoints are /mcp and, for one enabled server, /servers/NAME/mcp.",
+        )
     }
 
     /// -32020: an MCP header differs from the body.
@@ -78,6 +99,21 @@ impl HttpRpcError {
     pub(crate) fn with_optional_id(mut self, id: Option<&str>) -> Self {
         self.id = id.map(str::to_owned);
         self
+    }
+
+    /// Sets the `WWW-Authenticate` header.
+    pub(crate) fn with_challenge(mut self, challenge: String) -> Self {
+        self.challenge = Some(challenge);
+        self
+    }
+
+    pub(crate) fn challenge(&self) -> Option<&str> {
+        self.challenge.as_deref()
+    }
+
+    /// Whether it responds to a request.
+    pub(crate) fn has_id(&self) -> bool {
+        self.id.is_some()
     }
 
     pub(crate) fn status(&self) -> StatusCode {

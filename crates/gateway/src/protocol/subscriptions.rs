@@ -5,17 +5,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gatehouse_mcp_wire::raw::Members;
-use gatehouse_model::ClientId;
+use gatehouse_model::{ClientId, ServerId};
+use gatehouse_tools::{
+    CatalogViewKey, ForwardedNotification, NotificationKind, ServerNotification, ServerSelection, Viewer,
+};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
+use crate::clients::client_state::ClientState;
 use crate::protocol::initialize;
 use crate::protocol::response::{MessageChunks, RpcResponse};
 use crate::protocol::rpc_error::HttpRpcError;
 use crate::session::changed_lists::ChangedLists;
 use crate::session::event_log::EventLog;
 use crate::session::resource_subscriptions::{
-    ResourceRef, ResourceSubscription, ResourceSubscriptions, SubscriptionReleaser,
+    ResourceRef, ResourceSubscription, ResourceSubscriptions, SubscriptionReleaser, updated_params,
 };
 
 /// Maximum number of streams per client.
@@ -62,6 +66,20 @@ pub(crate) struct ListenStreams {
     releaser: SubscriptionReleaser,
 }
 
+/// A request to open a stream.
+pub(crate) struct ListenRequest<'a> {
+    pub(crate) client: &'a Arc<ClientState>,
+    /// The client as it sees the catalog with this request.
+    pub(crate) viewer: &'a Viewer,
+    /// The servers of the endpoint.
+    pub(crate) servers: &'a ServerSelection,
+    /// The request's id, as raw JSON.
+    pub(crate) id: &'a str,
+    pub(crate) lists: ChangedLists,
+    /// What the client sees of the catalog.
+    pub(crate) view: CatalogViewKey,
+}
+
 pub(crate) struct OpenedStream {
     pub(crate) number: u64,
     pub(crate) log: Arc<EventLog>,
@@ -75,10 +93,16 @@ struct ListenStreamsState {
 }
 
 struct ListenStream {
-    client: ClientId,
+    client: Arc<ClientState>,
+    /// The client as it sees the catalog on this stream.
+    viewer: Viewer,
+    /// The servers of the endpoint at which it was opened.
+    servers: ServerSelection,
     /// The id of the request that opened the stream, as raw JSON.
     id: String,
     lists: ChangedLists,
+    /// What the client saw of the catalog when it was last told of changed lists.
+    view: CatalogViewKey,
     resource_subscriptions: ResourceSubscriptions,
     log: Arc<EventLog>,
 }
@@ -86,10 +110,14 @@ struct ListenStream {
 impl ListenStream {
     /// Writes a notification. `more_params` are further members of `params`, each with a comma before it.
     fn notify(&self, method: &str, more_params: &str) {
-        let text = format!(
-            r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}{more_params}}}}}"#,
-            self.id
-        );
+        let params =
+            format!(r#"{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}{more_params}}}"#, self.id);
+        self.write(method, &params);
+    }
+
+    /// Writes a notification with these params.
+    fn write(&self, method: &str, params: &str) {
+        let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
         self.log.push(std::iter::once(text.as_bytes()));
     }
 
@@ -106,18 +134,23 @@ impl ListenStreams {
         Self { state: Mutex::default(), releaser }
     }
 
-    /// Opens a stream for the request with this id. `None` if the client has too many.
-    pub(crate) fn open(&self, client: &ClientId, id: &str, lists: ChangedLists) -> Option<OpenedStream> {
+    /// Opens a stream. `None` if the client has too many.
+    pub(crate) fn open(&self, request: ListenRequest<'_>) -> Option<OpenedStream> {
         let log = EventLog::transient();
+        let ListenRequest { client, viewer, servers, id, lists, view } = request;
         let stream = ListenStream {
-            client: client.clone(),
+            client: Arc::clone(client),
+            viewer: viewer.clone(),
+            servers: servers.clone(),
             id: id.to_owned(),
             lists,
+            view,
             resource_subscriptions: ResourceSubscriptions::default(),
             log: Arc::clone(&log),
         };
         let mut state = self.state.lock();
-        if state.open.values().filter(|other| other.client == *client).count() >= MAX_STREAMS_PER_CLIENT {
+        let is_own = |other: &&ListenStream| other.client.entry.id == client.entry.id;
+        if state.open.values().filter(is_own).count() >= MAX_STREAMS_PER_CLIENT {
             return None;
         }
         state.last_number += 1;
@@ -126,11 +159,14 @@ impl ListenStreams {
         Some(OpenedStream { number, log })
     }
 
-    /// Writes the acknowledgement, which is the first message on a stream.
-    pub(crate) fn acknowledge(&self, number: u64) {
+    /// Writes the acknowledgement, which is the first message on a stream: for what it is subscribed to, and for `later`,
+    /// the URIs of resources that it will be subscribed to as soon as a server has them.
+    pub(crate) fn acknowledge(&self, number: u64, later: Vec<String>) {
         let state = self.state.lock();
         let Some(stream) = state.open.get(&number) else { return };
-        let accepted = stream.lists.as_filter(&stream.resource_subscriptions.uris());
+        let mut uris = stream.resource_subscriptions.uris();
+        uris.extend(later);
+        let accepted = stream.lists.as_filter(&uris);
         stream.notify("notifications/subscriptions/acknowledged", &format!(r#","notifications":{accepted}"#));
     }
 
@@ -146,13 +182,29 @@ impl ListenStreams {
         }
     }
 
-    /// Notifies the streams that subscribed to a resource.
-    pub(crate) fn notify_resource_updated(&self, resource: &ResourceRef) {
+    /// Notifies a stream that a resource may have changed before the subscription was made.
+    pub(crate) fn notify_restored(&self, number: u64, uri: &str) {
+        if let Some(stream) = self.state.lock().open.get(&number) {
+            stream.write("notifications/resources/updated", &updated_params("{}", uri, Some(&stream.id)));
+        }
+    }
+
+    /// Notifies the streams that subscribed to a resource, and whose client `sees` its server. Other notifications aren't
+    /// for these streams.
+    pub(crate) fn notify(
+        &self,
+        notification: &ServerNotification,
+        sees: &dyn Fn(&Viewer, &ServerId) -> bool,
+    ) {
+        let ServerNotification { server, notification: ForwardedNotification { kind, params } } =
+            notification;
+        let NotificationKind::ResourceUpdated { uri } = kind else { return };
+        let resource = ResourceRef { server: server.clone(), target: uri.clone() };
         let state = self.state.lock();
-        for stream in state.open.values() {
-            if let Some(uri) = stream.resource_subscriptions.uri(resource) {
-                let uri = serde_json::Value::from(uri);
-                stream.notify("notifications/resources/updated", &format!(r#","uri":{uri}"#));
+        for stream in state.open.values().filter(|stream| sees(&stream.viewer, server)) {
+            if let Some(uri) = stream.resource_subscriptions.uri(&resource) {
+                let params = updated_params(params, &uri, Some(&stream.id));
+                stream.write("notifications/resources/updated", &params);
             }
         }
     }
@@ -165,18 +217,34 @@ impl ListenStreams {
         }
     }
 
-    /// Notifies the streams that subscribed to changed lists.
-    pub(crate) fn notify_lists_changed(&self, changed: ChangedLists) {
+    /// Notifies the streams that subscribed to changed lists; `changed` says which of the lists of some servers changed.
+    pub(crate) fn notify_lists_changed(&self, changed: impl Fn(&ServerSelection) -> ChangedLists) {
         let state = self.state.lock();
         for stream in state.open.values() {
-            for method in changed.and(stream.lists).methods() {
+            let wanted = changed(&stream.servers).and(stream.lists);
+            for method in wanted.methods() {
                 stream.notify(method, "");
+            }
+            if wanted.tools {
+                stream.client.tool_list().announced();
+            }
+        }
+    }
+
+    /// Notifies the streams whose clients see something else of the catalog now.
+    pub(crate) fn notify_views_changed(&self, view_of: &dyn Fn(&Viewer) -> CatalogViewKey) {
+        for stream in self.state.lock().open.values_mut() {
+            let view = view_of(&stream.viewer);
+            if std::mem::replace(&mut stream.view, view.clone()) != view {
+                for method in ChangedLists::ALL.and(stream.lists).methods() {
+                    stream.notify(method, "");
+                }
             }
         }
     }
 
     pub(crate) fn end_for_client(&self, client: &ClientId) {
-        self.end_where(|stream| stream.client == *client);
+        self.end_where(|stream| stream.client.entry.id == *client);
     }
 
     pub(crate) fn end_all(&self) {

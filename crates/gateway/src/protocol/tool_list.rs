@@ -7,19 +7,20 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use gatehouse_mcp_wire::headers::ParamHeader;
 use gatehouse_mcp_wire::raw::Members;
-use gatehouse_tools::CatalogList;
+use gatehouse_tools::{CacheHints, CatalogList};
 use serde_json::value::RawValue;
 
-use crate::protocol::pagination::PaginatedList;
+use crate::protocol::pagination::{ListSource, PaginatedList};
 use crate::protocol::rpc_error::HttpRpcError;
 use crate::revision::Revision;
-use crate::tool_service::ToolService;
 
 /// The list of one version of the catalog, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct ToolListPages {
     version: u64,
     pages: PaginatedList,
+    /// The same for clients with tasks, if it differs.
+    task_pages: Option<PaginatedList>,
     headers: HashMap<String, Vec<ParamHeader>>,
 }
 
@@ -31,7 +32,7 @@ pub(crate) struct ToolListCache {
 
 impl ToolListCache {
     /// The current list. `version` is the version of the catalog that the caller read.
-    pub(crate) fn current(&self, tool_service: &dyn ToolService, version: u64) -> Arc<ToolListPages> {
+    pub(crate) fn current(&self, source: ListSource<'_>, version: u64) -> Arc<ToolListPages> {
         if let Some(ready) = self.ready.load_full()
             && ready.version == version
         {
@@ -39,20 +40,28 @@ impl ToolListCache {
         }
         // The version is read before the list, so if the list is already newer than its version, the worst
         // that happens is that it is built twice.
+        let caching = source.caching(CatalogList::Tools);
         let mut built = None;
-        tool_service
-            .with_list(CatalogList::Tools, &mut |tools| built = Some(ToolListPages::build(version, tools)));
-        let built = Arc::new(built.unwrap_or_else(|| ToolListPages::build(version, &[])));
+        source.with_list(CatalogList::Tools, &mut |tools| {
+            built = Some(ToolListPages::build(version, caching.clone(), tools));
+        });
+        let mut built = built.unwrap_or_else(|| ToolListPages::build(version, caching.clone(), &[]));
+        source.tool_service.with_task_tools(source.viewer, source.servers, &mut |tools| {
+            let pages = PaginatedList::build(CatalogList::Tools, version, caching.clone(), tools);
+            built.task_pages = (pages != built.pages).then_some(pages);
+        });
+        let built = Arc::new(built);
         self.ready.store(Some(Arc::clone(&built)));
         built
     }
 }
 
 impl ToolListPages {
-    fn build(version: u64, tools: &[Box<RawValue>]) -> Self {
+    fn build(version: u64, caching: CacheHints, tools: &[&RawValue]) -> Self {
         let mut list = Self {
             version,
-            pages: PaginatedList::build(CatalogList::Tools, version, tools),
+            pages: PaginatedList::build(CatalogList::Tools, version, caching, tools),
+            task_pages: None,
             headers: HashMap::new(),
         };
         for tool in tools {
@@ -69,7 +78,8 @@ impl ToolListPages {
 
     /// The result for the page that `params` asks for.
     pub(crate) fn page(&self, params: &Members<'_>, revision: Revision) -> Result<Bytes, HttpRpcError> {
-        self.pages.page(params, revision)
+        let pages = self.task_pages.as_ref().filter(|_| revision.has_tasks()).unwrap_or(&self.pages);
+        pages.page(params, revision)
     }
 
     /// The parameters of a tool that must be repeated in headers.

@@ -12,7 +12,10 @@ pub(crate) struct ChangedLists {
 }
 
 impl ChangedLists {
-    /// The lists whose revision differs.
+    /// All lists.
+    pub(crate) const ALL: Self = Self { tools: true, resources: true, prompts: true };
+
+    /// The lists whose version differs.
     pub(crate) fn between(before: CatalogVersions, now: CatalogVersions) -> Self {
         Self {
             tools: before.tools != now.tools,
@@ -81,7 +84,7 @@ mod tests {
 
     #[test]
     fn renders_changed_lists() {
-        let before = CatalogVersions { tools: 1, resources: 1, prompts: 1 };
+        let before = CatalogVersions { tools: 1, resources: 1, prompts: 1, marks: 1 };
         let changed = ChangedLists::between(before, CatalogVersions { prompts: 2, tools: 2, ..before });
         assert_eq!(changed, ChangedLists { tools: true, resources: false, prompts: true });
         let methods: Vec<&str> = changed.methods().collect();

@@ -6,7 +6,8 @@
 //!
 //! Events that are kept for a reader who may come back count towards the client's byte budget over all its
 //! sessions ([`gatehouse_tools::ByteBudget`]). What exceeds the budget is dropped as if it had expired. A log
-//! that is being read isn't counted: there is at most one per connection.
+//! that is being read isn't counted: there is at most one per connection. Responses that wait for room in a shared log
+//! are, since any number of them can: over the budget, the log ends.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -18,7 +19,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use gatehouse_model::ClientId;
 use gatehouse_tools::{ByteBudget, ClientPresence, Evict, KeptKind, Reservation, Surplus};
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, Sleep};
 
 /// Interval without events after which a comment is sent, so that no intermediary closes the connection.
@@ -31,13 +32,27 @@ const MAX_EVENTS: usize = 256;
 /// read them.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
+/// Time after which a client should resume a stream that broke, in milliseconds (`retry`).
+const RETRY_MS: u32 = 1000;
+
 /// Whether events carry ids and stay after they were read.
 #[derive(Debug)]
 enum EventRetention {
     /// Events carry ids with this stream number, and stay within the budget of the client.
-    Numbered { stream: u64, budget: Arc<ByteBudget>, client: ClientId },
+    Numbered { stream: u64, kept_for: BudgetShare },
     /// Events are dropped once they were read.
     Transient,
+    /// As [`Self::Transient`], for all messages of a session: a response waits for room, within the budget of the
+    /// client, and a notification that finds none is dropped, so that one call's notifications never displace another
+    /// call's response.
+    Shared { waiting_for: BudgetShare },
+}
+
+/// Whose part of a byte budget something counts towards.
+#[derive(Clone, Debug)]
+struct BudgetShare {
+    budget: Arc<ByteBudget>,
+    client: ClientId,
 }
 
 /// Whether an event ends its log.
@@ -53,6 +68,8 @@ pub(crate) struct EventLog {
     state: Mutex<EventLogState>,
     /// Whether a reader is attached or about to attach. Changed only while the state is locked.
     expecting_reader: watch::Sender<bool>,
+    /// Notified when the reader has taken an event, or the log has ended.
+    taken: Notify,
     /// This log, as the owner of its reservation.
     weak_self: Weak<Self>,
 }
@@ -81,9 +98,19 @@ impl EventLog {
         Self::new(EventRetention::Transient)
     }
 
+    /// An empty log for all messages of a session, which starts with this event. Responses wait for room within the
+    /// budget of a client.
+    pub(crate) fn shared(first: Bytes, budget: &Arc<ByteBudget>, client: &ClientId) -> Arc<Self> {
+        let waiting_for = BudgetShare { budget: Arc::clone(budget), client: client.clone() };
+        let log = Self::new(EventRetention::Shared { waiting_for });
+        log.state.lock().push(first);
+        log
+    }
+
     /// An empty log whose events carry ids with a stream number and stay, within the budget of a client.
     pub(crate) fn numbered(stream: u64, budget: &Arc<ByteBudget>, client: &ClientId) -> Arc<Self> {
-        Self::new(EventRetention::Numbered { stream, budget: Arc::clone(budget), client: client.clone() })
+        let kept_for = BudgetShare { budget: Arc::clone(budget), client: client.clone() };
+        Self::new(EventRetention::Numbered { stream, kept_for })
     }
 
     fn new(retention: EventRetention) -> Arc<Self> {
@@ -91,6 +118,7 @@ impl EventLog {
             retention,
             state: Mutex::default(),
             expecting_reader: watch::Sender::new(true),
+            taken: Notify::new(),
             weak_self: Weak::clone(weak_self),
         })
     }
@@ -141,11 +169,54 @@ impl EventLog {
         let mut state = self.state.lock();
         state.ended_at.get_or_insert_with(Instant::now);
         state.wake();
+        drop(state);
+        self.taken.notify_waiters();
     }
 
-    /// Writes an empty event that only carries an id.
+    /// Writes a response of a shared log, when there is room for it. Does nothing once the log has ended. It ends if its
+    /// client reads so slowly that what waits exceeds the client's budget.
+    pub(crate) async fn deliver<'a>(&self, pieces: impl Iterator<Item = &'a [u8]> + Clone) {
+        let mut reservation = None;
+        loop {
+            let taken = self.taken.notified();
+            tokio::pin!(taken);
+            // From here on, no notification is missed.
+            taken.as_mut().enable();
+            {
+                let mut state = self.state.lock();
+                if state.ended_at.is_some() {
+                    return;
+                }
+                if !state.is_full() {
+                    state.push(encode(None, pieces));
+                    state.wake();
+                    return;
+                }
+            }
+            if reservation.is_none()
+                && let EventRetention::Shared { waiting_for } = &self.retention
+            {
+                let bytes = pieces.clone().map(<[u8]>::len).sum();
+                let BudgetShare { budget, client } = waiting_for;
+                let (reserved, surplus) =
+                    budget.reserve(client, KeptKind::Running, bytes, Weak::clone(&self.weak_self));
+                reservation = Some(reserved);
+                surplus.evict();
+            }
+            taken.await;
+        }
+    }
+
+    /// Writes an event without data, so that the client can resume the stream if it breaks before its first message,
+    /// and says after which time (2025-11-25, Streamable HTTP). Its type isn't `message`: some clients parse the data of
+    /// each message, also if it is empty.
     pub(crate) fn prime(&self) {
-        self.write([&b""[..]].into_iter(), EventPosition::NotLast);
+        let mut state = self.state.lock();
+        let EventRetention::Numbered { stream, .. } = &self.retention else { return };
+        let id = event_id(*stream, state.last_number + 1);
+        state.push(format!("event: prime\nid: {id}\nretry: {RETRY_MS}\ndata: \n\n").into());
+        state.wake();
+        self.update_reservation(state);
     }
 
     /// Whether a reader is attached.
@@ -177,15 +248,16 @@ impl EventLog {
         if state.ended_at.is_some() {
             return;
         }
-        state.last_number += 1;
-        let number = state.last_number;
         let id = match &self.retention {
-            EventRetention::Numbered { stream, .. } => Some((*stream, number)),
+            EventRetention::Numbered { stream, .. } => Some((*stream, state.last_number + 1)),
             EventRetention::Transient => None,
+            EventRetention::Shared { .. } if state.is_full() => {
+                tracing::debug!("a client reads too slowly; a notification for it is dropped");
+                return;
+            }
+            EventRetention::Shared { .. } => None,
         };
-        let event = encode(id, pieces);
-        state.bytes += event.len();
-        state.events.push_back((number, event));
+        state.push(encode(id, pieces));
         // The newest event stays, however large: it may be the response.
         while state.events.len() > MAX_EVENTS || (state.bytes > MAX_BYTES && state.events.len() > 1) {
             if let Some((_, dropped)) = state.events.pop_front() {
@@ -204,7 +276,7 @@ impl EventLog {
     fn update_reservation(&self, mut state: MutexGuard<'_, EventLogState>) {
         state.reservation = None;
         let mut surplus = Surplus::default();
-        if let EventRetention::Numbered { budget, client, .. } = &self.retention
+        if let EventRetention::Numbered { kept_for: BudgetShare { budget, client }, .. } = &self.retention
             && !self.is_expecting_reader()
         {
             if state.is_discarded {
@@ -246,12 +318,17 @@ impl EventLog {
             after,
             keep_alive: Box::pin(tokio::time::sleep(KEEP_ALIVE)),
             on_disconnect: None,
+            on_end: None,
         }
     }
 }
 
 impl Evict for EventLog {
     fn evict(&self) {
+        if let EventRetention::Shared { .. } = self.retention {
+            tracing::info!("a client of HTTP+SSE does not read its responses; its connection is closed");
+            return self.end();
+        }
         let mut state = self.state.lock();
         if self.is_expecting_reader() {
             return;
@@ -263,6 +340,17 @@ impl Evict for EventLog {
 }
 
 impl EventLogState {
+    fn push(&mut self, event: Bytes) {
+        self.last_number += 1;
+        self.bytes += event.len();
+        self.events.push_back((self.last_number, event));
+    }
+
+    /// Whether no more may wait for the reader.
+    fn is_full(&self) -> bool {
+        self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES
+    }
+
     fn clear(&mut self) {
         self.events = VecDeque::new();
         self.bytes = 0;
@@ -275,13 +363,18 @@ impl EventLogState {
     }
 }
 
+/// The first event of an HTTP+SSE stream: where the client posts its messages.
+pub(crate) fn endpoint_event(address: &str) -> Bytes {
+    format!("event: endpoint\ndata: {address}\n\n").into()
+}
+
 /// Encodes one event, with each line of the data on a `data:` line of its own. Line breaks can only occur
 /// between JSON tokens, so the message is unchanged.
 fn encode<'a>(id: Option<(u64, u64)>, pieces: impl Iterator<Item = &'a [u8]> + Clone) -> Bytes {
     let length: usize = pieces.clone().map(<[u8]>::len).sum();
     let mut out = BytesMut::with_capacity(length + 64);
     if let Some((stream, number)) = id {
-        out.put_slice(format!("id: {stream:x}-{number}\n").as_bytes());
+        out.put_slice(format!("id: {}\n", event_id(stream, number)).as_bytes());
     }
     out.put_slice(b"data: ");
     for piece in pieces {
@@ -298,6 +391,10 @@ fn encode<'a>(id: Option<(u64, u64)>, pieces: impl Iterator<Item = &'a [u8]> + C
     out.freeze()
 }
 
+fn event_id(stream: u64, number: u64) -> String {
+    format!("{stream:x}-{number}")
+}
+
 /// Parses an event id into stream number and event number.
 pub(crate) fn parse_id(text: &str) -> Option<(u64, u64)> {
     let (stream, number) = text.split_once('-')?;
@@ -311,6 +408,7 @@ pub(crate) struct EventReader {
     after: u64,
     keep_alive: Pin<Box<Sleep>>,
     on_disconnect: Option<Box<dyn FnOnce() + Send>>,
+    on_end: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl std::fmt::Debug for EventReader {
@@ -327,8 +425,8 @@ impl Drop for EventReader {
             self.log.expecting_reader.send_replace(false);
         }
         self.log.update_reservation(state);
-        if let Some(on_disconnect) = self.on_disconnect.take() {
-            on_disconnect();
+        for action in [self.on_disconnect.take(), self.on_end.take()].into_iter().flatten() {
+            action();
         }
     }
 }
@@ -340,6 +438,12 @@ impl EventReader {
         self
     }
 
+    /// Sets the action for when it stops reading, for whatever reason.
+    pub(crate) fn on_end(mut self, action: impl FnOnce() + Send + 'static) -> Self {
+        self.on_end = Some(Box::new(action));
+        self
+    }
+
     /// The next bytes to write; `None` at the end.
     pub(crate) fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let this = &mut *self;
@@ -348,7 +452,7 @@ impl EventReader {
             return Poll::Ready(None);
         }
         let found = match &this.log.retention {
-            EventRetention::Transient => {
+            EventRetention::Transient | EventRetention::Shared { .. } => {
                 let found = state.events.pop_front();
                 if let Some((_, event)) = &found {
                     state.bytes = state.bytes.saturating_sub(event.len());
@@ -363,6 +467,7 @@ impl EventReader {
         if let Some((number, event)) = found {
             this.after = number;
             drop(state);
+            this.log.taken.notify_waiters();
             this.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
             return Poll::Ready(Some(event));
         }
@@ -382,201 +487,4 @@ impl EventReader {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::future::poll_fn;
-
-    use gatehouse_tools::ByteLimits;
-
-    use super::*;
-
-    fn one(text: &str) -> impl Iterator<Item = &[u8]> + Clone {
-        std::iter::once(text.as_bytes())
-    }
-
-    fn budget() -> Arc<ByteBudget> {
-        ByteBudget::new(ByteLimits { client: 1000, all: 1000 })
-    }
-
-    fn numbered(budget: &Arc<ByteBudget>) -> Arc<EventLog> {
-        EventLog::numbered(1, budget, &"client".into())
-    }
-
-    async fn next(reader: &mut EventReader) -> Option<String> {
-        let mut reader = Pin::new(reader);
-        poll_fn(|cx| reader.as_mut().poll_next(cx))
-            .await
-            .map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
-    }
-
-    #[test]
-    fn prefixes_every_data_line() {
-        for (pieces, written) in [
-            (vec!["{}"], "data: {}\n\n"),
-            (vec!["{\n\"a\":", "1}"], "data: {\ndata: \"a\":1}\n\n"),
-            (vec!["{\r\n}"], "data: {\ndata: \ndata: }\n\n"),
-            (vec![""], "data: \n\n"),
-        ] {
-            assert_eq!(encode(None, pieces.iter().map(|piece| piece.as_bytes())), written);
-        }
-        assert_eq!(encode(Some((26, 3)), one("1")), "id: 1a-3\ndata: 1\n\n");
-        assert_eq!(parse_id("1a-3"), Some((26, 3)));
-        assert_eq!(parse_id("0"), None);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn second_reader_resumes_and_ends_first() {
-        let log = numbered(&budget());
-        let mut first = log.read();
-        log.push(one("a"));
-        log.push(one("b"));
-        assert_eq!(next(&mut first).await.unwrap(), "id: 1-1\ndata: a\n\n");
-        let mut second = log.resume(1).unwrap();
-        assert_eq!(next(&mut first).await, None);
-        assert_eq!(next(&mut second).await.unwrap(), "id: 1-2\ndata: b\n\n");
-        log.finish(one("c"));
-        assert_eq!(next(&mut second).await.unwrap(), "id: 1-3\ndata: c\n\n");
-        assert_eq!(next(&mut second).await, None);
-        // The response is kept for a resuming reader.
-        assert_eq!(next(&mut log.resume(2).unwrap()).await.unwrap(), "id: 1-3\ndata: c\n\n");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn sends_keep_alive_comments() {
-        let log = EventLog::transient();
-        let mut reader = log.read();
-        let started = Instant::now();
-        assert_eq!(next(&mut reader).await.unwrap(), ": waiting\n\n");
-        assert_eq!(started.elapsed().as_secs(), 15);
-        assert_eq!(next(&mut reader).await.unwrap(), ": waiting\n\n");
-        assert_eq!(started.elapsed().as_secs(), 30);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn bounds_unread_events_and_keeps_response() {
-        let log = EventLog::transient();
-        for n in 0..10_000 {
-            log.push(one(&n.to_string()));
-        }
-        log.finish(one("response"));
-        log.push(one("too late"));
-        let mut reader = log.read();
-        let mut read = Vec::new();
-        while let Some(event) = next(&mut reader).await {
-            read.push(event);
-        }
-        assert_eq!(read.len(), MAX_EVENTS);
-        assert_eq!(read.last().unwrap(), "data: response\n\n");
-        assert_eq!(log.bytes(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn bounds_unread_bytes_and_keeps_response() {
-        let log = EventLog::transient();
-        let large = "x".repeat(MAX_BYTES / 8);
-        for _ in 0..100 {
-            log.push(one(&large));
-            assert!(log.bytes() <= MAX_BYTES);
-        }
-        let response = "y".repeat(MAX_BYTES + 1);
-        log.finish(one(&response));
-        let mut reader = log.read();
-        assert_eq!(next(&mut reader).await.unwrap().len(), "data: ".len() + response.len() + 2);
-        assert_eq!(next(&mut reader).await, None);
-    }
-
-    #[tokio::test]
-    async fn reports_reader_lost_before_end() {
-        for finished in [true, false] {
-            let disconnected = Arc::new(std::sync::atomic::AtomicBool::new(false));
-            let log = EventLog::transient();
-            let flag = Arc::clone(&disconnected);
-            let mut reader =
-                log.read().on_disconnect(move || flag.store(true, std::sync::atomic::Ordering::SeqCst));
-            assert!(log.has_reader());
-            if finished {
-                log.end();
-                assert_eq!(next(&mut reader).await, None);
-            }
-            drop(reader);
-            assert!(!log.has_reader());
-            assert_eq!(disconnected.load(std::sync::atomic::Ordering::SeqCst), !finished);
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn counts_unread_events_until_dropped() {
-        let budget = budget();
-        let log = numbered(&budget);
-        let mut reader = log.read();
-        log.push(one("a"));
-        log.finish(one("b"));
-        assert_eq!(budget.bytes(), 0, "it is being read");
-        while next(&mut reader).await.is_some() {}
-        assert_eq!(budget.bytes(), 0, "its reader is still there");
-        drop(reader);
-        assert_eq!(budget.bytes(), log.bytes());
-        drop(log.resume(0).unwrap());
-        assert_eq!(budget.bytes(), log.bytes());
-        drop(log);
-        assert_eq!(budget.bytes(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn evicts_oldest_finished_log_over_budget_and_none_being_read() {
-        let budget = budget();
-        let large = "x".repeat(400);
-        let logs: Vec<Arc<EventLog>> = (0..4).map(|_| numbered(&budget)).collect();
-        let mut live = logs[0].read();
-        logs[0].finish(one(&large));
-        let running = &logs[1];
-        drop(running.read());
-        running.push(one(&large));
-        for finished in &logs[2..] {
-            finished.finish(one(&large));
-            drop(finished.read());
-        }
-        // Three unread logs of 400 bytes, and room for two.
-        assert_eq!(
-            logs.iter().map(|log| log.is_discarded()).collect::<Vec<_>>(),
-            [false, false, true, false]
-        );
-        assert!(logs[2].resume(0).is_none() && logs[2].bytes() == 0);
-        assert!(next(&mut live).await.unwrap().contains(&large));
-        assert_eq!(next(&mut live).await, None);
-        assert!(budget.bytes() <= 1000);
-
-        // An unfinished log is evicted last. It loses its events so far, but its response is still delivered.
-        let other = numbered(&budget);
-        drop(other.read());
-        other.push(one(&"y".repeat(900)));
-        assert!(logs[3].is_discarded() && other.bytes() > 900);
-        assert_eq!((running.bytes(), running.is_discarded()), (0, false));
-        running.finish(one("response"));
-        assert!(next(&mut running.resume(0).unwrap()).await.unwrap().contains("response"));
-
-        // An event larger than the whole budget isn't kept, and nothing is evicted for it.
-        let before = budget.bytes();
-        let largest = numbered(&budget);
-        drop(largest.read());
-        largest.finish(one(&"z".repeat(1001)));
-        assert!(largest.is_discarded() && budget.bytes() == before);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn discarded_logs_hold_nothing() {
-        let budget = budget();
-        let abandoned = numbered(&budget);
-        abandoned.push(one("a"));
-        abandoned.abandon();
-        abandoned.push(one("b"));
-        assert_eq!((abandoned.bytes(), budget.bytes()), (0, 0));
-        let discarded = numbered(&budget);
-        let mut reader = discarded.read();
-        discarded.discard();
-        discarded.finish(one("response"));
-        assert!(next(&mut reader).await.unwrap().contains("response"), "the current reader reads on");
-        drop(reader);
-        assert_eq!((discarded.bytes(), budget.bytes()), (0, 0));
-        assert!(discarded.resume(0).is_none());
-    }
-}
+mod tests;

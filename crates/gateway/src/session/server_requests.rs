@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatehouse_mcp_wire::raw::Members;
+use gatehouse_mcp_wire::raw::{Members, quoted};
 use gatehouse_model::BoxFuture;
 use gatehouse_model::server::LogLevel;
-use gatehouse_tools::{ClientFeature, ClientPeer, ServerRequest, ServerRequestResult};
+use gatehouse_tools::{ClientFeature, ClientPeer, ServerRequest, ServerRequestResult, ServerSelection};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::session::event_log::EventLog;
-use crate::session::sessions::{OpenRequest, Session};
+use crate::session::sessions::{ElicitationRef, OpenRequest, Session};
 
 /// How long a client, and the person using it, may take to respond.
 pub(crate) const CLIENT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -39,13 +39,24 @@ pub(crate) fn forward_log(log: &EventLog, params: &RawValue) {
 
 impl ClientPeer for SessionPeer {
     fn logged(&self, level: LogLevel, params: &RawValue) {
-        if self.session.log_level().is_some_and(|min_level| level >= min_level) {
+        if self.session.wants_log(level) {
             forward_log(&self.log, params);
+        }
+    }
+
+    fn notified(&self, method: &str, params: &str) {
+        if self.session.servers != ServerSelection::All {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#, quoted(method));
+            self.log.push(std::iter::once(text.as_bytes()));
         }
     }
 
     fn can(&self, feature: ClientFeature) -> bool {
         self.session.client_capabilities.supports(feature)
+    }
+
+    fn capabilities(&self) -> Arc<RawValue> {
+        self.session.client_capabilities.declaration().into()
     }
 
     fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
@@ -54,6 +65,10 @@ impl ClientPeer for SessionPeer {
             let Some(OpenRequest { id, response }) = session.open_request() else {
                 return Err(internal_error("Too many requests wait for this client."));
             };
+            if let Some(elicitation) = elicitation_id(&request.params) {
+                let server = request.server.id.clone();
+                session.remember_elicitation(ElicitationRef { server, id: elicitation });
+            }
             let params = with_elicitation_id(request.params.get(), &id);
             let text =
                 format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{}","params":{params}}}"#, request.method);
@@ -68,6 +83,13 @@ impl ClientPeer for SessionPeer {
             result
         })
     }
+}
+
+/// The id that the server gave to a URL-mode elicitation.
+fn elicitation_id(params: &RawValue) -> Option<String> {
+    let members = Members::of(params).ok()?;
+    let is_url = members.text("mode").as_deref() == Some("url");
+    members.text("elicitationId").filter(|_| is_url).map(Into::into)
 }
 
 /// Adds `elicitationId` to a URL-mode elicitation that has none: these revisions require it, and servers of

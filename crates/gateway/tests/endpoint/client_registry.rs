@@ -7,7 +7,7 @@ use gatehouse_gateway::ClientRegistry;
 use gatehouse_model::{AuditEvent, ErrorCode, Secret, SystemClock};
 use gatehouse_store::{memory, open_vault};
 
-use crate::fixture::{Fixture, SseReader, eventually, open_store};
+use crate::fixture::{Fixture, SseReader, eventually, inner_id, open_store};
 
 #[tokio::test]
 async fn clients_survive_restart_and_tokens_are_not_stored() {
@@ -75,7 +75,7 @@ async fn revoke_ends_sessions_and_calls() {
     let listening =
         SseReader::new(fixture.stateless_request("3", "subscriptions/listen", params).send().await.unwrap());
     fixture.registry.revoke("agent").await.unwrap();
-    assert_eq!(*fixture.script.ended_sessions.lock(), std::slice::from_ref(&session));
+    assert_eq!(*fixture.script.ended_sessions.lock(), [inner_id(&session)]);
     assert_eq!(*fixture.script.revoked_clients.lock(), [fixture.entry.id.to_string()]);
     assert_eq!(get_stream.next().await, None);
     assert_eq!(old.all().await.last().unwrap().json()["error"]["message"], "cancelled");
@@ -94,7 +94,7 @@ async fn rotation_invalidates_old_token_and_keeps_client() {
     let session = fixture.session("2025-11-25").await;
     let (entry, token) = fixture.registry.rotate(fixture.entry.id.as_str()).await.unwrap();
     assert_eq!(entry.id, fixture.entry.id);
-    assert_eq!(*fixture.script.ended_sessions.lock(), std::slice::from_ref(&session));
+    assert_eq!(*fixture.script.ended_sessions.lock(), [inner_id(&session)]);
     assert!(fixture.script.revoked_clients.lock().is_empty());
     assert_eq!(fixture.session_request(&session, "1", "ping", "{}").send().await.unwrap().status(), 401);
     fixture.token = token.reveal().to_owned();

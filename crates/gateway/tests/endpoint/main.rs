@@ -2,10 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod access_requests;
+mod bridge_bindings;
 mod client_registry;
 mod fixture;
+mod http_sse;
+mod oauth;
 mod real_clients;
 mod rejections;
 mod resources_and_prompts;
+mod resumed_sessions;
+mod routes;
+mod stale_lists;
 mod stateful;
 mod stateless;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_auth::NoSignIn;
-use gatehouse_gateway::{ClientRegistry, Gateway, GatewayDeps};
+use gatehouse_gateway::{AllowedHosts, ClientRegistry, Gateway, GatewayDeps};
 use gatehouse_model::approval::{ApprovalAnswer, GrantChoice, SubmittedAnswer};
 use gatehouse_model::server::Builtin;
 use gatehouse_model::{ApprovalRequest, EventSink, Generation, ServerConfig, SystemClock, Transport};
@@ -15,6 +15,7 @@ use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningSe
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use crate::access_requests::ScriptedDocuments;
 use crate::fixture::{RecordedEvents, TEST_TIMEOUT, eventually, open_store};
 
 struct TestStack {
@@ -40,13 +41,13 @@ impl TestStack {
             policy: gatehouse_servers::PolicyFile::at("/nonexistent/policy.json".into()),
             guard_program: None,
         });
-        let errors = servers
-            .load(vec![ServerConfig {
+        servers
+            .put(ServerConfig {
                 generation: Generation(1),
                 ..ServerConfig::new("srv-time", "Clock", Transport::Builtin { builtin: Builtin::Time })
-            }])
-            .await;
-        assert!(errors.is_empty(), "{errors:?}");
+            })
+            .await
+            .unwrap();
         let tools = ToolManager::start(ToolDeps {
             servers: servers.clone(),
             store: Arc::clone(&store),
@@ -57,9 +58,17 @@ impl TestStack {
         })
         .await
         .unwrap();
-        let (registry, _) = ClientRegistry::open(store, clock.clone());
+        let (registry, _) = ClientRegistry::open(Arc::clone(&store), clock.clone());
         let (_, token) = registry.add("Agent").await.unwrap();
-        let deps = GatewayDeps { tools: tools.clone(), clients: Arc::new(registry), events, clock };
+        let deps = GatewayDeps {
+            tools: tools.clone(),
+            clients: Arc::new(registry),
+            store,
+            client_documents: Arc::new(ScriptedDocuments::default()),
+            allowed_hosts: Arc::new(AllowedHosts::default()),
+            events,
+            clock,
+        };
         let gateway = Gateway::bind("127.0.0.1:0".parse().unwrap(), deps).await.unwrap();
         eventually("the tools are listed", || !tools.catalog().tools().is_empty()).await;
         Self { gateway, tools, servers, token: token.reveal().to_owned(), _dir: dir }

@@ -7,7 +7,7 @@ use crate::fixture::{Fixture, TEST_TIMEOUT, text};
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 /// Sends bytes as they are and returns the response up to the end of the connection.
-async fn raw_http(port: u16, bytes: &str) -> String {
+pub(crate) async fn raw_http(port: u16, bytes: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     stream.write_all(bytes.as_bytes()).await.unwrap();
     let mut response = Vec::new();
@@ -18,16 +18,27 @@ async fn raw_http(port: u16, bytes: &str) -> String {
 #[tokio::test]
 async fn rejects_wrong_token_before_reading_body() {
     let fixture = Fixture::start().await;
-    let expected = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A token is needed: add this client in Gatehouse and send its token as \"Authorization: Bearer …\"."}}"#;
-    for header in [None, Some("Bearer wrong"), Some("Bearer "), Some("Basic dXNlcjpwYXNz")] {
+    let missing = "A token is needed: add this client in Gatehouse";
+    let unknown = "Gatehouse knows no client with this token.";
+    for (header, message) in [
+        (None, missing),
+        (Some("Bearer wrong"), unknown),
+        (Some("Bearer "), unknown),
+        (Some("Basic dXNlcjpwYXNz"), unknown),
+    ] {
         let mut request = fixture.http.post(fixture.url()).body("not even json");
         if let Some(header) = header {
             request = request.header("authorization", header);
         }
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 401, "{header:?}");
-        assert_eq!(response.headers()["www-authenticate"], "Bearer");
-        assert_eq!(text(response).await, expected);
+        let challenge = response.headers()["www-authenticate"].to_str().unwrap().to_owned();
+        // Only who has no token is led to where one can be asked for.
+        let metadata = fixture.url().replace("/mcp", "/.well-known/oauth-protected-resource/mcp");
+        assert_eq!(challenge.contains(&metadata), header.is_none(), "{challenge}");
+        assert_eq!(challenge.contains("error=\"invalid_token\""), header.is_some(), "{challenge}");
+        let body = text(response).await;
+        assert!(body.contains(message), "{body}");
     }
     // The response is sent although the announced body never is.
     let response = raw_http(
@@ -111,7 +122,7 @@ async fn rejects_unsupported_request_heads() {
 }
 
 #[tokio::test]
-async fn serves_one_path_with_three_methods() {
+async fn serves_streamable_http_with_three_methods() {
     use reqwest::Method;
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-11-25").await;
@@ -126,7 +137,7 @@ async fn serves_one_path_with_three_methods() {
         Method::TRACE,
     ];
     let origin = fixture.url().trim_end_matches("/mcp").to_owned();
-    for path in ["/", "/mcp/", "/mcp/x", "/MCP", "/%6dcp", "//mcp", "/servers/a/mcp", "/v1/tools", "/mcp"] {
+    for path in ["/", "/mcp/x", "/MCP", "/%6dcp", "//mcp", "/servers/a/mcp", "/v1/tools", "/mcp"] {
         for method in &every {
             let url = format!("{origin}{path}");
             let response = fixture.http.request(method.clone(), &url).send().await.unwrap();
@@ -269,7 +280,11 @@ async fn listens_only_on_loopback() {
         tool_service: std::sync::Arc::clone(&fixture.script) as _,
         retained_bytes: gatehouse_tools::ByteBudget::new(gatehouse_tools::ByteLimits::default()),
         clients: std::sync::Arc::clone(&fixture.registry),
+        store: std::sync::Arc::clone(&fixture.store),
         events: std::sync::Arc::clone(&fixture.recorded_events) as _,
+        ask: std::sync::Arc::clone(&fixture.user) as _,
+        client_documents: std::sync::Arc::clone(&fixture.documents) as _,
+        allowed_hosts: std::sync::Arc::clone(&fixture.allowed_hosts),
         clock: std::sync::Arc::new(gatehouse_model::SystemClock),
     };
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {

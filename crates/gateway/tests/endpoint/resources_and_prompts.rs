@@ -52,6 +52,7 @@ async fn routes_requests_to_owning_server() {
         kind,
         target: target.into(),
         exposed: exposed.into(),
+        ref_members: Vec::new(),
         rest: rest.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
     };
     for (method, name, params, expected) in [
@@ -70,8 +71,16 @@ async fn routes_requests_to_owning_server() {
         (
             "completion/complete",
             None,
-            r#"{"ref":{"type":"ref/prompt","name":"s__p"},"argument":{"name":"a","value":"v"}}"#,
-            reached(AccessKind::CompletePrompt, "p", "s__p", &[("argument", r#"{"name":"a","value":"v"}"#)]),
+            r#"{"ref":{"type":"ref/prompt","title":"P","name":"s__p"},"argument":{"name":"a","value":"v"}}"#,
+            RecordedAccess {
+                ref_members: vec![("title".to_owned(), r#""P""#.to_owned())],
+                ..reached(
+                    AccessKind::CompletePrompt,
+                    "p",
+                    "s__p",
+                    &[("argument", r#"{"name":"a","value":"v"}"#)],
+                )
+            },
         ),
         (
             "completion/complete",
@@ -143,6 +152,27 @@ async fn reports_missing_targets_with_error_codes_of_revision() {
     let other =
         fixture.stateless_request("3", "resources/read", r#"{"uri":"x://a"}"#).header("mcp-name", "x://b");
     assert_eq!(other.send().await.unwrap().status(), 400);
+}
+
+/// Tried: to subscribe to ever more resources, of which a template makes any number. Stopped by: a limit for each session.
+#[tokio::test]
+async fn bounds_subscriptions_of_a_session() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let request = |method: &'static str, number: usize| {
+        let params = format!(r#"{{"uri":"x://{number}"}}"#);
+        let request = fixture.session_request(&session, &number.to_string(), method, &params);
+        async move { request.send().await.unwrap().status().as_u16() }
+    };
+    for part in (0..1024).collect::<Vec<usize>>().chunks(64) {
+        let part = part.iter().map(|number| request("resources/subscribe", *number));
+        assert!(futures::future::join_all(part).await.iter().all(|status| *status == 200));
+    }
+    assert_eq!(request("resources/subscribe", 5000).await, 400);
+    assert_eq!(request("resources/subscribe", 7).await, 200, "it has this one");
+    assert_eq!(request("resources/unsubscribe", 7).await, 200);
+    assert_eq!(request("resources/subscribe", 5000).await, 200);
+    assert_eq!(fixture.script.recorded_accesses.lock().len(), 1025, "none of the others reached a server");
 }
 
 #[tokio::test]

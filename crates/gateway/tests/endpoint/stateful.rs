@@ -4,10 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gatehouse_model::Event;
-use gatehouse_tools::{ByteLimits, ProtocolFamily};
+use gatehouse_model::server::LogLevel;
+use gatehouse_tools::{ByteLimits, NotificationKind, ProtocolFamily};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, SseReader, eventually, text};
+use crate::fixture::{Fixture, SseReader, eventually, inner_id, text};
 
 #[tokio::test]
 async fn initialize_negotiates_version() {
@@ -25,7 +26,8 @@ async fn initialize_negotiates_version() {
         );
         let response = fixture.post(body).send().await.unwrap();
         let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
-        assert_eq!(session.len(), "ses-".len() + 32);
+        assert!(session.starts_with("ses-") && session.len() < 400, "{session}");
+        assert!(session.bytes().all(|byte| byte.is_ascii_graphic()), "{session}");
         let message: Value = serde_json::from_str(&text(response).await).unwrap();
         assert_eq!(message["id"], "i");
         assert_eq!(message["result"]["protocolVersion"], agreed, "{requested}");
@@ -88,7 +90,7 @@ async fn responds_to_ping_logging_and_list_requests() {
 }
 
 #[tokio::test]
-async fn calls_preserve_bytes_except_result_type() {
+async fn calls_preserve_bytes_except_members_of_the_newest_revision() {
     let fixture = Fixture::start().await;
     let session = fixture.session("2025-06-18").await;
     let odd = r#"{"z":1.50,"a":null, "n":123456789012345678901234567890}"#;
@@ -101,11 +103,16 @@ async fn calls_preserve_bytes_except_result_type() {
     assert_eq!(recorded.arguments.as_deref(), Some(odd));
     assert_eq!(
         (recorded.protocol_family, recorded.session.as_deref()),
-        (ProtocolFamily::Stateful, Some(session.as_str()))
+        (ProtocolFamily::Stateful, Some(inner_id(&session).as_str()))
     );
     assert_eq!(recorded.client_info.as_deref(), Some("old 1"));
     for (given, expected) in [
         (r#"{"resultType":"complete","content":[],"x":1.0}"#, r#""result":{"content":[],"x":1.0}}"#),
+        (
+            r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"x":1.0,"io.modelcontextprotocol/serverInfo":{"name":"s"}},"content":[]}"#,
+            r#""result":{"_meta":{"x":1.0},"content":[]}}"#,
+        ),
+        (r#"{"ttlMs":1.0,"content":[]}"#, r#""result":{"ttlMs":1.0,"content":[]}}"#),
         (
             r#"{"resultType":"input_required","inputRequests":{}}"#,
             r#""error":{"code":-32603,"message":"The server wants something (input or a task) that this client's revision of the protocol cannot carry."}}"#,
@@ -159,9 +166,38 @@ async fn cancels_call_only_on_matching_notification() {
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
     let stream = SseReader::new(fixture.session_call(&session, "6", "wait", "{}").send().await.unwrap());
     assert_eq!(cancel("6").await.unwrap().status(), 202);
-    let events = stream.all().await;
-    assert_eq!(events.last().unwrap().json()["error"]["message"], "cancelled");
+    stream.all().await;
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn cancelled_call_gets_no_response_and_passes_its_reason_on() {
+    let fixture = Fixture::start().await;
+    for (revision, accept) in [
+        ("2025-11-25", "application/json, text/event-stream"),
+        ("2025-06-18", "application/json, text/event-stream"),
+        ("2025-06-18", "application/json"),
+    ] {
+        let session = fixture.session(revision).await;
+        let mut call = fixture.session_call(&session, "6", "wait", "{}").build().unwrap();
+        call.headers_mut().insert("accept", accept.parse().unwrap());
+        let sent = tokio::spawn(fixture.http.execute(call));
+        fixture.wait_for_call().await;
+        let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6,"reason":"Changed my mind: \u00e9."}}"#;
+        let cancelled = fixture.post(cancel).header("mcp-session-id", &session).send().await.unwrap();
+        assert_eq!(cancelled.status(), 202);
+        let response = sent.await.unwrap().unwrap();
+        assert!(response.status().is_success());
+        let body = response.text().await.unwrap();
+        assert!(!body.contains("result") && !body.contains("error"), "{revision} {accept}: {body}");
+        // Nor is there anything to come back for.
+        if let Some(id) = body.lines().find_map(|line| line.strip_prefix("id: ")) {
+            let resumed = fixture.stream(&session).header("last-event-id", id).send().await.unwrap();
+            assert_eq!(resumed.status(), 400);
+        }
+    }
+    let reasons: Vec<Option<String>> = fixture.script.cancel_reasons.lock().clone();
+    assert_eq!(reasons, vec![Some("Changed my mind: é.".to_owned()); 3]);
 }
 
 #[tokio::test]
@@ -183,7 +219,11 @@ async fn resumes_lost_stream_without_cancelling_call() {
     let session = fixture.session("2025-11-25").await;
     let mut stream = SseReader::new(fixture.session_call(&session, "5", "wait", "{}").send().await.unwrap());
     let primed = stream.next().await.unwrap();
-    assert_eq!(primed.data, "");
+    assert_eq!(
+        (primed.kind.as_deref(), primed.data.as_str()),
+        (Some("prime"), ""),
+        "no message to be parsed"
+    );
     drop(stream);
     fixture.wait_until_client_left().await;
     assert_eq!(fixture.script.cancelled.load(Ordering::SeqCst), 0);
@@ -294,7 +334,7 @@ async fn delete_ends_session_streams_and_calls() {
     assert_eq!(call.all().await.last().unwrap().json()["error"]["message"], "cancelled");
     assert_eq!(fixture.session_request(&session, "6", "ping", "{}").send().await.unwrap().status(), 404);
     assert_eq!(delete().send().await.unwrap().status(), 404);
-    assert_eq!(*fixture.script.ended_sessions.lock(), [session]);
+    assert_eq!(*fixture.script.ended_sessions.lock(), [inner_id(&session)]);
     assert_eq!(fixture.registry.list()[0].sessions, 0);
     let recorded_events = fixture.recorded_events.0.lock().clone();
     assert_eq!(recorded_events.last(), Some(&Event::ClientGone { client: fixture.entry.id.clone() }));
@@ -311,7 +351,7 @@ async fn session_65_evicts_longest_idle() {
     }
     assert!(fixture.script.ended_sessions.lock().is_empty());
     fixture.session("2025-11-25").await;
-    assert_eq!(*fixture.script.ended_sessions.lock(), [idle]);
+    assert_eq!(*fixture.script.ended_sessions.lock(), [inner_id(&idle)]);
     assert_eq!(fixture.session_request(&busy, "1", "ping", "{}").send().await.unwrap().status(), 200);
     assert_eq!(fixture.registry.list()[0].sessions, 64);
     drop(stream);
@@ -332,4 +372,50 @@ async fn shutdown_ends_sessions_and_calls() {
     drop(new);
     eventually("both calls are cancelled", || fixture.script.cancelled.load(Ordering::SeqCst) == 2).await;
     assert!(fixture.http.get(fixture.url()).send().await.is_err());
+}
+
+#[tokio::test]
+async fn passes_notifications_on_to_the_sessions_that_they_are_for() {
+    let fixture = Fixture::start().await;
+    let session = fixture.session("2025-11-25").await;
+    let subscribe = fixture.session_request(&session, "1", "resources/subscribe", r#"{"uri":"x://a"}"#);
+    assert_eq!(subscribe.send().await.unwrap().status(), 200);
+    let mut stream = SseReader::new(fixture.stream(&session).send().await.unwrap());
+    // Nobody asked this client about that elicitation, and a custom method doesn't say which server it comes from.
+    let unknown = NotificationKind::ElicitationCompleted { id: "e".into() };
+    fixture.script.notify(unknown, r#"{"elicitationId":"e"}"#);
+    fixture.script.notify(NotificationKind::Custom { method: "vendor/moved".into() }, "{}");
+    fixture
+        .script
+        .notify(NotificationKind::Log { level: LogLevel::Debug }, r#"{"level":"debug","data":1.0}"#);
+    assert_eq!(
+        stream.next().await.unwrap().data,
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":1.0}}"#,
+        "until the client sets a level"
+    );
+    let level = fixture.session_request(&session, "2", "logging/setLevel", r#"{"level":"error"}"#);
+    assert_eq!(level.send().await.unwrap().status(), 200);
+    fixture.script.notify(NotificationKind::Log { level: LogLevel::Debug }, r#"{"level":"debug","data":2}"#);
+    let updated = NotificationKind::ResourceUpdated { uri: "a".into() };
+    fixture.script.notify(updated, r#"{"uri":"a","title":"A","_meta":{"k":1.0}}"#);
+    assert_eq!(
+        stream.next().await.unwrap().data,
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"k":1.0},"uri":"x://a","title":"A"}}"#
+    );
+}
+
+#[tokio::test]
+async fn initialize_does_not_exist_in_the_stateless_revision() {
+    let fixture = Fixture::start().await;
+    let params = r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#;
+    let with_meta = fixture.stateless_request("1", "initialize", params);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#);
+    let with_header = fixture.post(body).header("mcp-protocol-version", "2026-07-28");
+    for request in [with_meta, with_header] {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 404);
+        let message: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!((&message["id"], &message["error"]["code"]), (&json!(1), &json!(-32601)));
+    }
+    assert_eq!(fixture.registry.list()[0].sessions, 0);
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gatehouse_model::Event;
-use gatehouse_tools::{ProtocolFamily, ResourceUpdate};
+use gatehouse_tools::{NotificationKind, ProtocolFamily};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, SseReader, eventually, send_json_only, text};
@@ -78,7 +78,7 @@ async fn preserves_argument_and_result_bytes() {
 async fn forwards_other_params_members() {
     let fixture = Fixture::start().await;
     let params =
-        r#"{"requestState":"st/1","name":"echo","inputResponses":{"q":{"action":"accept"}},"task":null}"#;
+        r#"{"requestState":"st/1","name":"echo","inputResponses":{"q":{"action":"accept"}},"later":null}"#;
     let response =
         fixture.stateless_request("3", "tools/call", params).header("mcp-name", "echo").send().await.unwrap();
     assert_eq!(response.status(), 200);
@@ -89,7 +89,7 @@ async fn forwards_other_params_members() {
         [
             ("requestState".to_owned(), r#""st/1""#.to_owned()),
             ("inputResponses".to_owned(), r#"{"q":{"action":"accept"}}"#.to_owned()),
-            ("task".to_owned(), "null".to_owned()),
+            ("later".to_owned(), "null".to_owned()),
         ]
     );
 }
@@ -237,6 +237,8 @@ async fn maps_server_errors_to_revision() {
         ),
         (r#"{"code":-32601,"message":"no"}"#, 404, r#"{"code":-32601,"message":"no"}"#),
         (r#"{"code":-32021,"message":"no"}"#, 400, r#"{"code":-32021,"message":"no"}"#),
+        // With HTTP 400 it would say that nothing was called.
+        (r#"{"code":-32020,"message":"no"}"#, 200, r#"{"code":-32020,"message":"no"}"#),
         (r#"{"code":7,"message":"","extra":null}"#, 200, r#"{"code":7,"message":"","extra":null}"#),
     ] {
         let response = fixture.stateless_call("1", "fail", given).send().await.unwrap();
@@ -315,11 +317,12 @@ async fn listen_stream_reports_changes_until_shutdown() {
     );
     // Updates of this resource, and of no other.
     for uri in ["other", "a"] {
-        fixture.script.updates.send(ResourceUpdate { server: "s".into(), uri: uri.into() }).unwrap();
+        let params = format!(r#"{{"uri":"{uri}","x-kept":1.0}}"#);
+        fixture.script.notify(NotificationKind::ResourceUpdated { uri: uri.into() }, &params);
     }
     assert_eq!(
         stream.next().await.unwrap().data,
-        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"uri":"x://a"}}"#
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"uri":"x://a","x-kept":1.0}}"#
     );
     // Several changes at once are one notification.
     for n in 0..5 {
@@ -339,4 +342,53 @@ async fn listen_stream_reports_changes_until_shutdown() {
     assert_eq!(last["result"]["resultType"], "complete");
     assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "sub");
     assert_eq!(stream.next().await, None);
+}
+
+#[tokio::test]
+async fn update_of_a_server_that_the_client_no_longer_sees_is_not_sent() {
+    let fixture = Fixture::start().await;
+    let params = r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x://a"]}}"#;
+    let response =
+        fixture.stateless_request(r#""sub""#, "subscriptions/listen", params).send().await.unwrap();
+    let mut stream = SseReader::new(response);
+    stream.next().await.unwrap();
+    let update = || {
+        let updated = NotificationKind::ResourceUpdated { uri: "a".into() };
+        fixture.script.notify(updated, r#"{"uri":"a"}"#);
+    };
+    fixture.script.hides_servers.store(true, Ordering::SeqCst);
+    update();
+    eventually("the update was taken", || fixture.script.notifications.is_empty()).await;
+    fixture.script.set_tools(&[]);
+    let next = stream.next().await.unwrap().json();
+    assert_eq!(next["method"], "notifications/tools/list_changed", "no update before it");
+    fixture.script.hides_servers.store(false, Ordering::SeqCst);
+    update();
+    assert_eq!(stream.next().await.unwrap().json()["method"], "notifications/resources/updated");
+}
+
+/// As after a restart of Gatehouse, when the stream is open before the server is.
+#[tokio::test]
+async fn listen_stream_subscribes_when_a_server_has_the_resource() {
+    let fixture = Fixture::start().await;
+    fixture.script.hides_resources.store(true, Ordering::SeqCst);
+    let params = r#"{"notifications":{"resourceSubscriptions":["x://a"]}}"#;
+    let request = || fixture.stateless_request(r#""sub""#, "subscriptions/listen", params).send();
+    let mut streams = [SseReader::new(request().await.unwrap()), SseReader::new(request().await.unwrap())];
+    for stream in &mut streams {
+        let acknowledged = stream.next().await.unwrap().json();
+        let expected = serde_json::json!({ "resourceSubscriptions": ["x://a"] });
+        assert_eq!(acknowledged["params"]["notifications"], expected);
+    }
+    let [mut stream, closed] = streams;
+    drop(closed);
+    assert!(fixture.script.recorded_accesses.lock().is_empty());
+    fixture.script.hides_resources.store(false, Ordering::SeqCst);
+    fixture.script.versions.send_modify(|versions| versions.all.resources += 1);
+    let updated = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"},"uri":"x://a"}}"#;
+    assert_eq!(stream.next().await.unwrap().data, updated, "it may have changed meanwhile");
+    fixture.script.notify(NotificationKind::ResourceUpdated { uri: "a".into() }, r#"{"uri":"a"}"#);
+    assert_eq!(stream.next().await.unwrap().data, updated);
+    fixture.gateway.shutdown().await;
+    assert!(fixture.script.unsubscribed.lock().contains(&"s a".to_owned()));
 }

@@ -90,11 +90,11 @@ fn push_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Members of `_meta` that describe one connection and must not be forwarded to the next.
-const HOP_BY_HOP_META: [&str; 3] = [
-    "io.modelcontextprotocol/protocolVersion",
-    "io.modelcontextprotocol/clientInfo",
-    "io.modelcontextprotocol/clientCapabilities",
-];
+const HOP_BY_HOP_META: [&str; 3] =
+    ["io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo", CLIENT_CAPABILITIES];
+
+/// What the sender of a request can be asked while the server processes it (2026-07-28).
+pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The log level while the server processes a request (2026-07-28, Logging).
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -128,7 +128,8 @@ pub(super) fn request(number: u64, method: &str, params: &RequestParams, meta: M
     out.extend_from_slice(b"\"id\":");
     push_id(&mut out, number);
     out.push(b',');
-    finish(&mut out, method, params, MetaOptions { token: meta.token.map(|()| number), own: meta.own });
+    let MetaOptions { token, own, capabilities } = meta;
+    finish(&mut out, method, params, MetaOptions { token: token.map(|()| number), own, capabilities });
     out
 }
 
@@ -139,6 +140,8 @@ pub(super) struct MetaOptions<'a, T = ()> {
     pub(super) token: Option<T>,
     /// What the revision requires.
     pub(super) own: &'a RequestMeta,
+    /// Declared instead of Gatehouse's own capabilities, where requests declare them.
+    pub(super) capabilities: Option<&'a RawValue>,
 }
 
 /// Writes the response to a request of the server; the id is returned byte for byte.
@@ -155,8 +158,10 @@ pub(super) fn answer(id: &str, answer: &Result<Box<RawValue>, Box<RawValue>>) ->
     out
 }
 
-/// Writes the notification that cancels one of Gatehouse's requests.
-pub(super) fn cancelled(number: u64, reason: &str) -> Vec<u8> {
+/// Writes the notification that cancels one of Gatehouse's requests. Without a reason, it has one that
+/// is true of all.
+pub(super) fn cancelled(number: u64, reason: Option<&str>) -> Vec<u8> {
+    let reason = reason.unwrap_or("The caller no longer waits.");
     let mut out = Vec::with_capacity(128);
     out.extend_from_slice(
         b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":",
@@ -228,7 +233,8 @@ fn push_meta(out: &mut Vec<u8>, theirs: Option<&RawValue>, meta: MetaOptions<'_,
         }
     }
     for (name, raw) in &meta.own.members {
-        member(out, &mut first, name, raw);
+        let declared = meta.capabilities.filter(|_| *name == CLIENT_CAPABILITIES);
+        member(out, &mut first, name, declared.map_or(&**raw, RawValue::get));
     }
     if let Some(level) = log_level {
         member(out, &mut first, LOG_LEVEL, &format!("\"{}\"", level.as_str()));
@@ -315,7 +321,7 @@ mod tests {
                 3,
                 "tools/call",
                 &params,
-                MetaOptions { token: None, own: &RequestMeta::default() }
+                MetaOptions { token: None, own: &RequestMeta::default(), capabilities: None }
             )),
             r#"{"jsonrpc":"2.0","id":"g3","method":"tools/call","params":{"name":"do \"it\"","arguments":{"z":1, "a":18446744073709551616,"n":null}}}"#
         );
@@ -324,7 +330,7 @@ mod tests {
                 4,
                 "ping",
                 &RequestParams::none(),
-                MetaOptions { token: None, own: &RequestMeta::default() }
+                MetaOptions { token: None, own: &RequestMeta::default(), capabilities: None }
             )),
             r#"{"jsonrpc":"2.0","id":"g4","method":"ping"}"#
         );
@@ -341,7 +347,7 @@ mod tests {
             )),
         };
         assert_eq!(
-            text(request(5, "m", &params, MetaOptions { token: Some(()), own: &own })),
+            text(request(5, "m", &params, MetaOptions { token: Some(()), own: &own, capabilities: None })),
             concat!(
                 r#"{"jsonrpc":"2.0","id":"g5","method":"m","params":{"_meta":{"b":1e3,"a":{"k" :1},"#,
                 r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"g5"}}}"#
@@ -350,11 +356,36 @@ mod tests {
     }
 
     #[test]
+    fn declares_capabilities_of_the_calling_client() {
+        let own = RequestMeta::new(vec![(CLIENT_CAPABILITIES, r#"{"sampling":{}}"#.into())]);
+        let declared = raw(r#"{"elicitation": {"form":{}},"x":1e3}"#);
+        let written = |capabilities, own: &RequestMeta| {
+            let meta = MetaOptions { token: None, own, capabilities };
+            text(request(7, "m", &RequestParams::none(), meta))
+        };
+        let with = |capabilities: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":"g7","method":"m","params":{{"_meta":{{"{CLIENT_CAPABILITIES}":{capabilities}}}}}}}"#
+            )
+        };
+        assert_eq!(written(Some(&declared), &own), with(declared.get()));
+        assert_eq!(written(None, &own), with(r#"{"sampling":{}}"#));
+        // A revision with a handshake declares them there, once for the whole connection.
+        let stateful = written(Some(&declared), &RequestMeta::default());
+        assert_eq!(stateful, r#"{"jsonrpc":"2.0","id":"g7","method":"m"}"#);
+    }
+
+    #[test]
     fn strips_hop_by_hop_meta_for_older_revision() {
         let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{},"kept":1}"#;
         let params = RequestParams { members: vec![], meta: Some(raw(meta)) };
         assert_eq!(
-            text(request(6, "m", &params, MetaOptions { token: None, own: &RequestMeta::default() })),
+            text(request(
+                6,
+                "m",
+                &params,
+                MetaOptions { token: None, own: &RequestMeta::default(), capabilities: None }
+            )),
             r#"{"jsonrpc":"2.0","id":"g6","method":"m","params":{"_meta":{"kept":1}}}"#
         );
     }

@@ -13,8 +13,8 @@ use rmcp::service::{
 use rmcp::transport::IntoTransport;
 use rmcp::{ClientHandler, RoleClient};
 
-use super::envelope::RequestMeta;
-use super::raw_capabilities::RawCapabilities;
+use super::envelope::{CLIENT_CAPABILITIES, RequestMeta};
+use super::raw_handshake::RawHandshake;
 use super::{Handshake, LifecycleHint};
 use crate::error::{ConnectError, RequestError};
 use crate::server_requests;
@@ -66,7 +66,7 @@ fn mode(hint: LifecycleHint) -> ClientLifecycleMode {
             preferred_versions,
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         },
-        LifecycleHint::Initialize => ClientLifecycleMode::Initialize,
+        LifecycleHint::Initialize | LifecycleHint::OnlyInitialize => ClientLifecycleMode::Initialize,
         LifecycleHint::Discover => ClientLifecycleMode::Discover { preferred_versions },
     }
 }
@@ -75,7 +75,7 @@ fn mode(hint: LifecycleHint) -> ClientLifecycleMode {
 pub(super) async fn negotiate<T, E, A>(
     transport: T,
     hint: LifecycleHint,
-    raw: &RawCapabilities,
+    raw: &RawHandshake,
 ) -> Result<(RmcpService, Handshake), HandshakeError>
 where
     T: IntoTransport<RoleClient, E, A>,
@@ -99,11 +99,13 @@ where
         Some(info) => (info.name.clone(), info.title.clone(), info.version.clone()),
         None => Default::default(),
     };
+    let mut declared = raw.take();
     let handshake = Handshake {
         protocol: version.as_str().to_owned(),
         protocol_family,
         info: ServerInfo { name, title, version: version_text, instructions: peer.instructions.clone() },
-        capabilities: raw.take(),
+        capabilities: declared.take_capabilities(),
+        raw_info: declared.server_info,
         lifecycle: match protocol_family {
             ProtocolFamily::Stateful => LifecycleHint::Initialize,
             ProtocolFamily::Stateless => LifecycleHint::Discover,
@@ -183,10 +185,7 @@ pub(super) fn request_meta(handshake: &Handshake) -> RequestMeta {
                     json(serde_json::to_string(handshake.protocol.as_str())),
                 ),
                 ("io.modelcontextprotocol/clientInfo", json(serde_json::to_string(&implementation()))),
-                (
-                    "io.modelcontextprotocol/clientCapabilities",
-                    json(serde_json::to_string(&server_requests::client_capabilities())),
-                ),
+                (CLIENT_CAPABILITIES, json(serde_json::to_string(&server_requests::client_capabilities()))),
             ])
         }
     }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use gatehouse_mcp_wire::tasks::{TASK, task_id};
 use gatehouse_model::server::{LogLevel, LogLine, LogSource};
 use gatehouse_model::{BoxFuture, ServerConfig};
 use parking_lot::Mutex;
@@ -14,9 +15,10 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
-use super::pending_requests::{MessageOrigin, PendingRequests};
+use super::pending_requests::{Attribution, MessageOrigin, PendingRequests};
 use super::{ConnectDeps, Inbound, envelope};
 use crate::bounds;
+use crate::forwarded_notification::{ForwardedNotification, NotificationKind};
 use crate::redact::Redactor;
 use crate::server_requests::{self, ServerRequest, ServerRequestHandler};
 
@@ -64,7 +66,8 @@ impl MessageRouter {
         }
     }
 
-    /// Handles one request of the server; the response is sent when the responder has answered.
+    /// Handles one request of the server; the response is sent when the responder has answered, or
+    /// when nobody waits any more for the call that it belongs to.
     pub(super) fn handle_request(self: &Arc<Self>, request: IncomingRequest<'_>, origin: MessageOrigin) {
         let IncomingRequest { id, method, params } = request;
         let params = params.map(|params| self.parts.redactor.raw(params));
@@ -98,7 +101,8 @@ impl MessageRouter {
             }
             open.insert(id.clone(), cancel.clone());
         }
-        let (responder, held) = self.pending_requests.attribute(origin);
+        let origin = self.pending_requests.origin(origin, params.as_deref());
+        let Attribution { responder, held, calls } = self.pending_requests.attribute(origin);
         let respond = match responder {
             Some(responder) => responder.respond,
             None => Arc::new(self.parts.deps.fallback.clone()) as Arc<dyn ServerRequestHandler>,
@@ -107,14 +111,20 @@ impl MessageRouter {
             server: Arc::clone(&self.parts.config),
             method: method.into(),
             params: params.map_or_else(crate::json::empty_object, Cow::into_owned),
+            key: None,
         };
         tracing::debug!(method, "the server asks");
         let router = Arc::clone(self);
         self.parts.deps.tasks.spawn(async move {
             let schemas = &router.parts.deps.schemas;
-            let answer = cancel
-                .run_until_cancelled(server_requests::handle_server_request(&*respond, request, schemas))
-                .await;
+            let answer = tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                () = calls.ended() => {
+                    Some(Err(server_requests::error(-32603, "The call that this was asked for has ended.")))
+                }
+                answer = server_requests::handle_server_request(&*respond, request, schemas) => Some(answer),
+            };
             drop(held);
             if let Some(answer) = answer {
                 (router.parts.send_response)(envelope::answer(&id, &answer)).await;
@@ -145,6 +155,7 @@ impl MessageRouter {
     pub(super) fn notification(&self, method: &str, params: Option<&RawValue>, origin: MessageOrigin) {
         let params = params.map(|params| self.parts.redactor.raw(params));
         let params = params.as_deref();
+        let origin = self.pending_requests.origin(origin, params);
         match method {
             "notifications/progress" => {
                 if !params.is_some_and(|params| self.pending_requests.progress(params)) {
@@ -164,22 +175,68 @@ impl MessageRouter {
                     params.and_then(|params| serde_json::from_str(params.get()).ok())
                     && uri.len() <= bounds::RESOURCE_URI
                 {
-                    self.send_lossy(Inbound::ResourceUpdated { uri });
+                    self.forward(NotificationKind::ResourceUpdated { uri }, params);
+                }
+            }
+            "notifications/elicitation/complete" => {
+                #[derive(Deserialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Params {
+                    elicitation_id: String,
+                }
+                if let Some(Params { elicitation_id: id }) =
+                    params.and_then(|params| serde_json::from_str(params.get()).ok())
+                {
+                    self.forward(NotificationKind::ElicitationCompleted { id }, params);
+                }
+            }
+            "notifications/tasks/status" => {
+                if let Some(params) = params
+                    && let Some(task) = task_id(params, TASK)
+                {
+                    self.forward(NotificationKind::TaskStatus { task }, Some(params));
                 }
             }
             "notifications/message" => {
                 if let Some((params, (level, text))) =
                     params.and_then(|params| Some(params).zip(log_text(params, &self.parts.redactor)))
                 {
-                    if let Some((level, meant)) = level.zip(self.pending_requests.responder_for(origin)) {
-                        meant.respond.logged(level, params);
-                    }
                     let line = LogLine { at: self.now(), source: LogSource::Server, level, text };
                     self.send_lossy(Inbound::Log { line });
+                    if let Some(level) = level {
+                        match self.pending_requests.responder_for(origin) {
+                            Some(meant) => meant.respond.logged(level, params),
+                            None if self.pending_requests.may_be_about_a_call(origin) => {}
+                            None => self.forward(NotificationKind::Log { level }, Some(params)),
+                        }
+                    }
                 }
             }
-            other => tracing::trace!(method = other, "a notification is passed over"),
+            // About Gatehouse's own subscription.
+            other if other.starts_with("notifications/subscriptions/") => {}
+            // As with log messages: what may be about a call is only for the client of that call.
+            other if other.len() <= bounds::FORWARDED_METHOD => {
+                match self.pending_requests.responder_for(origin) {
+                    Some(meant) => {
+                        if let Some(params) = forwarded_params(params) {
+                            meant.respond.notified(other, params);
+                        }
+                    }
+                    None if self.pending_requests.may_be_about_a_call(origin) => {}
+                    None => self.forward(NotificationKind::Custom { method: other.to_owned() }, params),
+                }
+            }
+            _ => tracing::debug!("a notification whose method is too long is passed over"),
         }
+    }
+
+    /// Passes a notification on to clients, unless it is too long.
+    fn forward(&self, kind: NotificationKind, params: Option<&RawValue>) {
+        let Some(params) = forwarded_params(params) else {
+            tracing::debug!(?kind, "a notification is not passed on: its params are too long or no object");
+            return;
+        };
+        self.send_lossy(Inbound::Forwarded(ForwardedNotification { kind, params: params.into() }));
     }
 
     /// Forwards a line of standard error.
@@ -227,6 +284,12 @@ pub(super) struct IncomingRequest<'a> {
     pub(super) params: Option<&'a RawValue>,
 }
 
+/// The params of a notification that is passed on; `None` if they are too long or no object.
+fn forwarded_params(params: Option<&RawValue>) -> Option<&str> {
+    let params = params.map_or("{}", RawValue::get);
+    (params.len() <= bounds::FORWARDED_PARAMS && params.starts_with('{')).then_some(params)
+}
+
 /// Level and `logger: data` of a `notifications/message`. Redacted again, because some secrets are
 /// recognisable only after the JSON string is decoded.
 fn log_text(params: &RawValue, redactor: &Redactor) -> Option<(Option<LogLevel>, String)> {
@@ -259,6 +322,8 @@ mod tests {
     use super::*;
     use crate::error::ConnectError;
     use crate::host::{PreparedProcess, ServerHost};
+    use crate::request::{RequestParams, UpstreamRequest};
+    use crate::server_requests::{Responder, ServerRequestResult};
 
     /// A machine on which nothing can be started. A router needs none.
     struct NoHost;
@@ -345,6 +410,121 @@ mod tests {
         assert_eq!(taken.recv().await, Some(Inbound::ToolsChanged));
         drop(router);
         assert_eq!(taken.recv().await, None);
+    }
+
+    #[tokio::test]
+    async fn forwards_what_is_for_clients() {
+        let (router, mut taken) = router(8);
+        let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(bounds::FORWARDED_PARAMS));
+        for (method, params) in [
+            ("notifications/resources/updated", Some(r#"{"uri":"a://b","x":1.0}"#)),
+            ("notifications/elicitation/complete", Some(r#"{"elicitationId":"e"}"#)),
+            ("vendor/moved", None),
+            // About Gatehouse's own subscription, no object, and too long.
+            ("notifications/subscriptions/acknowledged", Some("{}")),
+            ("vendor/list", Some("[1]")),
+            ("vendor/long", Some(long.as_str())),
+        ] {
+            let params = params.map(raw);
+            router.notification(method, params.as_deref(), MessageOrigin::Unspecified);
+        }
+        drop(router);
+        let mut forwarded = Vec::new();
+        while let Some(Inbound::Forwarded(notification)) = taken.recv().await {
+            forwarded.push((notification.kind, notification.params.to_string()));
+        }
+        let (uri, id, method) = ("a://b".to_owned(), "e".to_owned(), "vendor/moved".to_owned());
+        assert_eq!(
+            forwarded,
+            [
+                (NotificationKind::ResourceUpdated { uri }, r#"{"uri":"a://b","x":1.0}"#.to_owned()),
+                (NotificationKind::ElicitationCompleted { id }, r#"{"elicitationId":"e"}"#.to_owned()),
+                (NotificationKind::Custom { method }, "{}".to_owned()),
+            ]
+        );
+    }
+
+    /// What the client of a call is told.
+    #[derive(Default)]
+    struct CallClient(Mutex<Vec<String>>);
+
+    impl ServerRequestHandler for CallClient {
+        fn respond(&self, _: ServerRequest) -> BoxFuture<'static, ServerRequestResult> {
+            Box::pin(std::future::pending())
+        }
+
+        fn notified(&self, method: &str, params: &str) {
+            self.0.lock().push(format!("{method} {params}"));
+        }
+    }
+
+    #[tokio::test]
+    async fn custom_notification_during_calls_is_only_for_the_client_of_its_call() {
+        let (router, mut taken) = router(8);
+        let own = envelope::RequestMeta::new(Vec::new());
+        let call = |name: &str| {
+            let client = Arc::new(CallClient::default());
+            let respond: Arc<dyn ServerRequestHandler> = client.clone();
+            let request = UpstreamRequest {
+                responder: Some(Responder { client_key: name.into(), respond }),
+                ..UpstreamRequest::new("tools/call", RequestParams::none())
+            };
+            let begun = router.pending_requests.begin(request, &own).unwrap();
+            (client, begun.ticket.number)
+        };
+        let notify = |number: u8, origin| {
+            let params = raw(&format!(r#"{{"n":{number}}}"#));
+            router.notification("vendor/moved", Some(&params), origin);
+        };
+        let (one, number) = call("one");
+        notify(1, MessageOrigin::Unspecified);
+        let (two, _) = call("two");
+        // It may be about the call of either.
+        notify(2, MessageOrigin::Unspecified);
+        notify(3, MessageOrigin::Call(number));
+        let expected = [r#"vendor/moved {"n":1}"#, r#"vendor/moved {"n":3}"#];
+        assert_eq!(*one.0.lock(), expected);
+        assert!(two.0.lock().is_empty());
+        assert!(taken.try_recv().is_err(), "it is passed on to others");
+    }
+
+    #[tokio::test]
+    async fn what_is_about_a_task_is_only_for_the_client_of_the_task() {
+        let (router, mut taken) = router(8);
+        let own = envelope::RequestMeta::new(Vec::new());
+        let call = |method: &'static str, params: RequestParams| {
+            let client = Arc::new(CallClient::default());
+            let respond: Arc<dyn ServerRequestHandler> = client.clone();
+            let request = UpstreamRequest {
+                responder: Some(Responder { client_key: method.into(), respond }),
+                ..UpstreamRequest::new(method, params)
+            };
+            router.pending_requests.begin(request, &own).unwrap();
+            client
+        };
+        let notify = |task: &str| {
+            let params = format!(
+                r#"{{"_meta":{{"io.modelcontextprotocol/related-task":{{"taskId":"{task}"}}}},"level":"info","data":1}}"#
+            );
+            router.notification("vendor/moved", Some(&raw(&params)), MessageOrigin::Unspecified);
+            router.notification("notifications/message", Some(&raw(&params)), MessageOrigin::Unspecified);
+        };
+        // Nobody waits for it, and it isn't for everybody.
+        notify("a");
+        let other = call("tools/call", RequestParams::none());
+        notify("a");
+        // Asking for its state is no waiting.
+        let looking = call("tasks/get", RequestParams::none().with_text("taskId", "a"));
+        notify("a");
+        let waiting = call("tasks/result", RequestParams::none().with_text("taskId", "a"));
+        notify("a");
+        notify("b");
+        assert!(other.0.lock().is_empty() && looking.0.lock().is_empty());
+        assert_eq!(waiting.0.lock().len(), 1);
+        drop(router);
+        while let Some(inbound) = taken.recv().await {
+            assert!(matches!(inbound, Inbound::Log { .. }), "{inbound:?}");
+        }
     }
 
     #[tokio::test]

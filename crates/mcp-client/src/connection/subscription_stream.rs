@@ -188,6 +188,7 @@ mod tests {
             protocol_family: ProtocolFamily::Stateless,
             info: ServerInfo::default(),
             capabilities: RawValue::from_string(capabilities.to_owned()).unwrap(),
+            raw_info: None,
             lifecycle: LifecycleHint::Auto,
         }
     }

@@ -4,7 +4,9 @@
 
 mod syntax;
 
+use gatehouse_model::GrantId;
 use gatehouse_model::grant::{Decision, Rule, Verdict};
+use gatehouse_model::verdict_trace::{PolicyCheck, RuleFit};
 use gatehouse_policy::verdict::{CallFacts, RuleSet};
 use syntax::{Call, resolve, rule};
 
@@ -78,7 +80,11 @@ fn in_words(verdict: &Verdict) -> String {
         Rule::ConditionedGrant { grant } => format!("conditioned {grant}"),
         Rule::TimedGrant { grant } => format!("timed {grant}"),
         Rule::AlwaysGrant { grant } => format!("always {grant}"),
-        Rule::Answered { .. } | Rule::Unanswered { .. } | Rule::ByUser => "not a rule of the book".to_owned(),
+        Rule::HiddenByProfile { .. }
+        | Rule::RateLimited { .. }
+        | Rule::Answered { .. }
+        | Rule::Unanswered { .. }
+        | Rule::ByUser => "not a rule of the book".to_owned(),
         Rule::DefaultAsk => "default".to_owned(),
     };
     format!("{decision}: {rule}")
@@ -199,4 +205,71 @@ fn only_rules_about_a_call_name_paths() {
         let (book, call) = book(rules, call);
         assert_eq!(call.with_facts(|facts| book.paths(facts)), expected, "{rules}: {}", call.text);
     }
+}
+
+/// What is told of a call ends with the check that decided it, and marks the rule that did.
+#[test]
+fn trace_ends_with_what_decided() {
+    let mut marked = 0;
+    for Case { name, rules, call, .. } in [ORDER, REACH, CONDITIONS].into_iter().flat_map(cases) {
+        let (book, call) = book(rules, call);
+        let (verdict, trace) = (call.decide(&book), call.with_facts(|facts| book.trace(facts)));
+        let judged = trace.iter().flat_map(|check| &check.rules);
+        let decided: Vec<&GrantId> =
+            judged.filter(|rule| rule.finding == RuleFit::Decided).map(|rule| &rule.rule).collect();
+        let deciding: Vec<&GrantId> = verdict.rule.deciding_grant().into_iter().collect();
+        assert_eq!(decided, deciding, "{name}");
+        marked += decided.len();
+        let last = match verdict.rule {
+            Rule::PolicyFile { .. } => PolicyCheck::ManagedPolicy,
+            Rule::Paused => PolicyCheck::Pause,
+            Rule::ExplicitDeny { .. } => PolicyCheck::Denies,
+            Rule::LateTicket { .. } => PolicyCheck::LateApproval,
+            Rule::PermissionsUnverified => PolicyCheck::Verification,
+            Rule::ConditionedGrant { .. } | Rule::TimedGrant { .. } | Rule::AlwaysGrant { .. } => {
+                PolicyCheck::Allows
+            }
+            _ => PolicyCheck::Default,
+        };
+        assert_eq!(trace.last().map(|check| check.check), Some(last), "{name}");
+    }
+    assert!(marked > 100, "only {marked} rules");
+}
+
+#[test]
+fn trace_says_why_a_rule_did_not_decide() {
+    for (rules, call, expected) in [
+        ("allow tool read_file", "read_file", &[RuleFit::Decided][..]),
+        ("deny tool read_file", "read_file", &[RuleFit::Decided]),
+        ("allow writes", "read_file", &[RuleFit::NotCovered]),
+        ("allow everything pins other=1", "read_file", &[RuleFit::AddedLater]),
+        ("allow everything pins read_file=2", "read_file", &[RuleFit::ChangedDefinition]),
+        ("allow reads for c2", "read_file", &[RuleFit::NotInForce]),
+        ("allow reads until 50", "read_file", &[RuleFit::NotInForce]),
+        ("allow reads for c1 seen another", "read_file", &[RuleFit::OtherProgram]),
+        ("allow reads for c1 unbound", "read_file", &[RuleFit::Unbound]),
+        ("allow reads if /a equals 2", r#"read_file args {"a":1}"#, &[RuleFit::ConditionsFailed]),
+        ("deny reads if /a equals 2", r#"read_file args {"a":1}"#, &[RuleFit::ConditionsFailed]),
+        ("deny reads for c2; allow reads", "read_file", &[RuleFit::NotInForce, RuleFit::Decided]),
+        ("allow reads; allow reads until 200", "read_file", &[RuleFit::Outranked, RuleFit::Decided]),
+        // Not even looked at: a deny came before, or it is for another server.
+        ("deny reads; allow reads", "read_file", &[RuleFit::Decided]),
+        ("allow reads on s2", "read_file", &[]),
+    ] {
+        let (book, call) = book(rules, call);
+        let trace = call.with_facts(|facts| book.trace(facts));
+        let found: Vec<RuleFit> =
+            trace.iter().flat_map(|check| &check.rules).map(|rule| rule.finding).collect();
+        assert_eq!(found, expected, "{rules}: {}", call.text);
+    }
+}
+
+#[test]
+fn trace_is_bounded_and_keeps_the_deciding_rule() {
+    let many = vec!["deny everything for c2"; 40].join("; ");
+    let (book, call) = book(&format!("{many}; deny everything"), "read_file");
+    let trace = call.with_facts(|facts| book.trace(facts));
+    let denies = trace.last().unwrap();
+    assert_eq!((denies.rules.len(), denies.more), (16, 25));
+    assert_eq!(denies.rules.last().unwrap().finding, RuleFit::Decided);
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_model::ServerBinding;
 use gatehouse_model::grant::{
     AccessClass, AccessClassification, ClassReason, ClientScope, Condition, ConditionTest, Grant, Lifetime,
     RuleAuthor, RuleEffect, Scope, Verdict,
@@ -12,6 +11,7 @@ use gatehouse_model::id::{
 };
 use gatehouse_model::subject::{Subject, SubjectRef};
 use gatehouse_model::time::Timestamp;
+use gatehouse_model::{ApprovedVersions, ServerBinding};
 use gatehouse_policy::call_hash::{CallHashInput, call_hash};
 use gatehouse_policy::coverage::DefinitionRef;
 use gatehouse_policy::json::{self, Json};
@@ -248,9 +248,18 @@ pub fn rule(text: &str, number: usize, call: &Call) -> Grant {
     grant
 }
 
-fn pins(text: &str) -> BTreeMap<String, Fingerprint> {
+/// `tool=definition`, or `tool=definition/definition` if several were approved.
+fn pins(text: &str) -> BTreeMap<String, ApprovedVersions> {
+    let approved = |definitions: &str| {
+        let mut definitions = definitions.split('/').map(Fingerprint::from).map(ApprovedVersions::from);
+        let first = definitions.next().unwrap();
+        definitions.fold(first, |earlier, mut latest| {
+            latest.add_earlier(&earlier);
+            latest
+        })
+    };
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(tool, definition)| (unescape(tool), definition.into())).collect()
+    pairs.map(|(tool, definitions)| (unescape(tool), approved(definitions))).collect()
 }
 
 fn condition(pointer: &str, test: &str, value: &str) -> Condition {

@@ -1,4 +1,4 @@
-//! One attempt to connect and the connection that results from it, until its last process is gone.
+//! One attempt to connect and the connection that results from it, with its second one, until its last process is gone.
 //! Attempts of one server never overlap: each waits until nothing of the previous one is left.
 
 use std::pin::pin;
@@ -18,8 +18,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::connector::{ConnectOptions, Connector};
+use super::second_connection_task::SecondConnectionTask;
 use crate::health;
-use crate::shared::{ActorMessage, EstablishedConnection, InitialLists, UnreadList};
+use crate::second_connection::{SecondConnection, may_have_second};
+use crate::shared::{ActorMessage, EstablishedConnection, InitialLists, ServerShared, UnreadList};
 use crate::transition::{ConnectFailure, Epoch, ServerInput};
 
 /// How long the lists after the first one may delay a connection.
@@ -28,6 +30,7 @@ const OTHER_LISTS: Duration = Duration::from_secs(5);
 impl InitialLists {
     fn record_fetched(&mut self, kind: ListKind, fetched: FetchedList) {
         self.fresh.extend(fetched.fresh_for.map(|span| (kind, span)));
+        self.lists.caching.extend(fetched.caching.map(|hints| (kind, hints)));
         let shortfall = kind.set_items(&mut self.lists, fetched.items);
         describe_shortfall(kind, fetched.cut, &shortfall, &mut self.remarks);
     }
@@ -43,8 +46,8 @@ pub(crate) struct ConnectionAttempt {
     pub(crate) epoch: Epoch,
     pub(crate) connector: Arc<dyn Connector>,
     pub(crate) options: ConnectOptions,
-    /// Receives the outcome and the end of the connection.
-    pub(crate) inbox: mpsc::Sender<ActorMessage>,
+    /// Its inbox receives the outcome and the end of the connection.
+    pub(crate) shared: Arc<ServerShared>,
     /// Cancelled when nothing of the previous attempt is left.
     pub(crate) before: Option<CancellationToken>,
 }
@@ -53,10 +56,13 @@ impl ConnectionAttempt {
     /// Runs the attempt and then the connection until it ends. Cancelling the order's token ends it
     /// in any state. When this returns, nothing of it is left.
     pub(crate) async fn run(self) {
-        let Self { epoch, connector, options, inbox, before } = self;
+        let Self { epoch, connector, options, shared, before } = self;
+        let inbox = shared.inbox.clone();
         let (stop, limit) = (options.cancel.clone(), options.config.limits.connect());
         let giving_up = stop.child_token();
-        let attempt = open(&*connector, epoch, ConnectOptions { cancel: giving_up.clone(), ..options });
+        let first = ConnectOptions { cancel: giving_up.clone(), ..options.clone() };
+        let second_connector = Arc::clone(&connector);
+        let attempt = open(&*connector, epoch, first);
         let mut attempt = pin!(async {
             if let Some(before) = before {
                 before.cancelled().await;
@@ -75,21 +81,42 @@ impl ConnectionAttempt {
         let late = giving_up.is_cancelled();
         match outcome {
             Ok(opened) if late => opened.connection.close().await,
-            Ok(opened) => {
+            Ok(mut opened) => {
                 let connection = Arc::clone(&opened.connection);
+                let family = connection.handshake().protocol_family;
+                let second = may_have_second(&options.config, family).then(|| {
+                    let (place, wanted) = SecondConnection::new();
+                    opened.second = Some(Arc::clone(&place));
+                    let options = ConnectOptions { redactor: connection.redactor(), ..options };
+                    SecondConnectionTask { connector: second_connector, options, shared, place, wanted }
+                });
                 notify_actor(&inbox, ActorMessage::Ready(Box::new(opened))).await;
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => {}
-                    end = connection.closed() => {
-                        let input = match end {
-                            ConnectionEnd::Closed { kind, reason } => ServerInput::Closed { epoch, kind, reason },
-                            ConnectionEnd::SessionLost => ServerInput::SessionLost { epoch },
-                            ConnectionEnd::Challenged { issuer } => ServerInput::Challenged { epoch, issuer },
-                        };
-                        notify_actor(&inbox, ActorMessage::ServerInput(input)).await;
+                let ended = CancellationToken::new();
+                let main = async {
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => {}
+                        end = connection.closed() => {
+                            let input = match end {
+                                ConnectionEnd::Closed { kind, reason } => {
+                                    ServerInput::Closed { epoch, kind, reason }
+                                }
+                                ConnectionEnd::SessionLost => ServerInput::SessionLost { epoch },
+                                ConnectionEnd::Challenged { issuer } => {
+                                    ServerInput::Challenged { epoch, issuer }
+                                }
+                            };
+                            notify_actor(&inbox, ActorMessage::ServerInput(input)).await;
+                        }
                     }
-                }
+                    ended.cancel();
+                };
+                let keep_second = async {
+                    if let Some(second) = second {
+                        second.run(ended.clone()).await;
+                    }
+                };
+                tokio::join!(main, keep_second);
                 connection.close().await;
             }
             Err(_) if late => {}
@@ -131,7 +158,7 @@ async fn open(
     let connection = connector.connect(options).await?;
     let first = cancel.run_until_cancelled(first_lists(&*connection, &config)).await;
     match first.unwrap_or_else(|| Err(UpstreamErrorKind::Cancelled.into())) {
-        Ok(first) => Ok(EstablishedConnection { epoch, config, connection, first }),
+        Ok(first) => Ok(EstablishedConnection { epoch, config, connection, second: None, first }),
         Err(error) => {
             connection.close().await;
             Err(error.into())
@@ -173,6 +200,8 @@ async fn first_lists(
         generation: config.generation,
         capabilities: handshake.capabilities.clone(),
         instructions: handshake.info.instructions.clone(),
+        server_info: handshake.raw_info.clone(),
+        protocol: handshake.protocol.clone(),
         ..ServerLists::default()
     };
     let mut first = InitialLists { lists, unread: Vec::new(), fresh: Vec::new(), remarks: Vec::new() };

@@ -33,6 +33,8 @@ pub(crate) struct ConnectOptions {
     pub(crate) config: Arc<ServerConfig>,
     /// The lifecycle that worked before, if known.
     pub(crate) lifecycle: LifecycleHint,
+    /// Learns the secrets that are sent.
+    pub(crate) redactor: Redactor,
     /// Receives the server's unsolicited messages.
     pub(crate) inbound: mpsc::Sender<Inbound>,
     /// Cancels the attempt.
@@ -55,7 +57,7 @@ impl Connector for UpstreamConnector {
         options: ConnectOptions,
     ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ConnectFailure>> {
         Box::pin(async move {
-            let ConnectOptions { config, lifecycle, inbound, cancel } = options;
+            let ConnectOptions { config, lifecycle, redactor, inbound, cancel } = options;
             let (policy, asked) = (self.policy.clone(), Arc::clone(&config));
             let forbidden = tokio::task::spawn_blocking(move || policy.forbids(&asked)).await;
             let forbidden = forbidden.unwrap_or_else(|error| {
@@ -70,12 +72,7 @@ impl Connector for UpstreamConnector {
                 | Transport::Http(_)
                 | Transport::Sse(_)
                 | Transport::Ws(_) => {
-                    let spec = ConnectSpec {
-                        config,
-                        deps: Arc::clone(&self.deps),
-                        lifecycle,
-                        redactor: Redactor::default(),
-                    };
+                    let spec = ConnectSpec { config, deps: Arc::clone(&self.deps), lifecycle, redactor };
                     let connection = connect(&spec, inbound, &cancel).await?;
                     Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
                 }
@@ -83,7 +80,7 @@ impl Connector for UpstreamConnector {
                     let opened = BuiltinConnection::open(builtin, &self.builtin).await;
                     let connection = opened.map_err(|message| ConnectFailure::Error {
                         kind: FailureKind::Configuration,
-                        message: message.into(),
+                        message,
                     })?;
                     Ok(Arc::new(connection) as Arc<dyn ServerConnection>)
                 }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::ServerActor;
 use super::connection_attempt::{describe_shortfall, log_text};
 use crate::health::{self, HealthFinding};
-use crate::shared::{ActorMessage, LiveConnection, SET_LEVEL, SUBSCRIBE};
+use crate::shared::{ActorMessage, LiveConnection, SET_LEVEL, SUBSCRIBE, set_level_request};
 use crate::transition::{Epoch, HealthReport, ServerInput};
 
 impl ServerActor {
@@ -112,9 +112,7 @@ impl ServerActor {
     fn send_log_level(&mut self, live: &Arc<LiveConnection>, inside: &CancellationToken, level: LogLevel) {
         let (live, inside, limit) = (Arc::clone(live), inside.clone(), self.applied.limits.connect());
         self.tasks.spawn(async move {
-            let params = RequestParams::none().with_text("level", level.as_str());
-            let request =
-                live.connection.request(UpstreamRequest::new(SET_LEVEL, params), CallLimit::total(limit));
+            let request = live.connection.request(set_level_request(level), CallLimit::total(limit));
             if let Some(Err(error)) = inside.run_until_cancelled(request).await {
                 tracing::debug!(%error, "the log level could not be set again");
             }
@@ -163,7 +161,7 @@ impl ServerActor {
             return;
         }
         self.refresh.done(kind);
-        let FetchedList { items, cut, fresh_for } = match fetched {
+        let FetchedList { items, cut, fresh_for, caching } = match fetched {
             Ok(fetched) => fetched,
             Err(FetchError::ServerConnection(UpstreamError {
                 kind: UpstreamErrorKind::NeedsAuth { issuer },
@@ -186,6 +184,7 @@ impl ServerActor {
         }
         let before = self.shared.lists.load_full();
         let mut lists = (*before).clone();
+        lists.caching.extend(caching.map(|hints| (kind, hints)));
         let mut remarks = Vec::new();
         describe_shortfall(kind, cut, &kind.set_items(&mut lists, items), &mut remarks);
         let changes = self.changes(&before, &lists);

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gatehouse_mcp_client::Inbound;
 use gatehouse_mcp_client::lists::{Declared, ListKind, ServerLists};
+use gatehouse_mcp_client::{Inbound, NotificationKind};
 use gatehouse_model::server::{LogLine, LogSource};
 use gatehouse_model::{Event, ServerStatus, StatusCause};
 use serde_json::value::RawValue;
@@ -27,7 +27,8 @@ impl ServerActor {
         let server = self.shared.id.clone();
         self.shared.status.store(Arc::new(status.clone()));
         self.deps.registry.changed();
-        tracing::info!(server = %server, status = status.as_str(), "status changed");
+        let name = &self.shared.config.load().name;
+        tracing::info!(server = %server, name, status = status.as_str(), "status changed");
         let sign_in = match &status {
             ServerStatus::NeedsAuth { issuer } => {
                 Some(Event::SignInNeeded { server: server.clone(), issuer: issuer.clone() })
@@ -50,16 +51,20 @@ impl ServerActor {
     /// changed.
     fn adopt_connection(&mut self) -> Vec<Event> {
         let Some(opened) = self.pending_connection.take() else { return Vec::new() };
-        let EstablishedConnection { epoch, config, connection, first } = *opened;
+        let EstablishedConnection { epoch, config, connection, second, first } = *opened;
         let InitialLists { mut lists, unread, fresh, remarks } = first;
         self.lifecycle = connection.handshake().lifecycle;
         let before = self.shared.lists.load_full();
         for UnreadList { kind, again } in unread {
-            kind.carry_over(&before, &mut lists);
+            // Calls are judged by these lists. What was stored in an earlier run may be an old copy.
+            if self.has_own_lists {
+                kind.carry_over(&before, &mut lists);
+            }
             if again {
                 self.refresh.mark_later(kind, Instant::now());
             }
         }
+        self.has_own_lists = true;
         let changes = self.changes(&before, &lists);
         let declared = Declared::read(&lists.capabilities);
         let ended = self.connection_attempt.clone().unwrap_or_default();
@@ -69,6 +74,7 @@ impl ServerActor {
             generation: config.generation,
             declared,
             connection,
+            second,
             ended,
             break_reason: OnceLock::new(),
         };
@@ -113,11 +119,12 @@ impl ServerActor {
                 self.refresh.mark(ListKind::Resources, now);
                 self.refresh.mark(ListKind::ResourceTemplates, now);
             }
-            Inbound::ResourceUpdated { uri } => {
-                self.deps.registry.notify_resource_update(&self.shared.id, &uri);
-                self.deps
-                    .registry
-                    .emit(Event::ResourcesChanged { server: self.shared.id.clone(), uri: Some(uri) });
+            Inbound::Forwarded(notification) => {
+                if let NotificationKind::ResourceUpdated { uri } = &notification.kind {
+                    let (server, uri) = (self.shared.id.clone(), Some(uri.clone()));
+                    self.deps.registry.emit(Event::ResourcesChanged { server, uri });
+                }
+                self.deps.registry.notify(&self.shared.id, notification);
             }
             Inbound::Log { line } | Inbound::Stderr(line) => self.log(line),
         }
@@ -133,7 +140,7 @@ impl ServerActor {
                 Inbound::ToolsChanged
                 | Inbound::PromptsChanged
                 | Inbound::ResourcesChanged
-                | Inbound::ResourceUpdated { .. } => {}
+                | Inbound::Forwarded(_) => {}
             }
         }
         self.inbound = Some(inbound);
@@ -146,7 +153,9 @@ impl ServerActor {
 
     /// Writes a line of Gatehouse's own into the server's log.
     pub(super) fn log_remark(&self, text: String) {
-        tracing::info!(server = %self.shared.id, "there is a remark in the server's log");
+        let text = self.shared.redactor.load().text(text);
+        let name = &self.shared.config.load().name;
+        tracing::info!(server = %self.shared.id, name, "{text}");
         self.log(LogLine { at: self.deps.clock.now(), source: LogSource::Gatehouse, level: None, text });
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use gatehouse_mcp_client::ForwardedNotification;
 use gatehouse_model::{Event, EventSink, ServerId};
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
@@ -13,19 +14,18 @@ pub(crate) struct SharedRegistry {
     events: Arc<dyn EventSink>,
     revision: watch::Sender<u64>,
     running: Mutex<BTreeSet<ServerId>>,
-    updates: broadcast::Sender<ResourceUpdate>,
+    notifications: broadcast::Sender<ServerNotification>,
 }
 
-/// The server announced that a resource changed (`notifications/resources/notify_resource_update`).
+/// A notification of a server that is passed on to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResourceUpdate {
+pub struct ServerNotification {
     pub server: ServerId,
-    /// The resource's URI on that server.
-    pub uri: String,
+    pub notification: ForwardedNotification,
 }
 
-/// Capacity of the broadcast channel; slower receivers miss updates.
-const UPDATES: usize = 1024;
+/// Capacity of the broadcast channel; slower receivers miss notifications.
+const NOTIFICATIONS: usize = 1024;
 
 impl SharedRegistry {
     pub(crate) fn new(events: Arc<dyn EventSink>) -> Self {
@@ -33,7 +33,7 @@ impl SharedRegistry {
             events,
             revision: watch::Sender::new(0),
             running: Mutex::new(BTreeSet::new()),
-            updates: broadcast::Sender::new(UPDATES),
+            notifications: broadcast::Sender::new(NOTIFICATIONS),
         }
     }
 
@@ -41,15 +41,15 @@ impl SharedRegistry {
         self.events.emit(event);
     }
 
-    /// Broadcasts that a resource changed.
-    pub(crate) fn notify_resource_update(&self, server: &ServerId, uri: &str) {
-        if self.updates.send(ResourceUpdate { server: server.clone(), uri: uri.to_owned() }).is_err() {
-            tracing::trace!("nobody listens for resources that change");
+    /// Broadcasts a notification of a server.
+    pub(crate) fn notify(&self, server: &ServerId, notification: ForwardedNotification) {
+        if self.notifications.send(ServerNotification { server: server.clone(), notification }).is_err() {
+            tracing::trace!("nobody listens for notifications of servers");
         }
     }
 
-    pub(crate) fn updates(&self) -> broadcast::Receiver<ResourceUpdate> {
-        self.updates.subscribe()
+    pub(crate) fn notifications(&self) -> broadcast::Receiver<ServerNotification> {
+        self.notifications.subscribe()
     }
 
     /// Increments the revision: the state that can be read has changed.

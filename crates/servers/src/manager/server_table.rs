@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use gatehouse_mcp_client::lists::ServerLists;
 use gatehouse_model::{ErrorCode, Event, ServerConfig, ServerId, StatusCause, UserError, message};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -44,33 +45,49 @@ enum PutOutcome {
 }
 
 impl ServerManager {
-    /// Makes these the servers: adds, edits and removes what differs, and starts those with
-    /// autostart in parallel, without waiting for them. A server that cannot be added (because its
-    /// name is taken) is left out, and its error is returned.
-    pub async fn load(&self, configs: Vec<ServerConfig>) -> Vec<UserError> {
-        let gone: Vec<ServerId> = {
-            let entries = self.shared.entries.read();
-            entries
-                .order
-                .iter()
-                .filter(|id| !configs.iter().any(|config| config.id == **id))
-                .cloned()
-                .collect()
-        };
-        for id in gone {
-            if let Some(entry) = self.detach(&id) {
-                let manager = self.clone();
-                self.shared.tracker.spawn(async move { manager.await_shutdown(entry).await });
-            }
+    /// Adds the servers that there are at the start of Gatehouse, without starting any; that is done by
+    /// [`Self::start_all`]. `known` has lists of an earlier run, which count until the server connects. A
+    /// server that cannot be added (because its name is taken) is left out, and its error is returned.
+    pub fn add_all(
+        &self,
+        configs: Vec<ServerConfig>,
+        mut known: HashMap<ServerId, ServerLists>,
+    ) -> Vec<UserError> {
+        if let Err(problem) = self.ensure_running() {
+            return vec![problem];
         }
         let mut problems = Vec::new();
         for config in configs {
-            if let Err(problem) = self.put_with_cause(config, StatusCause::Launch).await {
-                tracing::warn!(%problem, "a server was left out");
-                problems.push(problem);
+            let lists = known.remove(&config.id);
+            match self.insert_or_update(config, lists) {
+                Ok((handle, _)) => self.announce_added(&handle),
+                Err(problem) => {
+                    tracing::warn!(%problem, "a server was left out");
+                    problems.push(problem);
+                }
             }
         }
         problems
+    }
+
+    /// Starts all enabled servers with autostart in parallel, without waiting for them.
+    pub async fn start_all(&self) {
+        for handle in self.handles() {
+            let config = handle.config();
+            if config.enabled && config.autostart {
+                let start = ServerInput::Start { cause: StatusCause::Launch };
+                if let Err(error) = send(&handle, ActorMessage::ServerInput(start)).await {
+                    tracing::warn!(server = %config.id, %error, "a server was not started");
+                }
+            }
+        }
+    }
+
+    fn announce_added(&self, handle: &ServerHandle) {
+        let config = handle.config();
+        let (server, name) = (config.id.clone(), config.name.clone());
+        self.shared.deps.registry.changed();
+        self.shared.deps.registry.emit(Event::ServerAdded { server, name });
     }
 
     /// Adds a server, or edits the one with this id. A new one is started if it is enabled and has
@@ -80,24 +97,15 @@ impl ServerManager {
     /// # Errors
     /// [`ErrorCode::NameTaken`] if another server has the name.
     pub async fn put(&self, config: ServerConfig) -> Result<Arc<ServerConfig>, UserError> {
-        self.put_with_cause(config, StatusCause::User).await
-    }
-
-    async fn put_with_cause(
-        &self,
-        config: ServerConfig,
-        cause: StatusCause,
-    ) -> Result<Arc<ServerConfig>, UserError> {
         self.ensure_running()?;
-        let (handle, put) = self.insert_or_update(config)?;
+        let (handle, put) = self.insert_or_update(config, None)?;
         let config = handle.config();
         match put {
             PutOutcome::Added => {
-                let (server, name) = (config.id.clone(), config.name.clone());
-                self.shared.deps.registry.changed();
-                self.shared.deps.registry.emit(Event::ServerAdded { server, name });
+                self.announce_added(&handle);
                 if config.enabled && config.autostart {
-                    send(&handle, ActorMessage::ServerInput(ServerInput::Start { cause })).await?;
+                    let start = ServerInput::Start { cause: StatusCause::User };
+                    send(&handle, ActorMessage::ServerInput(start)).await?;
                 }
             }
             PutOutcome::Edited => send(&handle, ActorMessage::Edited).await?,
@@ -105,8 +113,13 @@ impl ServerManager {
         Ok(config)
     }
 
-    /// Adds or replaces the entry under the lock; nothing is started here.
-    fn insert_or_update(&self, mut config: ServerConfig) -> Result<(ServerHandle, PutOutcome), UserError> {
+    /// Adds or replaces the entry under the lock; nothing is started here. A new server begins with the
+    /// lists of an earlier run, if there are any of its generation.
+    fn insert_or_update(
+        &self,
+        mut config: ServerConfig,
+        known: Option<ServerLists>,
+    ) -> Result<(ServerHandle, PutOutcome), UserError> {
         let mut entries = self.shared.entries.write();
         let taken = entries.by_id.values().any(|entry| {
             entry.handle.shared.id != config.id && entry.handle.shared.config.load().name == config.name
@@ -132,8 +145,11 @@ impl ServerManager {
         let config = Arc::new(config);
         let (inbox, messages) = mpsc::channel(INBOX);
         let status = ServerState::new(config.enabled).status();
-        let shared =
-            Arc::new(ServerShared::new(Arc::clone(&config), status, inbox, Arc::clone(&self.shared.common)));
+        let lists = known.filter(|known| known.generation == config.generation);
+        let lists =
+            lists.unwrap_or_else(|| ServerLists { generation: config.generation, ..ServerLists::default() });
+        let common = Arc::clone(&self.shared.common);
+        let shared = Arc::new(ServerShared::new(Arc::clone(&config), lists, status, inbox, common));
         let (stop, done) = (CancellationToken::new(), CancellationToken::new());
         let shutdown = ActorShutdown { stop: stop.clone(), hard: self.shared.hard.clone() };
         let actor = ServerActor::new(Arc::clone(&shared), messages, self.shared.deps.clone(), shutdown);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gatehouse_mcp_client::LifecycleHint;
 use gatehouse_mcp_client::lists::ServerLists;
+use gatehouse_mcp_client::{LifecycleHint, Redactor};
 use gatehouse_model::status::ServerInfo;
 use gatehouse_model::{ErrorCode, ServerConfig, UserError, message};
 use tokio::sync::{mpsc, oneshot};
@@ -31,8 +31,13 @@ impl ServerManager {
         let abandoned = cancel.clone().drop_guard();
         let (inbound, said) = mpsc::channel(16);
         let name = config.name.clone();
-        let order =
-            ConnectOptions { config: Arc::new(config), lifecycle: LifecycleHint::default(), inbound, cancel };
+        let order = ConnectOptions {
+            config: Arc::new(config),
+            lifecycle: LifecycleHint::default(),
+            redactor: Redactor::default(),
+            inbound,
+            cancel,
+        };
         let connector = Arc::clone(&self.shared.deps.connector);
         let hard = self.shared.hard.clone();
         let (reply, answer) = oneshot::channel();

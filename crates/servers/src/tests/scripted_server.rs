@@ -304,7 +304,9 @@ struct ServerScript {
     next: Mutex<VecDeque<Result<(), ConnectFailure>>>,
     attempts: watch::Sender<usize>,
     cancelled: AtomicUsize,
-    asked: Mutex<HashMap<&'static str, usize>>,
+    asked: Mutex<HashMap<String, usize>>,
+    /// The family of the connection that each call came on.
+    calls: Mutex<Vec<ProtocolFamily>>,
     tools: Mutex<serde_json::Value>,
     declared: Mutex<String>,
     protocol_family: Mutex<ProtocolFamily>,
@@ -331,6 +333,7 @@ impl Default for ServerScript {
             attempts: watch::Sender::new(0),
             cancelled: AtomicUsize::new(0),
             asked: Mutex::default(),
+            calls: Mutex::default(),
             tools: Mutex::new(lists_of(&["echo"])),
             declared: Mutex::new(r#"{"tools":{"listChanged":true}}"#.to_owned()),
             protocol_family: Mutex::new(ProtocolFamily::Stateful),
@@ -383,9 +386,13 @@ impl ServerScript {
         *self.newest.lock() = Some((options.inbound, Arc::clone(&ends)));
         let handshake = Handshake {
             protocol: "2025-11-25".to_owned(),
-            protocol_family: *self.protocol_family.lock(),
+            protocol_family: match options.lifecycle {
+                LifecycleHint::OnlyInitialize => ProtocolFamily::Stateful,
+                _ => *self.protocol_family.lock(),
+            },
             info: ServerInfo::default(),
             capabilities: serde_json::from_str(&self.declared.lock()).unwrap(),
+            raw_info: None,
             lifecycle: LifecycleHint::Initialize,
         };
         Arc::new(ScriptedConnection { script: self, handshake, ends, closed: Mutex::new(false) })
@@ -406,7 +413,7 @@ impl ScriptedConnection {
         }
     }
 
-    async fn answer(&self, method: &'static str) -> Result<RpcOutcome, UpstreamError> {
+    async fn answer(&self, method: &str) -> Result<RpcOutcome, UpstreamError> {
         let script = &self.script;
         let tools = script.tools.lock().clone();
         let (breaks, delay) = (*script.breaks.lock(), *script.list_delay.lock());
@@ -465,11 +472,14 @@ impl ServerConnection for ScriptedConnection {
         request: UpstreamRequest,
         limit: CallLimit,
     ) -> BoxFuture<'_, Result<RpcOutcome, UpstreamError>> {
-        *self.script.asked.lock().entry(request.method).or_default() += 1;
+        *self.script.asked.lock().entry(request.method.to_string()).or_default() += 1;
+        if request.method == "tools/call" {
+            self.script.calls.lock().push(self.handshake.protocol_family);
+        }
         Box::pin(async move {
             let mut unanswered = Unanswered(&self.script.dropped, request.method != "tools/call");
             let span = limit.silent.or(limit.cap).unwrap();
-            let answer = tokio::time::timeout(span, self.answer(request.method)).await;
+            let answer = tokio::time::timeout(span, self.answer(&request.method)).await;
             unanswered.1 = true;
             answer.unwrap_or_else(|_| Err(UpstreamErrorKind::TimedOut { after: span }.into()))
         })
@@ -543,6 +553,11 @@ impl ScriptedServer {
 
     pub(crate) fn request_count(&self, method: &str) -> usize {
         self.0.asked.lock().get(method).copied().unwrap_or(0)
+    }
+
+    /// The families of the connections that calls came on since the last time.
+    pub(crate) fn take_calls(&self) -> Vec<ProtocolFamily> {
+        std::mem::take(&mut *self.0.calls.lock())
     }
 
     pub(crate) fn offers(&self, tools: serde_json::Value) {

@@ -1,7 +1,10 @@
 //! Tests of actors: the exact order of events while a scripted server behaves as told and time is
 //! paused.
 
-use gatehouse_mcp_client::{Inbound, UpstreamErrorKind};
+use std::collections::HashMap;
+
+use gatehouse_mcp_client::lists::ServerLists;
+use gatehouse_mcp_client::{Inbound, UpstreamErrorKind, json as raw_json};
 use gatehouse_mcp_wire::ProtocolFamily;
 use gatehouse_model::status::FailureKind;
 use serde_json::json;
@@ -466,16 +469,19 @@ async fn requires_answer_before_connected() {
 async fn slow_server_does_not_block_others() {
     let harness = ActorHarness::new();
     harness.server("quick").opens();
-    harness.manager.load(vec![http("slow").config, http("quick").config, http("broken").config]).await;
+    let configs = vec![http("slow").config, http("quick").config, http("broken").config];
+    assert!(harness.manager.add_all(configs, HashMap::new()).is_empty());
+    assert_eq!(harness.handle("quick").status().as_str(), "stopped");
+    harness.manager.start_all().await;
     harness.wait_for_event("quick connected").await;
     assert!(harness.take_events().contains(&"quick connecting 1 (launch)".to_owned()));
     assert_eq!(harness.handle("slow").status().as_str(), "connecting");
     let begun = tokio::time::Instant::now();
     harness.wait_for_event("slow failed 1").await;
     assert_eq!(begun.elapsed().as_secs(), 30, "the limit for connecting");
-    harness.manager.load(vec![http("quick").config]).await;
+    harness.manager.remove(&harness.handle("slow").config().id).await;
     harness.wait_for_event("slow removed").await;
-    assert_eq!(harness.manager.list().len(), 1);
+    assert_eq!(harness.manager.list().len(), 2);
     harness.end().await;
 }
 
@@ -623,7 +629,7 @@ async fn call_if_unchanged_rejects_changed_lists() {
     let handle = harness.handle("one");
     let judged_by = handle.lists();
     let cancel = tokio_util::sync::CancellationToken::new();
-    assert!(!handle.ready(&cancel).await.unwrap(), "nothing to wait for");
+    assert!(!handle.ready(ProtocolFamily::Stateless, &cancel).await.unwrap(), "nothing to wait for");
     handle.call_if_unchanged(&judged_by, upstream("tools/call")).await.unwrap().unwrap();
     server.offers(lists_of(&["another"]));
     server.says(Inbound::ToolsChanged);
@@ -633,7 +639,7 @@ async fn call_if_unchanged_rejects_changed_lists() {
     harness.manager.stop(&"one".into()).await.unwrap();
     assert!(handle.call_if_unchanged(&handle.lists(), upstream("tools/call")).await.unwrap().is_none());
     assert_eq!(server.request_count("tools/call"), sent);
-    assert!(handle.ready(&cancel).await.is_err(), "it stays stopped");
+    assert!(handle.ready(ProtocolFamily::Stateless, &cancel).await.is_err(), "it stays stopped");
     harness.end().await;
 }
 
@@ -655,6 +661,31 @@ async fn keeps_unanswered_list_and_retries_later() {
     let asked = server.request_count("prompts/list");
     tokio::time::sleep(secs(40)).await;
     assert_eq!(server.request_count("prompts/list"), asked + 1);
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn drops_unanswered_list_of_an_earlier_run() {
+    let harness = ActorHarness::new();
+    let server = harness.server("one");
+    server.declares(r#"{"tools":{},"prompts":{}}"#);
+    server.is_deaf_to(Some("prompts/list"));
+    server.opens();
+    let config = http("one").config;
+    let known = ServerLists {
+        generation: config.generation,
+        prompts: vec![raw_json::raw(&json!({ "name": "old" }))],
+        ..ServerLists::default()
+    };
+    assert!(harness.manager.add_all(vec![config], HashMap::from([("one".into(), known)])).is_empty());
+    assert_eq!(harness.manager.list()[0].counts.prompts, 1, "known while the server isn't connected");
+    harness.manager.start_all().await;
+    harness.wait_for_event("one connected").await;
+    assert!(harness.handle("one").lists().prompts.is_empty(), "it may be an old copy");
+    server.is_deaf_to(None);
+    harness.wait_for_event("one prompts changed").await;
+    harness.wait_for_event("one prompts changed").await;
+    assert_eq!(harness.handle("one").lists().prompts[0].get(), r#"{"name":"ask"}"#);
     harness.end().await;
 }
 

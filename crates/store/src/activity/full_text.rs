@@ -3,8 +3,16 @@
 //! The index splits words at white space and punctuation. Chinese, Japanese and Korean don't separate words,
 //! so each of their characters is indexed as a word, and each word of a search becomes a phrase.
 
+use std::borrow::Cow;
+
+/// Most words of a search; further ones are ignored.
+const MAX_WORDS: usize = 32;
+
 /// Surrounds every character that is indexed as a word with spaces.
-pub(super) fn index_text(text: &str) -> String {
+pub(super) fn index_text(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_cjk) {
+        return Cow::Borrowed(text);
+    }
     let mut spaced = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
         if is_cjk(c) {
@@ -15,16 +23,21 @@ pub(super) fn index_text(text: &str) -> String {
             spaced.push(c);
         }
     }
-    spaced
+    Cow::Owned(spaced)
 }
 
-/// The FTS query for a search: every word must occur, the last part of each as a prefix. `None` if there is
-/// nothing to search for.
+/// The FTS query for a search: every word must occur, the last part of each as a prefix, unless it is a single letter or
+/// digit, with which too much begins. `None` if there is nothing to search for.
 pub(super) fn query(text: &str) -> Option<String> {
     let words: Vec<String> = text
         .split_whitespace()
         .filter(|word| word.chars().any(char::is_alphanumeric))
-        .map(|word| format!("\"{}\"*", index_text(word).trim().replace('"', "\"\"")))
+        .take(MAX_WORDS)
+        .map(|word| {
+            let is_prefix = word.chars().nth(1).is_some() || !word.is_ascii();
+            let star = if is_prefix { "*" } else { "" };
+            format!("\"{}\"{star}", index_text(word).trim().replace('"', "\"\""))
+        })
         .collect();
     (!words.is_empty()).then(|| words.join(" AND "))
 }
@@ -42,7 +55,7 @@ mod tests {
         for (text, wanted) in [
             ("report", Some("\"report\"*")),
             ("read  notes.txt", Some("\"read\"* AND \"notes.txt\"*")),
-            ("a OR b\" NOT", Some("\"a\"* AND \"OR\"* AND \"b\"\"\"* AND \"NOT\"*")),
+            ("a OR b\" NOT", Some("\"a\" AND \"OR\"* AND \"b\"\"\"* AND \"NOT\"*")),
             ("文件夹", Some("\"文  件  夹\"*")),
             ("  ** \" ", None),
             ("", None),

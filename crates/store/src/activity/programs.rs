@@ -1,6 +1,8 @@
 //! The programs from which permitted calls of each client came. Kept longer than the call records, so that
 //! the use of a stolen token by another program is recognised even after the records are gone (PERM-9).
 
+use std::collections::BTreeMap;
+
 use gatehouse_model::{CallRecord, ClientId, Decision};
 use rusqlite::{Connection, params};
 
@@ -19,16 +21,22 @@ impl Activity {
     }
 }
 
-/// Records the program of a permitted call.
-pub(super) fn record_call(connection: &Connection, record: &CallRecord) -> Result<(), StoreError> {
-    let Some(program) = &record.program else { return Ok(()) };
-    if record.verdict.decision == Decision::Allow {
-        connection
-            .prepare_cached(
-                "INSERT INTO programs (client, program, at) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (client, program) DO UPDATE SET at = MAX(at, excluded.at)",
-            )?
-            .execute(params![record.client.as_str(), program, record.at.0])?;
+/// Records the programs of permitted calls, each once for its client.
+pub(super) fn record_calls(connection: &Connection, records: &[CallRecord]) -> Result<(), StoreError> {
+    let mut programs = BTreeMap::new();
+    for record in records {
+        if let Some(program) = record.program.as_ref().filter(|_| record.verdict.decision == Decision::Allow)
+        {
+            let at = programs.entry((record.client.as_str(), program)).or_insert(record.at);
+            *at = record.at.max(*at);
+        }
+    }
+    let mut update = connection.prepare_cached(
+        "INSERT INTO programs (client, program, at) VALUES (?1, ?2, ?3)
+         ON CONFLICT (client, program) DO UPDATE SET at = MAX(at, excluded.at)",
+    )?;
+    for ((client, program), at) in programs {
+        update.execute(params![client, program, at.0])?;
     }
     Ok(())
 }

@@ -4,6 +4,8 @@
 //! The first is kept longer than the call records, so that a tool in daily use isn't reported as new because
 //! its first records were deleted. The second is deleted along with the records.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use gatehouse_model::{CallRecord, Decision, GrantId, ServerId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -32,20 +34,30 @@ impl Activity {
     }
 }
 
-/// Records a permitted call, and the rule that decided a call.
-pub(super) fn record_call(connection: &Connection, record: &CallRecord) -> Result<(), StoreError> {
-    if record.verdict.decision == Decision::Allow {
-        connection
-            .prepare_cached("INSERT OR IGNORE INTO used (server, name) VALUES (?1, ?2)")?
-            .execute(params![record.server.as_str(), record.subject.rule_name()])?;
+/// Records permitted calls, and the rules that decided calls: each subject and each rule once.
+pub(super) fn record_calls(connection: &Connection, records: &[CallRecord]) -> Result<(), StoreError> {
+    let mut allowed = BTreeSet::new();
+    let mut rules = BTreeMap::new();
+    for record in records {
+        if record.verdict.decision == Decision::Allow {
+            allowed.insert((record.server.as_str(), record.subject.rule_name()));
+        }
+        if let Some(rule) = record.verdict.rule.deciding_grant() {
+            let at = rules.entry(rule.as_str()).or_insert(record.at);
+            *at = record.at.max(*at);
+        }
     }
-    if let Some(rule) = record.verdict.rule.deciding_grant() {
-        connection
-            .prepare_cached(
-                "INSERT INTO rule_used (rule, at) VALUES (?1, ?2)
-                 ON CONFLICT (rule) DO UPDATE SET at = MAX(at, excluded.at)",
-            )?
-            .execute(params![rule.as_str(), record.at.0])?;
+    let mut insert =
+        connection.prepare_cached("INSERT OR IGNORE INTO used (server, name) VALUES (?1, ?2)")?;
+    for (server, name) in allowed {
+        insert.execute(params![server, name])?;
+    }
+    let mut update = connection.prepare_cached(
+        "INSERT INTO rule_used (rule, at) VALUES (?1, ?2)
+         ON CONFLICT (rule) DO UPDATE SET at = MAX(at, excluded.at)",
+    )?;
+    for (rule, at) in rules {
+        update.execute(params![rule, at.0])?;
     }
     Ok(())
 }

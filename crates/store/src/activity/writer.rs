@@ -2,28 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
 use gatehouse_model::{CallRecord, Clock, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::{ID_SHIFT, Retention, first_id, full_text, programs, usage};
+use super::queue::RecordQueue;
+use super::{ID_SHIFT, Retention, filters, first_id, full_text, programs, statistics, usage};
 use crate::error::StoreError;
 use crate::random::random_bytes;
 
-pub(super) enum WriterMessage {
-    /// Write a record.
-    Record(Box<CallRecord>),
-    /// Change the retention and delete what exceeds it.
-    Keep(Retention),
-    /// Commit everything received so far, then reply.
-    Flush(SyncSender<()>),
-}
-
-/// Maximum time that a record waits for its batch.
-const MAX_BATCH_DELAY: Duration = Duration::from_millis(200);
-const MAX_BATCH_RECORDS: usize = 4096;
 /// Old records are deleted after this many new ones, after this time, and with the first batch.
 const TIDY_RECORD_INTERVAL: u64 = 10_000;
 const TIDY_TIME_INTERVAL: Duration = Duration::from_secs(3600);
@@ -49,6 +37,9 @@ impl CallRecordWriter {
         dropped_count: Arc<AtomicU64>,
     ) -> Result<Self, StoreError> {
         let low = i64::from(u32::from_be_bytes(random_bytes()?));
+        let mut connection = connection;
+        fill_index(&mut connection)?;
+        statistics::begin(&connection, clock.now())?;
         Ok(Self {
             connection,
             retention,
@@ -60,29 +51,19 @@ impl CallRecordWriter {
         })
     }
 
-    /// Runs until all senders are dropped and the queue is empty.
-    pub(super) fn run(mut self, inbox: &Receiver<WriterMessage>) {
-        while let Ok(first) = inbox.recv() {
-            let deadline = Instant::now() + MAX_BATCH_DELAY;
-            let mut batch = Vec::new();
-            let mut flushed = Vec::new();
-            let mut next = Some(first);
-            while let Some(message) = next.take() {
-                match message {
-                    WriterMessage::Record(record) => batch.push(*record),
-                    WriterMessage::Keep(retention) => {
-                        self.retention = retention;
-                        self.since_tidy = TIDY_RECORD_INTERVAL;
-                    }
-                    WriterMessage::Flush(done) => flushed.push(done),
-                }
-                if batch.len() >= MAX_BATCH_RECORDS || !flushed.is_empty() {
-                    break;
-                }
-                next = inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
+    /// Runs until the queue is closed and empty.
+    pub(super) fn run(mut self, queue: &RecordQueue) {
+        let _guard = QueueGuard(queue);
+        while let Some(batch) = queue.next_batch() {
+            if let Some(retention) = batch.retention {
+                self.retention = retention;
+                self.since_tidy = TIDY_RECORD_INTERVAL;
             }
-            self.commit(batch);
-            for done in flushed {
+            if let Err(error) = statistics::record_servers(&self.connection, &batch.servers) {
+                tracing::warn!(%error, "it could not be recorded which servers there are");
+            }
+            self.commit(batch.records);
+            for done in batch.flushes {
                 if done.send(()).is_err() {
                     tracing::debug!("nobody waits for the flush any more");
                 }
@@ -118,30 +99,20 @@ impl CallRecordWriter {
             let mut insert = transaction.prepare_cached(
                 "INSERT OR IGNORE INTO calls (id, client, server, record) VALUES (?1, ?2, ?3, ?4)",
             )?;
-            let mut index = transaction.prepare_cached(
-                "INSERT INTO calls_text (rowid, tool, arguments, result) VALUES (?1, ?2, ?3, ?4)",
-            )?;
+            usage::record_calls(&transaction, &batch)?;
+            programs::record_calls(&transaction, &batch)?;
+            statistics::record_calls(&transaction, &batch)?;
             for record in batch {
-                usage::record_call(&transaction, &record)?;
-                programs::record_call(&transaction, &record)?;
                 let text = serde_json::to_string(&record)?;
                 let id = loop {
                     self.next_low = (self.next_low + 1) & ((1 << ID_SHIFT) - 1);
                     let id = first_id(record.at) | self.next_low;
-                    if insert.execute(params![id, record.client.as_str(), record.server.as_str(), text])? == 1
-                    {
+                    let (client, server) = (record.client.as_str(), record.server.as_str());
+                    if insert.execute(params![id, client, server, text])? == 1 {
                         break id;
                     }
                 };
-                let tool =
-                    format!("{} {} {}", record.subject.rule_name(), record.exposed_name, record.server_name);
-                let body = |body: &Option<String>| full_text::index_text(body.as_deref().unwrap_or_default());
-                index.execute(params![
-                    id,
-                    full_text::index_text(&tool),
-                    body(&record.arguments),
-                    body(&record.result)
-                ])?;
+                index_record(&transaction, id, &record)?;
             }
         }
         Ok(transaction.commit()?)
@@ -158,6 +129,7 @@ impl CallRecordWriter {
             .query_row([calls], |row| row.get(0))?;
         let first_kept = oldest.max(beyond.map_or(0, |id| id + 1));
         usage::prune(&self.connection, Timestamp(first_kept >> ID_SHIFT))?;
+        statistics::prune(&self.connection, self.clock.now())?;
         loop {
             let transaction = self.connection.transaction()?;
             let step = "SELECT id FROM calls WHERE id < ?1 ORDER BY id LIMIT ?2";
@@ -174,5 +146,67 @@ impl CallRecordWriter {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Adds a record to the full-text index.
+fn index_record(connection: &Connection, id: i64, record: &CallRecord) -> Result<(), StoreError> {
+    let tool = format!("{} {} {}", record.subject.rule_name(), record.exposed_name, record.server_name);
+    connection
+        .prepare_cached(
+            "INSERT INTO calls_text (rowid, tool, arguments, result, filters) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![
+            id,
+            full_text::index_text(&tool),
+            full_text::index_text(record.arguments.as_deref().unwrap_or_default()),
+            full_text::index_text(record.result.as_deref().unwrap_or_default()),
+            filters::tokens(record),
+        ])?;
+    Ok(())
+}
+
+/// Fills the index and the statistics from the records, where an earlier version wrote the records.
+fn fill_index(connection: &mut Connection) -> Result<(), StoreError> {
+    let is_missing: bool = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM calls) AND NOT EXISTS (SELECT 1 FROM calls_text)",
+        [],
+        |row| row.get(0),
+    )?;
+    if !is_missing {
+        return Ok(());
+    }
+    let transaction = connection.transaction()?;
+    {
+        let mut select =
+            transaction.prepare("SELECT id, record FROM calls WHERE id > ?1 ORDER BY id LIMIT ?2")?;
+        let mut after = -1;
+        loop {
+            let page = select.query_map(params![after, TIDY_BATCH_RECORDS], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })?;
+            let mut records = Vec::new();
+            for row in page {
+                let (id, text) = row?;
+                let record: CallRecord = serde_json::from_str(&text)?;
+                index_record(&transaction, id, &record)?;
+                records.push(record);
+                after = id;
+            }
+            if records.is_empty() {
+                break;
+            }
+            statistics::record_calls(&transaction, &records)?;
+        }
+    }
+    Ok(transaction.commit()?)
+}
+
+/// Leaves nobody waiting in the queue when the writer ends, also by a panic.
+struct QueueGuard<'a>(&'a RecordQueue);
+
+impl Drop for QueueGuard<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
     }
 }

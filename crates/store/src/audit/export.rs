@@ -6,6 +6,7 @@ use gatehouse_model::AuditEvent;
 
 use super::Audit;
 use super::chain::for_each_entry;
+use crate::csv::field;
 use crate::error::StoreError;
 
 pub use gatehouse_model::command::ExportFormat as AuditFormat;
@@ -56,20 +57,5 @@ impl Audit {
             Ok(true)
         })?;
         Ok(text)
-    }
-}
-
-/// A quoted CSV field.
-fn field(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::field;
-
-    #[test]
-    fn csv_field_quotes_quotes_and_line_ends() {
-        assert_eq!(field("a \"b\"\r\nc,d"), "\"a \"\"b\"\"\r\nc,d\"");
     }
 }

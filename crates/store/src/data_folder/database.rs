@@ -1,8 +1,9 @@
-//! Opens the two SQLite databases of a data folder.
+//! Opens the SQLite databases of a data folder.
 //!
 //! `ledger.db` contains what must never be lost (audit, sealed records, tool definitions, the names of stored
-//! secrets), `activity.db` the call records. They are separate so that a flood of calls never delays a
-//! decision. Both use a write-ahead log that is synced on every commit.
+//! secrets), `activity.db` the call records, `sessions.db` what clients' sessions need after a restart. They are
+//! separate so that a flood of calls or sessions never delays a decision. All use a write-ahead log. It is synced on
+//! every commit, except for the sessions.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use crate::error::StoreError;
 
 pub(crate) const LEDGER: &str = "ledger.db";
 pub(crate) const ACTIVITY: &str = "activity.db";
+pub(crate) const SESSIONS: &str = "sessions.db";
 
 /// One schema migration. The steps are applied in order, each once.
 pub(crate) type SqlMigration = &'static str;
@@ -169,4 +171,77 @@ CREATE TABLE programs (
     PRIMARY KEY (client, program)
 ) WITHOUT ROWID;
 ",
+    // Until then only the user called as this client.
+    "
+UPDATE calls SET record = json_set(record, '$.byUser', json('true')) WHERE client = 'gatehouse';
+",
+    // The index and the statistics are filled from the records when they are opened the next time.
+    "
+DROP INDEX IF EXISTS calls_by_client;
+DROP INDEX IF EXISTS calls_by_server;
+DROP TABLE IF EXISTS calls_text;
+CREATE VIRTUAL TABLE calls_text USING fts5 (
+    tool, arguments, result, filters, content = '', contentless_delete = 1, detail = full
+);
+DROP TABLE IF EXISTS call_kinds;
+CREATE TABLE call_kinds (
+    kind    INTEGER PRIMARY KEY,
+    client  TEXT NOT NULL,
+    server  TEXT NOT NULL,
+    tool    TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    last    INTEGER NOT NULL,
+    UNIQUE (server, client, tool, outcome)
+);
+DROP TABLE IF EXISTS call_minutes;
+CREATE TABLE call_minutes (
+    at         INTEGER NOT NULL,
+    kind       INTEGER NOT NULL,
+    calls      INTEGER NOT NULL,
+    took_ms    INTEGER NOT NULL,
+    slowest_ms INTEGER NOT NULL,
+    PRIMARY KEY (at, kind)
+) WITHOUT ROWID;
+DROP TABLE IF EXISTS call_hours;
+CREATE TABLE call_hours (
+    at         INTEGER NOT NULL,
+    kind       INTEGER NOT NULL,
+    calls      INTEGER NOT NULL,
+    took_ms    INTEGER NOT NULL,
+    slowest_ms INTEGER NOT NULL,
+    PRIMARY KEY (at, kind)
+) WITHOUT ROWID;
+DROP TABLE IF EXISTS rule_calls;
+CREATE TABLE rule_calls (
+    rule  TEXT NOT NULL,
+    tool  TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    last  INTEGER NOT NULL,
+    PRIMARY KEY (rule, tool)
+) WITHOUT ROWID;
+DROP TABLE IF EXISTS servers_seen;
+CREATE TABLE servers_seen (
+    server TEXT PRIMARY KEY,
+    at     INTEGER NOT NULL
+) WITHOUT ROWID;
+DROP TABLE IF EXISTS statistics_since;
+CREATE TABLE statistics_since (at INTEGER NOT NULL);
+",
 ];
+
+/// Schema of `sessions.db`. A session without `state` has ended. Sessions of a client that were opened at the time in
+/// `forgotten` or before can't be resumed, since their rows were deleted.
+pub(crate) const SESSIONS_MIGRATIONS: &[SqlMigration] = &["
+CREATE TABLE sessions (
+    client TEXT NOT NULL,
+    nonce  TEXT NOT NULL,
+    opened INTEGER NOT NULL,
+    state  TEXT,
+    PRIMARY KEY (client, nonce)
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_time ON sessions (client, opened);
+CREATE TABLE forgotten (
+    client TEXT PRIMARY KEY,
+    opened INTEGER NOT NULL
+) WITHOUT ROWID;
+"];

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use gatehouse_common::{atomic_file, owner_only};
 use gatehouse_model::{ErrorCode, UserError, message};
+use sha2::{Digest as _, Sha256};
 
 use super::owner::Owner;
 use crate::error::StoreError;
@@ -83,6 +84,12 @@ pub fn prepare(dir: &Path) -> Result<PathBuf, StoreError> {
         ));
     }
     Ok(dir)
+}
+
+/// Identifies a data folder by its canonical path, in keys of a secret store that other folders share.
+pub(crate) fn folder_id(dir: &Path) -> String {
+    let digest = hex::encode(Sha256::digest(dir.as_os_str().as_encoded_bytes()));
+    digest[..32].to_owned()
 }
 
 /// Makes a file owner-only, if it exists.

@@ -8,9 +8,10 @@ use gatehouse_model::{Secret, message};
 use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
 use zeroize::Zeroizing;
 
+use crate::data_folder::folder::folder_id;
 use crate::data_folder::owner::Owner;
 use crate::error::{SecretError, StoreError};
 use crate::random::random_bytes;
@@ -35,8 +36,7 @@ impl SealContext {
         ledger: Arc<Mutex<Connection>>,
         secrets: Arc<dyn SecretStore>,
     ) -> Self {
-        let folder = hex::encode(Sha256::digest(dir.as_os_str().as_encoded_bytes()));
-        Self { ledger, secrets, owner, folder: folder[..32].to_owned() }
+        Self { ledger, secrets, owner, folder: folder_id(dir) }
     }
 
     /// The identifier of the folder in keys of the secret store.

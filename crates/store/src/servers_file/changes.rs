@@ -1,4 +1,4 @@
-//! A hand edit field by field, for display. Secrets are masked; everything that could be executed or
+//! An edit of a server field by field, for display. Secrets are masked; everything that could be executed or
 //! connected to is shown in full.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,24 @@ use serde_json::Value;
 
 use super::entry;
 
-/// The differences that need the user's confirmation: everything except description, icon, group, and
-/// Gatehouse's own member.
+/// The differences of a hand edit that need the user's confirmation: everything except description, icon, group,
+/// and Gatehouse's own member.
 pub(super) fn diff_fields(before: Option<&ServerConfig>, after: Option<&ServerConfig>) -> Vec<FieldChange> {
-    let (old, new) = (fields(before), fields(after));
+    let mut changes = diff(&fields(before), &fields(after));
+    changes.retain(|change| !APPEARANCE.contains(&&*change.pointer));
+    changes
+}
+
+/// What other settings change of a server.
+#[must_use]
+pub fn diff_settings(before: &ServerConfig, after: &ServerConfig) -> Vec<FieldChange> {
+    diff(&fields(Some(before)), &fields(Some(after)))
+}
+
+/// The fields that only people see.
+const APPEARANCE: [&str; 3] = ["/description", "/icon", "/group"];
+
+fn diff(old: &BTreeMap<String, Value>, new: &BTreeMap<String, Value>) -> Vec<FieldChange> {
     let mut pointers: Vec<&String> = old.keys().chain(new.keys()).collect();
     pointers.sort_unstable();
     pointers.dedup();
@@ -21,7 +35,7 @@ pub(super) fn diff_fields(before: Option<&ServerConfig>, after: Option<&ServerCo
         .into_iter()
         .filter(|pointer| old.get(*pointer) != new.get(*pointer))
         .map(|pointer| {
-            let text = |value: &Value| mask_secrets(pointer, value).to_string();
+            let text = |value: &Value| shown_value(pointer, value).to_string();
             let (before, mut after) = (old.get(pointer).map(text), new.get(pointer).map(text));
             if before.is_some() && before == after {
                 after = after.map(|text| format!("{text} (another value)"));
@@ -34,6 +48,7 @@ pub(super) fn diff_fields(before: Option<&ServerConfig>, after: Option<&ServerCo
 fn concern(pointer: &str) -> FieldConcern {
     match pointer {
         "/name" => FieldConcern::Words,
+        appearance if APPEARANCE.contains(&appearance) => FieldConcern::Words,
         "/enabled" | "/autostart" => FieldConcern::Safety,
         _ => FieldConcern::Shape,
     }
@@ -48,7 +63,7 @@ fn fields(server: Option<&ServerConfig>) -> BTreeMap<String, Value> {
     let Ok(Value::Object(entry)) = entry::write(server) else { return fields };
     for (name, value) in entry {
         match (name.as_str(), value) {
-            ("description" | "icon" | "group" | "gatehouse" | "type", _) => {}
+            ("gatehouse" | "type", _) => {}
             ("env" | "headers" | "limits" | "builtin", Value::Object(members)) => {
                 for (member, value) in members {
                     let member = member.replace('~', "~0").replace('/', "~1");
@@ -63,20 +78,21 @@ fn fields(server: Option<&ServerConfig>) -> BTreeMap<String, Value> {
     fields
 }
 
-fn mask_secrets(pointer: &str, value: &Value) -> Value {
+/// The value of a field with each secret in it replaced by what `mask` returns for it.
+pub(super) fn mask_secrets(pointer: &str, value: &Value, mask: &mut dyn FnMut(&str) -> String) -> Value {
     match (pointer, value) {
-        ("/url", Value::String(url)) => Value::from(redact_url_password(url)),
+        ("/url", Value::String(url)) => Value::from(mask_url_password(url, mask)),
         ("/args", Value::Array(args)) => {
             let mut masked = Vec::with_capacity(args.len());
             let mut next_is_secret = false;
             for arg in args.iter().filter_map(Value::as_str) {
                 let is_flag = arg.starts_with('-');
                 masked.push(match arg.split_once('=') {
-                    _ if next_is_secret && !is_flag => Value::from(REDACTED),
-                    Some((name, _)) if is_flag && is_secret_name(name) => {
-                        Value::from(format!("{name}={REDACTED}"))
+                    _ if next_is_secret && !is_flag => Value::from(mask(arg)),
+                    Some((name, value)) if is_flag && is_secret_name(name) => {
+                        Value::from(format!("{name}={}", mask(value)))
                     }
-                    _ => Value::from(redact_url_password(arg)),
+                    _ => Value::from(mask_url_password(arg, mask)),
                 });
                 next_is_secret = is_flag && !arg.contains('=') && is_secret_name(arg);
             }
@@ -87,10 +103,28 @@ fn mask_secrets(pointer: &str, value: &Value) -> Value {
                 .strip_prefix("/env/")
                 .is_some_and(|name| is_secret_name(name) && !may_be_executed(text));
             let is_header = pointer.strip_prefix("/headers/").is_some_and(is_secret_name);
-            if (is_env || is_header) && !is_reference(text) { Value::from(REDACTED) } else { value.clone() }
+            if (is_env || is_header) && !is_reference(text) { Value::from(mask(text)) } else { value.clone() }
         }
         _ => value.clone(),
     }
+}
+
+/// Whether a part of a field's value looks like a secret. `pointer` is that of the field in the entry, as `/env/TOKEN`.
+#[must_use]
+pub fn holds_secret(pointer: &str, value: &Value) -> bool {
+    let mut found = false;
+    let mut note = |secret: &str| {
+        found |= !secret.is_empty();
+        secret.to_owned()
+    };
+    mask_secrets(pointer, value, &mut note);
+    found
+}
+
+/// The value of a field as people see it: without secrets, but with everything that could be executed.
+#[must_use]
+pub fn shown_value(pointer: &str, value: &Value) -> Value {
+    mask_secrets(pointer, value, &mut |secret| shown_secret(pointer, secret).to_owned())
 }
 
 /// Whether the name of a variable, a header or a flag suggests that its value is a secret.
@@ -112,24 +146,69 @@ fn may_be_executed(text: &str) -> bool {
     text.starts_with(['/', '~', '.', '$', '-']) || text.contains(char::is_whitespace)
 }
 
+/// What a person sees of a secret: the whole of it where it could be code that the program runs, since whoever writes the
+/// entry chooses the name of the secret too.
+fn shown_secret<'a>(pointer: &str, secret: &'a str) -> &'a str {
+    let is_given_to_program = pointer == "/args" || pointer.starts_with("/env/");
+    let may_be_command = may_be_executed(secret) || secret.contains(SHELL_CHARACTERS);
+    if is_given_to_program && may_be_command { secret } else { REDACTED }
+}
+
+/// What separates, substitutes or redirects in a shell, or calls and strings together in a script.
+const SHELL_CHARACTERS: [char; 14] = ['|', '&', ';', '<', '>', '$', '`', '(', ')', '{', '}', '"', '\'', '\\'];
+
 fn is_reference(text: &str) -> bool {
     text.strip_prefix("${").is_some_and(|rest| rest.find('}') == Some(rest.len() - 1))
 }
 
-/// A URL without its userinfo password.
-fn redact_url_password(url: &str) -> String {
+/// A URL with its userinfo password masked.
+fn mask_url_password(url: &str, mask: &mut dyn FnMut(&str) -> String) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let Some(at) = rest[..authority_end].rfind('@') else { return url.to_owned() };
     let Some(colon) = rest[..at].find(':') else { return url.to_owned() };
-    format!("{scheme}://{}:{REDACTED}{}", &rest[..colon], &rest[at..])
+    format!("{scheme}://{}:{}{}", &rest[..colon], mask(&rest[colon + 1..at]), &rest[at..])
 }
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_model::Transport;
+    use gatehouse_model::server::StdioStreams;
     use serde_json::json;
 
     use super::*;
+
+    /// Tried: a command in the place of a secret, so that the request to the user doesn't show it.
+    #[test]
+    fn shows_what_could_be_a_command_to_the_user() {
+        let server = |args: &[&str], key: &str| {
+            let transport = Transport::Stdio {
+                command: "sh".to_owned(),
+                args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+                env: [("API_KEY".to_owned(), key.to_owned())].into(),
+                cwd: None,
+                streams: StdioStreams::default(),
+            };
+            ServerConfig::new("srv-1", "local", transport)
+        };
+        let shown = |args: &[&str], key: &str| {
+            let changes = diff_fields(None, Some(&server(args, key)));
+            changes.into_iter().filter_map(|change| change.after).collect::<Vec<_>>().join("\n")
+        };
+        for args in [
+            ["-c", "eval \"$2\"", "--token", "rm -rf evil"],
+            ["-c", "eval \"$2\"", "--token", "evil|sh"],
+            ["-c", "eval \"${1#*=}\"", "--token=evil&", "x"],
+            ["-c", "eval \"${1#*=}\"", "--token=$(evil)", "x"],
+            ["-c", "true http://a:;evil@x", "y", "z"],
+        ] {
+            assert!(shown(&args, "k").contains("evil"), "{args:?}: {}", shown(&args, "k"));
+        }
+        assert!(shown(&["-c", "$API_KEY"], "evil|sh").contains("evil"));
+        let secret =
+            shown(&["--token", "ghp_secret", "--key=ghp_secret", "db://me:ghp_secret@h/x"], "ghp_secret");
+        assert!(!secret.contains("ghp_secret"), "{secret}");
+    }
 
     #[test]
     fn masks_secrets_but_not_executable_values() {
@@ -158,7 +237,11 @@ mod tests {
                 json!(["-y", format!("--api-key={REDACTED}"), "--token", REDACTED, "x=3", "--token", "--v"]),
             ),
         ] {
-            assert_eq!(mask_secrets(pointer, &value), wanted, "{pointer} {value}");
+            assert_eq!(
+                mask_secrets(pointer, &value, &mut |_| REDACTED.to_owned()),
+                wanted,
+                "{pointer} {value}"
+            );
         }
     }
 }

@@ -3,7 +3,8 @@
 use gatehouse_mcp_wire::json::{self, JsonDefect};
 use gatehouse_mcp_wire::raw::WrittenMembers;
 use gatehouse_model::server::{
-    Builtin, HeaderProgram, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
+    Builtin, HeaderProgram, ProtocolVersionSetting, RegistrySource, Remote, ServerAppearance, ServerLimits,
+    ServerOrigin, StdioStreams, TimeLimit,
 };
 use gatehouse_model::sign_in::{RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings};
 use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
@@ -20,10 +21,12 @@ use super::spelling::suggest;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ServerEntry {
     pub(super) transport: Transport,
+    pub(super) protocol_version: ProtocolVersionSetting,
     pub(super) enabled: bool,
     pub(super) autostart: bool,
     pub(super) look: ServerAppearance,
     pub(super) limits: ServerLimits,
+    pub(super) registry: Option<RegistrySource>,
     pub(super) gatehouse_member: Option<GatehouseMember>,
 }
 
@@ -39,8 +42,8 @@ pub(super) struct GatehouseMember {
     pub(super) origin: ServerOrigin,
 }
 
-const COMMON: [&str; 8] =
-    ["type", "enabled", "autostart", "description", "icon", "group", "limits", "gatehouse"];
+const COMMON: [&str; 9] =
+    ["type", "enabled", "autostart", "description", "icon", "group", "limits", "registry", "gatehouse"];
 const LIMITS: [&str; 8] = [
     "connectSecs",
     "callSecs",
@@ -52,12 +55,15 @@ const LIMITS: [&str; 8] = [
     "roots",
 ];
 
+/// The words of [`ProtocolVersionSetting`].
+const PROTOCOL_VERSIONS: [&str; 3] = ["auto", "2026-07-28", "2025-11-25"];
+
 /// The fields that only this type of server has. A type that is not named here is one of a remote server.
 fn transport_fields(kind: &str) -> &'static [&'static str] {
     match kind {
-        "stdio" => &["command", "args", "env", "cwd", "streams"],
+        "stdio" => &["command", "args", "env", "cwd", "streams", "protocolVersion"],
         "builtin" => &["builtin"],
-        _ => &["url", "headers", "headersFrom", "signIn"],
+        _ => &["url", "headers", "headersFrom", "signIn", "protocolVersion"],
     }
 }
 
@@ -88,7 +94,9 @@ fn read_with(raw: &RawValue, adjust: impl Fn(&mut ServerLimits)) -> Result<Serve
         adjust(&mut entry.limits);
     }
     let problems = match &entry {
-        Some(entry) if !reader.has_problems() => validate_settings(&entry.transport, &entry.limits),
+        Some(entry) if !reader.has_problems() => {
+            validate_settings(&entry.transport, entry.protocol_version, &entry.limits)
+        }
         _ => reader.into_problems(),
     };
     entry.filter(|_| problems.is_empty()).ok_or(problems)
@@ -120,6 +128,7 @@ fn read_members(raw: &RawValue, reader: &mut EntryReader) -> Option<ServerEntry>
     });
     Some(ServerEntry {
         transport: transport(kind, &entry, reader),
+        protocol_version: reader.one_of(&entry, "protocolVersion", &PROTOCOL_VERSIONS).unwrap_or_default(),
         enabled: reader.flag(&entry, "enabled", true),
         autostart: reader.flag(&entry, "autostart", true),
         look: ServerAppearance {
@@ -128,6 +137,7 @@ fn read_members(raw: &RawValue, reader: &mut EntryReader) -> Option<ServerEntry>
             group: reader.text(&entry, "group"),
         },
         limits: limits(&entry, reader),
+        registry: registry(&entry, reader),
         gatehouse_member,
     })
 }
@@ -170,6 +180,9 @@ pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
             insert_unless_default(&mut entry, "builtin", builtin, false)?;
         }
     }
+    let version = server.protocol_version;
+    let is_auto = version == ProtocolVersionSetting::default();
+    insert_unless_default(&mut entry, "protocolVersion", &version, is_auto)?;
     insert_unless_default(&mut entry, "enabled", &server.enabled, server.enabled)?;
     insert_unless_default(&mut entry, "autostart", &server.autostart, server.autostart)?;
     let ServerAppearance { description, icon, group } = &server.look;
@@ -177,6 +190,7 @@ pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
         insert_unless_default(&mut entry, name, text, text.is_none())?;
     }
     insert_unless_default(&mut entry, "limits", &server.limits, server.limits == ServerLimits::default())?;
+    insert_unless_default(&mut entry, "registry", &server.registry, server.registry.is_none())?;
     let gatehouse_member =
         GatehouseMember { id: server.id.clone(), generation: server.generation, origin: server.origin };
     insert_unless_default(&mut entry, "gatehouse", &gatehouse_member, false)?;
@@ -368,6 +382,15 @@ fn limits(entry: &EntryObject<'_>, reader: &mut EntryReader) -> ServerLimits {
     }
 }
 
+fn registry(entry: &EntryObject<'_>, reader: &mut EntryReader) -> Option<RegistrySource> {
+    let part = reader.part(entry, "registry", Wanted::Object)?;
+    reader.only(&part, &["name", "version"]);
+    Some(RegistrySource {
+        name: reader.required_text(&part, "name"),
+        version: reader.required_text(&part, "version"),
+    })
+}
+
 fn unknown_field(name: &str, kind: &'static str) -> ProblemKind {
     let name = name.to_owned();
     if is_field_of_any(&name) {
@@ -375,4 +398,42 @@ fn unknown_field(name: &str, kind: &'static str) -> ProblemKind {
     }
     let meant = suggest(&name, COMMON.into_iter().chain(transport_fields(kind).iter().copied()));
     ProblemKind::UnknownField { name, meant }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The members that the configuration reference lists under these headings, in order.
+    fn documented(headings: &[&str]) -> Vec<String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut names: Vec<String> = text
+            .split("\n### ")
+            .filter(|section| headings.contains(&section.lines().next().unwrap_or_default()))
+            .flat_map(|section| section.lines().filter(|line| line.starts_with("| `")))
+            .filter_map(|row| row.split('`').nth(1).map(str::to_owned))
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn reads_what_the_reference_lists() {
+        // The reference tells of `type` and `gatehouse` above its tables, and of `protocolVersion` for every entry.
+        let common = COMMON.into_iter().filter(|name| !["type", "gatehouse"].contains(name));
+        let of_transport =
+            |kind| transport_fields(kind).iter().copied().filter(|name| *name != "protocolVersion").collect();
+        let tables: [(&[&str], Vec<&str>); 5] = [
+            (&["Every entry", "Appearance"], common.chain(["protocolVersion"]).collect()),
+            (&["A program on this computer"], of_transport("stdio")),
+            (&["A remote server"], of_transport("http")),
+            (&["Limits"], LIMITS.to_vec()),
+            (&["Sign-in"], vec!["off", "client", "scopes", "redirect", "endpoints", "with"]),
+        ];
+        for (headings, mut names) in tables {
+            names.sort_unstable();
+            assert_eq!(documented(headings), names, "{headings:?}");
+        }
+    }
 }

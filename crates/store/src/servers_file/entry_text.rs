@@ -51,10 +51,12 @@ impl<'a> EntryText<'a> {
         Ok(ServerDraft {
             name: name.clone().into_owned(),
             transport: entry.transport,
+            protocol_version: entry.protocol_version,
             enabled: entry.enabled,
             autostart: entry.autostart,
             look: entry.look,
             limits: entry.limits,
+            registry: entry.registry,
         })
     }
 

@@ -58,7 +58,7 @@ pub(super) fn merge(entries: Vec<RawEntry>, confirmed: &[ServerConfig]) -> Merge
         let entry = match read {
             Ok(entry) => Some(entry),
             Err(fault) => {
-                merged.problems.push(entry_error(&name, line, fault));
+                merged.problems.push(entry_error(FILE, &name, line, fault));
                 None
             }
         };
@@ -102,7 +102,6 @@ impl MergedServers {
                 slot.server = Some(running);
                 if after != runs {
                     slot.edit = Some(self.edits.len());
-                    let after = ServerConfig { origin: ServerOrigin::User, ..after };
                     self.edits.push(hand_edit(ConfigChangeKind::Changed, Some(runs.clone()), Some(after)));
                 }
                 self.servers.push(runs);
@@ -123,11 +122,13 @@ fn server_config(
         generation,
         name: name.to_owned(),
         transport: entry.transport.clone(),
+        protocol_version: entry.protocol_version,
         enabled: entry.enabled,
         autostart: entry.autostart,
         look: entry.look.clone(),
         limits: entry.limits.clone(),
         origin,
+        registry: entry.registry.clone(),
     }
 }
 
@@ -175,14 +176,14 @@ fn hand_edit(
     let server = before.as_ref().or(after.as_ref()).map(|server| server.name.clone()).unwrap_or_default();
     let changes = changes::diff_fields(before.as_ref(), after.as_ref());
     HandEdit {
-        request: ConfigChangeRequest { file: FILE.to_owned(), server, changes, action },
+        request: ConfigChangeRequest { file: FILE.to_owned(), server, changes, action, profile: None },
         before,
         after,
     }
 }
 
 /// The problems of an entry, one after the other.
-fn all_sentences(problems: &[ConfigProblem]) -> Message {
+pub(super) fn all_sentences(problems: &[ConfigProblem]) -> Message {
     let mut sentences: Vec<Message> =
         problems.iter().take(MAX_SENTENCES).map(ConfigProblem::sentence).collect();
     if problems.len() > MAX_SENTENCES {
@@ -191,10 +192,11 @@ fn all_sentences(problems: &[ConfigProblem]) -> Message {
     message!("problem.all", problems = MessageParam::Sentences(sentences))
 }
 
-fn entry_error(name: &str, line: usize, cause: Message) -> UserError {
+/// The error for an entry of a file that is left out.
+pub(super) fn entry_error(file: &str, name: &str, line: usize, cause: Message) -> UserError {
     UserError::new(
         ErrorCode::BadConfig,
-        message!("error.store.entryUnusable", name = shown_name(name), file = FILE, line = line.to_string()),
+        message!("error.store.entryUnusable", name = shown_name(name), file = file, line = line.to_string()),
     )
     .with_cause(cause)
 }

@@ -1,9 +1,8 @@
 //! Validates server names. A name is shown to the user and is used as a prefix of tool names and in the
 //! gateway's addresses.
 
+use gatehouse_common::display_name::MAX_NAME_CHARS;
 use gatehouse_common::invisible_chars::{is_invisible, one_line};
-
-const MAX_NAME_CHARS: usize = 64;
 
 /// What is wrong with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +33,13 @@ pub(super) fn name_problem(name: &str) -> Option<NameProblem> {
     }
 }
 
+/// A name that a server can have, made of what somebody else wrote; `None` if nothing is left of it.
+#[must_use]
+pub fn to_server_name(text: &str) -> Option<String> {
+    let name = one_line(&text.replace(['/', '\\'], "-"), MAX_NAME_CHARS);
+    name_problem(&name).is_none().then_some(name)
+}
+
 /// A name that somebody else wrote, of a server or a field, as messages show it: on one line, cut.
 pub(super) fn shown_name(name: &str) -> String {
     one_line(name, MAX_NAME_CHARS)
@@ -46,7 +52,7 @@ pub(super) fn fold_case(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::name_problem;
+    use super::{name_problem, to_server_name};
 
     #[test]
     fn checks_server_names() {
@@ -68,6 +74,20 @@ mod tests {
             ("a\u{200b}b", false),
         ] {
             assert_eq!(name_problem(name).is_none(), legal, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn makes_names_of_foreign_text() {
+        let long = "x".repeat(100);
+        for (text, name) in [
+            ("@scope/server", Some("@scope-server")),
+            (" a\u{200b} \n b ", Some("a b")),
+            (&long, Some(&long[..64])),
+            ("..", None),
+            (" \u{202e}", None),
+        ] {
+            assert_eq!(to_server_name(text).as_deref(), name, "{text:?}");
         }
     }
 }

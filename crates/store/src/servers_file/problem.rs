@@ -89,12 +89,18 @@ pub(super) enum ProblemKind {
     /// There is no such folder.
     NoFolder,
     RelativeRoot,
+    /// HTTP+SSE has no revision without a handshake.
+    StatelessSse,
     NamelessVariable,
     SignIn(SignInProblem),
     /// A new secret that was not given.
     NoSecret,
     /// A stored secret that would be sent to another destination.
     SecretMoved,
+    /// A placeholder for a stored value where none is stored.
+    NothingKept,
+    /// A placeholder for a stored value that would go to another program or address.
+    KeptMoved,
 }
 
 /// What a value has to be.
@@ -225,6 +231,7 @@ impl ProblemKind {
             Self::RelativeFolder => message!("problem.folder"),
             Self::NoFolder => message!("problem.folderMissing"),
             Self::RelativeRoot => message!("problem.roots"),
+            Self::StatelessSse => message!("problem.statelessSse"),
             Self::NamelessVariable => message!("problem.varName"),
             Self::SignIn(problem) => sign_in_message(*problem),
             Self::NoSecret => match view {
@@ -235,6 +242,8 @@ impl ProblemKind {
                 SettingsView::Form => message!("problem.secretMoved"),
                 SettingsView::Json => message!("problem.secretMovedJson"),
             },
+            Self::NothingKept => message!("problem.nothingKept"),
+            Self::KeptMoved => message!("problem.keptMoved"),
         }
     }
 }

@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use gatehouse_common::confusables;
 use gatehouse_mcp_wire::json::push_segment;
-use gatehouse_model::server::{Builtin, Remote, ServerDraft, ServerLimits, TimeLimit};
+use gatehouse_model::server::{
+    Builtin, ProtocolVersionSetting, Remote, ServerDraft, ServerLimits, TimeLimit,
+};
 use gatehouse_model::{ServerConfig, ServerId, Transport};
 
 use super::name::{fold_case, name_problem, shown_name};
@@ -20,15 +23,16 @@ pub fn validate_draft(
     others: &[ServerConfig],
 ) -> Vec<ConfigProblem> {
     let mut problems: Vec<ConfigProblem> = validate_name(&draft.name, own, others).into_iter().collect();
-    problems.extend(validate_settings(&draft.transport, &draft.limits));
+    problems.extend(validate_settings(&draft.transport, draft.protocol_version, &draft.limits));
     problems
 }
 
 /// What is wrong with a name: it is invalid, or another server has it (case does not count).
 #[must_use]
 pub fn validate_name(name: &str, own: Option<&ServerId>, others: &[ServerConfig]) -> Option<ConfigProblem> {
-    let is_taken =
-        || others.iter().any(|other| Some(&other.id) != own && fold_case(&other.name) == fold_case(name));
+    let is_taken_by =
+        |other: &str| fold_case(other) == fold_case(name) || confusables::look_alike(other, name);
+    let is_taken = || others.iter().any(|other| Some(&other.id) != own && is_taken_by(&other.name));
     let kind = match name_problem(name) {
         Some(problem) => ProblemKind::InvalidName { problem, shown: shown_name(name) },
         None if is_taken() => ProblemKind::NameTaken,
@@ -90,7 +94,11 @@ fn secret_pointer(field: &str) -> String {
 }
 
 /// Everything that is wrong with values of the right types.
-pub(super) fn validate_settings(transport: &Transport, limits: &ServerLimits) -> Vec<ConfigProblem> {
+pub(super) fn validate_settings(
+    transport: &Transport,
+    protocol_version: ProtocolVersionSetting,
+    limits: &ServerLimits,
+) -> Vec<ConfigProblem> {
     let mut problems = match transport {
         Transport::Stdio { command, env, .. } => {
             let mut problems = validate_variables("env", env);
@@ -105,6 +113,9 @@ pub(super) fn validate_settings(transport: &Transport, limits: &ServerLimits) ->
         Transport::Ws(remote) => validate_remote(remote, true),
         Transport::Builtin { builtin } => validate_builtin(builtin),
     };
+    if matches!(transport, Transport::Sse(_)) && protocol_version == ProtocolVersionSetting::Stateless {
+        problems.push(ConfigProblem::at("/protocolVersion", ProblemKind::StatelessSse));
+    }
     problems.extend(validate_limits(limits));
     problems.truncate(MAX_PROBLEMS);
     problems

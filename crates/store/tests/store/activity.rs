@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::{Decision, Rule, Verdict};
-use gatehouse_model::record::{CallFilter, CallOutcome};
+use gatehouse_model::record::{CallFilter, CallOutcome, OutcomeClass};
 use gatehouse_model::{CallId, CallRecord, ClientId, ServerId, Timestamp};
 use gatehouse_store::{Owner, Retention, Store};
 
@@ -22,7 +22,9 @@ pub(crate) fn record(index: i64) -> CallRecord {
         subject: Subject::Tool { name: "read_file".to_owned() },
         program: Some("/usr/bin/agent".to_owned()),
         exposed_name: "files__read_file".to_owned(),
+        by_user: index % 4 == 1,
         verdict: Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk },
+        judged: None,
         outcome: CallOutcome::Ok,
         waited_ms: 0,
         duration_ms: 1,
@@ -58,6 +60,12 @@ fn lists_records_newest_first_and_filtered() {
         (CallFilter { limit: Some(2), older_than: Some(record(4).cursor()), ..all.clone() }, vec![3, 2]),
         (CallFilter { client: Some("cli-0".into()), ..all.clone() }, vec![3, 0]),
         (CallFilter { server: Some("srv-1".into()), ..all.clone() }, vec![5, 3, 1]),
+        (CallFilter { by_user: true, ..all.clone() }, vec![5, 1]),
+        (CallFilter { by_user: true, older_than: Some(record(5).cursor()), ..all.clone() }, vec![1]),
+        (CallFilter { by_user: true, text: Some("report".into()), ..all.clone() }, vec![5, 1]),
+        (CallFilter { call: Some(record(3).cursor()), ..all.clone() }, vec![3]),
+        (CallFilter { call: Some(record(3).cursor()), by_user: true, ..all.clone() }, vec![]),
+        (CallFilter { call: Some(record(9).cursor()), ..all.clone() }, vec![]),
         (CallFilter { server: Some("srv-1".into()), client: Some("cli-0".into()), ..all.clone() }, vec![3]),
         (
             CallFilter { text: Some("report".into()), older_than: Some(record(2).cursor()), ..all.clone() },
@@ -73,6 +81,72 @@ fn lists_records_newest_first_and_filtered() {
             vec![5, 3],
         ),
         (CallFilter { text: Some("  ".into()), limit: Some(1), ..all.clone() }, vec![5]),
+        (CallFilter { since: Some(Timestamp(NOW + 4)), ..all.clone() }, vec![5, 4]),
+        (CallFilter { until: Some(Timestamp(NOW + 2)), ..all.clone() }, vec![1, 0]),
+        (
+            CallFilter {
+                client: Some("cli-0".into()),
+                since: Some(Timestamp(NOW + 1)),
+                until: Some(Timestamp(NOW + 4)),
+                ..all.clone()
+            },
+            vec![3],
+        ),
+    ] {
+        let wanted: Vec<String> = wanted.iter().map(|index| format!("call-{index}")).collect();
+        assert_eq!(ids(&store, &filter), wanted, "{filter:?}");
+    }
+}
+
+#[test]
+fn filters_by_tool_decision_and_outcome() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    let named = |index, subject| CallRecord { subject, ..record(index) };
+    let decided = |index, decision, outcome| CallRecord {
+        verdict: Verdict { decision, rule: Rule::DefaultAsk },
+        outcome,
+        ..record(index)
+    };
+    let failed = CallOutcome::Failed { message: "closed".into() };
+    for call in [
+        decided(0, Decision::Allow, CallOutcome::Ok),
+        decided(1, Decision::Deny, CallOutcome::Refused),
+        decided(2, Decision::Allow, failed),
+        decided(3, Decision::Ask, CallOutcome::StillWaiting),
+        named(4, Subject::Tool { name: "prompt:review".into() }),
+        named(5, Subject::Prompt { name: "review".into() }),
+        named(6, Subject::Resource { uri: "notes://1".into() }),
+        named(7, Subject::Resource { uri: "notes://2".into() }),
+        named(8, Subject::Request { method: "vendor/move".into() }),
+    ] {
+        store.activity().record(call);
+    }
+    store.activity().flush();
+    let all = CallFilter::default();
+    let tool = |name: &str| CallFilter { tool: Some(name.into()), ..CallFilter::default() };
+    for (filter, wanted) in [
+        (tool("read_file"), vec![3, 2, 1, 0]),
+        (tool("prompt:review"), vec![5, 4]),
+        (tool("resource:"), vec![7, 6]),
+        (tool("resource:notes://1"), vec![]),
+        (tool("request:"), vec![8]),
+        (tool("read"), vec![]),
+        (CallFilter { decision: Some(Decision::Deny), ..all.clone() }, vec![1]),
+        (CallFilter { decision: Some(Decision::Allow), ..all.clone() }, vec![2, 0]),
+        (CallFilter { outcome: Some(OutcomeClass::Error), ..all.clone() }, vec![2]),
+        (CallFilter { outcome: Some(OutcomeClass::Unfinished), ..all.clone() }, vec![3]),
+        (CallFilter { outcome: Some(OutcomeClass::Ok), limit: Some(2), ..all.clone() }, vec![8, 7]),
+        (
+            CallFilter {
+                decision: Some(Decision::Allow),
+                outcome: Some(OutcomeClass::Ok),
+                text: Some("report".into()),
+                ..tool("read_file")
+            },
+            vec![0],
+        ),
+        (CallFilter { older_than: Some(record(2).cursor()), ..tool("read_file") }, vec![1, 0]),
     ] {
         let wanted: Vec<String> = wanted.iter().map(|index| format!("call-{index}")).collect();
         assert_eq!(ids(&store, &filter), wanted, "{filter:?}");
@@ -272,7 +346,8 @@ fn reports_last_use_of_rules_within_retention() {
 
     // A folder of before gets to know it from its records.
     let database = rusqlite::Connection::open(fixture.path("activity.db")).unwrap();
-    database.execute_batch("DROP TABLE rule_used; DROP TABLE programs; PRAGMA user_version = 2").unwrap();
+    let before = "DROP TABLE rule_used; DROP TABLE programs; PRAGMA user_version = 2";
+    database.execute_batch(before).unwrap();
     drop(database);
     let store = fixture.open();
     assert_eq!(rules_used(&store), all);

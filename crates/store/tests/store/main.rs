@@ -3,11 +3,14 @@
 
 mod activity;
 mod audit;
+mod call_statistics;
 mod fixture;
 mod keychain;
+mod known_lists;
 mod leftovers;
 mod sealed;
 mod servers;
+mod sessions;
 mod settings;
 mod validation;
 mod vault;

@@ -27,6 +27,30 @@ fn saved_record_survives_restart() {
     assert_eq!(fixture.open().permissions().load(), Ok(Some(permissions("b"))));
 }
 
+/// As it was stored before a grant could have several versions of a tool.
+#[test]
+fn reads_and_keeps_permissions_with_one_version_of_each_tool() {
+    let stored: serde_json::Value =
+        serde_json::from_str(include_str!("permissions-with-single-versions.json")).unwrap();
+    let permissions: StoredPermissions = serde_json::from_value(stored.clone()).unwrap();
+    let pins = &permissions.rules[0].pins;
+    assert!(pins["search"].contains(&"f-search".into()) && !pins["search"].contains(&"f-review".into()));
+    let fixture = StoreFixture::new();
+    fixture.open().permissions().save(&permissions).unwrap();
+    let loaded = fixture.open().permissions().load().unwrap().unwrap();
+    assert_eq!(serde_json::to_value(&loaded).unwrap(), stored);
+
+    // With two versions, too, the seal covers each of them.
+    let mut varying = loaded;
+    let mut latest = gatehouse_model::ApprovedVersions::from(gatehouse_model::Fingerprint::from("f-other"));
+    latest.add_earlier(&varying.rules[0].pins["search"]);
+    varying.rules[0].pins.insert("search".to_owned(), latest);
+    fixture.open().permissions().save(&varying).unwrap();
+    assert_eq!(fixture.open().permissions().load(), Ok(Some(varying)));
+    fixture.tamper(&format!("UPDATE sealed SET body = replace(body, 'f-other', 'f-agent') WHERE {ROW}"));
+    assert!(matches!(fixture.open().permissions().load(), Err(SealError::BadMac { .. })));
+}
+
 #[test]
 fn records_of_serve_are_invalid_for_window() {
     let fixture = StoreFixture::new();

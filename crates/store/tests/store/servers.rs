@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use gatehouse_model::approval::ConfigChangeKind;
 use gatehouse_model::server::{
-    Builtin, HeaderProgram, Remote, ServerAppearance, ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
+    Builtin, HeaderProgram, RegistrySource, Remote, ServerAppearance, ServerLimits, ServerOrigin,
+    StdioStreams, TimeLimit,
 };
 use gatehouse_model::sign_in::{
     RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings, TokenEndpointAuthMethod,
@@ -176,7 +177,8 @@ fn round_trips_every_transport() {
     servers[0].look = look;
     servers[1].enabled = false;
     servers[2].autostart = false;
-    servers[3].origin = ServerOrigin::Import;
+    servers[3].origin = ServerOrigin::Project;
+    servers[4].registry = Some(RegistrySource { name: "com.example/files".into(), version: "1.2.0".into() });
     fixture.open().servers().save(&servers).unwrap();
     let loaded = fixture.open().servers().load();
     assert_eq!(loaded, LoadedServers { servers, ..LoadedServers::default() });

@@ -39,6 +39,8 @@ fn settings_are_sealed_and_applied_at_start() {
         client_document: Some("https://gatehouse.example/client.json".into()),
         calls: CallLimits { silent_secs: None, cap_secs: Some(9) },
         tool_names: ToolNaming::McpServer,
+        allowed_hosts: vec!["host.docker.internal".to_owned()],
+        registry: "https://registry.example".into(),
     };
     fixture.open().settings().save(&set).unwrap();
     let store = fixture.open();

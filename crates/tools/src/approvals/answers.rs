@@ -7,16 +7,15 @@ use gatehouse_model::approval::{ChoiceLifetime, ElicitationMode};
 use gatehouse_model::record::{AuditEvent, ServerRequestAnswer};
 use gatehouse_model::{
     ApprovalAnswer, ApprovalId, ApprovalRequest, Event, Grant, GrantChoice, GrantId, RuleAuthor, RuleEffect,
-    SubmittedAnswer, UserError, message,
+    SubmittedAnswer, UserError, UserText, message,
 };
 use gatehouse_policy::conditions::Conditions;
 use gatehouse_policy::coverage::DefinitionRef;
-use gatehouse_servers::{SchemaCheck, form_schema_check};
+use gatehouse_servers::{SchemaCheck, SchemaError, form_schema_check};
 
 use super::approval_queue::ApprovalQueue;
 use super::approval_table::{
-    ApprovalSource, ApprovalWaiter, LateAnswer, LateDecision, QueuedApproval, server_request_answered,
-    unbound_grant,
+    ApprovalSource, ApprovalWaiter, LateAnswer, LateDecision, QueuedApproval, request_answered, unbound_grant,
 };
 use super::choices_and_warnings::is_offered;
 use super::errors::{bad_request, stale_answer};
@@ -73,12 +72,10 @@ impl ApprovalQueue {
     ) -> Result<(), UserError> {
         if let Some(check) = self.form_check_for(id, &answer) {
             let checked = match check {
-                Ok(check) => self.state.schemas.check(check).await.map_err(|fault| fault.to_string()),
-                Err(fault) => Err(fault.to_owned()),
+                Ok(check) => self.state.schemas.check(check).await.map_err(|fault| form_fault(&fault)),
+                Err(fault) => Err(format!("{fault}.").into()),
             };
-            checked.map_err(|fault| {
-                bad_request(message!("error.tools.formMismatch")).with_cause(format!("{fault}."))
-            })?;
+            checked.map_err(|fault| bad_request(message!("error.tools.formMismatch")).with_cause(fault))?;
         }
         let entry = self.begin_request_answer(id, &answer, by)?;
         let guard = AnsweringGuard { queue: self, id };
@@ -86,8 +83,11 @@ impl ApprovalQueue {
         let queued = guard.take().ok_or_else(stale_answer)?;
         let ApprovalSource::Request(Some(to)) = queued.source else { return Err(stale_answer()) };
         let allowed = matches!(answer, ApprovalAnswer::Accept { .. });
-        to.send(answer).map_err(|_| stale_answer())?;
-        tracing::info!(approval = %id, allowed, by, "a request of a server was answered");
+        if to.send(answer).is_err() {
+            self.state.events.emit(Event::ApprovalWithdrawn { approval: id.clone() });
+            return Err(stale_answer());
+        }
+        tracing::info!(approval = %id, allowed, by, "a request that is not about a call was answered");
         self.state.events.emit(Event::ApprovalResolved { approval: id.clone(), allowed });
         Ok(())
     }
@@ -124,7 +124,7 @@ impl ApprovalQueue {
         let mut approvals = self.state.approvals.lock();
         let queued = approvals.get(id).filter(|queued| !queued.is_answering).ok_or_else(stale_answer)?;
         queued.is_answering = true;
-        Ok(server_request_answered(&queued.request, id, decision, Some(by)))
+        Ok(request_answered(&queued.request, id, decision, Some(by)))
     }
 
     /// Validates all answers against the pending requests and reserves these.
@@ -303,6 +303,20 @@ impl ApprovalQueue {
     }
 }
 
+/// Why entered form data is refused, with the name of the field.
+fn form_fault(fault: &SchemaError) -> UserText {
+    match fault {
+        SchemaError::Misfit { why, at } if !at.is_empty() => {
+            let field = at.trim_start_matches('/').split('/').next().unwrap_or_default();
+            let field = field.replace("~1", "/").replace("~0", "~");
+            message!("error.tools.formField", field = field, reason = why).into()
+        }
+        // What is wrong with the fields as a whole, such as one that is missing, names the field itself.
+        SchemaError::Misfit { why, at: _ } => format!("{why}.").into(),
+        SchemaError::Unusable(_) | SchemaError::Unchecked(_) => format!("{fault}.").into(),
+    }
+}
+
 /// A request that is being answered. Dropping this lets it be answered again.
 struct AnsweringGuard<'a> {
     queue: &'a ApprovalQueue,
@@ -340,7 +354,7 @@ impl CheckedAnswer {
     /// The grant that this answer binds, with the program that was shown.
     fn binding(&self) -> Option<(GrantId, String)> {
         let grant = self.unbound.clone().filter(|_| self.allowed)?;
-        Some((grant, self.pending_call.program()?.to_owned()))
+        Some((grant, self.pending_call.shown_program()?.to_owned()))
     }
 
     fn event(&self, by: &str) -> AuditEvent {

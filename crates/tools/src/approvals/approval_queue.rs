@@ -218,9 +218,10 @@ pub(crate) struct RequestGuard {
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
+        // Not in the audit log: a server could fill it with requests that it withdraws.
         let withdrawn = self.queue.state.approvals.lock().remove(&self.id);
         if withdrawn.is_some() {
-            self.queue.state.events.emit(Event::ApprovalExpired { approval: self.id.clone() });
+            self.queue.state.events.emit(Event::ApprovalWithdrawn { approval: self.id.clone() });
         }
     }
 }

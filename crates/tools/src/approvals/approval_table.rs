@@ -169,15 +169,20 @@ pub(super) fn unbound_grant(call: &CallApprovalRequest) -> Option<&GrantId> {
     })
 }
 
-/// The audit entry for the answer to a server's request; `None` for requests with an audit entry of their own.
-pub(super) fn server_request_answered(
+/// The audit entry for the answer to a request that isn't about a call; `None` for requests with an audit entry of
+/// their own.
+pub(super) fn request_answered(
     approval_request: &ApprovalRequest,
     id: &ApprovalId,
     answer: ServerRequestAnswer,
     by: Option<&str>,
 ) -> Option<AuditEvent> {
-    let (request, server, client) = ServerRequestKind::of(approval_request)?;
     let by = by.map(str::to_owned);
+    if let ApprovalRequest::Client(access) = approval_request {
+        let (name, client_id) = (access.says.clone(), access.client_id.clone());
+        return Some(AuditEvent::ClientAccessAnswered { ask: id.clone(), name, client_id, answer, by });
+    }
+    let (request, server, client) = ServerRequestKind::of(approval_request)?;
     Some(AuditEvent::ServerRequestAnswered { ask: id.clone(), request, server, client, answer, by })
 }
 
@@ -346,8 +351,14 @@ mod tests {
     use crate::approvals::limits::call_size;
 
     fn call_request() -> CallApprovalRequest {
-        let client =
-            ClientSummary { id: "c".into(), name: "C".into(), says: None, seen_from: None, session: None };
+        let client = ClientSummary {
+            id: "c".into(),
+            name: "C".into(),
+            says: None,
+            seen_from: None,
+            session: None,
+            by_user: false,
+        };
         let server = ServerSummary {
             id: "s".into(),
             generation: Generation(0),

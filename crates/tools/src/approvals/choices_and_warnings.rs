@@ -1,11 +1,11 @@
 //! Choices and warnings of an approval request (PERM-4, PERM-5, PERM-9). Pure: resolved paths are passed in.
 
 use gatehouse_mcp_wire::json::Json;
-use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Warning};
-use gatehouse_model::grant::{ClientScope, ConditionTest, Rule};
-use gatehouse_model::server::ServerOrigin;
+use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject, Warning};
+use gatehouse_model::grant::{ClientScope, ConditionTest, FieldChange, Rule};
 use gatehouse_model::{Grant, GrantChoice, OfferedChoice, OfferedCondition, RuleEffect, Scope};
 use gatehouse_policy::coverage::{Coverage, coverage, is_bound_to_other_program, is_in_scope, is_unbound};
+use gatehouse_policy::definition::is_cut;
 use gatehouse_policy::display::{clean_text, has_hidden, reveal};
 use gatehouse_policy::rule_messages::{CallNames, describe_choice, describe_condition, describe_width};
 
@@ -51,10 +51,7 @@ pub(crate) fn warnings(
     warnings.extend(
         hidden_in(&pending_call.arguments).into_iter().map(|place| Warning::HiddenCharacters { place }),
     );
-    if pending_call.config.origin != ServerOrigin::User {
-        warnings.push(Warning::UnconfirmedServer);
-    }
-    if pending_call.program().is_none() {
+    if pending_call.program().is_none() && pending_call.caller.user_run.is_none() {
         warnings.push(Warning::UnknownProgram);
     }
     if let Some(before) = other_program(pending_call, permissions, past) {
@@ -74,7 +71,7 @@ fn unbound_grant(
 ) -> Option<Warning> {
     let Rule::UnboundGrant { grant } = rule else { return None };
     let rule = permissions.rules().find(|rule| rule.id == *grant && is_unbound(rule))?;
-    let program = clean_text(pending_call.program()?).into_owned();
+    let program = clean_text(pending_call.shown_program()?).into_owned();
     Some(Warning::UnboundGrant { grant: grant.clone(), what: describe_width(&rule.width), program })
 }
 
@@ -141,12 +138,38 @@ pub(crate) struct Offer {
     pub(crate) conditions: Vec<OfferedCondition>,
 }
 
+/// For how much of a server an allow can be permanent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PermanentScope {
+    /// Everything that can be allowed.
+    Any,
+    /// At most the subject of the call, whose changed definition the request shows in whole: the definition is approved, and no
+    /// other one (PERM-8).
+    ThisDefinition,
+    Nothing,
+}
+
+/// For how much an allow can be permanent, given why no rule decided, and the changes of the definition that are shown.
+pub(crate) fn permanent_scope(rule: &Rule, warnings: &[Warning], changes: &[FieldChange]) -> PermanentScope {
+    if warnings.iter().any(|warning| matches!(warning, Warning::HiddenCharacters { .. })) {
+        return PermanentScope::Nothing;
+    }
+    match rule {
+        // Nobody approves for good what the request doesn't show.
+        Rule::ChangedDefinition { .. } if changes.is_empty() || is_cut(changes) => PermanentScope::Nothing,
+        Rule::ChangedDefinition { .. } => PermanentScope::ThisDefinition,
+        // It changed while the request was shown, and nothing permanent was allowed for the one before.
+        _ if warnings.contains(&Warning::DefinitionChanged) => PermanentScope::Nothing,
+        _ => PermanentScope::Any,
+    }
+}
+
 /// The choices and denials in menu order, and the proposed conditions, given the resolved paths of the
 /// arguments.
 pub(crate) fn offer(
     pending_call: &PendingCall,
     permissions: &CurrentPermissions,
-    warnings: &[Warning],
+    permanent: PermanentScope,
     paths: &KnownPaths,
     names: &CallNames<'_>,
 ) -> Offer {
@@ -157,7 +180,7 @@ pub(crate) fn offer(
     let conditions =
         proposals(&pending_call.arguments, &earlier_values(pending_call, permissions), paths).into_iter();
     Offer {
-        choices: offered(RuleEffect::Allow, allows(pending_call, permissions, warnings)),
+        choices: offered(RuleEffect::Allow, allows(pending_call, permissions, permanent)),
         denials: offered(RuleEffect::Deny, denials(pending_call)),
         conditions: conditions
             .map(|condition| OfferedCondition { sentence: describe_condition(&condition), condition })
@@ -169,18 +192,16 @@ pub(crate) fn offer(
 fn allows(
     pending_call: &PendingCall,
     permissions: &CurrentPermissions,
-    warnings: &[Warning],
+    permanent: PermanentScope,
 ) -> Vec<GrantChoice> {
     // If the stored permissions can't be verified, everything needs an approval, so nothing lasting is offered.
     if !permissions.verified {
         return combined(&[], &[]);
     }
-    let always = !warnings.iter().any(|warning| {
-        matches!(
-            warning,
-            Warning::DefinitionChanged | Warning::HiddenCharacters { .. } | Warning::UnconfirmedServer
-        )
-    });
+    // What the user tries as a client allows nothing lasting: it would be for a program that the request doesn't show.
+    if pending_call.caller.user_run.is_some() {
+        return combined(&[], &[]);
+    }
     // An allow for one client is bound to its program, or if that is unknown, to its session only.
     let can_be_bound = pending_call.program().is_some();
     let mut lifetimes = Vec::new();
@@ -193,15 +214,26 @@ fn allows(
     if can_be_bound {
         lifetimes.push(ChoiceLifetime::UntilQuit);
     }
-    if can_be_bound && always {
+    if can_be_bound && permanent != PermanentScope::Nothing {
         lifetimes.push(ChoiceLifetime::Always);
+    }
+    // A request that the protocol doesn't have has no definition, so a wider allow would be for everything but it.
+    if matches!(pending_call.subject, Subject::Request { .. }) {
+        return combined(&[ChoiceScope::Call], &lifetimes);
     }
     let mut widths = vec![ChoiceScope::Call, ChoiceScope::Tool];
     if is_read(pending_call, RuleEffect::Allow) {
         widths.push(ChoiceScope::Reads);
     }
     widths.push(ChoiceScope::Server);
-    combined(&widths, &lifetimes)
+    let mut choices = combined(&widths, &lifetimes);
+    if permanent == PermanentScope::ThisDefinition {
+        choices.retain(|choice| {
+            choice.lifetime != ChoiceLifetime::Always
+                || matches!(choice.width, ChoiceScope::Call | ChoiceScope::Tool)
+        });
+    }
+    choices
 }
 
 /// The choices to deny a call. What prevents a lasting allow doesn't prevent a lasting denial.
@@ -281,6 +313,7 @@ mod tests {
     use gatehouse_mcp_wire::json::read;
     use gatehouse_model::Message;
     use gatehouse_model::grant::Condition;
+    use gatehouse_policy::definition::diff;
 
     use super::*;
 
@@ -295,6 +328,27 @@ mod tests {
         assert_eq!((many.len(), many.last().map(String::as_str)), (NAMED + 1, Some("more arguments")));
         let eight: Vec<String> = (0..NAMED).map(|at| format!("\"a{at}\":\"\u{202E}\"")).collect();
         assert_eq!(places(&format!("{{{}}}", eight.join(","))).len(), NAMED);
+    }
+
+    #[test]
+    fn a_changed_definition_can_be_approved_where_nothing_else_speaks_against_it() {
+        let changed = Rule::ChangedDefinition { grant: "g".into() };
+        let hidden = Warning::HiddenCharacters { place: "title".to_owned() };
+        let shown = diff("{}", r#"{"description":"d"}"#);
+        for (rule, warnings, expected) in [
+            (&Rule::DefaultAsk, vec![], PermanentScope::Any),
+            (&Rule::DefaultAsk, vec![Warning::FirstUse], PermanentScope::Any),
+            (&Rule::DefaultAsk, vec![Warning::DefinitionChanged], PermanentScope::Nothing),
+            (&changed, vec![Warning::DefinitionChanged], PermanentScope::ThisDefinition),
+            (&changed, vec![Warning::DefinitionChanged, hidden], PermanentScope::Nothing),
+        ] {
+            assert_eq!(permanent_scope(rule, &warnings, &shown), expected, "{rule:?} {warnings:?}");
+        }
+        let long = diff("{}", &format!(r#"{{"description":"{}"}}"#, "d".repeat(10_000)));
+        for not_whole in [Vec::new(), long] {
+            let permanent = permanent_scope(&changed, &[Warning::DefinitionChanged], &not_whole);
+            assert_eq!(permanent, PermanentScope::Nothing, "{not_whole:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::approval_queue::ApprovalQueue;
 use super::approval_table::{
-    ApprovalSource, ApprovalWaiter, QueuedApproval, server_request_answered, unbound_grant,
+    ApprovalSource, ApprovalWaiter, QueuedApproval, request_answered, unbound_grant,
 };
 use super::outcome::CallApprovalOutcome;
 use crate::call_types::call_key::CallKey;
@@ -115,7 +115,7 @@ impl ApprovalQueue {
         let catalog = self.state.permissions.catalog().load();
         // If the tool is gone or its definition changed, the check before dispatch notices.
         let same_class = catalog
-            .by_exposed(&pending_call.exposed_name)
+            .find(pending_call.server(), &pending_call.subject.rule_name())
             .filter(|tool| pending_call.is_call_of(tool))
             .is_none_or(|tool| *permissions.class_of(tool) == pending_call.class);
         let unbound =
@@ -179,7 +179,7 @@ impl ApprovalQueue {
                 }
                 ApprovalSource::Request(to) => {
                     let unanswered = ServerRequestAnswer::Unanswered;
-                    lapsed.extend(server_request_answered(&request, &id, unanswered, None));
+                    lapsed.extend(request_answered(&request, &id, unanswered, None));
                     // Dropping the sender answers the server's request with "cancel".
                     drop(to);
                 }

@@ -85,7 +85,10 @@ pub(super) fn request_size(request: &ApprovalRequest) -> usize {
                     ElicitationMode::Url { url, .. } => url.len(),
                 }
         }
-        ApprovalRequest::Sampling(sampling) => sampling.request.len(),
+        ApprovalRequest::Sampling(sampling) => {
+            let shown = sampling.messages.iter().chain(&sampling.system).map(String::len).sum::<usize>();
+            sampling.request.len().saturating_add(shown)
+        }
         ApprovalRequest::Call(_)
         | ApprovalRequest::Client(_)
         | ApprovalRequest::ConfigChange(_)

@@ -12,7 +12,7 @@ use gatehouse_policy::display::reveal;
 use gatehouse_policy::rule_messages::CallNames;
 use gatehouse_store::Store;
 
-use super::choices_and_warnings::{CallHistory, Offer, offer, warnings};
+use super::choices_and_warnings::{CallHistory, Offer, offer, permanent_scope, warnings};
 use super::limits::shown_bytes;
 use super::proposals;
 use super::usage_history::UsageHistory;
@@ -77,8 +77,9 @@ impl ApprovalRequestBuilder {
             client: &client.name,
             subject: &pending_call.subject,
         };
+        let permanent = permanent_scope(rule, &warnings, &changes);
         let Offer { choices, denials, conditions } =
-            offer(pending_call, &permissions, &warnings, &paths, &names);
+            offer(pending_call, &permissions, permanent, &paths, &names);
         CallApprovalRequest {
             client,
             server: ServerSummary::from(&*pending_call.config),
@@ -99,7 +100,7 @@ impl ApprovalRequestBuilder {
         }
     }
 
-    /// The differences between the current definition and the one that a grant was given for (PERM-8).
+    /// The differences between the current definition and the one that was last approved for a grant (PERM-8).
     async fn changes_since(&self, pending_call: &PendingCall, grant: &GrantId) -> Vec<FieldChange> {
         let (Some((of, definition)), DefinitionRef::Pinned { pin, .. }) =
             (pending_call.origin.definition(), pending_call.origin.definition_ref())
@@ -109,7 +110,7 @@ impl ApprovalRequestBuilder {
         let pinned = {
             let permissions = self.permissions.now();
             let rule = permissions.rules().find(|rule| rule.id == *grant);
-            rule.and_then(|rule| rule.pins.get(pin).cloned())
+            rule.and_then(|rule| rule.pins.get(pin)?.latest().cloned())
         };
         let Some(pinned) = pinned else { return Vec::new() };
         let (store, key) = (self.store.clone(), pinned.clone());

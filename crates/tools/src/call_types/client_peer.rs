@@ -1,5 +1,7 @@
 //! The client of a call as the one that answers a server's requests, and the kinds of these requests.
 
+use std::sync::Arc;
+
 use gatehouse_model::BoxFuture;
 use gatehouse_model::server::LogLevel;
 use gatehouse_servers::{
@@ -49,10 +51,18 @@ pub trait ClientPeer: Send + Sync {
     /// Whether the client declared the capability to answer this.
     fn can(&self, what: ClientFeature) -> bool;
 
+    /// The capabilities that the client declared, as a JSON object. A server of the stateless revision is told
+    /// of exactly these with the client's call.
+    fn capabilities(&self) -> Arc<RawValue>;
+
     /// Sends a request to the client. Dropping the future withdraws it.
     fn ask(&self, request: ServerRequest) -> BoxFuture<'static, ServerRequestResult>;
 
     /// Forwards the params of the server's `notifications/message` about the call, if the client wants this
     /// level.
     fn logged(&self, level: LogLevel, params: &RawValue);
+
+    /// Forwards a notification of the server about the call that the protocol doesn't have, if the client can know which
+    /// server it comes from.
+    fn notified(&self, _method: &str, _params: &str) {}
 }

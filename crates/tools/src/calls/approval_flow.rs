@@ -1,7 +1,9 @@
 //! Approval flow of one call: makes an approval request and waits for its outcome (PERM-9, PERM-11).
 
+use std::time::Duration;
+
 use gatehouse_model::record::CallOutcome;
-use gatehouse_model::{Decision, Rule, ServerStatus, Verdict};
+use gatehouse_model::{Decision, Rule, Verdict};
 use tokio::time::{Instant, interval_at, sleep_until};
 
 use super::call_state::{CallApproval, CallState};
@@ -13,6 +15,9 @@ use super::refusal_messages::{self, SubjectWording};
 use crate::approvals::{CallApprovalOutcome, CallWaiter, UndecidedCall, WaitBudget};
 use crate::call_types::response::FinishedCall;
 use crate::pending_call::PendingCall;
+
+/// How long the user's own window waits for the user.
+const USER_PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Outcome for a call that no rule decided.
 pub(crate) enum ApprovalStep {
@@ -49,23 +54,11 @@ impl CallPipeline {
         if let Some(carried) = carried.filter(CarriedApproval::is_approval) {
             return ApprovalStep::Approved(CallApproval::from_earlier_round(&pending_call, carried));
         }
-        let queue = &self.approvals;
+        let queue = &self.deps.approvals;
         if let Some((ask, reason)) = queue.use_refusal(&pending_call.key) {
             return ApprovalStep::Finished(refused(call_state, Rule::Answered { ask }, reason.as_deref()));
         }
-        // No approval request for a call that couldn't be sent anyway.
-        let handle = &call_state.resolved.handle;
-        let status = handle.status();
-        let is_unusable =
-            matches!(status, ServerStatus::NeedsAuth { .. } | ServerStatus::NeedsClientRegistration { .. });
-        if is_unusable || (status == ServerStatus::Stopped && handle.is_held()) {
-            let text = refusal_messages::unusable(&pending_call.config.name, &status, request.words());
-            return ApprovalStep::Finished(FinishedCall::with_text(
-                &text,
-                CallOutcome::Failed { message: status.as_str().to_owned() },
-            ));
-        }
-        if call_state.verdict.rule == Rule::PermissionsUnverified && self.permissions.recheck().await {
+        if call_state.verdict.rule == Rule::PermissionsUnverified && self.deps.permissions.recheck().await {
             return ApprovalStep::Reevaluate;
         }
         if request.is_client_gone() {
@@ -78,7 +71,7 @@ impl CallPipeline {
         if let Some(first) = queue.first_waiter_since(&pending_call.approval_hash) {
             // Some clients give up without cancelling and call again.
             let gap = call_state.started.saturating_duration_since(first);
-            self.record_wait(&pending_call, WaitObservation::GaveUp(gap), with_progress);
+            self.record_wait(&pending_call, WaitObservation::CalledAgain(gap), with_progress);
         }
         let wait_budget = self.wait_budget(request, call_state);
         let enqueued = match queue.attach(&pending_call, wait_budget) {
@@ -90,7 +83,7 @@ impl CallPipeline {
                     last_shown: call_state.shown.as_ref(),
                     arguments: request.shown(),
                 };
-                let call = self.request_builder.build(undecided).await;
+                let call = self.deps.request_builder.build(undecided).await;
                 queue.enqueue(&pending_call, call, wait_budget)
             }
             Err(too_many) => Err(too_many),
@@ -117,7 +110,7 @@ impl CallPipeline {
             }
             WaitEnd::Cancelled => self.record_wait(
                 &pending_call,
-                WaitObservation::GaveUp(wait_budget.since.elapsed()),
+                WaitObservation::gave_up(wait_budget.since.elapsed(), request.cancel_reason.get()),
                 with_progress,
             ),
             // Whether the client gave up is known once it doesn't come back.
@@ -152,7 +145,10 @@ impl CallPipeline {
 
     /// How long this call may wait for the user.
     fn wait_budget(&self, request: &ClientRequest, call_state: &CallState) -> WaitBudget {
-        let client_timeout = self.client_timeouts.of(&request.caller.client.id, request.progress.is_some());
+        let client_timeout = match &request.caller.user_run {
+            Some(_) => USER_PATIENCE,
+            None => self.deps.client_timeouts.of(&request.caller.client.id, request.progress.is_some()),
+        };
         WaitBudget { since: call_state.started, client_timeout }
     }
 
@@ -166,7 +162,7 @@ impl CallPipeline {
     ) -> Option<FinishedCall> {
         let pending_call = call_state.resolved.pending_call.clone();
         let left = Instant::now();
-        let gave_up = WaitObservation::GaveUp(call_state.started.elapsed());
+        let gave_up_after = call_state.started.elapsed();
         let ended = tokio::select! {
             biased;
             () = request.cancel.cancelled() => Some(cancelled()),
@@ -177,17 +173,26 @@ impl CallPipeline {
         };
         call_state.waited += left.elapsed();
         if ended.is_some() {
+            let gave_up = WaitObservation::gave_up(gave_up_after, request.cancel_reason.get());
             self.record_wait(&pending_call, gave_up, request.progress.is_some());
         }
         ended
     }
 
     /// Updates the client time-out estimate from what a client did while its call was pending. Clients whose
-    /// access was revoked are ignored: they didn't give up by themselves.
-    fn record_wait(&self, pending_call: &PendingCall, observation: WaitObservation, with_progress: bool) {
+    /// access was revoked are ignored: they didn't give up by themselves. So are calls that the user makes as a client.
+    pub(super) fn record_wait(
+        &self,
+        pending_call: &PendingCall,
+        observation: WaitObservation,
+        with_progress: bool,
+    ) {
         let caller = &pending_call.caller;
+        if caller.user_run.is_some() {
+            return;
+        }
         if !self.is_closing() && !self.revoked_clients.lock().contains(&caller.client.id) {
-            self.client_timeouts.record_wait(
+            self.deps.client_timeouts.record_wait(
                 &caller.client.id,
                 caller.session.as_ref(),
                 observation,
@@ -202,7 +207,7 @@ impl CallPipeline {
         request: &ClientRequest,
         wait_budget: WaitBudget,
     ) -> WaitEnd {
-        let every = self.progress_interval;
+        let every = self.deps.progress_interval;
         let mut progress_timer = interval_at(Instant::now() + every, every);
         let client_timeout = sleep_until(wait_budget.deadline());
         tokio::pin!(client_timeout);

@@ -4,57 +4,59 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_mcp_wire::tasks::is_task_result;
+use gatehouse_model::approval::Subject;
 use gatehouse_model::record::{CallOutcome, RunningCall};
 use gatehouse_model::{CallId, CallRecord, Decision, Event, Rule, Timestamp, Verdict};
 use gatehouse_policy::display::{one_line, reveal};
 use gatehouse_servers::{RpcOutcome, UpstreamError, UpstreamErrorKind};
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::approval_flow::ApprovalStep;
 use super::call_recorder::{RecordContext, outcome_of_error, outcome_of_result};
 use super::call_state::{CallApproval, CallState};
 use super::client_request::ClientRequest;
+use super::client_timeout::WaitObservation;
 use super::input_required::{RoundStep, URL_ELICITATION};
 use super::pipeline_state::{CONSTANTLY_CHANGING, CallPipeline, MAX_EVALUATIONS};
 use super::refusal_messages::{self, SubjectWording};
-use super::upstream_call::SendOutcome;
-use crate::call_types::ClientPresence;
+use super::upstream_call::{SendOutcome, is_by_grant};
 use crate::call_types::response::{CallResponse, FinishedCall};
+use crate::call_types::{ClientPresence, ProtocolFamily};
+use crate::pending_call::PendingCall;
+use crate::profiles::rate_limits::RateLimited;
 use crate::shared_runs::{EarlierResult, MIN_CLIENT_TIMEOUT, Receipt, SharedRun};
+use crate::task_table::{BegunTask, NewTask};
+
+/// What the client of a call gets instead of a task that it can't use.
+const UNWANTED_TASK: &str =
+    "The server runs the call as a task, but the client didn't declare that it can follow tasks.";
 
 struct CallStart {
     id: CallId,
     at: Timestamp,
-    /// The rule that allows it beforehand: set for the user's own calls.
+    /// The rule that allows it beforehand: set for the user's own calls, not for those as a client.
     given_rule: Option<Rule>,
+    /// Set if its client has made too many calls.
+    rate_limited: Option<RateLimited>,
 }
 
 impl CallPipeline {
-    /// Runs one request to its end.
-    pub(crate) async fn run(self: &Arc<Self>, request: ClientRequest) -> CallResponse {
-        self.run_with_rule(request, None).await
-    }
-
-    /// Runs a request of the user's own to its end: no approval is needed, but what the user has blocked stays
+    /// Runs one request to its end. One of the user's own needs no approval, but what the user has blocked stays
     /// blocked.
-    pub(crate) async fn run_for_user(self: &Arc<Self>, request: ClientRequest) -> CallResponse {
-        self.run_with_rule(request, Some(Rule::ByUser)).await
-    }
-
-    async fn run_with_rule(
-        self: &Arc<Self>,
-        request: ClientRequest,
-        given_rule: Option<Rule>,
-    ) -> CallResponse {
+    pub(crate) async fn run(self: &Arc<Self>, request: ClientRequest) -> CallResponse {
+        let given_rule = request.caller.is_user().then_some(Rule::ByUser);
         let started = Instant::now();
-        let at = self.clock.now();
+        let at = self.deps.clock.now();
         // Loaded before the pause is checked: a later pause then cancels this token.
         let halt = self.halt.load_full();
-        self.permissions.remember_client(&request.caller.client);
+        self.deps.permissions.remember_client(&request.caller.client);
+        let rate_limited = self.admit(&request.caller).err();
         let resolved = match self.resolve(&request).await {
             Ok(resolved) => resolved,
             // While MCP is off, servers that were never connected have no known tools.
-            Err(_) if !self.servers.is_on() => {
+            Err(_) if !self.deps.servers.is_on() => {
                 let refused = refusal_messages::refused(&Rule::SwitchedOff, None, request.words());
                 return request.target.fit(refused).end;
             }
@@ -62,6 +64,10 @@ impl CallPipeline {
         };
         let id = CallId::from_random(self.ids.next());
         let pending_call = &resolved.pending_call;
+        let user_run = request.caller.user_run.as_ref();
+        if let Some(run) = user_run {
+            run.set_call(&id, resolved.handle.redactor());
+        }
         let running = self.running.begin(RunningCall {
             call: id.clone(),
             at,
@@ -70,15 +76,17 @@ impl CallPipeline {
             tool: reveal(&pending_call.subject.rule_name()).into_owned(),
             sent: false,
             progress: None,
+            task: None,
+            run: user_run.and_then(|run| run.name()).map(ToOwned::to_owned),
         });
-        self.events.emit(Event::CallStarted {
+        self.deps.events.emit(Event::CallStarted {
             call: id.clone(),
             client: pending_call.caller.client.id.clone(),
             server: pending_call.server().clone(),
             tool: pending_call.subject.rule_name().into_owned(),
             input: one_line(&pending_call.arguments),
         });
-        let start = CallStart { id, at, given_rule };
+        let start = CallStart { id, at, given_rule, rate_limited };
         let mut call_state = CallState::new(resolved, started);
         let ended = tokio::select! {
             biased;
@@ -87,16 +95,26 @@ impl CallPipeline {
         };
         let ended = request.target.fit(ended);
         if matches!(ended.outcome, CallOutcome::Failed { .. } | CallOutcome::RpcError { .. }) {
-            call_state.resolved.handle.count_error(self.clock.now());
+            call_state.resolved.handle.count_error(self.deps.clock.now());
         }
-        drop(running);
-        self.record(&request, start, &call_state, &ended);
+        if let Some(run) = user_run {
+            run.set_verdict(&call_state.verdict, call_state.waited);
+        }
+        let begun = call_state.task.take();
+        let draft = Self::draft_record(&request, start, &call_state);
+        match begun {
+            Some(begun) => self.follow_task(begun, draft, running),
+            None => {
+                drop(running);
+                self.finish_record(draft, &ended);
+            }
+        }
         ended.end
     }
 
     /// Outcome of a call that a pause, the MCP switch or a shutdown aborts.
     fn interrupted(&self, call_state: &mut CallState) -> FinishedCall {
-        let off = !self.servers.is_on();
+        let off = !self.deps.servers.is_on();
         let words = SubjectWording::of(&call_state.resolved.pending_call.subject);
         let text = if off && !self.is_closing() {
             refusal_messages::stopped_by_switch(call_state.sent, words)
@@ -121,6 +139,15 @@ impl CallPipeline {
         start: &CallStart,
         call_state: &mut CallState,
     ) -> FinishedCall {
+        if let Some(limited) = &start.rate_limited {
+            // What doesn't exist for the client isn't refused because of the limit either.
+            if let Some(hidden) = self.hidden(&call_state.resolved.pending_call) {
+                call_state.verdict = hidden;
+                return FinishedCall::from_response(request.target.not_found(), CallOutcome::Refused);
+            }
+            call_state.verdict = Verdict { decision: Decision::Deny, rule: limited.rule() };
+            return refusal_messages::rate_limited(limited, request.words());
+        }
         let given_rule = start.given_rule.clone();
         let mut approval =
             given_rule.map(|rule| CallApproval::from_user(&call_state.resolved.pending_call, rule));
@@ -129,7 +156,7 @@ impl CallPipeline {
             if !looked_up {
                 match self.resolve(request).await {
                     Ok(resolved) => call_state.resolved = resolved,
-                    Err(end) => return FinishedCall::from_response(end, CallOutcome::Refused),
+                    Err(end) => return Self::not_resolved_again(end, call_state),
                 }
             }
             looked_up = false;
@@ -137,22 +164,27 @@ impl CallPipeline {
             // An approval is only for the call that was shown.
             approval = approval.filter(|approval| approval.hash == pending_call.hash);
             // Judged before the checks below, since path look-ups may take a moment.
-            let verdict = self.decide(&pending_call, approval.is_none()).await;
+            let (verdict, judged) = self.judge(&pending_call, approval.is_none()).await;
+            call_state.judged = judged;
             if self.revoked_clients.lock().contains(&request.caller.client.id) {
                 return FinishedCall::with_text(
                     "The user has ended the access of this client.",
                     CallOutcome::Refused,
                 );
             }
-            if !self.servers.is_on() {
+            if !self.deps.servers.is_on() {
                 call_state.verdict = Verdict { decision: Decision::Deny, rule: Rule::SwitchedOff };
                 return refusal_messages::refused(&call_state.verdict.rule, None, request.words());
             }
             call_state.verdict = verdict;
+            if let Rule::HiddenByProfile { .. } = call_state.verdict.rule {
+                // As if it didn't exist; only the record tells.
+                return FinishedCall::from_response(request.target.not_found(), CallOutcome::Refused);
+            }
             if call_state.verdict.decision == Decision::Deny {
                 return refusal_messages::refused(&call_state.verdict.rule, None, request.words());
             }
-            let runs = &self.runs;
+            let runs = &self.deps.runs;
             if approval.is_none() && request.step == RoundStep::Retry {
                 // A result is given out once, so it isn't given to a client that has left.
                 if request.is_client_gone() && runs.has_entry(&pending_call.key) {
@@ -166,6 +198,23 @@ impl CallPipeline {
                         Some(ended) => return ended,
                         None => continue,
                     }
+                }
+            }
+            // What is known of a server that isn't connected may no longer be true, so the call is judged by what
+            // the server has. Nobody is asked about a call that couldn't be sent, unless only an answer may start the
+            // server: then it counts for the definition that was shown, or for a request that never has one.
+            let is_settled = pending_call.origin.fingerprint().is_some()
+                || matches!(pending_call.subject, Subject::Request { .. });
+            let is_asked_first = approval.is_none()
+                && call_state.verdict.decision == Decision::Ask
+                && call_state.resolved.handle.starts_when_called()
+                && is_settled;
+            if !is_asked_first {
+                let family = request.caller.protocol_family;
+                match call_state.resolved.handle.ready(family, &request.cancel).await {
+                    Ok(false) => {}
+                    Ok(true) => continue,
+                    Err(error) => return Self::failed(call_state, &error),
                 }
             }
             match (call_state.verdict.decision, &approval) {
@@ -188,7 +237,9 @@ impl CallPipeline {
                                 None => continue,
                             }
                         }
-                        let Some(one_time) = self.approvals.use_ticket(&pending_call, ask) else { continue };
+                        let Some(one_time) = self.deps.approvals.use_ticket(&pending_call, ask) else {
+                            continue;
+                        };
                         approval = Some(CallApproval::from_answer(
                             &pending_call,
                             call_state.verdict.rule.clone(),
@@ -197,18 +248,12 @@ impl CallPipeline {
                     }
                 }
             }
-            // Connecting may have brought other definitions.
-            match call_state.resolved.handle.ready(&request.cancel).await {
-                Ok(false) => {}
-                Ok(true) => continue,
-                Err(error) => return Self::failed(call_state, &error),
-            }
             // The client has left and wouldn't see the result; the approval is kept for the next identical
             // call.
             if request.is_client_gone()
                 && let Some(one_time) = approval.as_mut().and_then(|approval| approval.one_time.take())
             {
-                self.approvals.return_approval(&pending_call, one_time);
+                self.deps.approvals.return_approval(&pending_call, one_time);
                 approval = None;
                 continue;
             }
@@ -216,8 +261,9 @@ impl CallPipeline {
                 if let Some(one_time) =
                     approval.and_then(|approval| approval.one_time).filter(|_| ended.has_run)
                 {
-                    let (call, verdict, at) = (start.id.clone(), call_state.verdict.clone(), Instant::now());
-                    let result = || EarlierResult { call, ended: ended.clone(), verdict, at };
+                    let (call, verdict) = (start.id.clone(), call_state.verdict.clone());
+                    let (came_in, at) = (call_state.started, Instant::now());
+                    let result = || EarlierResult { call, ended: ended.clone(), verdict, came_in, at };
                     one_time.run.finish(Self::receipt(request, call_state), result);
                 }
                 return ended;
@@ -226,10 +272,28 @@ impl CallPipeline {
         FinishedCall::with_text(CONSTANTLY_CHANGING, CallOutcome::Refused)
     }
 
+    /// The end of a call whose target was there when the call came in: its server has it no more.
+    fn not_resolved_again(end: CallResponse, call_state: &CallState) -> FinishedCall {
+        let pending_call = &call_state.resolved.pending_call;
+        match &pending_call.subject {
+            Subject::Tool { name } => {
+                let text = refusal_messages::gone(&pending_call.config.name, name);
+                let outcome = CallOutcome::Failed { message: text.clone() };
+                FinishedCall::with_text(&text, outcome)
+            }
+            Subject::Resource { .. }
+            | Subject::Prompt { .. }
+            | Subject::Completion { .. }
+            | Subject::Request { .. } => FinishedCall::from_response(end, CallOutcome::Refused),
+        }
+    }
+
     /// Whether the client of a call that has just ended receives the result.
     fn receipt(request: &ClientRequest, call_state: &CallState) -> Receipt {
         match request.presence.as_ref().and_then(ClientPresence::if_absent) {
             Some(client) => Receipt::Missed(client),
+            // A cancelled call gets no response, even if its result came first.
+            None if request.cancel.is_cancelled() => Receipt::Unsure,
             None if call_state.started.elapsed() >= MIN_CLIENT_TIMEOUT => Receipt::Unsure,
             None => Receipt::Likely,
         }
@@ -245,7 +309,7 @@ impl CallPipeline {
         approval: Option<&CallApproval>,
     ) -> Option<FinishedCall> {
         let pending_call = call_state.resolved.pending_call.clone();
-        self.history.record_use(&pending_call);
+        self.deps.history.record_use(&pending_call);
         call_state.sent = true;
         let run = approval.and_then(CallApproval::run);
         let sent = self.running.mark_sent(id, &request.cancel);
@@ -273,6 +337,11 @@ impl CallPipeline {
             Ok(RpcOutcome::Result(result)) => {
                 let is_round = self.rounds.record_result(&pending_call.round_key, rule, &result);
                 let outcome = outcome_of_result(&result);
+                let (result, task) = match self.as_task(request, &pending_call, is_by_grant(rule), result) {
+                    Ok(result) => result,
+                    Err(refused) => return Some(refused),
+                };
+                call_state.task = task;
                 FinishedCall::from_response(CallResponse::Result(result), outcome).with_run(!is_round)
             }
             Ok(RpcOutcome::Error(error)) => {
@@ -294,6 +363,38 @@ impl CallPipeline {
         })
     }
 
+    /// The result for the client, with the task that the call became.
+    fn as_task(
+        &self,
+        request: &ClientRequest,
+        pending_call: &Arc<PendingCall>,
+        is_by_grant: bool,
+        result: Box<RawValue>,
+    ) -> Result<(Box<RawValue>, Option<BegunTask>), FinishedCall> {
+        let refused = |text: &str| {
+            FinishedCall::with_text(text, CallOutcome::Failed { message: text.to_owned() }).with_run(true)
+        };
+        let is_stateless = request.caller.protocol_family == ProtocolFamily::Stateless;
+        if is_stateless && !is_task_result(&result) {
+            return Ok((result, None));
+        }
+        let Some(place) = request.created_task() else {
+            return if is_stateless { Err(refused(UNWANTED_TASK)) } else { Ok((result, None)) };
+        };
+        let new = NewTask { pending_call, is_by_grant, size: request.kept_bytes(), result: &result, place };
+        match self.deps.tasks.begin(new) {
+            Ok(Some((shown, begun))) => {
+                request.task.get_or_init(|| Arc::clone(&begun.task));
+                Ok((shown, Some(begun)))
+            }
+            Ok(None) => Ok((result, None)),
+            Err(error) => {
+                tracing::error!(%error, "there is no id for a task");
+                Err(refused("Gatehouse could not make an id for the task."))
+            }
+        }
+    }
+
     /// Outcome of a call that shares an earlier run; `None` if it is to be judged again.
     async fn share_result(
         &self,
@@ -302,7 +403,12 @@ impl CallPipeline {
         call_state: &mut CallState,
     ) -> Option<FinishedCall> {
         let earlier = match found {
-            SharedRun::Finished(earlier) => earlier,
+            SharedRun::Finished(earlier) => {
+                let gap = call_state.started.saturating_duration_since(earlier.came_in);
+                let pending_call = &call_state.resolved.pending_call;
+                self.record_wait(pending_call, WaitObservation::Repeated(gap), request.progress.is_some());
+                earlier
+            }
             SharedRun::Running(mut shared) => {
                 tokio::select! {
                     biased;
@@ -353,18 +459,9 @@ impl CallPipeline {
         FinishedCall::with_text(&text, outcome)
     }
 
-    fn record(
-        &self,
-        request: &ClientRequest,
-        start: CallStart,
-        call_state: &CallState,
-        ended: &FinishedCall,
-    ) {
+    fn draft_record(request: &ClientRequest, start: CallStart, call_state: &CallState) -> RecordDraft {
         let CallStart { id, at, .. } = start;
         let pending_call = &call_state.resolved.pending_call;
-        let millis = |span: Duration| u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
-        let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
-        let duration_ms = millis(call_state.started.elapsed());
         let record = CallRecord {
             id,
             at,
@@ -375,22 +472,63 @@ impl CallPipeline {
             subject: pending_call.subject.clone(),
             exposed_name: pending_call.exposed_name.to_string(),
             program: pending_call.seen_program().map(|program| program.path.clone()),
+            by_user: pending_call.caller.user_run.is_some(),
             verdict: call_state.verdict.clone(),
-            outcome: ended.outcome.clone(),
+            judged: (!call_state.judged.is_empty()).then(|| call_state.judged.clone()),
+            outcome: CallOutcome::Ok,
             waited_ms: millis(call_state.waited),
-            duration_ms,
+            duration_ms: 0,
             bytes_in: size(request.size),
-            bytes_out: size(ended.end.body().get().len()),
+            bytes_out: 0,
             arguments: None,
             result: None,
         };
-        if let Some(rule) = record.verdict.rule.deciding_grant() {
-            self.permissions.rule_used(rule, record.at);
-        }
         let definition =
             pending_call.origin.tool().cloned().filter(|definition| definition.has_output_schema());
         let redactor = call_state.resolved.handle.redactor();
         let context = RecordContext { arguments: request.arguments.clone(), definition, redactor };
-        self.recorder.record_call(record, context, ended.end.body());
+        RecordDraft { record, context, started: call_state.started }
     }
+
+    /// Writes the record of a call that has ended.
+    pub(super) fn finish_record(&self, draft: RecordDraft, ended: &FinishedCall) {
+        let RecordDraft { record, context, started } = draft;
+        let record = CallRecord {
+            outcome: ended.outcome.clone(),
+            duration_ms: millis(started.elapsed()),
+            bytes_out: size(ended.size()),
+            ..record
+        };
+        if let Some(rule) = record.verdict.rule.deciding_grant() {
+            self.deps.permissions.rule_used(rule, record.at);
+        }
+        self.deps.recorder.record_call(record, context, ended.end.body());
+    }
+}
+
+/// The record of a call that may not have ended yet.
+pub(super) struct RecordDraft {
+    record: CallRecord,
+    context: RecordContext,
+    started: Instant,
+}
+
+impl RecordDraft {
+    /// The call.
+    pub(super) fn call(&self) -> &CallId {
+        &self.record.id
+    }
+
+    /// The same for a call whose result isn't known, so that nothing is compared with its `outputSchema`.
+    pub(super) fn without_result(self) -> Self {
+        Self { context: RecordContext { definition: None, ..self.context }, ..self }
+    }
+}
+
+fn millis(span: Duration) -> u32 {
+    u32::try_from(span.as_millis()).unwrap_or(u32::MAX)
+}
+
+fn size(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_mcp_wire::json::{Json, read};
 use gatehouse_model::record::CallOutcome;
-use gatehouse_model::{CallRecord, Event, EventSink};
+use gatehouse_model::{CallRecord, Event, EventSink, ServerId, Timestamp};
 use gatehouse_policy::display::masked_json;
 use gatehouse_servers::{Redactor, SchemaChecker};
 use gatehouse_store::Store;
@@ -40,6 +40,11 @@ impl Recorder {
         tracker: TaskTracker,
     ) -> Self {
         Self { store, events, schemas, tracker }
+    }
+
+    /// Stores that a server is there, since when it is not called counts from now on (UI-7).
+    pub(crate) fn server_seen(&self, server: &ServerId, at: Timestamp) {
+        self.store.activity().server_seen(server, at);
     }
 
     /// Stores a record with its bodies, and then emits the event that the call has finished: a listener that

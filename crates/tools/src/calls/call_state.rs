@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::verdict_trace::JudgedCheck;
 use gatehouse_model::{CallHash, Decision, Rule, Verdict};
 use gatehouse_servers::{ServerHandle, ServerLists};
 use tokio::time::Instant;
@@ -12,6 +13,7 @@ use crate::approvals::OneTimeApproval;
 use crate::catalog::definition_source::DefinitionSource;
 use crate::pending_call::PendingCall;
 use crate::shared_runs::RunHandle;
+use crate::task_table::BegunTask;
 
 /// A call with its target in the current state.
 pub(crate) struct ResolvedCall {
@@ -25,6 +27,8 @@ pub(crate) struct ResolvedCall {
 pub(crate) struct CallState {
     pub(crate) resolved: ResolvedCall,
     pub(crate) verdict: Verdict,
+    /// The checks that the policy made when it judged the call last.
+    pub(super) judged: Vec<JudgedCheck>,
     pub(crate) waited: Duration,
     /// The definition that an approval request last showed.
     pub(crate) shown: Option<DefinitionSource>,
@@ -33,6 +37,8 @@ pub(crate) struct CallState {
     pub(super) sent: bool,
     /// Whether it was sent again because the server had lost its session.
     pub(super) sent_again: bool,
+    /// The task that the call became.
+    pub(super) task: Option<BegunTask>,
 }
 
 impl CallState {
@@ -41,11 +47,13 @@ impl CallState {
         Self {
             resolved,
             verdict: Verdict { decision: Decision::Deny, rule: Rule::DefaultAsk },
+            judged: Vec::new(),
             waited: Duration::ZERO,
             shown: None,
             started,
             sent: false,
             sent_again: false,
+            task: None,
         }
     }
 }

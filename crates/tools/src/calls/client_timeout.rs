@@ -18,10 +18,22 @@ use tokio_util::task::TaskTracker;
 
 use crate::json_file::write_json;
 
-/// In seconds. Giving up sooner isn't a time-out: it is a user pressing stop.
-const MIN_TIMEOUT_SECS: u64 = 10;
+/// Giving up sooner isn't a time-out: it is a user pressing stop. A little below 3 s, because a client's clock starts
+/// before its call comes in.
+const MIN_TIMEOUT: Duration = Duration::from_millis(2750);
+/// Giving up sooner, in seconds, may also be a user pressing stop.
+const CERTAIN_TIMEOUT_SECS: u64 = 10;
+/// How long a give-up that may have been a user's counts as a time-out. Seen again, it counts for good.
+const SUSPICION_TTL: Duration = Duration::from_secs(600);
+/// A client that calls again gave up some time before that, in which its model wrote the call. Matters for short gaps:
+/// a third of them, in seconds, is taken off.
+const SHORT_GAP_SECS: u64 = 15;
+/// A client that repeats a call, which was answered, later than this may just want it again.
+const MAX_REPEAT_GAP: Duration = Duration::from_secs(60);
 /// Lower bound of the estimate, in seconds.
-const MIN_WAIT_SECS: u64 = 5;
+const MIN_WAIT_SECS: u64 = 1;
+/// Shorter waits, in seconds, tell nothing about a client.
+const MIN_TELLING_WAIT_SECS: u64 = 5;
 /// Upper bound of the estimate.
 const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Cancellations within this time before the end of a session count as caused by it.
@@ -38,12 +50,31 @@ struct ObservedWaits {
     gave_up: Option<u64>,
     /// The longest time that a client waited without giving up.
     waited: Option<u64>,
+    /// A short time after which it gave up last, which was a time-out or a user pressing stop.
+    suspected: Option<u64>,
 }
 
 impl ObservedWaits {
-    fn limit(self) -> Duration {
+    /// How long to wait at most, so that the answer comes before the client leaves.
+    fn limit(self, believes_suspicion: bool) -> Duration {
         let little_below = |gave_up: u64| gave_up.saturating_sub((gave_up / 10).max(2)).max(MIN_WAIT_SECS);
-        self.gave_up.map_or(MAX_WAIT, |gave_up| Duration::from_secs(little_below(gave_up)))
+        let suspected = self.suspected.filter(|_| believes_suspicion);
+        let shortest = self.gave_up.into_iter().chain(suspected).min();
+        shortest.map_or(MAX_WAIT, |gave_up| Duration::from_secs(little_below(gave_up)))
+    }
+
+    fn observe_give_up(&mut self, secs: u64, is_certain: bool) {
+        if self.waited.is_some_and(|waited| waited >= secs) {
+            // The client was seen to wait longer, so a user pressed stop, or the program has changed:
+            // the next observation decides.
+            self.waited = None;
+        } else if is_certain || self.suspected.is_some_and(|before| before.abs_diff(secs) <= 1) {
+            let shortest = [self.gave_up, self.suspected.filter(|_| !is_certain), Some(secs)];
+            self.gave_up = shortest.into_iter().flatten().min();
+            self.suspected = None;
+        } else {
+            self.suspected = Some(secs);
+        }
     }
 }
 
@@ -60,16 +91,38 @@ struct TimeoutEstimate {
 /// An observation of a pending call, with the time since it came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitObservation {
+    /// The client cancelled the call or closed its connection.
     GaveUp(Duration),
+    /// The same, and it says that this was a time-out.
+    TimedOut(Duration),
+    /// The same, for a reason that is no time-out.
+    Stopped(Duration),
+    /// The client made the same call again without having cancelled the first one.
+    CalledAgain(Duration),
+    /// The same after the answer to the first one, for which it had seemed to wait, and which it didn't get.
+    Repeated(Duration),
     /// The client was still there.
     Waited(Duration),
 }
 
+impl WaitObservation {
+    /// A call that was given up, by the reason that the client gave.
+    pub(crate) fn gave_up(after: Duration, reason: Option<&str>) -> Self {
+        match reason.map(str::to_lowercase) {
+            None => Self::GaveUp(after),
+            Some(reason) if ["timed out", "timeout", "time-out"].iter().any(|word| reason.contains(word)) => {
+                Self::TimedOut(after)
+            }
+            Some(_) => Self::Stopped(after),
+        }
+    }
+}
+
 impl TimeoutEstimate {
     /// The time-out estimate. With progress, the longest wait observed so far is doubled.
-    fn wait_limit(self, usual: Duration, with_progress: bool) -> Duration {
-        let silent = usual.min(self.silent.limit());
-        let limit = self.with_progress.limit();
+    fn wait_limit(self, usual: Duration, with_progress: bool, believes_suspicion: bool) -> Duration {
+        let silent = usual.min(self.silent.limit(believes_suspicion));
+        let limit = self.with_progress.limit(believes_suspicion);
         let bridged = self.with_progress.waited.filter(|_| with_progress);
         let grown = bridged.map(|waited| Duration::from_secs(waited.saturating_mul(2)));
         grown.map_or(silent, |grown| grown.max(silent)).min(limit)
@@ -79,24 +132,48 @@ impl TimeoutEstimate {
     fn observe(mut self, observation: WaitObservation, with_progress: bool) -> Self {
         let seen = if with_progress { &mut self.with_progress } else { &mut self.silent };
         match observation {
-            WaitObservation::Waited(span) if span.as_secs() < MIN_WAIT_SECS => {}
-            WaitObservation::Waited(span) => seen.waited = seen.waited.max(Some(span.as_secs())),
-            WaitObservation::GaveUp(span) => {
-                let span = span.as_secs();
-                if span < MIN_TIMEOUT_SECS {
-                    return self;
-                }
-                if seen.waited.is_some_and(|waited| waited >= span) {
-                    // The client was seen to wait longer, so a user pressed stop, or the program has changed:
-                    // the next observation decides.
-                    seen.waited = None;
-                } else {
-                    seen.gave_up = Some(seen.gave_up.map_or(span, |before| before.min(span)));
-                }
+            WaitObservation::Waited(span) if span.as_secs() < MIN_TELLING_WAIT_SECS => {}
+            WaitObservation::Waited(span) => {
+                let secs = span.as_secs();
+                seen.waited = seen.waited.max(Some(secs));
+                seen.suspected = seen.suspected.filter(|suspected| *suspected > secs);
+            }
+            WaitObservation::GaveUp(span)
+            | WaitObservation::TimedOut(span)
+            | WaitObservation::Stopped(span)
+            | WaitObservation::CalledAgain(span)
+            | WaitObservation::Repeated(span)
+                if span < MIN_TIMEOUT => {}
+            WaitObservation::TimedOut(span) => seen.observe_give_up(span.as_secs(), true),
+            WaitObservation::Stopped(span) if span.as_secs() < CERTAIN_TIMEOUT_SECS => {}
+            WaitObservation::GaveUp(span) | WaitObservation::Stopped(span) => {
+                let secs = span.as_secs();
+                seen.observe_give_up(secs, secs >= CERTAIN_TIMEOUT_SECS);
+            }
+            WaitObservation::CalledAgain(gap) => {
+                let secs = secs_before(gap);
+                seen.observe_give_up(secs, secs >= CERTAIN_TIMEOUT_SECS);
+            }
+            WaitObservation::Repeated(gap) if gap > MAX_REPEAT_GAP => {}
+            WaitObservation::Repeated(gap) => {
+                let secs = secs_before(gap);
+                // It had left when the answer came.
+                seen.waited = seen.waited.filter(|waited| *waited < secs);
+                seen.observe_give_up(secs, false);
             }
         }
         self
     }
+
+    fn suspected(&self) -> [Option<u64>; 2] {
+        [self.silent.suspected, self.with_progress.suspected]
+    }
+}
+
+/// After how many seconds a client gave up that called again after `gap`.
+fn secs_before(gap: Duration) -> u64 {
+    let secs = gap.as_secs();
+    if secs < SHORT_GAP_SECS { (secs - secs / 3).max(2) } else { secs }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,6 +185,8 @@ struct EstimateFile {
 #[derive(Debug, Default)]
 struct ClientEstimate {
     learned: TimeoutEstimate,
+    /// Until when what is suspected counts.
+    believed_until: Option<Instant>,
     /// The state before a call of this session was given up.
     before: Option<(SessionId, Instant, TimeoutEstimate)>,
 }
@@ -143,8 +222,9 @@ impl ClientTimeouts {
     /// The time-out estimate for a call of a client, counted from when the call came in.
     pub(crate) fn of(&self, client: &ClientId, with_progress: bool) -> Duration {
         let clients = self.store.clients.lock();
-        let learned = clients.get(client).map(|entry| entry.learned).unwrap_or_default();
-        learned.wait_limit(self.usual, with_progress)
+        let Some(entry) = clients.get(client) else { return self.usual };
+        let believes_suspicion = entry.believed_until.is_some_and(|until| Instant::now() < until);
+        entry.learned.wait_limit(self.usual, with_progress, believes_suspicion)
     }
 
     /// Records an observation.
@@ -163,7 +243,15 @@ impl ClientTimeouts {
             if entry.learned == before {
                 return;
             }
-            if let (WaitObservation::GaveUp(_), Some(session)) = (observation, session) {
+            if entry.learned.suspected() != before.suspected() {
+                entry.believed_until = Some(Instant::now() + SUSPICION_TTL);
+            }
+            // A session that ends doesn't say that calls timed out, and doesn't answer or repeat any.
+            let may_be_session_end = matches!(
+                observation,
+                WaitObservation::GaveUp(_) | WaitObservation::Stopped(_) | WaitObservation::CalledAgain(_)
+            );
+            if let (true, Some(session)) = (may_be_session_end, session) {
                 let same = |(of, at, _): &(SessionId, Instant, TimeoutEstimate)| {
                     of == session && at.elapsed() < SESSION_END_WINDOW
                 };
@@ -231,7 +319,7 @@ impl EstimateStore {
         }
         let clients = clients
             .into_iter()
-            .map(|(client, learned)| (client, ClientEstimate { learned, before: None }))
+            .map(|(client, learned)| (client, ClientEstimate { learned, ..ClientEstimate::default() }))
             .collect();
         Self { file, clients: Mutex::new(clients), saving: Mutex::default() }
     }
@@ -252,16 +340,19 @@ impl EstimateStore {
 mod tests {
     use super::*;
 
-    /// Observations of a client, call by call: seconds, and the resulting estimates without and with progress.
+    /// Observations of a client, call by call: seconds, and the resulting estimates without and with progress, while
+    /// what is suspected counts.
     #[test]
     fn learns_wait_limits() {
-        use WaitObservation::{GaveUp, Waited};
+        use WaitObservation::{CalledAgain, GaveUp, Repeated, Stopped, TimedOut, Waited};
         let s = Duration::from_secs;
-        let tables: [&[(WaitObservation, bool, u64, u64)]; 6] = [
+        let ms = Duration::from_millis;
+        let tables: [&[(WaitObservation, bool, u64, u64)]; 13] = [
             // Pressing stop teaches nothing; time-outs do, and the shortest counts.
             &[
-                (GaveUp(s(3)), false, 50, 50),
-                (GaveUp(s(9)), true, 50, 50),
+                (GaveUp(s(2)), false, 50, 50),
+                (TimedOut(s(2)), false, 50, 50),
+                (Stopped(s(9)), true, 50, 50),
                 (GaveUp(s(45)), false, 41, 41),
                 (GaveUp(s(30)), false, 27, 27),
                 (GaveUp(s(40)), false, 27, 27),
@@ -292,6 +383,34 @@ mod tests {
                 (GaveUp(s(40)), true, 50, 50),
                 (GaveUp(s(40)), true, 36, 36),
             ],
+            // Short time-outs are answered with a margin of 2 s, and of 1 s for the shortest.
+            &[(TimedOut(ms(4990)), false, 2, 2), (TimedOut(ms(2990)), false, 1, 1)],
+            &[(TimedOut(ms(9010)), false, 7, 7), (TimedOut(s(6)), true, 4, 4)],
+            // Without a word about it, a short one counts for a while, and twice for good; a longer wait disproves it.
+            &[(GaveUp(s(5)), false, 3, 3), (GaveUp(s(4)), false, 2, 2), (Waited(s(50)), false, 2, 2)],
+            &[(GaveUp(s(5)), false, 3, 3), (Waited(s(50)), false, 50, 50), (GaveUp(s(5)), false, 50, 50)],
+            // A client that calls again gave up earlier than that.
+            &[
+                (CalledAgain(s(8)), false, 4, 4),
+                (CalledAgain(ms(5050)), false, 2, 2),
+                (CalledAgain(ms(3050)), false, 1, 1),
+                (CalledAgain(s(60)), true, 1, 1),
+            ],
+            // One that seemed to wait for an answer and repeats the call hadn't waited for it.
+            &[
+                (Waited(s(8)), false, 50, 50),
+                (Repeated(ms(8400)), false, 4, 4),
+                (Waited(s(8)), false, 50, 50),
+                (Repeated(ms(8400)), false, 4, 4),
+                (Repeated(ms(7900)), false, 3, 3),
+                (Waited(s(8)), false, 3, 3),
+            ],
+            // Much later it may just want the call again.
+            &[
+                (Repeated(s(20)), true, 18, 18),
+                (Repeated(s(61)), true, 18, 18),
+                (Repeated(s(2)), true, 18, 18),
+            ],
             // If a client was seen to wait longer, one time-out isn't believed; the second one is.
             &[(Waited(s(50)), false, 50, 50), (GaveUp(s(20)), false, 50, 50), (GaveUp(s(20)), false, 18, 18)],
         ];
@@ -299,7 +418,8 @@ mod tests {
             let mut learned = TimeoutEstimate::default();
             for (row, (observation, with_progress, silent, progress)) in table.iter().enumerate() {
                 learned = learned.observe(*observation, *with_progress);
-                let client_timeouts = (learned.wait_limit(s(50), false), learned.wait_limit(s(50), true));
+                let client_timeouts =
+                    (learned.wait_limit(s(50), false, true), learned.wait_limit(s(50), true, true));
                 assert_eq!(
                     client_timeouts,
                     (s(*silent), s(*progress)),
@@ -357,6 +477,38 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn suspected_timeout_counts_for_ten_minutes_and_again_for_good() {
+        let dir = tempfile::tempdir().unwrap();
+        let client_timeouts = open(dir.path()).await;
+        let give_up = || {
+            let after = WaitObservation::gave_up(Duration::from_secs(5), None);
+            client_timeouts.record_wait(&"a".into(), None, after, false);
+        };
+        give_up();
+        assert_eq!(secs(&client_timeouts, "a"), 3);
+        tokio::time::advance(SUSPICION_TTL).await;
+        assert_eq!(secs(&client_timeouts, "a"), 50);
+        give_up();
+        tokio::time::advance(SUSPICION_TTL).await;
+        assert_eq!(secs(&client_timeouts, "a"), 3);
+    }
+
+    #[test]
+    fn tells_timeouts_from_other_reasons() {
+        let after = Duration::from_secs(5);
+        for (reason, expected) in [
+            (None, WaitObservation::GaveUp(after)),
+            (Some("McpError: MCP error -32001: Request timed out"), WaitObservation::TimedOut(after)),
+            (Some("timed out after 5.0s"), WaitObservation::TimedOut(after)),
+            (Some("TimeoutError: signal"), WaitObservation::TimedOut(after)),
+            (Some("AbortError: This operation was aborted"), WaitObservation::Stopped(after)),
+            (Some(""), WaitObservation::Stopped(after)),
+        ] {
+            assert_eq!(WaitObservation::gave_up(after, reason), expected, "{reason:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn session_end_does_not_count_as_giving_up() {
         let dir = tempfile::tempdir().unwrap();
         let client_timeouts = open(dir.path()).await;
@@ -373,5 +525,9 @@ mod tests {
         tokio::time::advance(SESSION_END_WINDOW).await;
         client_timeouts.session_ended(&session);
         assert_eq!(secs(&client_timeouts, "a"), 36, "that was its own doing");
+        let timed_out = WaitObservation::TimedOut(Duration::from_secs(20));
+        client_timeouts.record_wait(&client, Some(&session), timed_out, false);
+        client_timeouts.session_ended(&session);
+        assert_eq!(secs(&client_timeouts, "a"), 18, "it said why");
     }
 }

@@ -7,11 +7,15 @@ use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::Rule;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{CallId, ServerStatus};
+use gatehouse_policy::display::reveal;
 use gatehouse_servers::{UpstreamError, UpstreamErrorKind};
 use serde_json::value::RawValue;
 
 use crate::approvals::QueueFull;
 use crate::call_types::response::FinishedCall;
+use crate::call_types::shorten_name;
+use crate::profiles::rate_limits::RateLimited;
+use crate::result_meta;
 
 const TOOL: &str = "tool";
 
@@ -27,6 +31,9 @@ pub(crate) struct SubjectWording {
 }
 
 impl SubjectWording {
+    /// Of no call: a client wants to know what the server offers.
+    pub(crate) const SERVER: Self = Self { thing: "server", again: "try again", same: "Try the same again" };
+
     pub(crate) fn of(subject: &Subject) -> Self {
         match subject {
             Subject::Tool { .. } => Self {
@@ -48,6 +55,11 @@ impl SubjectWording {
                 thing: "server",
                 again: "ask for the completion again",
                 same: "Ask for the same completion again",
+            },
+            Subject::Request { .. } => Self {
+                thing: "server",
+                again: "send the request again",
+                same: "Send exactly the same request again",
             },
         }
     }
@@ -77,6 +89,16 @@ pub(crate) fn refusal(rule: &Rule, reason: Option<&str>, words: SubjectWording) 
         Rule::PolicyFile { reason } => {
             format!(
                 "The policy of this computer's administrator forbids this, so the call was refused and did not run. This is no fault of the {thing}. {reason}"
+            )
+        }
+        Rule::HiddenByProfile { .. } => {
+            format!(
+                "Gatehouse does not offer this {thing} to this client, so the call was refused and did not run."
+            )
+        }
+        Rule::RateLimited { per_minute } => {
+            format!(
+                "The user lets this client make at most {per_minute} calls a minute in Gatehouse, and it has made them, so the call was refused and did not run. This is no fault of the {thing}."
             )
         }
         Rule::ExplicitDeny { grant: _, reason: rule_reason } => {
@@ -111,6 +133,14 @@ pub(crate) fn refused(rule: &Rule, reason: Option<&str>, words: SubjectWording) 
     FinishedCall::with_text(&refusal(rule, reason, words), CallOutcome::Refused)
 }
 
+/// The outcome of a call that comes too soon after the ones before it.
+pub(crate) fn rate_limited(limited: &RateLimited, words: SubjectWording) -> FinishedCall {
+    let text = refusal(&limited.rule(), None, words);
+    let seconds = Duration::from_secs(limited.wait.as_secs().saturating_add(1));
+    let text = format!("{text} Wait {}, then {}.", format_duration(seconds), words.again);
+    FinishedCall::with_text(&text, CallOutcome::Refused)
+}
+
 /// The message if the user hasn't answered yet (PERM-11).
 pub(crate) fn still_waiting(words: SubjectWording) -> String {
     format!(
@@ -134,25 +164,12 @@ pub(crate) fn with_earlier_mark(
     let Ok(members) = Members::read(text) else { return result.to_owned() };
     let seconds = ago.as_secs();
     let mark = format!(r#""{EARLIER}":{{"call":{},"secondsAgo":{seconds}}}"#, quoted(call.as_str()));
-    let after = |at: usize| at + 1..at + 1;
-    let mut edits = Vec::new();
-    let start = text.len() - text.trim_start().len();
-    match members.get("_meta").filter(|meta| meta.get().starts_with('{')) {
-        Some(meta) => {
-            let at = place(text, meta.get()).start;
-            let comma = if is_empty(meta.get()) { "" } else { "," };
-            edits.push((after(at), format!("{mark}{comma}")));
-        }
-        None => {
-            let comma = if members.names().next().is_none() { "" } else { "," };
-            edits.push((after(start), format!(r#""_meta":{{{mark}}}{comma}"#)));
-        }
-    }
+    let mut edits: Vec<_> = result_meta::member_edit(text, &members, &mark).into_iter().collect();
     if words.thing == TOOL
         && let Some(content) = members.get("content").filter(|content| content.get().starts_with('['))
     {
         let end = place(text, content.get()).end.saturating_sub(1);
-        let comma = if is_empty(content.get()) { "" } else { "," };
+        let comma = if result_meta::is_empty(content.get()) { "" } else { "," };
         let note = format!(
             "Note from Gatehouse: this call was not run again. It ran once, {} ago, after the user had allowed it, and nothing showed that its result had arrived; this is that result. If you want it to run anew, call again with the same arguments.",
             format_duration(ago)
@@ -160,11 +177,6 @@ pub(crate) fn with_earlier_mark(
         edits.push((end..end, format!(r#"{comma}{{"type":"text","text":{}}}"#, quoted(&note))));
     }
     raw(splice(text, edits))
-}
-
-/// Whether an array or object is empty.
-fn is_empty(text: &str) -> bool {
-    text.get(1..text.len().saturating_sub(1)).is_none_or(|inside| inside.trim().is_empty())
 }
 
 /// The message if there are too many or too large pending requests (PERM-10).
@@ -227,6 +239,14 @@ pub(crate) fn unusable(server: &str, status: &ServerStatus, words: SubjectWordin
             "The server “{server}” is not connected, and an attempt to connect did not succeed. Try again in a moment, or ask the user to look at it in Gatehouse."
         ),
     }
+}
+
+/// The message if the server, now connected, doesn't have the tool that it had when it was last listed (SRV-3).
+pub(crate) fn gone(server: &str, tool: &str) -> String {
+    format!(
+        "The server “{server}” has no tool “{}” any more, so the call was not sent. List the tools again to see what it offers now.",
+        reveal(shorten_name(tool))
+    )
 }
 
 /// The message for a call that failed.
@@ -297,6 +317,7 @@ mod tests {
             Rule::SwitchedOff,
             Rule::PolicyFile { reason: "No.".into() },
             Rule::ExplicitDeny { grant: GrantId::from("g"), reason: None },
+            Rule::RateLimited { per_minute: 3 },
             Rule::Unanswered { ask: ask() },
             Rule::Answered { ask: ask() },
         ];

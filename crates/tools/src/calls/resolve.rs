@@ -7,14 +7,13 @@ use gatehouse_model::CallHash;
 use gatehouse_model::approval::Subject;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_policy::call_hash::{ApprovalHashInput, CallHashInput, approval_hash, call_hash};
-use gatehouse_policy::display::reveal;
 
 use super::call_state::ResolvedCall;
-use super::client_request::{ClientRequest, RequestTarget, not_found};
+use super::client_request::{ClientRequest, RequestTarget};
 use super::pipeline_state::{CONSTANTLY_CHANGING, CallPipeline, MAX_EVALUATIONS};
+use crate::call_types::ToolName;
 use crate::call_types::call_key::CallKey;
 use crate::call_types::response::{CallResponse, FinishedCall};
-use crate::call_types::shorten_name;
 use crate::catalog::definition_source::{DefinitionSource, SubjectInfo};
 use crate::pending_call::PendingCall;
 
@@ -33,17 +32,19 @@ impl CallPipeline {
 
     /// As `resolve`; `None` if the catalog is older than the server's lists.
     fn look_up(&self, request: &ClientRequest) -> Result<Option<ResolvedCall>, CallResponse> {
-        let permissions = self.permissions.now();
+        let permissions = self.deps.permissions.now();
         let (handle, (config, binding), subject, exposed_name, known) = match &request.target {
             RequestTarget::Tool(name) => {
-                let catalog = self.catalog.load();
-                let Some(tool) = catalog.by_exposed(name) else {
-                    return Err(not_found(&format!(
-                        "There is no tool named “{}”.",
-                        reveal(shorten_name(name))
-                    )));
+                let catalog = self.deps.catalog.load();
+                let mode = self.deps.profiles.of(&request.caller.viewer()).naming();
+                let found = match name {
+                    ToolName::Exposed(name) => catalog.named(mode).by_exposed(name),
+                    ToolName::Own { server, name } => catalog.find(server, name),
                 };
-                let Some(handle) = self.servers.get(tool.server()) else { return Ok(None) };
+                let Some(tool) = found else {
+                    return Err(request.target.not_found());
+                };
+                let Some(handle) = self.deps.servers.get(tool.server()) else { return Ok(None) };
                 let present = handle.config();
                 if !present.enabled
                     || present.generation != tool.generation()
@@ -61,10 +62,10 @@ impl CallPipeline {
                 (handle, present, subject, tool.exposed.clone(), known)
             }
             RequestTarget::Access { server, kind, target, exposed } => {
-                let handle = self.servers.get(server).filter(|handle| handle.config().enabled);
-                let Some(handle) = handle else { return Err(not_found("There is no such server.")) };
+                let handle = self.deps.servers.get(server).filter(|handle| handle.config().enabled);
+                let Some(handle) = handle else { return Err(request.target.not_found()) };
                 let (config, subject) = (handle.config(), kind.subject(target));
-                let known = self.catalog.load().subject_info(server, config.generation, &subject);
+                let known = self.deps.catalog.load().subject_info(server, config.generation, &subject);
                 if known.lists.as_ref().is_some_and(|lists| !Arc::ptr_eq(lists, &handle.lists())) {
                     return Ok(None);
                 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gatehouse_model::CallId;
-use gatehouse_model::record::{CallProgress, RunningCall};
+use gatehouse_model::record::{CallProgress, CallTaskState, RunningCall};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +38,12 @@ impl RunningCalls {
         if let Some(entry) = self.0.lock().get_mut(call) {
             entry.shown.progress = Some(progress.clone());
         }
+    }
+
+    /// Records the state of the task that a call became. `true` if it was in another one.
+    pub(crate) fn set_task(&self, call: &CallId, state: CallTaskState) -> bool {
+        let mut calls = self.0.lock();
+        calls.get_mut(call).is_some_and(|entry| entry.shown.task.replace(state) != Some(state))
     }
 
     /// All calls in progress, oldest first.
@@ -103,6 +109,8 @@ mod tests {
             tool: "t".to_owned(),
             sent: false,
             progress: None,
+            task: None,
+            run: None,
         };
         let guard = calls.begin(shown);
         assert!(!calls.cancel(&call));
@@ -111,6 +119,8 @@ mod tests {
         calls.set_progress(&call, &CallProgress { progress: 1.0, total: Some(2.0), message: None });
         assert!(calls.list().iter().all(|one| one.sent && one.progress.is_some()));
         assert!(calls.cancel(&call) && token.is_cancelled());
+        let states = [CallTaskState::Working, CallTaskState::Working, CallTaskState::Completed];
+        assert_eq!(states.map(|state| calls.set_task(&call, state)), [true, false, true]);
         drop(sent);
         assert!(!calls.cancel(&call));
         drop(guard);

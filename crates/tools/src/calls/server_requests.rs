@@ -1,16 +1,18 @@
 //! Requests of a server during a call: elicitation, sampling, roots (SRV-15). Passed to the client of that
 //! call if it can answer them, otherwise to the user. A failure is never taken as consent.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use gatehouse_mcp_wire::json::read;
 use gatehouse_mcp_wire::raw::raw;
 use gatehouse_model::approval::{
     ClientSummary, ElicitationMode, ElicitationRequest, SamplingRequest, ServerSummary,
 };
 use gatehouse_model::server::LogLevel;
 use gatehouse_model::{ApprovalAnswer, ApprovalRequest, AskUser as _, BoxFuture, ServerId};
-use gatehouse_policy::display::clean_text;
+use gatehouse_policy::display::{clean_text, masked_json, render_text};
 use gatehouse_servers::{
     ROOTS_LIST, Responder, ServerManager, ServerRequest, ServerRequestHandler, ServerRequestResult,
     roots_result,
@@ -26,6 +28,7 @@ use crate::call_types::response::rpc_error;
 use crate::pending_call::PendingCall;
 use crate::permissions::PermissionStore;
 use crate::shared_runs::RunHandle;
+use crate::task_table::ClientTask;
 
 /// Most requests of one server that may wait for the user at a time.
 const MAX_PENDING_PER_SERVER: usize = 3;
@@ -45,6 +48,8 @@ pub(crate) struct CallResponder {
     until_done: bool,
     /// The run that identical calls share. It is no longer shared once the client itself is asked.
     run: Option<RunHandle>,
+    /// The task that the requests belong to.
+    task: Option<Arc<ClientTask>>,
 }
 
 impl CallResponder {
@@ -60,6 +65,20 @@ impl CallResponder {
             client_summary: Arc::new(pending_call.client_summary()),
             until_done: false,
             run,
+            task: None,
+        }
+    }
+
+    /// The same for requests that belong to a task.
+    pub(crate) fn for_task(self, task: Arc<ClientTask>) -> Self {
+        Self { task: Some(task), ..self }
+    }
+
+    /// The params of a notification as the client gets them.
+    fn shown<'a>(&self, params: &'a RawValue) -> Cow<'a, RawValue> {
+        match &self.task {
+            Some(task) => Cow::Owned(task.to_client(params.to_owned())),
+            None => Cow::Borrowed(params),
         }
     }
 
@@ -92,7 +111,9 @@ impl ServerRequestHandler for CallResponder {
                 if let Some(run) = &self.run {
                     run.unshare();
                 }
-                client.ask(request)
+                let Some(task) = self.task.clone() else { return client.ask(request) };
+                let answer = client.ask(ServerRequest { params: task.to_client(request.params), ..request });
+                Box::pin(async move { answer.await.map(|answer| task.to_server(answer)) })
             }
             Some(_) | None => {
                 let context = RequestContext {
@@ -106,7 +127,13 @@ impl ServerRequestHandler for CallResponder {
 
     fn logged(&self, level: LogLevel, params: &RawValue) {
         if let Some(client) = &self.client {
-            client.logged(level, params);
+            client.logged(level, &self.shown(params));
+        }
+    }
+
+    fn notified(&self, method: &str, params: &str) {
+        if let Some(client) = &self.client {
+            client.notified(method, self.shown(&raw(params.to_owned())).get());
         }
     }
 }
@@ -233,8 +260,8 @@ fn build_approval_request(request: &ServerRequest, context: RequestContext) -> O
         ClientFeature::Roots => return None,
         ClientFeature::Sampling => {
             let messages = params.get("messages")?.as_array()?.iter().map(render_message).collect();
-            let system = params.get("systemPrompt").and_then(Value::as_str).map(clean_message);
-            let request = request.params.get().to_owned();
+            let system = params.get("systemPrompt").and_then(Value::as_str).map(render_text);
+            let request = masked_json(&read(request.params.get()).ok()?);
             return Some(ApprovalRequest::Sampling(SamplingRequest {
                 server,
                 client,
@@ -259,7 +286,7 @@ fn clean_message(text: &str) -> String {
     clean_text(&cut).into_owned()
 }
 
-/// A message as `role: text`.
+/// A message as `role: text`, whole: a model would read all of it.
 fn render_message(message: &Value) -> String {
     let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
     let content = message.get("content").cloned().unwrap_or_default();
@@ -271,7 +298,7 @@ fn render_message(message: &Value) -> String {
             None => format!("[{}]", part.get("type").and_then(Value::as_str).unwrap_or("?")),
         })
         .collect();
-    clean_message(&format!("{role}: {}", texts.join(" ")))
+    render_text(&format!("{role}: {}", texts.join(" ")))
 }
 
 fn elicitation_answer(answer: ApprovalAnswer) -> ServerRequestResult {

@@ -34,7 +34,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 const INTERNAL: i32 = -32603;
 
 const SERVER_CHANGED: &str = "This server changed while it worked on the call, so what it wanted next was not sent to it. Whether the call did anything is not known.";
-const PERMISSION_REVOKED: &str =
+pub(super) const PERMISSION_REVOKED: &str =
     "What allowed this call does so no more, so what the server wanted next was not sent to it.";
 
 /// One round of a call.
@@ -99,20 +99,24 @@ impl CallPipeline {
                 }
                 Some(answer) => answer,
             };
+            // What the server requires is not asked any longer than the client waits.
+            let cancel = &request.cancel;
             let next = match answer {
                 Ok(RpcOutcome::Result(result)) if is_input_required(&result) && rounds < MAX_ROUNDS => {
                     rounds += 1;
-                    self.answer_input_required(call_state, &call_responder, result).await
+                    let answers = self.answer_input_required(call_state, &call_responder, result);
+                    cancel.run_until_cancelled(answers).await
                 }
                 Ok(RpcOutcome::Error(error)) if is_url_elicitation(&error) && pages < RETRIES => {
                     pages += 1;
-                    self.open_pages(call_state, &call_responder, error).await
+                    cancel.run_until_cancelled(self.open_pages(call_state, &call_responder, error)).await
                 }
-                answer => RoundOutcome::Done(answer),
+                answer => Some(RoundOutcome::Done(answer)),
             };
             match next {
-                RoundOutcome::Done(answer) => return SendOutcome::Answered(answer),
-                RoundOutcome::Again(round) => {
+                None => return SendOutcome::Answered(Err(UpstreamErrorKind::Cancelled.into())),
+                Some(RoundOutcome::Done(answer)) => return SendOutcome::Answered(answer),
+                Some(RoundOutcome::Again(round)) => {
                     if let Some(why) = self.refusal_of_next_round(request, call_state).await {
                         return SendOutcome::Stopped(why);
                     }
@@ -129,10 +133,9 @@ impl CallPipeline {
         if self.revoked_clients.lock().contains(&pending_call.caller.client.id) {
             return Some(PERMISSION_REVOKED.to_owned());
         }
-        let by_rule = !is_user_answer(&call_state.verdict.rule) && call_state.verdict.rule != Rule::ByUser;
         match verdict.decision {
             Decision::Deny => Some(refusal_messages::refusal(&verdict.rule, None, request.words())),
-            Decision::Ask if by_rule => Some(PERMISSION_REVOKED.to_owned()),
+            Decision::Ask if is_by_grant(&call_state.verdict.rule) => Some(PERMISSION_REVOKED.to_owned()),
             Decision::Ask | Decision::Allow => None,
         }
     }
@@ -154,6 +157,9 @@ impl CallPipeline {
             progress: Some(self.progress(request, id)),
             responder: Some(round.call_responder.responder()),
             cancel: request.cancel.clone(),
+            cancel_reason: request.cancel_reason.clone(),
+            client: Some(request.calling_client()),
+            wire: pending_call.caller.wire(),
         };
         match &call_state.resolved.lists {
             Some(lists) => handle.call_if_unchanged(lists, call).await.transpose(),
@@ -175,7 +181,7 @@ impl CallPipeline {
         let requests: Vec<(String, Option<ServerRequest>)> = requests
             .iter()
             .flat_map(Members::iter)
-            .map(|(name, raw)| (name.to_owned(), self.parse_server_request(call_state, raw)))
+            .map(|(name, raw)| (name.to_owned(), self.parse_server_request(call_state, name, raw)))
             .collect();
         let native = call_state.resolved.pending_call.caller.protocol_family == ProtocolFamily::Stateless
             && requests.iter().all(|(_, request)| {
@@ -191,7 +197,9 @@ impl CallPipeline {
         }
         let answers = join_all(requests.into_iter().map(async |(name, request)| {
             let answer: ServerRequestResult = match request {
-                Some(request) => handle_server_request(call_responder, request, self.servers.schemas()).await,
+                Some(request) => {
+                    handle_server_request(call_responder, request, self.deps.servers.schemas()).await
+                }
                 None => Err(error("The server asks for something that nobody can answer.")),
             };
             (name, answer)
@@ -208,11 +216,16 @@ impl CallPipeline {
         RoundOutcome::Again(NextRound { responses: Some(raw(responses)), state })
     }
 
-    fn parse_server_request(&self, call_state: &CallState, request: &RawValue) -> Option<ServerRequest> {
+    fn parse_server_request(
+        &self,
+        call_state: &CallState,
+        key: &str,
+        request: &RawValue,
+    ) -> Option<ServerRequest> {
         let members = Members::of(request).ok()?;
         let params = members.get("params").map_or_else(|| raw("{}".to_owned()), ToOwned::to_owned);
         let server = Arc::clone(&call_state.resolved.pending_call.config);
-        Some(ServerRequest { server, method: members.text("method")?.into(), params })
+        Some(ServerRequest { server, method: members.text("method")?.into(), params, key: Some(key.into()) })
     }
 
     /// Opens the pages for the user that a server of an older revision requires.
@@ -246,13 +259,13 @@ impl CallPipeline {
         let call_responder = call_responder.until_done();
         for params in pages {
             let server = Arc::clone(&call_state.resolved.pending_call.config);
-            let request = ServerRequest { server, method: ELICITATION_CREATE.into(), params };
-            let accepted = match handle_server_request(&call_responder, request, self.servers.schemas()).await
-            {
-                Ok(answer) => Members::of(&answer)
-                    .is_ok_and(|answer| answer.text("action").as_deref() == Some("accept")),
-                Err(_) => false,
-            };
+            let request = ServerRequest { server, method: ELICITATION_CREATE.into(), params, key: None };
+            let accepted =
+                match handle_server_request(&call_responder, request, self.deps.servers.schemas()).await {
+                    Ok(answer) => Members::of(&answer)
+                        .is_ok_and(|answer| answer.text("action").as_deref() == Some("accept")),
+                    Err(_) => false,
+                };
             if !accepted {
                 return RoundOutcome::Done(Ok(RpcOutcome::Error(refusal)));
             }
@@ -263,7 +276,7 @@ impl CallPipeline {
 
 impl NextRound {
     fn apply_to(self, params: &mut RequestParams) {
-        params.members.retain(|(name, _)| !crate::calls::client_request::ROUND_MEMBERS.contains(&&**name));
+        params.members.retain(|(name, _)| !crate::calls::strict_params::ROUND_MEMBERS.contains(&&**name));
         let members = [("inputResponses", self.responses), ("requestState", self.state)];
         for (name, value) in members {
             if let Some(value) = value {
@@ -271,6 +284,11 @@ impl NextRound {
             }
         }
     }
+}
+
+/// Whether a rule that can be revoked allowed a call, and not the user by an answer or by calling.
+pub(super) fn is_by_grant(rule: &Rule) -> bool {
+    !is_user_answer(rule) && *rule != Rule::ByUser
 }
 
 fn is_input_required(result: &RawValue) -> bool {

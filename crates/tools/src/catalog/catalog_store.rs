@@ -1,7 +1,7 @@
 //! Owns the current catalog: keeps it up to date with the servers' lists and the exposed names, and tells which
 //! servers were removed or edited since the last refresh. It doesn't decide what becomes of their permissions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,16 +12,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::exposed_names::ExposedNames;
+use super::list_versions::{CatalogVersions, ListVersions};
 use super::tool_catalog::{ServerSource, ToolCatalog};
-
-/// A counter per kind of list; it changes whenever the list for clients changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CatalogVersions {
-    pub tools: u64,
-    /// Resources and their templates.
-    pub resources: u64,
-    pub prompts: u64,
-}
 
 /// A difference between the servers now and at the last refresh.
 pub(crate) enum ServerChange {
@@ -41,11 +33,14 @@ pub(crate) struct CatalogStore {
 struct CatalogState {
     servers: ServerManager,
     current: ArcSwap<ToolCatalog>,
-    versions: watch::Sender<CatalogVersions>,
+    versions: watch::Sender<ListVersions>,
     /// The servers at the last refresh. Held during a refresh, so that there is one at a time.
     known_servers: tokio::sync::Mutex<HashMap<ServerId, ServerBinding>>,
     names: Arc<Mutex<ExposedNames>>,
     naming: Mutex<ToolNaming>,
+    /// Modes that a profile has had since the start. None is dropped, so that a client whose profile has just changed is
+    /// not left without names.
+    profile_modes: Mutex<HashSet<ToolNaming>>,
 }
 
 impl CatalogStore {
@@ -61,6 +56,7 @@ impl CatalogStore {
             known_servers: tokio::sync::Mutex::default(),
             names: Arc::new(Mutex::new(names)),
             naming: Mutex::default(),
+            profile_modes: Mutex::default(),
         };
         Self { state: Arc::new(state) }
     }
@@ -76,13 +72,18 @@ impl CatalogStore {
     }
 
     /// Counters that change whenever a list for clients changes.
-    pub(crate) fn versions(&self) -> watch::Receiver<CatalogVersions> {
+    pub(crate) fn versions(&self) -> watch::Receiver<ListVersions> {
         self.state.versions.subscribe()
     }
 
     /// Sets how exposed names are formed, from the next refresh on.
     pub(crate) fn set_naming(&self, naming: ToolNaming) {
         *self.state.naming.lock() = naming;
+    }
+
+    /// Adds modes that profiles have, from the next refresh on.
+    pub(crate) fn add_profile_modes(&self, modes: impl IntoIterator<Item = ToolNaming>) {
+        self.state.profile_modes.lock().extend(modes);
     }
 
     /// Rebuilds the catalog if it is out of date. Returns what has changed about the servers since the last
@@ -94,9 +95,15 @@ impl CatalogStore {
             .servers
             .handles()
             .into_iter()
-            .map(|handle| ServerSource { config: handle.config(), lists: handle.lists() })
+            .map(|handle| ServerSource {
+                // Before the lists: those of a connection are stored before it.
+                is_connected: handle.is_connected(),
+                config: handle.config(),
+                lists: handle.lists(),
+            })
             .collect();
         let naming = *state.naming.lock();
+        let modes = state.profile_modes.lock().clone();
         let present: HashMap<ServerId, ServerBinding> =
             sources.iter().map(|source| (source.config.id.clone(), source.config.binding())).collect();
         let removed: Vec<ServerId> = known.keys().filter(|id| !present.contains_key(id)).cloned().collect();
@@ -110,14 +117,15 @@ impl CatalogStore {
             .collect();
         *known = present;
         let before = state.current.load_full();
-        if !before.is_built_from(&sources, naming) || !removed.is_empty() {
+        if !before.is_built_from(&sources, naming, &modes) || !removed.is_empty() {
             let (names, old, gone) = (state.names.clone(), before.clone(), removed.clone());
             let rebuilt = tokio::task::spawn_blocking(move || {
                 let mut names = names.lock();
                 for server in &gone {
                     names.forget(server);
                 }
-                let next = old.rebuild(&sources, naming, &mut names);
+                let mut next = old.rebuild(&sources, naming, &mut names);
+                next.add_modes(&modes, &old, &mut names);
                 names.save();
                 next
             })
@@ -134,15 +142,19 @@ impl CatalogStore {
     /// Makes a catalog the current one, in place of `before`.
     fn publish(&self, next: ToolCatalog, before: &ToolCatalog) {
         let step = |is_same: bool, count: u64| count.wrapping_add(u64::from(!is_same));
-        let old = *self.state.versions.borrow();
-        let new = CatalogVersions {
+        let old = self.state.versions.borrow().all;
+        let all = CatalogVersions {
             tools: step(next.same_tools(before), old.tools),
             resources: step(next.same_resources(before), old.resources),
             prompts: step(next.same_prompts(before), old.prompts),
+            marks: step(next.same_marks(before), old.marks),
         };
+        let new = ListVersions { all, by_server: next.versions_by_server() };
         self.state.current.store(Arc::new(next));
-        if new != old {
-            self.state.versions.send_replace(new);
-        }
+        self.state.versions.send_if_modified(|versions| {
+            let is_changed = *versions != new;
+            *versions = new;
+            is_changed
+        });
     }
 }

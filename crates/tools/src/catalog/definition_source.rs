@@ -10,7 +10,7 @@ use gatehouse_model::approval::Subject;
 use gatehouse_model::grant::AccessClassification;
 use gatehouse_model::subject::SubjectRef;
 use gatehouse_model::{Fingerprint, ServerBinding};
-use gatehouse_policy::access::{ResourceSource, prompt, resource};
+use gatehouse_policy::access::{ResourceSource, custom_request, prompt, resource};
 use gatehouse_policy::coverage::{DefinitionRef, SubjectFacts};
 use gatehouse_policy::definition::{DefinitionKind, fingerprint};
 use gatehouse_servers::ServerLists;
@@ -76,6 +76,23 @@ impl SubjectInfo {
     /// Something in none of its server's lists; it may be anything, so it counts as reaching outside.
     pub(crate) fn unknown() -> Self {
         Self { class: resource("", ResourceSource::Unlisted), origin: DefinitionSource::Unknown, lists: None }
+    }
+
+    /// A request that the protocol doesn't have. It has no definition, so that only a rule for exactly the same request
+    /// allows it.
+    fn custom_request() -> Self {
+        Self { class: custom_request(), origin: DefinitionSource::Unknown, lists: None }
+    }
+
+    /// The same for a subject of a server whose lists aren't known.
+    pub(crate) fn unlisted(subject: &Subject) -> Self {
+        match subject {
+            Subject::Request { .. } => Self::custom_request(),
+            Subject::Tool { .. }
+            | Subject::Resource { .. }
+            | Subject::Prompt { .. }
+            | Subject::Completion { .. } => Self::unknown(),
+        }
     }
 
     fn described(class: AccessClassification, described: &Arc<ListedDefinition>) -> Self {
@@ -193,6 +210,7 @@ impl DefinitionIndex {
                     None => self.of_resource(reference),
                 }
             }
+            Subject::Request { .. } => SubjectInfo::custom_request(),
             Subject::Tool { .. } => SubjectInfo::unknown(),
         }
     }

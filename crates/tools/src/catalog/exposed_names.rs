@@ -1,6 +1,7 @@
 //! Exposed names (TOOL-2): valid for every client, unique, and stable across restarts. A name once assigned
 //! stays with its tool; later tools avoid it. No two tools have the same name, nor have two prompts. Prompts
-//! have a registry of their own; the docs below say "tool" for both.
+//! have a registry of their own; the docs below say "tool" for both. Resources keep their URIs, so theirs are in
+//! [`UriOwners`].
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,6 +11,7 @@ use gatehouse_model::{ServerId, ToolNaming};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::catalog::resource_owners::UriOwners;
 use crate::json_file::write_json;
 
 /// Longest name, in bytes, that every client accepts.
@@ -17,32 +19,46 @@ const MAX_NAME_LEN: usize = 64;
 /// The files of the two registries.
 const TOOLS: &str = "tool-names.json";
 const PROMPTS: &str = "prompt-names.json";
+/// The files of the owners of URIs.
+const RESOURCES: &str = "resource-owners.json";
+const TEMPLATES: &str = "template-owners.json";
 /// Version of their format.
 const VERSION: u32 = 1;
 
-/// The names of tools and prompts.
+/// The names of tools and prompts, and the owners of URIs.
 #[derive(Debug)]
 pub(crate) struct ExposedNames {
     pub(crate) tools: NameRegistry,
     pub(crate) prompts: NameRegistry,
+    pub(crate) resources: UriOwners,
+    pub(crate) templates: UriOwners,
 }
 
 impl ExposedNames {
     /// Loads the names of earlier runs.
     pub(crate) fn open(dir: Option<&Path>) -> Self {
-        Self { tools: NameRegistry::open(dir, TOOLS), prompts: NameRegistry::open(dir, PROMPTS) }
+        Self {
+            tools: NameRegistry::open(dir, TOOLS),
+            prompts: NameRegistry::open(dir, PROMPTS),
+            resources: UriOwners::open(dir, RESOURCES),
+            templates: UriOwners::open(dir, TEMPLATES),
+        }
     }
 
     /// Releases the names of a server that was removed.
     pub(crate) fn forget(&mut self, server: &ServerId) {
         self.tools.forget(server);
         self.prompts.forget(server);
+        self.resources.forget(server);
+        self.templates.forget(server);
     }
 
     /// Stores the names if there are new ones. Blocks on the disk.
     pub(crate) fn save(&mut self) {
         self.tools.save();
         self.prompts.save();
+        self.resources.save();
+        self.templates.save();
     }
 }
 

@@ -14,7 +14,9 @@ use gatehouse_servers::ServerLists;
 use serde_json::value::RawValue;
 
 use crate::catalog::definition_source::DefinitionIndex;
-use crate::catalog::exposed_names::NameRegistry;
+use crate::catalog::exposed_names::ExposedNames;
+use crate::catalog::last_known;
+use crate::catalog::resource_owners::UriOwners;
 
 /// Scheme of Gatehouse's own URIs: `gatehouse://<server>/<the server's URI>`.
 const SCHEME: &str = "gatehouse://";
@@ -63,10 +65,30 @@ struct NamedItem {
     raw: Box<RawValue>,
 }
 
+#[derive(Clone)]
 pub(crate) struct ListedServer {
     pub(crate) server: ServerId,
     pub(crate) name: String,
+    /// Whether the lists are what the server has now.
+    pub(crate) is_connected: bool,
     pub(crate) listing: Arc<ServerListing>,
+}
+
+impl ServerListing {
+    fn items(&self, of: CatalogList) -> &[NamedItem] {
+        match of {
+            CatalogList::Tools => &[],
+            CatalogList::Resources => &self.resources,
+            CatalogList::Templates => &self.templates,
+            CatalogList::Prompts => &self.prompts,
+        }
+    }
+
+    /// Whether a list has the same items, byte for byte.
+    pub(crate) fn has_same(&self, other: &Self, list: CatalogList) -> bool {
+        let (own, others) = (self.items(list), other.items(list));
+        own.len() == others.len() && own.iter().zip(others).all(|(one, two)| one.raw.get() == two.raw.get())
+    }
 }
 
 /// The resources, templates and prompts of all servers.
@@ -82,6 +104,8 @@ pub(crate) struct ResourceCatalog {
 #[derive(Default)]
 struct ExposedList {
     listed: Vec<Box<RawValue>>,
+    /// Those of `listed` that are marked as last known, without the mark.
+    unmarked: HashMap<usize, Box<RawValue>>,
     entries: Vec<ExposedItem>,
     by_exposed: HashMap<Box<str>, usize>,
 }
@@ -155,10 +179,23 @@ impl NamedItem {
 }
 
 impl ExposedList {
-    fn push(&mut self, server: &ServerId, named: &NamedItem, exposed: Box<str>) {
-        self.by_exposed.insert(exposed.clone(), self.entries.len());
-        self.listed.push(named.exposed(&exposed));
-        self.entries.push(ExposedItem { exposed, name: named.name.clone(), server: server.clone() });
+    fn push(&mut self, listed_server: &ListedServer, named: &NamedItem, exposed: Box<str>) {
+        let index = self.entries.len();
+        self.by_exposed.insert(exposed.clone(), index);
+        let item = named.exposed(&exposed);
+        if listed_server.is_connected {
+            self.listed.push(item);
+        } else {
+            self.listed.push(last_known::with_mark(&item).into_owned());
+            self.unmarked.insert(index, item);
+        }
+        let server = listed_server.server.clone();
+        self.entries.push(ExposedItem { exposed, name: named.name.clone(), server });
+    }
+
+    /// An item without a mark.
+    fn item(&self, index: usize) -> Option<&RawValue> {
+        self.unmarked.get(&index).or_else(|| self.listed.get(index)).map(|item| &**item)
     }
 
     fn get(&self, exposed: &str) -> Option<&ExposedItem> {
@@ -169,60 +206,67 @@ impl ExposedList {
         self.entries.iter().any(|entry| *entry.name == *name && entry.server == *server)
     }
 
-    /// URIs aren't changed. If several servers have the same one, it stays with the server that had it before,
-    /// otherwise with the first; the others get a prefix.
+    /// URIs aren't changed. If several servers have the same one, it stays with its owner, and the others get a
+    /// prefix.
     fn of_uris(
-        before: &Self,
         listed_servers: &[ListedServer],
-        list: impl Fn(&ServerListing) -> &[NamedItem],
+        owners: &mut UriOwners,
+        list: impl Fn(&ServerListing) -> &[NamedItem] + Copy,
     ) -> Self {
-        let mut owners: HashMap<&str, &ServerId> = HashMap::new();
-        for ListedServer { server, listing, .. } in listed_servers {
-            for named in list(listing) {
-                let had = before.get(&named.name).is_some_and(|entry| entry.server == *server);
-                let owner = owners.entry(&named.name).or_insert(server);
-                if had {
-                    *owner = server;
-                }
-            }
-        }
+        // Only a connected server is known to list a URI no longer.
+        let connected = listed_servers.iter().filter(|listed_server| listed_server.is_connected);
+        let present = connected.map(|listed_server| &listed_server.server).collect();
+        let listed = listed_servers.iter().flat_map(|ListedServer { server, listing, .. }| {
+            list(listing).iter().map(move |named| (server, &*named.name))
+        });
+        owners.assign(&present, listed);
         let mut group = Self::default();
-        for ListedServer { server, listing, .. } in listed_servers {
-            for named in list(listing) {
-                let is_unprefixed =
-                    owners.get(&*named.name) == Some(&server) && !is_gatehouse_uri(&named.name);
+        for listed_server in listed_servers {
+            let server = &listed_server.server;
+            for named in list(&listed_server.listing) {
+                let is_unprefixed = owners.is_owner(server, &named.name) && !is_gatehouse_uri(&named.name);
                 let exposed = if is_unprefixed {
                     named.name.clone()
                 } else {
                     format!("{}{}", prefix(server), named.name).into()
                 };
-                group.push(server, named, exposed);
+                group.push(listed_server, named, exposed);
             }
         }
         group
     }
 
+    /// Whether the items are the same, marked as last known or not.
     fn same(&self, other: &Self) -> bool {
         self.entries == other.entries
-            && self.listed.len() == other.listed.len()
-            && self.listed.iter().zip(&other.listed).all(|(one, two)| one.get() == two.get())
+            && (0..self.entries.len())
+                .all(|index| self.item(index).map(RawValue::get) == other.item(index).map(RawValue::get))
+    }
+
+    /// Whether the same items are marked as last known.
+    fn same_marks(&self, other: &Self) -> bool {
+        self.unmarked.len() == other.unmarked.len()
+            && self.unmarked.keys().all(|index| other.unmarked.contains_key(index))
     }
 }
 
 impl ResourceCatalog {
     /// The catalog of these servers. Names and URIs stay with the servers that had them before.
-    pub(crate) fn rebuild(
-        &self,
+    pub(crate) fn build(
         listed_servers: Vec<ListedServer>,
         naming: ToolNaming,
-        names: &mut NameRegistry,
+        names: &mut ExposedNames,
     ) -> Self {
-        let resources = ExposedList::of_uris(&self.resources, &listed_servers, |listing| &listing.resources);
-        let templates = ExposedList::of_uris(&self.templates, &listed_servers, |listing| &listing.templates);
+        let resources =
+            ExposedList::of_uris(&listed_servers, &mut names.resources, |listing| &listing.resources);
+        let templates =
+            ExposedList::of_uris(&listed_servers, &mut names.templates, |listing| &listing.templates);
         let mut prompts = ExposedList::default();
-        for ListedServer { server, name, listing } in &listed_servers {
+        for listed_server in &listed_servers {
+            let ListedServer { server, name, listing, .. } = listed_server;
             for named in &listing.prompts {
-                prompts.push(server, named, names.name(naming, server, name, &named.name));
+                let exposed = names.prompts.name(naming, server, name, &named.name);
+                prompts.push(listed_server, named, exposed);
             }
         }
         let patterns = templates
@@ -237,6 +281,27 @@ impl ResourceCatalog {
             })
             .collect();
         Self { resources, templates, prompts, patterns, listed_servers }
+    }
+
+    /// The same catalog with the names that prompts have in another mode.
+    pub(crate) fn renamed(&self, naming: ToolNaming, names: &mut ExposedNames) -> Self {
+        Self::build(self.listed_servers.clone(), naming, names)
+    }
+
+    /// The items of one of the lists for clients that come from `visible` servers.
+    pub(crate) fn visible_items(
+        &self,
+        of: CatalogList,
+        visible: &dyn Fn(&ServerId) -> bool,
+    ) -> Vec<&RawValue> {
+        let list = match of {
+            CatalogList::Tools => return Vec::new(),
+            CatalogList::Resources => &self.resources,
+            CatalogList::Templates => &self.templates,
+            CatalogList::Prompts => &self.prompts,
+        };
+        let all = list.entries.iter().zip(&list.listed);
+        all.filter(|(entry, _)| visible(&entry.server)).map(|(_, item)| &**item).collect()
     }
 
     /// One of the lists for clients.
@@ -259,47 +324,84 @@ impl ResourceCatalog {
         self.prompts.same(&other.prompts)
     }
 
-    /// The server of a resource: the one that lists it, otherwise the one with the closest matching template.
-    pub(crate) fn resource(&self, uri: &str) -> Option<ResolvedTarget> {
-        if let Some(entry) = self.resources.get(uri) {
-            return self.place(&entry.server, &entry.name);
+    /// Whether the same items are marked as last known.
+    pub(crate) fn same_marks(&self, other: &Self) -> bool {
+        self.resources.same_marks(&other.resources)
+            && self.templates.same_marks(&other.templates)
+            && self.prompts.same_marks(&other.prompts)
+    }
+
+    /// The server of a resource: the one that lists it, otherwise the one with the closest matching template. Of the
+    /// servers that are `visible`.
+    pub(crate) fn resource(&self, uri: &str, visible: &dyn Fn(&ServerId) -> bool) -> Option<ResolvedTarget> {
+        if let Some(entry) = self.resources.get(uri).filter(|entry| visible(&entry.server)) {
+            return self.on_server(&entry.server, &entry.name);
         }
         if !is_gatehouse_uri(uri) {
-            let fits = self.patterns.iter().filter(|pattern| pattern.template.matches(uri));
+            let fits = self
+                .patterns
+                .iter()
+                .filter(|pattern| visible(&pattern.server) && pattern.template.matches(uri));
             // Of equally close ones the first wins, as in the list.
             let closest = fits
                 .rev()
                 .max_by_key(|pattern| (pattern.template.literal_prefix(), pattern.is_unprefixed))?;
-            return self.place(&closest.server, uri);
+            return self.on_server(&closest.server, uri);
         }
         let (listed_server, name) = self.listed_servers.iter().find_map(|listed_server| {
             uri.strip_prefix(prefix(&listed_server.server).as_str()).map(|name| (listed_server, name))
         })?;
         let server = &listed_server.server;
+        if !visible(server) {
+            return None;
+        }
         let comes_from =
             |pattern: &TemplateRoute| pattern.server == *server && pattern.template.matches(name);
         if self.resources.has(server, name) || self.patterns.iter().any(comes_from) {
-            self.place(server, name)
+            self.on_server(server, name)
         } else {
             None
         }
     }
 
-    /// The server of a resource template or of a resource, for completing arguments.
-    pub(crate) fn template(&self, uri: &str) -> Option<ResolvedTarget> {
-        match self.templates.get(uri) {
-            Some(entry) => self.place(&entry.server, &entry.name),
-            None => self.resource(uri),
+    /// The server of a resource template or of a resource, for completing arguments. Of the servers that are `visible`.
+    pub(crate) fn template(&self, uri: &str, visible: &dyn Fn(&ServerId) -> bool) -> Option<ResolvedTarget> {
+        match self.templates.get(uri).filter(|entry| visible(&entry.server)) {
+            Some(entry) => self.on_server(&entry.server, &entry.name),
+            None => self.resource(uri, visible),
         }
     }
 
-    /// The server of a prompt, by its exposed name.
-    pub(crate) fn prompt(&self, exposed: &str) -> Option<ResolvedTarget> {
-        let entry = self.prompts.get(exposed)?;
-        self.place(&entry.server, &entry.name)
+    /// The server of a prompt, by its exposed name, if that is `visible`.
+    pub(crate) fn prompt(
+        &self,
+        exposed: &str,
+        visible: &dyn Fn(&ServerId) -> bool,
+    ) -> Option<ResolvedTarget> {
+        let entry = self.prompts.get(exposed).filter(|entry| visible(&entry.server))?;
+        self.on_server(&entry.server, &entry.name)
     }
 
-    fn place(&self, server: &ServerId, target: &str) -> Option<ResolvedTarget> {
+    /// One of the lists of one server, byte for byte.
+    pub(crate) fn own_list(&self, server: &ServerId, of: CatalogList) -> Vec<Box<RawValue>> {
+        let listed = self.listed_servers.iter().find(|listed| listed.server == *server);
+        let items = listed.map_or(&[][..], |listed| listed.listing.items(of));
+        items.iter().map(|item| item.raw.clone()).collect()
+    }
+
+    /// The names of one server's prompts, as it wrote them.
+    pub(crate) fn own_prompts<'a>(&'a self, server: &'a ServerId) -> impl Iterator<Item = &'a str> {
+        let listed = self.listed_servers.iter().filter(move |listed| listed.server == *server);
+        listed.flat_map(|listed| listed.listing.prompts.iter().map(|prompt| &*prompt.name))
+    }
+
+    /// The servers with their names, in the order in which they were added.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = (&ServerId, &str)> {
+        self.listed_servers.iter().map(|listed| (&listed.server, listed.name.as_str()))
+    }
+
+    /// Something of one server, by the name or URI that the server knows it by.
+    pub(crate) fn on_server(&self, server: &ServerId, target: &str) -> Option<ResolvedTarget> {
         let listed_server =
             self.listed_servers.iter().find(|listed_server| listed_server.server == *server)?;
         Some(ResolvedTarget {
@@ -333,6 +435,10 @@ fn prefix(server: &ServerId) -> String {
 mod tests {
     use super::*;
 
+    fn everywhere(_: &ServerId) -> bool {
+        true
+    }
+
     fn json(text: &str) -> Box<RawValue> {
         RawValue::from_string(text.to_owned()).unwrap()
     }
@@ -348,11 +454,15 @@ mod tests {
         };
         let server: ServerId = format!("srv-{name}").as_str().into();
         let listing = Arc::new(ServerListing::read(&server, &lists));
-        ListedServer { server, name: name.to_owned(), listing }
+        ListedServer { server, name: name.to_owned(), is_connected: true, listing }
     }
 
-    fn catalog(before: &ResourceCatalog, listed_servers: Vec<ListedServer>) -> ResourceCatalog {
-        before.rebuild(listed_servers, ToolNaming::OnConflict, &mut NameRegistry::open(None, ""))
+    fn catalog(listed_servers: Vec<ListedServer>) -> ResourceCatalog {
+        catalog_with(&mut ExposedNames::open(None), listed_servers)
+    }
+
+    fn catalog_with(names: &mut ExposedNames, listed_servers: Vec<ListedServer>) -> ResourceCatalog {
+        ResourceCatalog::build(listed_servers, ToolNaming::OnConflict, names)
     }
 
     fn texts(catalog: &ResourceCatalog, of: CatalogList) -> Vec<&str> {
@@ -370,73 +480,89 @@ mod tests {
     #[test]
     fn prefixes_later_duplicate_uri() {
         let odd = r#"{ "name":"A", "uri" : "x:\/\/1","n":1.00}"#;
-        let made = catalog(
-            &ResourceCatalog::default(),
-            vec![
-                listed_server("a", &[odd], &[], &[]),
-                listed_server("b", &[odd, r#"{"uri":"x://2"}"#], &[], &[]),
-            ],
-        );
+        let made = catalog(vec![
+            listed_server("a", &[odd], &[], &[]),
+            listed_server("b", &[odd, r#"{"uri":"x://2"}"#], &[], &[]),
+        ]);
         assert_eq!(
             texts(&made, CatalogList::Resources),
             [odd, r#"{ "name":"A", "uri" : "gatehouse://srv-b/x://1","n":1.00}"#, r#"{"uri":"x://2"}"#]
         );
-        assert_eq!(owner(made.resource("x://1")), at("a", "x://1"));
-        assert_eq!(owner(made.resource("gatehouse://srv-b/x://1")), at("b", "x://1"));
-        assert_eq!(owner(made.resource("gatehouse://srv-a/x://1")), at("a", "x://1"), "always reversible");
-        assert_eq!(owner(made.resource("gatehouse://srv-b/x://3")), None);
-        assert_eq!(owner(made.resource("gatehouse://srv-c/x://1")), None);
-        assert_eq!(owner(made.resource("x://3")), None);
+        assert_eq!(owner(made.resource("x://1", &everywhere)), at("a", "x://1"));
+        assert_eq!(owner(made.resource("gatehouse://srv-b/x://1", &everywhere)), at("b", "x://1"));
+        assert_eq!(
+            owner(made.resource("gatehouse://srv-a/x://1", &everywhere)),
+            at("a", "x://1"),
+            "always reversible"
+        );
+        assert_eq!(owner(made.resource("gatehouse://srv-b/x://3", &everywhere)), None);
+        assert_eq!(owner(made.resource("gatehouse://srv-c/x://1", &everywhere)), None);
+        assert_eq!(owner(made.resource("x://3", &everywhere)), None);
     }
 
     #[test]
     fn uri_stays_with_first_server() {
         let item = [r#"{"uri":"x://1"}"#];
-        let first = catalog(&ResourceCatalog::default(), vec![listed_server("b", &item, &[], &[])]);
+        let mut names = ExposedNames::open(None);
+        let first = catalog_with(&mut names, vec![listed_server("b", &item, &[], &[])]);
         let both = || vec![listed_server("a", &item, &[], &[]), listed_server("b", &item, &[], &[])];
-        let second = catalog(&first, both());
-        assert_eq!(owner(second.resource("x://1")), at("b", "x://1"));
+        let second = catalog_with(&mut names, both());
+        assert_eq!(owner(second.resource("x://1", &everywhere)), at("b", "x://1"));
         assert!(!first.same_resources(&second) && first.same_prompts(&second));
-        assert!(second.same_resources(&catalog(&second, both())));
+        assert!(second.same_resources(&catalog_with(&mut names, both())));
+    }
+
+    #[test]
+    fn marks_items_of_unconnected_servers_without_changing_the_list() {
+        let item = [r#"{"uri":"x://1"}"#];
+        let server = || listed_server("a", &item, &item.map(|_| r#"{"uriTemplate":"x://{id}"}"#), &[]);
+        let connected = catalog(vec![server()]);
+        let last_known = catalog(vec![ListedServer { is_connected: false, ..server() }]);
+        for (list, text) in [
+            (CatalogList::Resources, r#"{"_meta":{"app.gatehouse/lastKnown":true},"uri":"x://1"}"#),
+            (
+                CatalogList::Templates,
+                r#"{"_meta":{"app.gatehouse/lastKnown":true},"uriTemplate":"x://{id}"}"#,
+            ),
+        ] {
+            assert_eq!(texts(&last_known, list), [text]);
+        }
+        assert_eq!(texts(&connected, CatalogList::Resources), item);
+        assert!(connected.same_resources(&last_known) && !connected.same_marks(&last_known));
+        assert_eq!(owner(last_known.resource("x://1", &everywhere)), at("a", "x://1"));
     }
 
     #[test]
     fn rejects_forged_gatehouse_uris() {
         let forged = [r#"{"uri":"GateHouse://srv-b/x://1"}"#, r#"{"uri":"gatehouse://srv-b/x://1"}"#];
-        let made = catalog(
-            &ResourceCatalog::default(),
-            vec![
-                listed_server("a", &forged, &[r#"{"uriTemplate":"{+all}"}"#], &[]),
-                listed_server("b", &[r#"{"uri":"x://1"}"#], &[], &[]),
-            ],
-        );
-        assert_eq!(owner(made.resource("gatehouse://srv-b/x://1")), at("b", "x://1"));
-        assert_eq!(owner(made.resource("gatehouse://srv-b/x://2")), None);
+        let made = catalog(vec![
+            listed_server("a", &forged, &[r#"{"uriTemplate":"{+all}"}"#], &[]),
+            listed_server("b", &[r#"{"uri":"x://1"}"#], &[], &[]),
+        ]);
+        assert_eq!(owner(made.resource("gatehouse://srv-b/x://1", &everywhere)), at("b", "x://1"));
+        assert_eq!(owner(made.resource("gatehouse://srv-b/x://2", &everywhere)), None);
         let exposed = "gatehouse://srv-a/gatehouse://srv-b/x://1";
-        assert_eq!(owner(made.resource(exposed)), at("a", forged[1].split('"').nth(3).unwrap()));
+        assert_eq!(owner(made.resource(exposed, &everywhere)), at("a", forged[1].split('"').nth(3).unwrap()));
     }
 
     #[test]
     fn closest_template_wins() {
-        let made = catalog(
-            &ResourceCatalog::default(),
-            vec![
-                listed_server("a", &[r#"{"uri":"d://text/7"}"#], &[r#"{"uriTemplate":"d://{+all}"}"#], &[]),
-                listed_server("b", &[], &[r#"{"uriTemplate":"d://text/{id}"}"#], &[]),
-                listed_server("c", &[], &[r#"{"uriTemplate":"d://text/{id}","x":1.0}"#], &[]),
-            ],
-        );
+        let made = catalog(vec![
+            listed_server("a", &[r#"{"uri":"d://text/7"}"#], &[r#"{"uriTemplate":"d://{+all}"}"#], &[]),
+            listed_server("b", &[], &[r#"{"uriTemplate":"d://text/{id}"}"#], &[]),
+            listed_server("c", &[], &[r#"{"uriTemplate":"d://text/{id}","x":1.0}"#], &[]),
+        ]);
         for (uri, server) in [("d://text/7", "a"), ("d://text/8", "b"), ("d://text/8/9", "a"), ("d://x", "a")]
         {
-            assert_eq!(owner(made.resource(uri)), at(server, uri), "{uri}");
+            assert_eq!(owner(made.resource(uri, &everywhere)), at(server, uri), "{uri}");
         }
         assert_eq!(
             texts(&made, CatalogList::Templates)[2],
             r#"{"uriTemplate":"gatehouse://srv-c/d://text/{id}","x":1.0}"#
         );
-        assert_eq!(owner(made.resource("gatehouse://srv-c/d://text/8")), at("c", "d://text/8"));
+        assert_eq!(owner(made.resource("gatehouse://srv-c/d://text/8", &everywhere)), at("c", "d://text/8"));
         assert_eq!(
-            owner(made.template("gatehouse://srv-c/d://text/{id}")),
+            owner(made.template("gatehouse://srv-c/d://text/{id}", &everywhere)),
             at("c", "d://text/{id}"),
             "a template is found by the form that was listed"
         );
@@ -444,42 +570,36 @@ mod tests {
 
     #[test]
     fn names_prompts_like_tools() {
-        let made = catalog(
-            &ResourceCatalog::default(),
-            vec![
-                listed_server("a", &[], &[], &[r#"{"title":"T", "name":"go"}"#]),
-                listed_server("b", &[], &[], &[r#"{"name":"go","arguments":[ ]}"#, r#"{"name":"a b"}"#]),
-            ],
-        );
+        let made = catalog(vec![
+            listed_server("a", &[], &[], &[r#"{"title":"T", "name":"go"}"#]),
+            listed_server("b", &[], &[], &[r#"{"name":"go","arguments":[ ]}"#, r#"{"name":"a b"}"#]),
+        ]);
         assert_eq!(
             texts(&made, CatalogList::Prompts),
             [r#"{"title":"T", "name":"go"}"#, r#"{"name":"b__go","arguments":[ ]}"#, r#"{"name":"a_b"}"#]
         );
-        assert_eq!(owner(made.prompt("go")), at("a", "go"));
-        assert_eq!(owner(made.prompt("b__go")), at("b", "go"));
-        assert_eq!(owner(made.prompt("a_b")), at("b", "a b"));
-        assert_eq!(owner(made.prompt("a b")), None);
-        assert!(made.prompt("go").unwrap().has_completions);
+        assert_eq!(owner(made.prompt("go", &everywhere)), at("a", "go"));
+        assert_eq!(owner(made.prompt("b__go", &everywhere)), at("b", "go"));
+        assert_eq!(owner(made.prompt("a_b", &everywhere)), at("b", "a b"));
+        assert_eq!(owner(made.prompt("a b", &everywhere)), None);
+        assert!(made.prompt("go", &everywhere).unwrap().has_completions);
     }
 
     #[test]
     fn omits_unsafe_items() {
-        let made = catalog(
-            &ResourceCatalog::default(),
-            vec![listed_server(
-                "a",
-                &[
-                    r#"{"uri":"x://1","uri":"x://2"}"#,
-                    r#"{"uri":7}"#,
-                    "7",
-                    r#"{"uri":""}"#,
-                    r#"{"uri":"x://3"}"#,
-                    r#"{"uri":"x://3","n":2}"#,
-                ],
-                &[],
-                &[],
-            )],
-        );
+        let made = catalog(vec![listed_server(
+            "a",
+            &[
+                r#"{"uri":"x://1","uri":"x://2"}"#,
+                r#"{"uri":7}"#,
+                "7",
+                r#"{"uri":""}"#,
+                r#"{"uri":"x://3"}"#,
+                r#"{"uri":"x://3","n":2}"#,
+            ],
+            &[],
+            &[],
+        )]);
         assert_eq!(texts(&made, CatalogList::Resources), [r#"{"uri":"x://3"}"#]);
     }
 }

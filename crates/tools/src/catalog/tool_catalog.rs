@@ -6,99 +6,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use gatehouse_model::approval::Subject;
-use gatehouse_model::grant::AccessClassification;
-use gatehouse_model::subject::SubjectRef;
-use gatehouse_model::{
-    Fingerprint, Generation, OmittedTool, ServerBinding, ServerConfig, ServerId, ToolNaming,
-};
-use gatehouse_policy::coverage::{DefinitionRef, SubjectFacts};
-use gatehouse_policy::display::reveal;
+use gatehouse_model::{Generation, OmittedTool, ServerConfig, ServerId, ToolNaming};
 use gatehouse_servers::ServerLists;
 use serde_json::value::RawValue;
 
+use crate::catalog::catalog_tool::{CatalogTool, ToolServer};
 use crate::catalog::definition_source::{ListedDefinition, SubjectInfo};
 use crate::catalog::exposed_names::ExposedNames;
-use crate::catalog::resource_catalog::{
-    CatalogList, ListedServer, ResolvedTarget, ResourceCatalog, ServerListing,
-};
+use crate::catalog::last_known;
+use crate::catalog::list_versions::CatalogVersions;
+use crate::catalog::resource_catalog::{CatalogList, ListedServer, ResolvedTarget, ResourceCatalog};
+use crate::catalog::server_tools::ServerTools;
 use crate::catalog::tool_definition::ParsedDefinition;
-
-/// The server of some tools, at the time when the catalog was built.
-pub(crate) struct ToolServer {
-    pub(crate) config: Arc<ServerConfig>,
-    /// The server's generation and identity, to which rules are bound.
-    pub(crate) binding: ServerBinding,
-    pub(crate) lists: Arc<ServerLists>,
-}
-
-#[derive(Clone)]
-pub struct CatalogTool {
-    pub(crate) exposed: Arc<str>,
-    pub(crate) tool_server: Arc<ToolServer>,
-    pub(crate) definition: Arc<ParsedDefinition>,
-}
-
-impl fmt::Debug for CatalogTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CatalogTool")
-            .field("exposed", &self.exposed)
-            .field("server", &self.tool_server.config.id)
-            .finish_non_exhaustive()
-    }
-}
-
-impl CatalogTool {
-    /// The name that clients use.
-    pub fn exposed_name(&self) -> &str {
-        &self.exposed
-    }
-
-    /// The name on the server.
-    pub fn name(&self) -> &str {
-        &self.definition.name
-    }
-
-    pub fn server(&self) -> &ServerId {
-        &self.tool_server.config.id
-    }
-
-    pub fn generation(&self) -> Generation {
-        self.tool_server.config.generation
-    }
-
-    /// The server's generation and identity, to which rules are bound.
-    pub(crate) fn binding(&self) -> &ServerBinding {
-        &self.tool_server.binding
-    }
-
-    pub fn server_name(&self) -> &str {
-        &self.tool_server.config.name
-    }
-
-    /// The title, without invisible characters.
-    pub fn title(&self) -> Option<&str> {
-        self.definition.title.as_deref()
-    }
-
-    /// The definition as the server sent it, byte for byte.
-    pub fn definition(&self) -> &RawValue {
-        &self.definition.raw
-    }
-
-    /// The tool as an item for rules, with its current access class.
-    pub(crate) fn subject_facts<'a>(&'a self, class: &'a AccessClassification) -> SubjectFacts<'a> {
-        SubjectFacts {
-            server: self.binding(),
-            subject: SubjectRef::Tool(self.name()),
-            class,
-            definition: DefinitionRef::Pinned { pin: self.name(), fingerprint: self.fingerprint() },
-        }
-    }
-
-    pub fn fingerprint(&self) -> &Fingerprint {
-        &self.definition.fingerprint
-    }
-}
 
 /// Tools, resources, templates and prompts of all enabled servers.
 #[derive(Default)]
@@ -109,7 +28,13 @@ pub struct ToolCatalog {
     left_out: Vec<OmittedTool>,
     resource_catalog: ResourceCatalog,
     parts: HashMap<ServerId, Arc<ServerTools>>,
+    /// The servers whose lists are what they have now.
+    connected: HashSet<ServerId>,
     naming: ToolNaming,
+    /// How often the catalog was built before.
+    builds: u64,
+    /// The same under the names of other modes, for clients whose profile has one of its own.
+    in_other_modes: HashMap<ToolNaming, Arc<ToolCatalog>>,
 }
 
 impl fmt::Debug for ToolCatalog {
@@ -118,19 +43,12 @@ impl fmt::Debug for ToolCatalog {
     }
 }
 
-/// The parsed lists of one server; reused from one catalog to the next.
-struct ServerTools {
-    lists: Arc<ServerLists>,
-    tools: Vec<Arc<ParsedDefinition>>,
-    /// Names and reasons of tools that are left out.
-    left_out: Vec<(String, String)>,
-    listing: Arc<ServerListing>,
-}
-
 /// Input for a server's part of the catalog.
 pub(crate) struct ServerSource {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) lists: Arc<ServerLists>,
+    /// Whether the lists are what the server has now.
+    pub(crate) is_connected: bool,
 }
 
 impl ToolCatalog {
@@ -141,13 +59,8 @@ impl ToolCatalog {
         naming: ToolNaming,
         names: &mut ExposedNames,
     ) -> Self {
-        let mut next = Self { naming, ..Self::default() };
-        let before: HashMap<(&ServerId, &str), usize> = self
-            .tools
-            .iter()
-            .enumerate()
-            .map(|(index, tool)| ((tool.server(), tool.name()), index))
-            .collect();
+        let mut next = Self { naming, builds: self.builds + 1, ..Self::default() };
+        let known = KnownTools::of(Some(self));
         let mut listed_servers = Vec::new();
         for source in sources {
             // Lists of an older generation belong to the server before it was edited.
@@ -157,32 +70,22 @@ impl ToolCatalog {
             let id = &source.config.id;
             let part = match self.parts.get(id) {
                 Some(part) if Arc::ptr_eq(&part.lists, &source.lists) => part.clone(),
-                old => Arc::new(ServerTools::read(id, &source.lists, old.map(|part| &**part))),
+                old => {
+                    let old = old.map(|part| &**part);
+                    let part = ServerTools::read(id, &source.lists, old);
+                    Arc::new(ServerTools { versions: part.versions(old, next.builds), ..part })
+                }
             };
             let tool_server = Arc::new(ToolServer {
                 config: source.config.clone(),
                 binding: source.config.binding(),
                 lists: source.lists.clone(),
+                is_connected: source.is_connected,
+                has_tasks: part.has_tasks,
             });
             for definition in &part.tools {
                 let exposed = names.tools.name(naming, id, &source.config.name, &definition.name);
-                let old = before
-                    .get(&(id, &*definition.name))
-                    .and_then(|index| Some((self.tools.get(*index)?, self.list.get(*index)?)))
-                    .filter(|(tool, _)| {
-                        Arc::ptr_eq(&tool.definition, definition) && *tool.exposed == *exposed
-                    });
-                let (exposed, listed) = match old {
-                    Some((tool, listed)) => (tool.exposed.clone(), listed.clone()),
-                    None => (Arc::from(&*exposed), definition.exposed(&exposed)),
-                };
-                next.by_exposed.insert(exposed.clone(), next.tools.len());
-                next.tools.push(CatalogTool {
-                    exposed,
-                    tool_server: tool_server.clone(),
-                    definition: definition.clone(),
-                });
-                next.list.push(listed);
+                next.push(&known, &tool_server, definition, &exposed);
             }
             next.left_out.extend(part.left_out.iter().map(|(name, reason)| OmittedTool {
                 server: id.clone(),
@@ -193,23 +96,96 @@ impl ToolCatalog {
             listed_servers.push(ListedServer {
                 server: id.clone(),
                 name: source.config.name.clone(),
+                is_connected: source.is_connected,
                 listing: part.listing.clone(),
             });
+            if source.is_connected {
+                next.connected.insert(id.clone());
+            }
             next.parts.insert(id.clone(), part);
         }
-        next.resource_catalog = self.resource_catalog.rebuild(listed_servers, naming, &mut names.prompts);
+        next.resource_catalog = ResourceCatalog::build(listed_servers, naming, names);
         next
     }
 
-    /// Whether this is already the catalog of these servers.
-    pub(crate) fn is_built_from(&self, sources: &[ServerSource], naming: ToolNaming) -> bool {
+    /// Adds the same catalog under the names of other modes. What `before` has of them is reused.
+    pub(crate) fn add_modes(&mut self, modes: &HashSet<ToolNaming>, before: &Self, names: &mut ExposedNames) {
+        for mode in modes.iter().copied().filter(|mode| *mode != self.naming) {
+            let renamed = self.renamed(mode, before.in_other_modes.get(&mode).map(|known| &**known), names);
+            self.in_other_modes.insert(mode, Arc::new(renamed));
+        }
+    }
+
+    fn renamed(&self, naming: ToolNaming, before: Option<&Self>, names: &mut ExposedNames) -> Self {
+        let mut next = Self {
+            naming,
+            left_out: self.left_out.clone(),
+            parts: self.parts.clone(),
+            resource_catalog: self.resource_catalog.renamed(naming, names),
+            connected: self.connected.clone(),
+            ..Self::default()
+        };
+        let known = KnownTools::of(before);
+        for tool in &self.tools {
+            let exposed = names.tools.name(naming, tool.server(), tool.server_name(), tool.name());
+            next.push(&known, &tool.tool_server, &tool.definition, &exposed);
+        }
+        next
+    }
+
+    fn push(
+        &mut self,
+        known: &KnownTools<'_>,
+        tool_server: &Arc<ToolServer>,
+        definition: &Arc<ParsedDefinition>,
+        exposed: &str,
+    ) {
+        let old = known.get(&tool_server.config.id, &definition.name).filter(|(tool, _)| {
+            Arc::ptr_eq(&tool.definition, definition)
+                && *tool.exposed == *exposed
+                && tool.tool_server.is_connected == tool_server.is_connected
+        });
+        let (exposed, listed) = match old {
+            Some((tool, listed)) => (tool.exposed.clone(), listed.to_owned()),
+            None => {
+                let listed = definition.exposed(exposed);
+                let listed = if tool_server.is_connected {
+                    listed
+                } else {
+                    last_known::with_mark(&listed).into_owned()
+                };
+                (Arc::from(exposed), listed)
+            }
+        };
+        self.by_exposed.insert(exposed.clone(), self.tools.len());
+        let (tool_server, definition) = (tool_server.clone(), definition.clone());
+        self.tools.push(CatalogTool { exposed, tool_server, definition });
+        self.list.push(listed);
+    }
+
+    /// The same catalog under the names of a mode; under those that are set in general if the mode is absent or isn't
+    /// known here.
+    pub(crate) fn named(&self, mode: Option<ToolNaming>) -> &Self {
+        mode.and_then(|mode| self.in_other_modes.get(&mode)).map_or(self, |renamed| renamed)
+    }
+
+    /// Whether this is already the catalog of these servers, in these other modes too.
+    pub(crate) fn is_built_from(
+        &self,
+        sources: &[ServerSource],
+        naming: ToolNaming,
+        modes: &HashSet<ToolNaming>,
+    ) -> bool {
         let counted = |source: &&ServerSource| {
             source.config.enabled && source.lists.generation == source.config.generation
         };
         self.naming == naming
+            && modes.iter().all(|mode| *mode == naming || self.in_other_modes.contains_key(mode))
             && sources.iter().filter(counted).count() == self.parts.len()
             && sources.iter().filter(counted).all(|source| {
-                self.parts.get(&source.config.id).is_some_and(|part| Arc::ptr_eq(&part.lists, &source.lists))
+                let id = &source.config.id;
+                self.parts.get(id).is_some_and(|part| Arc::ptr_eq(&part.lists, &source.lists))
+                    && self.connected.contains(id) == source.is_connected
             })
             && self.tools.iter().all(|tool| {
                 sources.iter().any(|source| Arc::ptr_eq(&source.config, &tool.tool_server.config))
@@ -218,12 +194,13 @@ impl ToolCatalog {
 
     /// Whether clients see the same tools.
     pub(crate) fn same_tools(&self, other: &Self) -> bool {
-        self.tools.len() == other.tools.len()
-            && self
-                .tools
-                .iter()
-                .zip(&other.tools)
-                .all(|(one, two)| one.exposed == two.exposed && Arc::ptr_eq(&one.definition, &two.definition))
+        self.same_in_other_modes(other, Self::same_tools)
+            && self.tools.len() == other.tools.len()
+            && self.tools.iter().zip(&other.tools).all(|(one, two)| {
+                one.exposed == two.exposed
+                    && Arc::ptr_eq(&one.definition, &two.definition)
+                    && one.tool_server.has_tasks == two.tool_server.has_tasks
+            })
     }
 
     /// Whether clients see the same resources and templates.
@@ -233,7 +210,25 @@ impl ToolCatalog {
 
     /// Whether clients see the same prompts.
     pub(crate) fn same_prompts(&self, other: &Self) -> bool {
-        self.resource_catalog.same_prompts(&other.resource_catalog)
+        self.same_in_other_modes(other, Self::same_prompts)
+            && self.resource_catalog.same_prompts(&other.resource_catalog)
+    }
+
+    fn same_in_other_modes(&self, other: &Self, same: impl Fn(&Self, &Self) -> bool) -> bool {
+        self.in_other_modes.len() == other.in_other_modes.len()
+            && self
+                .in_other_modes
+                .iter()
+                .all(|(mode, one)| other.in_other_modes.get(mode).is_some_and(|other| same(one, other)))
+    }
+
+    /// Whether the same things are marked as last known.
+    pub(crate) fn same_marks(&self, other: &Self) -> bool {
+        self.tools
+            .iter()
+            .map(CatalogTool::is_last_known)
+            .eq(other.tools.iter().map(CatalogTool::is_last_known))
+            && self.resource_catalog.same_marks(&other.resource_catalog)
     }
 
     /// All tools, grouped by server.
@@ -243,7 +238,12 @@ impl ToolCatalog {
 
     /// The tool with an exposed name.
     pub fn by_exposed(&self, name: &str) -> Option<&CatalogTool> {
-        self.tools.get(*self.by_exposed.get(name)?)
+        self.tools.get(self.place(name)?)
+    }
+
+    /// The place among the tools of the one with an exposed name. It is the same in all naming modes.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.by_exposed.get(name).copied()
     }
 
     /// A tool by its server and its name on that server.
@@ -257,7 +257,7 @@ impl ToolCatalog {
     }
 
     /// One of the lists for clients: the servers' bytes with exposed names, and for tools with cleaned titles and
-    /// descriptions.
+    /// descriptions and a complete input schema. What is last known of servers that aren't connected is marked.
     pub fn list(&self, of: CatalogList) -> &[Box<RawValue>] {
         match of {
             CatalogList::Tools => &self.list,
@@ -267,19 +267,46 @@ impl ToolCatalog {
         }
     }
 
-    /// The server of a resource: the one that lists it, otherwise the one with the closest matching template.
-    pub fn resource(&self, uri: &str) -> Option<ResolvedTarget> {
-        self.resource_catalog.resource(uri)
+    /// The resources, templates and prompts.
+    pub(crate) fn resources(&self) -> &ResourceCatalog {
+        &self.resource_catalog
     }
 
-    /// The server of a resource template or of a resource, for completing arguments.
-    pub fn template(&self, uri: &str) -> Option<ResolvedTarget> {
-        self.resource_catalog.template(uri)
+    /// The servers with their names and lists, in the order in which they were added.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = (&ServerId, &str, &ServerLists)> {
+        self.resource_catalog
+            .servers()
+            .filter_map(|(server, name)| Some((server, name, &*self.parts.get(server)?.lists)))
     }
 
-    /// The server of a prompt, by its exposed name.
-    pub fn prompt(&self, exposed: &str) -> Option<ResolvedTarget> {
-        self.resource_catalog.prompt(exposed)
+    /// The versions of each server's own lists.
+    pub(crate) fn versions_by_server(&self) -> HashMap<ServerId, CatalogVersions> {
+        self.parts.iter().map(|(server, part)| (server.clone(), part.versions)).collect()
+    }
+
+    /// The server of a resource: the one that lists it, otherwise the one with the closest matching template. Of the
+    /// servers that are `visible`.
+    pub(crate) fn resource(&self, uri: &str, visible: &dyn Fn(&ServerId) -> bool) -> Option<ResolvedTarget> {
+        self.resource_catalog.resource(uri, visible)
+    }
+
+    /// The server of a resource template or of a resource, for completing arguments. Of the servers that are `visible`.
+    pub(crate) fn template(&self, uri: &str, visible: &dyn Fn(&ServerId) -> bool) -> Option<ResolvedTarget> {
+        self.resource_catalog.template(uri, visible)
+    }
+
+    /// A tool's definition as clients see it, by its place among the tools.
+    pub(crate) fn listed_tool(&self, at: usize) -> Option<&RawValue> {
+        self.list.get(at).map(|item| &**item)
+    }
+
+    /// The server of a prompt, by its exposed name, if that is `visible`.
+    pub(crate) fn prompt(
+        &self,
+        exposed: &str,
+        visible: &dyn Fn(&ServerId) -> bool,
+    ) -> Option<ResolvedTarget> {
+        self.resource_catalog.prompt(exposed, visible)
     }
 
     /// Access class and definition of something other than a tool. Unknown if the server's lists aren't
@@ -294,7 +321,7 @@ impl ToolCatalog {
             Some(part) => {
                 SubjectInfo { lists: Some(part.lists.clone()), ..part.listing.definitions.of(subject) }
             }
-            None => SubjectInfo::unknown(),
+            None => SubjectInfo::unlisted(subject),
         }
     }
 
@@ -308,44 +335,28 @@ impl ToolCatalog {
         part.into_iter().flat_map(|part| part.listing.definitions.described())
     }
 
-    /// The tools that are left out, with reasons.
+    /// The tools that are left out of the lists of all or some clients, with reasons.
     pub fn omitted(&self) -> &[OmittedTool] {
         &self.left_out
     }
 }
 
-impl ServerTools {
-    fn read(server: &ServerId, lists: &Arc<ServerLists>, old: Option<&ServerTools>) -> Self {
-        let known: HashMap<&str, &Arc<ParsedDefinition>> =
-            old.map(|part| part.tools.iter().map(|tool| (&*tool.name, tool)).collect()).unwrap_or_default();
-        let mut part = Self {
-            lists: lists.clone(),
-            tools: Vec::with_capacity(lists.tools.len()),
-            left_out: Vec::new(),
-            listing: Arc::new(ServerListing::read(server, lists)),
-        };
-        let mut seen = HashSet::new();
-        for tool in &lists.tools {
-            let read = match known.get(tool.name.as_str()) {
-                Some(known) if known.raw.get() == tool.raw.get() => Ok((*known).clone()),
-                _ => ParsedDefinition::read(&tool.raw).map(Arc::new),
-            };
-            let read = read.and_then(|definition| {
-                if seen.insert(definition.name.clone()) {
-                    Ok(definition)
-                } else {
-                    Err("The server has another tool of the same name.".to_owned())
-                }
-            });
-            match read {
-                Ok(definition) => part.tools.push(definition),
-                Err(reason) => {
-                    tracing::warn!(%server, tool = ?tool.name, reason, "a tool is not offered");
-                    part.left_out.push((reveal(&tool.name).into_owned(), reveal(&reason).into_owned()));
-                }
-            }
-        }
-        part
+/// The tools of an earlier catalog by server and name.
+struct KnownTools<'a> {
+    catalog: Option<&'a ToolCatalog>,
+    places: HashMap<(&'a ServerId, &'a str), usize>,
+}
+
+impl<'a> KnownTools<'a> {
+    fn of(catalog: Option<&'a ToolCatalog>) -> Self {
+        let tools = catalog.into_iter().flat_map(|catalog| catalog.tools.iter().enumerate());
+        Self { places: tools.map(|(at, tool)| ((tool.server(), tool.name()), at)).collect(), catalog }
+    }
+
+    /// A tool and its definition as clients saw it.
+    fn get(&self, server: &ServerId, name: &str) -> Option<(&'a CatalogTool, &'a RawValue)> {
+        let (catalog, at) = (self.catalog?, *self.places.get(&(server, name))?);
+        Some((catalog.tools.get(at)?, &**catalog.list.get(at)?))
     }
 }
 
@@ -380,7 +391,7 @@ mod tests {
                 .collect(),
             ..ServerLists::default()
         };
-        ServerSource { config: Arc::new(config), lists: Arc::new(lists) }
+        ServerSource { config: Arc::new(config), lists: Arc::new(lists), is_connected: true }
     }
 
     #[test]
@@ -398,11 +409,11 @@ mod tests {
         assert_eq!(first.by_exposed("tool_9999").unwrap().name(), "tool_9999");
 
         let next = source("big", 1, tools(1));
-        assert!(!first.is_built_from(std::slice::from_ref(&next), ToolNaming::default()));
+        assert!(!first.is_built_from(std::slice::from_ref(&next), ToolNaming::default(), &HashSet::new()));
         let began = Instant::now();
         let second = first.rebuild(std::slice::from_ref(&next), ToolNaming::default(), &mut names);
         let took = began.elapsed();
-        assert!(second.is_built_from(&[next], ToolNaming::default()));
+        assert!(second.is_built_from(&[next], ToolNaming::default(), &HashSet::new()));
         let kept = first
             .tools()
             .iter()
@@ -426,6 +437,28 @@ mod tests {
     }
 
     #[test]
+    fn marks_tools_of_unconnected_servers_without_changing_the_list() {
+        let mut names = ExposedNames::open(None);
+        let mut server = source("a", 1, std::iter::once(("read".to_owned(), "Reads.".to_owned())));
+        server.is_connected = false;
+        let last_known =
+            ToolCatalog::default().rebuild(std::slice::from_ref(&server), ToolNaming::default(), &mut names);
+        server.is_connected = true;
+        assert!(!last_known.is_built_from(
+            std::slice::from_ref(&server),
+            ToolNaming::default(),
+            &HashSet::new()
+        ));
+        let connected = last_known.rebuild(std::slice::from_ref(&server), ToolNaming::default(), &mut names);
+        assert!(connected.same_tools(&last_known) && !connected.same_marks(&last_known));
+        let is_marked = |catalog: &ToolCatalog| {
+            catalog.list(CatalogList::Tools)[0].get().contains("app.gatehouse/lastKnown")
+        };
+        assert!(is_marked(&last_known) && !is_marked(&connected));
+        assert!(last_known.tools()[0].is_last_known() && !connected.tools()[0].is_last_known());
+    }
+
+    #[test]
     fn names_follow_naming_mode() {
         let mut names = ExposedNames::open(None);
         let sources = [
@@ -444,5 +477,32 @@ mod tests {
                 assert_eq!(made.by_exposed(tool.exposed_name()).unwrap().server(), tool.server());
             }
         }
+    }
+
+    #[test]
+    fn other_modes_have_names_of_their_own() {
+        let mut names = ExposedNames::open(None);
+        let one = |server: &str| source(server, 1, std::iter::once(("read".to_owned(), "Reads.".to_owned())));
+        let sources = [one("a"), one("b")];
+        let modes = HashSet::from([ToolNaming::OnConflict, ToolNaming::McpServer]);
+        let mut made = ToolCatalog::default().rebuild(&sources, ToolNaming::OnConflict, &mut names);
+        made.add_modes(&modes, &ToolCatalog::default(), &mut names);
+        assert!(made.is_built_from(&sources, ToolNaming::OnConflict, &modes));
+        assert!(!made.is_built_from(&sources, ToolNaming::OnConflict, &HashSet::from([ToolNaming::Server])));
+        let exposed = |mode| -> Vec<String> {
+            let tools = made.named(mode).tools().iter();
+            tools.map(|tool| tool.exposed_name().to_owned()).collect()
+        };
+        assert_eq!(exposed(None), ["read", "b__read"]);
+        assert_eq!(exposed(Some(ToolNaming::OnConflict)), ["read", "b__read"]);
+        assert_eq!(exposed(Some(ToolNaming::McpServer)), ["mcp__a__read", "mcp__b__read"]);
+        assert_eq!(exposed(Some(ToolNaming::Server)), ["read", "b__read"], "not built, so the general names");
+        let renamed = made.named(Some(ToolNaming::McpServer));
+        assert_eq!(
+            renamed.by_exposed("mcp__b__read").unwrap().server().as_str(),
+            sources[1].config.id.as_str()
+        );
+        assert!(renamed.list(CatalogList::Tools)[1].get().contains(r#""name":"mcp__b__read""#));
+        assert!(Arc::ptr_eq(&renamed.tools()[0].definition, &made.tools()[0].definition));
     }
 }

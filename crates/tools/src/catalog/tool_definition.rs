@@ -1,5 +1,5 @@
 //! A parsed tool definition: fingerprint, cleaned texts, flags, access classes, and the bytes for clients. For
-//! clients only the name, title and description are changed.
+//! clients only the name, title and description are changed, and an incomplete input schema is completed.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,9 @@ use gatehouse_policy::display::{clean_text, has_hidden};
 use gatehouse_servers::ToolDefinition;
 use serde_json::value::RawValue;
 
+use crate::catalog::input_schema;
 use crate::catalog::output_schema::{OutputSchema, SchemaContext};
+use crate::catalog::task_support::TaskSupport;
 
 /// What is parsed from a tool definition; cached as long as its bytes don't change.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub(crate) struct ParsedDefinition {
     pub(crate) title: Option<String>,
     /// Without invisible characters.
     pub(crate) description: Option<String>,
-    /// The input schema, byte for byte.
+    /// The input schema, byte for byte; `{}` if there is none.
     pub(crate) input_schema: Box<str>,
     pub(crate) fingerprint: Fingerprint,
     /// JSON Pointers to invisible characters that aren't removed.
@@ -39,10 +41,36 @@ pub(crate) struct ParsedDefinition {
     pub(crate) cleaned: Vec<&'static str>,
     /// Those of `name` and `title` that contain characters that can be confused with others.
     pub(crate) confusable: Vec<&'static str>,
+    /// What the server says for tool search.
+    pub(crate) hints: SearchHints,
+    /// What the server says about running as a task.
+    pub(crate) task_support: TaskSupport,
     /// The access classes for each of the user's settings.
     classes: AccessClasses,
     /// The `outputSchema` that results are checked against.
     output: OutputSchema,
+}
+
+/// What `_meta` of a definition says for tool search (TOOL-7), each under its own name or with the prefix `anthropic/`.
+#[derive(Debug, Default)]
+pub(crate) struct SearchHints {
+    /// Words to find the tool by (`searchHint`), without invisible characters, white space collapsed.
+    pub(crate) search: Option<String>,
+    /// Whether the tool asks to stay listed in search mode (`alwaysLoad`).
+    pub(crate) always_load: bool,
+}
+
+impl SearchHints {
+    fn of(definition: &Members<'_>) -> Self {
+        let Some(Ok(meta)) = definition.get("_meta").map(Members::of) else { return Self::default() };
+        let search = meta.text("searchHint").or_else(|| meta.text("anthropic/searchHint"));
+        let search = search.map(|words| {
+            let words = clean_text(&words);
+            words.split_whitespace().collect::<Vec<_>>().join(" ")
+        });
+        let always_load = meta.flag("alwaysLoad").or_else(|| meta.flag("anthropic/alwaysLoad"));
+        Self { search: search.filter(|words| !words.is_empty()), always_load: always_load == Some(true) }
+    }
 }
 
 /// The access class for each combination of user settings, precomputed so that calls needn't compute any.
@@ -85,6 +113,7 @@ impl ParsedDefinition {
             return Err("Its name is empty.".to_owned());
         }
         let schema = members.get("inputSchema").map_or("{}", RawValue::get);
+        let schema = if schema == "null" { "{}" } else { schema };
         ParamHeader::of_schema(schema)?;
 
         let annotations = members.get("annotations").and_then(|raw| Members::of(raw).ok());
@@ -142,6 +171,8 @@ impl ParsedDefinition {
             fingerprint,
             flags,
             cleaned,
+            hints: SearchHints::of(&members),
+            task_support: TaskSupport::of(&members),
             classes,
             output: OutputSchema::of(&members),
             raw: raw.to_owned(),
@@ -168,12 +199,12 @@ impl ParsedDefinition {
         self.output.has_output_schema()
     }
 
-    /// The definition for clients: with the exposed name and cleaned title and description; every other byte
-    /// is as the server wrote it.
+    /// The definition for clients: with the exposed name, cleaned title and description, and a complete input
+    /// schema; every other byte is as the server wrote it.
     pub(crate) fn exposed(&self, exposed_name: &str) -> Box<RawValue> {
         let text = self.raw.get();
         let Ok(members) = Members::read(text) else { return self.raw.clone() };
-        let mut edits = Vec::new();
+        let mut edits = input_schema::completion(text, &members);
         if &*self.name != exposed_name
             && let Some(name) = members.get("name")
         {
@@ -208,17 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn changes_only_name_title_and_description() {
+    fn changes_only_name_title_description_and_incomplete_schema() {
         let text = "{ \"x\":1.00, \"title\":\"A\u{202E}b\" ,\"inputSchema\": {\"type\":\"object\", \"default\":{\"n\":12345678901234567890}},\n\"name\":\"read\",\"_meta\":{\"k\":null}}";
         assert_eq!(
             read(text).unwrap().exposed("files__read").get(),
-            "{ \"x\":1.00, \"title\":\"Ab\" ,\"inputSchema\": {\"type\":\"object\", \"default\":{\"n\":12345678901234567890}},\n\"name\":\"files__read\",\"_meta\":{\"k\":null}}"
+            "{ \"x\":1.00, \"title\":\"Ab\" ,\"inputSchema\": {\"properties\":{},\"type\":\"object\", \"default\":{\"n\":12345678901234567890}},\n\"name\":\"files__read\",\"_meta\":{\"k\":null}}"
         );
     }
 
     #[test]
     fn keeps_clean_text_bytes() {
-        let text = r#"{"name":"a","title":"caf\u00e9","description":"x\/y"}"#;
+        let text = r#"{"name":"a","title":"caf\u00e9","description":"x\/y","inputSchema":{"properties":{},"type":"object"}}"#;
         assert_eq!(read(text).unwrap().exposed("a").get(), text);
     }
 

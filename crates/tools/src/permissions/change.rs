@@ -11,7 +11,7 @@ use gatehouse_policy::coverage::is_unbound;
 
 use super::current::CurrentPermissions;
 use super::permission_store::{PermissionStore, unreadable};
-use super::rule_draft::{contains, insert_rule, replaces};
+use super::rule_draft::{contains, insert_rule, replaces, with_earlier_versions};
 
 /// A planned change.
 pub(crate) struct PermissionChange {
@@ -85,7 +85,7 @@ impl PermissionChange {
         }
     }
 
-    /// Adds a rule to the plan and drops the rules that it replaces. A rule made without the operator key
+    /// Adds a rule to the plan and drops the rules that it replaces, whose approved definitions it keeps. A rule made without the operator key
     /// isn't added if a rule in force already contains it.
     pub(crate) fn insert_rule(
         &mut self,
@@ -97,6 +97,8 @@ impl PermissionChange {
             return;
         }
         self.keep.extend(keep);
+        let stored = self.permissions.as_ref().unwrap_or(&now.stored).rules.iter();
+        let rule = with_earlier_versions(rule, stored.chain(&now.timed));
         if rule.lifetime == gatehouse_model::Lifetime::Always {
             let permissions = self.permissions.get_or_insert_with(|| now.stored.clone());
             let gone = insert_rule(&mut permissions.rules, rule.clone());

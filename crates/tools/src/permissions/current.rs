@@ -6,7 +6,7 @@ use gatehouse_model::grant::{AccessClass, AccessClassification, StoredPermission
 use gatehouse_model::{Grant, ServerBinding, ServerId, UserError};
 use gatehouse_policy::verdict::RuleSet;
 
-use crate::catalog::tool_catalog::CatalogTool;
+use crate::catalog::catalog_tool::CatalogTool;
 
 /// The permissions in force.
 #[derive(Debug, Default)]

@@ -2,12 +2,14 @@
 //! calls.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::grant::{ClientScope, RuleCoverage, ToolPermission, UncoveredToolCounts};
-use gatehouse_model::{ClientId, Decision, Grant, Lifetime, RuleEffect, Scope, ServerBinding, ServerId};
-use gatehouse_policy::coverage::{Coverage, SubjectFacts, coverage, is_in_scope, is_unbound};
+use gatehouse_model::{
+    ClientId, Decision, Fingerprint, Grant, Lifetime, RuleEffect, Scope, ServerBinding, ServerId,
+};
+use gatehouse_policy::coverage::{Coverage, DefinitionRef, SubjectFacts, coverage, is_in_scope, is_unbound};
 
 /// Rules that apply until revoked and without conditions, for every client and, if given, for one client.
 /// Indexed by server and tool, so that thousands of tools stay cheap.
@@ -128,6 +130,30 @@ pub(crate) fn setting<'a>(
     (setting, waits)
 }
 
+/// The definitions that allows were given for, by the server and the key of the pin. A rule for one exact call counts
+/// for none, since it is only for the definition of that call.
+pub(crate) struct ApprovedDefinitions<'a>(HashMap<(&'a ServerBinding, &'a str), BTreeSet<&'a Fingerprint>>);
+
+impl<'a> ApprovedDefinitions<'a> {
+    pub(crate) fn new(rules: impl Iterator<Item = &'a Grant>) -> Self {
+        let mut found: HashMap<_, BTreeSet<_>> = HashMap::new();
+        for rule in rules.filter(|rule| !matches!(rule.width, Scope::Call { .. })) {
+            let Some(bound) = &rule.server else { continue };
+            for (pin, approved) in &rule.pins {
+                found.entry((bound, pin.as_str())).or_default().extend(approved.iter());
+            }
+        }
+        Self(found)
+    }
+
+    /// How many definitions of a tool were approved.
+    pub(crate) fn count(&self, tool: &SubjectFacts<'_>) -> u32 {
+        let DefinitionRef::Pinned { pin, .. } = tool.definition else { return 0 };
+        let approved = self.0.get(&(tool.server, pin)).map_or(0, BTreeSet::len);
+        u32::try_from(approved).unwrap_or(u32::MAX)
+    }
+}
+
 /// How many tools of its server an allow covers.
 pub(crate) fn rule_coverage(rule: &Grant, tools: &[SubjectFacts<'_>]) -> Option<RuleCoverage> {
     if rule.effect == RuleEffect::Deny || matches!(rule.width, Scope::Call { .. }) {
@@ -148,8 +174,7 @@ pub(crate) fn rule_coverage(rule: &Grant, tools: &[SubjectFacts<'_>]) -> Option<
 #[cfg(test)]
 mod tests {
     use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason};
-    use gatehouse_model::{Fingerprint, Generation, RuleAuthor, Timestamp};
-    use gatehouse_policy::coverage::DefinitionRef;
+    use gatehouse_model::{CallHash, Generation, RuleAuthor, Timestamp};
 
     use super::*;
     use gatehouse_model::subject::SubjectRef;
@@ -172,7 +197,10 @@ mod tests {
             clients: ClientScope::Every,
             lifetime: Lifetime::Always,
             conditions: Vec::new(),
-            pins: pins.into_iter().map(|(name, pin)| (name.to_owned(), pin.into())).collect(),
+            pins: pins
+                .into_iter()
+                .map(|(name, pin)| (name.to_owned(), Fingerprint::from(pin).into()))
+                .collect(),
             program: None,
             created: Timestamp(0),
             author: RuleAuthor::Person,
@@ -257,6 +285,31 @@ mod tests {
             let said = format!("{:?} [{}] {wider} {}", found.decision, own.join(", "), found.changed);
             assert_eq!(said, expected, "{about} {definition} {rules:?}");
         }
+    }
+
+    #[test]
+    fn counts_approved_definitions_once_each() {
+        let version = |rule: Grant, version: &str| {
+            let pins = [("look".to_owned(), Fingerprint::from(version).into())];
+            Grant { pins: pins.into(), ..rule }
+        };
+        let own = || rule("own", RuleEffect::Allow, tool("look"));
+        let call = rule("call", RuleEffect::Allow, Scope::Call { hash: CallHash::from("h") });
+        let for_client = Grant { clients: ClientScope::One { client: "c".into() }, ..own() };
+        let rules = [
+            rule("reads", RuleEffect::Allow, Scope::Reads),
+            version(own(), "1"),
+            version(for_client, "2"),
+            version(call, "3"),
+        ];
+        let counts = |generation| {
+            with_tools("4", generation, |tools| {
+                let approved = ApprovedDefinitions::new(rules.iter());
+                tools.iter().map(|tool| approved.count(tool)).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(counts(2), [2, 1, 1, 0]);
+        assert_eq!(counts(3), [0, 0, 0, 0]);
     }
 
     #[test]

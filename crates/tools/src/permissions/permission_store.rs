@@ -15,8 +15,8 @@ use gatehouse_model::approval::{AutoApprove, Subject};
 use gatehouse_model::grant::StoredPermissions;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{
-    ClientEntry, ClientId, Clock, ErrorCode, Event, EventSink, Fingerprint, Grant, GrantChoice, GrantId,
-    ServerBinding, ServerConfig, ServerId, Timestamp, UserError, message,
+    ClientEntry, ClientId, Clock, ErrorCode, Event, EventSink, Fingerprint, Generation, Grant, GrantChoice,
+    GrantId, ServerBinding, ServerConfig, ServerId, Timestamp, UserError, message,
 };
 use gatehouse_policy::coverage::SubjectFacts;
 use gatehouse_servers::ServerManager;
@@ -51,6 +51,25 @@ pub struct AutoApproveSpec {
     /// Only for this client; for every client if absent.
     pub client: Option<ClientId>,
     pub to: AutoApprove,
+}
+
+/// A user's order to trust a server's read-only labels, or to cease to.
+#[derive(Clone, Debug)]
+pub struct LabelTrust {
+    pub server: ServerId,
+    /// The generation that the user saw; any if absent.
+    pub generation: Option<Generation>,
+    pub trusted: bool,
+    /// Who orders it, for the audit.
+    pub by: &'static str,
+}
+
+impl LabelTrust {
+    /// The order for whatever generation the server is.
+    #[must_use]
+    pub fn of(server: &ServerId, trusted: bool, by: &'static str) -> Self {
+        Self { server: server.clone(), generation: None, trusted, by }
+    }
 }
 
 /// The permission store. Cheap to clone.
@@ -200,6 +219,11 @@ impl PermissionStore {
         self.state.clock.now()
     }
 
+    /// The number of the last change.
+    pub(crate) fn revision(&self) -> u64 {
+        *self.state.changes.borrow()
+    }
+
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.state.changes.subscribe()
     }
@@ -283,7 +307,9 @@ impl PermissionStore {
             .map(|known| (known.pin(), known.fingerprint(), known.raw.get()));
         tools
             .chain(described)
-            .filter(|(pin, fingerprint, _)| rule.pins.get(*pin) == Some(*fingerprint))
+            .filter(|(pin, fingerprint, _)| {
+                rule.pins.get(*pin).is_some_and(|approved| approved.contains(fingerprint))
+            })
             .map(|(_, fingerprint, definition)| (fingerprint.clone(), definition.into()))
             .collect()
     }

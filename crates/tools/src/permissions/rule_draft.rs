@@ -7,8 +7,8 @@ use gatehouse_model::ServerBinding;
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::grant::ClientScope;
 use gatehouse_model::{
-    CallHash, ClientId, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime, Message, RuleAuthor,
-    RuleEffect, Scope, SessionId, Timestamp, UserError, message,
+    ApprovedVersions, CallHash, ClientId, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime,
+    Message, RuleAuthor, RuleEffect, Scope, SessionId, Timestamp, UserError, message,
 };
 use gatehouse_policy::conditions::{MOST_CONDITIONS, validate};
 use gatehouse_policy::coverage::{DefinitionRef, SubjectFacts, is_in_scope};
@@ -132,12 +132,12 @@ impl RuleDraft {
         }))
     }
 
-    fn pins(&self, width: &Scope, items: &[SubjectFacts<'_>]) -> BTreeMap<String, Fingerprint> {
+    fn pins(&self, width: &Scope, items: &[SubjectFacts<'_>]) -> BTreeMap<String, ApprovedVersions> {
         let mut pins = pins_of(width, items);
         if let Some((pin, fingerprint)) = &self.shown {
             let is_meant = matches!(width, Scope::Tool { .. } | Scope::Call { .. });
             if is_meant || pins.contains_key(pin) {
-                pins.insert(pin.clone(), fingerprint.clone());
+                pins.insert(pin.clone(), fingerprint.clone().into());
             }
         }
         pins
@@ -151,6 +151,31 @@ pub(crate) fn insert_rule(rules: &mut Vec<Grant>, rule: Grant) -> Vec<GrantId> {
     gone
 }
 
+/// An allow that also covers the definitions which a person approved for the rules that it replaces (PERM-8): some
+/// servers define a tool in another way at each start. Only tools that it covers anyway have earlier definitions, and
+/// only rules of the same origin that end no sooner pass theirs on, so no approval reaches further or lasts longer
+/// than it was given for.
+pub(crate) fn with_earlier_versions<'a>(mut rule: Grant, old: impl IntoIterator<Item = &'a Grant>) -> Grant {
+    let passes_on = |rule: &Grant, old: &Grant| {
+        replaces(rule, old)
+            && ends_no_later(rule, old)
+            && old.server == rule.server
+            && old.program == rule.program
+            && old.author == rule.author
+    };
+    for old in old {
+        if !passes_on(&rule, old) {
+            continue;
+        }
+        for (pin, approved) in &mut rule.pins {
+            if let Some(earlier) = old.pins.get(pin) {
+                approved.add_earlier(earlier);
+            }
+        }
+    }
+    rule
+}
+
 /// Removes rules; returns their ids.
 pub(crate) fn remove_rules(rules: &mut Vec<Grant>, goes: impl Fn(&Grant) -> bool) -> Vec<GrantId> {
     let gone = rules.iter().filter(|rule| goes(rule)).map(|rule| rule.id.clone()).collect();
@@ -159,11 +184,11 @@ pub(crate) fn remove_rules(rules: &mut Vec<Grant>, goes: impl Fn(&Grant) -> bool
 }
 
 /// The pins of an allow of this scope: the current definitions of everything that it covers.
-pub(crate) fn pins_of(width: &Scope, items: &[SubjectFacts<'_>]) -> BTreeMap<String, Fingerprint> {
+pub(crate) fn pins_of(width: &Scope, items: &[SubjectFacts<'_>]) -> BTreeMap<String, ApprovedVersions> {
     let meant = items.iter().filter(|item| is_in_scope(RuleEffect::Allow, width, item, None));
     meant
         .filter_map(|item| match item.definition {
-            DefinitionRef::Pinned { pin, fingerprint } => Some((pin.to_owned(), fingerprint.clone())),
+            DefinitionRef::Pinned { pin, fingerprint } => Some((pin.to_owned(), fingerprint.clone().into())),
             DefinitionRef::Listed | DefinitionRef::Unknown => None,
         })
         .collect()
@@ -283,8 +308,45 @@ mod tests {
         ] {
             let rule = made(&draft(RuleEffect::Allow, ChoiceLifetime::Always, width)).unwrap().unwrap();
             let pins: Vec<(&str, &str)> =
-                rule.pins.iter().map(|(name, pin)| (name.as_str(), pin.as_str())).collect();
+                rule.pins.iter().map(|(name, pin)| (name.as_str(), pin.latest().unwrap().as_str())).collect();
             assert_eq!(pins, expect, "{width:?}");
+        }
+    }
+
+    #[test]
+    fn earlier_versions_are_passed_on_only_as_they_were_approved() {
+        let of = |version: &str| {
+            let draft = draft(RuleEffect::Allow, ChoiceLifetime::Always, ChoiceScope::Tool);
+            made(&RuleDraft { shown: Some(("read".into(), version.into())), ..draft }).unwrap().unwrap()
+        };
+        let approved = |new: Grant, old: &Grant| {
+            let rule = with_earlier_versions(new, [old]);
+            let versions: Vec<String> = rule.pins["read"].iter().map(ToString::to_string).collect();
+            (versions.join(" "), rule.pins.len())
+        };
+        let until = |at| Lifetime::Until { at: Timestamp(at) };
+        let timed = |at, version| Grant { lifetime: until(at), ..of(version) };
+        let edited = ServerBinding { server: "s".into(), generation: Generation(2), identity: "i".into() };
+        let pins = |rule: Grant| BTreeMap::from([("gone".to_owned(), rule.pins["read"].clone())]);
+        for (case, new, old, expected) in [
+            ("the same rule", of("b"), of("a"), "a b"),
+            ("the same version", of("a"), of("a"), "a"),
+            ("another program", of("b"), Grant { program: Some("/bin/b".into()), ..of("a") }, "b"),
+            ("another client", of("b"), Grant { clients: ClientScope::Every, ..of("a") }, "b"),
+            ("another generation", of("b"), Grant { server: Some(edited), ..of("a") }, "b"),
+            ("a wider rule", of("b"), Grant { width: Scope::Everything, ..of("a") }, "b"),
+            (
+                "one that was only confirmed",
+                of("b"),
+                Grant { author: RuleAuthor::Confirmed { at: Timestamp(0) }, ..of("a") },
+                "b",
+            ),
+            ("another tool", of("b"), Grant { pins: pins(of("a")), ..of("a") }, "b"),
+            ("a longer one", timed(2, "b"), timed(3, "a"), "a b"),
+            ("a shorter one", timed(2, "b"), timed(1, "a"), "b"),
+            ("one that stays beside it", timed(2, "b"), of("a"), "b"),
+        ] {
+            assert_eq!(approved(new, &old), (expected.to_owned(), 1), "{case}");
         }
     }
 

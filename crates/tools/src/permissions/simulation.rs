@@ -30,9 +30,9 @@ use tokio::time::Instant;
 
 use super::current::CurrentPermissions;
 use super::permission_store::{AutoApproveSpec, PermissionStore, RuleSpec};
-use super::rule_draft::{insert_rule, remove_rules};
+use super::rule_draft::{insert_rule, remove_rules, with_earlier_versions};
 use super::user_changes::{empty_choice_error, rule_not_found};
-use crate::call_types::Caller;
+use crate::call_types::is_user;
 use crate::catalog::definition_source::{DefinitionSource, SubjectInfo};
 use crate::catalog::tool_catalog::ToolCatalog;
 use crate::paths::path_lookup::{self, KnownPaths, PathLookup};
@@ -113,16 +113,17 @@ fn draft_rules(
     rules.retain(|rule| !draft.without.contains(&rule.id));
     for order in &draft.auto_approve_settings {
         for setting in store.auto_approve_settings(order)? {
+            let rule = if setting.sets_rule() { store.auto_approve_rule(&setting, name()) } else { None };
+            let rule = rule.map(|rule| with_earlier_versions(rule, &rules));
             remove_rules(&mut rules, |rule| setting.replaces(rule));
-            if setting.sets_rule() {
-                rules.extend(store.auto_approve_rule(&setting, name()));
-            }
+            rules.extend(rule);
         }
     }
     for (effect, order) in &draft.rules {
         let draft = store.rule_draft(*effect, order.clone(), None, RuleAuthor::Person)?;
         store.require_known_tool(&draft)?;
         let rule = store.rule_with_id(name(), &draft)?.ok_or_else(empty_choice_error)?;
+        let rule = with_earlier_versions(rule, &rules);
         insert_rule(&mut rules, rule);
     }
     Ok(rules)
@@ -230,7 +231,10 @@ impl Simulation {
                 let origin = DefinitionSource::Tool(tool.definition.clone());
                 SubjectInfo { class: self.permissions.class_of(tool).clone(), origin, lists: None }
             }
-            subject @ (Subject::Resource { .. } | Subject::Prompt { .. } | Subject::Completion { .. }) => {
+            subject @ (Subject::Resource { .. }
+            | Subject::Prompt { .. }
+            | Subject::Completion { .. }
+            | Subject::Request { .. }) => {
                 self.catalog.subject_info(&record.server, config.generation, subject)
             }
         };
@@ -343,7 +347,6 @@ impl SimulationRun {
             Some(last) => self.filter.older_than = Some(last.cursor()),
             None => self.all_read = true,
         }
-        let user = Caller::user().client.id.clone();
         for record in page {
             self.cut = record.at >= self.since && self.looked_at == MAX_CALLS;
             if record.at < self.since || self.cut {
@@ -351,7 +354,7 @@ impl SimulationRun {
                 break;
             }
             self.looked_at += 1;
-            if record.client != user {
+            if !is_user(&record.client) {
                 self.page.push(record);
             }
         }

@@ -72,7 +72,7 @@ impl PermissionStore {
                     .filter(|old| !now.stored.trusted_labels.iter().any(|new| new.server == old.server));
                 for bound in labels {
                     let server = bound.server.clone();
-                    plan.audit.push(AuditEvent::LabelsTrusted { server, trusted: true });
+                    plan.audit.push(AuditEvent::LabelsTrusted { server, trusted: true, by: None });
                     permissions.trusted_labels.push(bound);
                 }
             }

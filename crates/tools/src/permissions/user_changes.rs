@@ -15,8 +15,8 @@ use gatehouse_model::{
 use super::auto_approve::AutoApproveSetting;
 use super::change::{PermissionChange, is_expired};
 use super::current::CurrentPermissions;
-use super::permission_store::{AutoApproveSpec, PermissionStore, RuleSpec};
-use super::rule_draft::{RuleDraft, contains, remove_rules, replaces};
+use super::permission_store::{AutoApproveSpec, LabelTrust, PermissionStore, RuleSpec};
+use super::rule_draft::{RuleDraft, contains, remove_rules, replaces, with_earlier_versions};
 use crate::catalog::definition_source::DefinitionSource;
 
 /// Longest reason of a block, in characters.
@@ -143,13 +143,15 @@ impl PermissionStore {
                 if asks { PermissionChange::narrowing_by_person() } else { PermissionChange::widening() };
             let mut permissions = now.stored.clone();
             for setting in set {
+                let id = GrantId::from_random(store.state.ids.next());
+                let rule = store.auto_approve_rule(&setting, id);
+                let rule = rule.map(|rule| with_earlier_versions(rule, &permissions.rules));
                 let gone = remove_rules(&mut permissions.rules, |rule| setting.replaces(rule));
                 plan.audit.extend(gone.into_iter().map(|rule| AuditEvent::Revoked { rule }));
                 let (server, client, to) =
                     (setting.server.server.clone(), setting.client.clone(), setting.to);
                 plan.audit.push(AuditEvent::AutoApproveSet { server, client, to });
-                let id = GrantId::from_random(store.state.ids.next());
-                if let Some(rule) = store.auto_approve_rule(&setting, id) {
+                if let Some(rule) = rule {
                     plan.keep.extend(store.definitions(&rule));
                     plan.audit.push(AuditEvent::Granted { rule: Box::new(rule.clone()) });
                     permissions.rules.push(rule);
@@ -194,9 +196,17 @@ impl PermissionStore {
     }
 
     /// Sets whether a server's read-only labels are trusted (PERM-2).
-    pub async fn trust_labels(&self, server: &ServerId, trusted: bool) -> Result<(), UserError> {
-        let server = server.clone();
+    ///
+    /// # Errors
+    /// [`ErrorCode::StaleAnswer`] if the order is about another generation of the server than there is now, or if
+    /// it can't be stored.
+    pub async fn trust_labels(&self, order: LabelTrust) -> Result<(), UserError> {
+        let LabelTrust { server, generation, trusted, by } = order;
         self.change(move |store, now| {
+            if generation.is_some() && generation != store.binding(&server).map(|bound| bound.generation) {
+                let place = message!("error.tools.labelsStale");
+                return Err(UserError::new(ErrorCode::StaleAnswer, place));
+            }
             let mut plan =
                 if trusted { PermissionChange::widening() } else { PermissionChange::narrowing_by_person() };
             let mut permissions = now.stored.clone();
@@ -204,7 +214,7 @@ impl PermissionStore {
             if trusted {
                 permissions.trusted_labels.push(store.require_binding(&server)?);
             }
-            plan.audit.push(AuditEvent::LabelsTrusted { server, trusted });
+            plan.audit.push(AuditEvent::LabelsTrusted { server, trusted, by: Some(by.to_owned()) });
             plan.permissions = Some(permissions);
             Ok(plan)
         })

@@ -1,15 +1,16 @@
 //! Permissions as the UI shows them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gatehouse_model::grant::{AutoApproveView, ClientScope, PolicyView, RuleView};
-use gatehouse_model::{ClientId, Grant, Message, RuleEffect, Scope, ServerId, ToolView};
+use gatehouse_model::{ClientId, Decision, Grant, Message, RuleEffect, Scope, ServerId, ToolView};
 use gatehouse_policy::coverage::{SubjectFacts, is_unbound};
 use gatehouse_policy::rule_messages::{RuleNames, describe_author, describe_rule};
 
-use super::effective::{PermanentRules, rule_coverage, setting};
+use super::effective::{ApprovedDefinitions, PermanentRules, rule_coverage, setting};
 use super::permission_store::PermissionStore;
-use crate::catalog::tool_catalog::CatalogTool;
+use crate::catalog::catalog_tool::CatalogTool;
+use crate::catalog::tool_catalog::ToolCatalog;
 
 /// A rule described in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +81,10 @@ impl PermissionStore {
         let catalog = self.state.catalog.load();
         let now = self.now();
         let rules = PermanentRules::new(now.rules(), None);
+        let approved = ApprovedDefinitions::new(now.rules());
         let view = |tool: &CatalogTool| ToolView {
             permission: rules.permission(&tool.subject_facts(now.class_of(tool))),
+            approved_versions: approved.count(&tool.subject_facts(now.class_of(tool))),
             exposed_name: tool.exposed_name().to_owned(),
             server: tool.server().clone(),
             generation: tool.generation(),
@@ -95,6 +98,24 @@ impl PermissionStore {
             flags: tool.definition.flags.clone(),
         };
         catalog.tools().iter().map(view).collect()
+    }
+
+    /// The tools of a catalog that a permanent rule without conditions blocks for a client; for every client if none is
+    /// given. By server and name on the server.
+    pub(crate) fn denied_tools(
+        &self,
+        catalog: &ToolCatalog,
+        client: Option<&ClientId>,
+    ) -> HashMap<ServerId, HashSet<Box<str>>> {
+        let now = self.now();
+        let rules = PermanentRules::new(now.rules(), client);
+        let mut denied: HashMap<ServerId, HashSet<Box<str>>> = HashMap::new();
+        for tool in catalog.tools() {
+            if rules.permission(&tool.subject_facts(now.class_of(tool))).decision == Decision::Deny {
+                denied.entry(tool.server().clone()).or_default().insert(tool.name().into());
+            }
+        }
+        denied
     }
 
     /// Describes a rule. `former` maps ids of servers and clients that no longer exist to their names.

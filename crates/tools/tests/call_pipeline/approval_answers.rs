@@ -1,5 +1,7 @@
 //! Questions and answers (PERM-1, 7, 9, 10, 12, 14).
 
+use std::sync::Arc;
+
 use gatehouse_model::approval::{
     ChoiceLifetime, ChoiceScope, ConfigChangeKind, ConfigChangeRequest, Warning,
 };
@@ -176,8 +178,12 @@ async fn identical_calls_share_one_approval_and_run() {
     harness.start_notes_server().await;
     let first = harness.spawn_call("add_note", r#"{"text":"x"}"#);
     let approval = harness.approval().await;
-    let second = harness.spawn_call("add_note", r#"{"text":"x"}"#);
-    harness.wait_for_calls(2).await;
+    // A call that waits for the user reports progress.
+    let (reports, mut waiting) = tokio::sync::mpsc::unbounded_channel();
+    let progress = Arc::new(move |_| assert!(reports.send(()).is_ok()));
+    let second = with_progress_sink(call("add_note", r#"{"text":"x"}"#), progress);
+    let second = harness.spawn_call_as(caller("Claude"), second);
+    waiting.recv().await.unwrap();
     assert_eq!(harness.approval().await.id, approval.id);
     harness.allow(&approval).await;
     let (first, second) = (first.result().await, second.result().await);
@@ -314,6 +320,7 @@ fn hand_edit() -> ApprovalRequest {
         server: "files".into(),
         changes: Vec::new(),
         action: ConfigChangeKind::Changed,
+        profile: None,
     })
 }
 

@@ -191,7 +191,7 @@ async fn managed_policy_refuses_running_server() {
     assert!(matches!(rule, Rule::PolicyFile { reason } if reason.contains("Ask IT.")), "{rule:?}");
 
     // The user's own call is none of the user's business then, either.
-    let own = value(harness.tools.call_for_user(call("add_note", MILK)).await);
+    let own = value(harness.tools.call_for_user(&Default::default(), call("add_note", MILK)).await);
     assert!(is_error(&own), "{own}");
     std::fs::write(&file, "{").unwrap();
     let end = harness.call("current_time", TIME).await;

@@ -165,7 +165,9 @@ async fn learns_timeout_from_client_giving_up() {
     harness.start_notes_server().await;
     let plain = || call("add_note", MILK);
     assert_eq!(client_wait_secs(&harness, plain()).await, 50);
-    give_up_after(&harness, call("add_note", r#"{"text":"1"}"#), 4).await;
+    let stopped = call("add_note", r#"{"text":"1"}"#);
+    stopped.cancel_reason.set("AbortError: The user pressed stop.");
+    give_up_after(&harness, stopped, 4).await;
     assert_eq!(client_wait_secs(&harness, plain()).await, 50, "somebody pressed stop");
     give_up_after(&harness, call("add_note", r#"{"text":"2"}"#), 40).await;
     assert_eq!(client_wait_secs(&harness, plain()).await, 36);
@@ -193,6 +195,47 @@ async fn learns_timeout_from_client_giving_up() {
     harness.tools.client_gone(&"Claude".into());
     let file = harness.dir.path().join("client-waits.json");
     harness.wait_until(|_| !std::fs::read_to_string(&file).unwrap().contains("Claude")).await;
+}
+
+/// A client with a time-out of 5 s: the answer comes with a margin before it leaves, each time, and its late answer
+/// runs the call once.
+#[tokio::test(start_paused = true)]
+async fn short_timeout_is_learned_and_answered_in_time() {
+    let harness = ToolsHarness::new().await;
+    harness.start_notes_server().await;
+    let first = call("add_note", MILK);
+    first.cancel_reason.set("McpError: Request timed out");
+    let running = harness.spawn_call_as(caller("Claude"), first);
+    let approval = harness.approval().await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    running.cancel.cancel();
+    running.result().await;
+    for _ in 0..3 {
+        let began = tokio::time::Instant::now();
+        let end = harness.call("add_note", MILK).await;
+        assert!(text(&end).contains("same arguments"), "{end}");
+        assert_eq!(began.elapsed().as_secs(), 3);
+    }
+    harness.allow(&approval).await;
+    assert!(!is_error(&harness.call("add_note", MILK).await));
+    assert_eq!(harness.note_count().await, 1);
+}
+
+/// A client that gives up without a sign seems to wait for the answer, until it repeats the call.
+#[tokio::test(start_paused = true)]
+async fn repeat_after_answer_teaches_timeout() {
+    let harness = ToolsHarness::new().await;
+    harness.start_notes_server().await;
+    let first = harness.spawn_call("add_note", MILK);
+    let approval = harness.approval().await;
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    harness.allow(&approval).await;
+    assert!(!is_error(&first.result().await));
+    let eggs = || call("add_note", r#"{"text":"eggs"}"#);
+    assert_eq!(client_wait_secs(&harness, eggs()).await, 50);
+    assert!(!is_error(&harness.call("add_note", MILK).await));
+    assert_eq!(harness.note_count().await, 1, "the kept result");
+    assert_eq!(client_wait_secs(&harness, eggs()).await, 4);
 }
 
 #[tokio::test(start_paused = true)]

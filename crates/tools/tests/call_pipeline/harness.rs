@@ -249,7 +249,7 @@ impl ToolsHarness {
 
     /// How many notes there are.
     pub async fn note_count(&self) -> usize {
-        let end = value(self.tools.call_for_user(call("list_notes", "{}")).await);
+        let end = value(self.tools.call_for_user(&Default::default(), call("list_notes", "{}")).await);
         text(&end).split("\n\n").filter(|line| line.contains(": ")).count()
     }
 
@@ -331,11 +331,14 @@ pub fn caller(name: &str) -> Caller {
             name: name.to_owned(),
             token_sha256: String::new(),
             created: Timestamp(0),
+            access: gatehouse_model::ClientAccess::Token,
         }),
+        narrowing: Default::default(),
         session: None,
         client_info: Some("test 1.0".to_owned()),
         peer: peer("/usr/bin/test"),
         protocol_family: ProtocolFamily::Stateless,
+        user_run: None,
     }
 }
 

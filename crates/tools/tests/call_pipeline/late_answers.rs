@@ -185,9 +185,10 @@ fn fill(harness: &ToolsHarness, client: &str) -> Reservation {
 
 #[tokio::test(start_paused = true)]
 async fn oldest_result_is_evicted_over_the_byte_limit_of_its_client() {
-    let harness = ToolsHarness::new().await;
-    harness.start_notes_server().await;
     for (client, is_kept) in [("Cursor", true), ("Claude", false)] {
+        // The repeat teaches how long a client waits, so each begins anew.
+        let harness = ToolsHarness::new().await;
+        harness.start_notes_server().await;
         let first = allowed_after(&harness, 5).await;
         let full = fill(&harness, client);
         if is_kept {
@@ -200,6 +201,8 @@ async fn oldest_result_is_evicted_over_the_byte_limit_of_its_client() {
         assert_eq!(harness.tools.retained_bytes().bytes(), 0, "{client}");
     }
     // What only a session could come for goes with it.
+    let harness = ToolsHarness::new().await;
+    harness.start_notes_server().await;
     let running = harness.spawn_call_as(from_peer(Peer::unseen(), Some("s")), call("add_note", MILK));
     let approval = harness.approval().await;
     seconds(5).await;

@@ -6,9 +6,9 @@ use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
 use gatehouse_model::command::Authority;
 use gatehouse_model::grant::{AccessClass, AccessOverride, StoredPermissions, SuspendedPermissions};
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::server::{Builtin, ServerOrigin};
+use gatehouse_model::server::Builtin;
 use gatehouse_model::{ErrorCode, GrantChoice, Lifetime, RuleAuthor};
-use gatehouse_tools::{ApprovalLimits, Peer, RuleSpec};
+use gatehouse_tools::{ApprovalLimits, LabelTrust, Peer, RuleSpec};
 
 use crate::harness::*;
 
@@ -101,11 +101,11 @@ async fn trusted_labels_allow_reads_only() {
     let permissions = harness.tools.permissions();
     permissions.set_auto_approve(&"notes".into(), AutoApprove::Reads).await.unwrap();
     assert!(!harness.is_allowed("list_notes", "{}").await, "an untrusted label makes no read");
-    permissions.trust_labels(&"notes".into(), true).await.unwrap();
+    permissions.trust_labels(LabelTrust::of(&"notes".into(), true, "operator")).await.unwrap();
     permissions.set_auto_approve(&"notes".into(), AutoApprove::Reads).await.unwrap();
     assert!(harness.is_allowed("list_notes", "{}").await);
     assert!(!harness.is_allowed("add_note", MILK).await);
-    permissions.trust_labels(&"notes".into(), false).await.unwrap();
+    permissions.trust_labels(LabelTrust::of(&"notes".into(), false, "operator")).await.unwrap();
     assert!(!harness.is_allowed("list_notes", "{}").await);
     permissions.classify(&"notes".into(), "list_notes", Some(AccessClass::Read)).await.unwrap();
     assert!(harness.is_allowed("list_notes", "{}").await, "the user's own word counts");
@@ -292,15 +292,15 @@ async fn unverified_permissions_ask_for_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn locked_keychain_asks_until_unlocked() {
+async fn locked_keychain_allows_and_shows_nothing_until_unlocked() {
     let keychain: Arc<Keychain> = Arc::default();
     let harness = on_keychain(&keychain).await;
     keychain.lock(true);
     let harness = harness.restart(keychain.clone()).await;
     harness.start_notes_server().await;
     assert!(!harness.tools.permissions().view().verified);
-    let call = harness.spawn_call("add_note", MILK);
-    harness.approval().await;
+    // Nor is it known whether the client has a profile, and what that hides.
+    assert_eq!(harness.call("add_note", MILK).await["error"]["code"], -32602);
     let refused = harness.tools.permissions().set_auto_approve(&"notes".into(), AutoApprove::All).await;
     assert_eq!(
         refused.unwrap_err().code,
@@ -308,7 +308,6 @@ async fn locked_keychain_asks_until_unlocked() {
         "what is locked is not written over"
     );
     keychain.lock(false);
-    drop(call);
     assert!(harness.is_allowed("add_note", r#"{"text":"eggs"}"#).await);
     assert!(harness.tools.permissions().view().verified);
 }
@@ -333,26 +332,16 @@ async fn unsaved_allow_does_not_take_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unconfirmed_server_gets_no_always_choice() {
-    let harness = ToolsHarness::new().await;
-    harness
-        .start_server(gatehouse_model::ServerConfig {
-            origin: ServerOrigin::Link,
-            ..builtin("notes", Builtin::Notes)
-        })
-        .await;
-    let call = harness.spawn_call("add_note", MILK);
-    let approval = harness.approval().await;
-    assert!(call_approval(&approval).choices.iter().all(|choice| choice.lifetime != ChoiceLifetime::Always));
-    drop(call);
-}
-
-#[tokio::test(start_paused = true)]
 async fn removed_or_edited_server_loses_permissions() {
     let harness = ToolsHarness::new().await;
     harness.start_notes_server().await;
     harness.tools.permissions().set_auto_approve(&"notes".into(), AutoApprove::All).await.unwrap();
-    harness.tools.permissions().trust_labels(&"notes".into(), true).await.unwrap();
+    harness
+        .tools
+        .permissions()
+        .trust_labels(LabelTrust::of(&"notes".into(), true, "operator"))
+        .await
+        .unwrap();
     let edited = gatehouse_model::ServerConfig {
         generation: gatehouse_model::Generation(2),
         ..builtin("notes", Builtin::Notes)

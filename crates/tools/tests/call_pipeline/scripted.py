@@ -11,6 +11,7 @@ import time
 folder = sys.argv[1]
 tools_file = os.path.join(folder, "tools.json")
 writing = threading.Lock()
+QUESTION = '{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}'
 
 
 def send(text):
@@ -46,6 +47,13 @@ def call(message, line):
     does = next((t.get("_meta", {}).get("does") for t in json.loads(definitions()) if t.get("name") == name), None)
     if does == "hang":
         return
+    if does in ("asks", "asks-and-answers"):
+        send('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":%s}' % QUESTION)
+        if does == "asks":
+            return
+    if does == "requires" and "inputResponses" not in message["params"]:
+        send('{"jsonrpc":"2.0","id":%s,"result":{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":%s}},"requestState":"state-1"}}' % (ident, QUESTION))
+        return
     if does == "rounds" and "inputResponses" not in message["params"]:
         send('{"jsonrpc":"2.0","id":%s,"result":{"resultType":"input_required","inputRequests":{},"requestState":"state-1"}}' % ident)
         return
@@ -67,8 +75,10 @@ for line in sys.stdin:
     elif method == "tools/call":
         call(message, line)
     elif method == "notifications/cancelled":
-        log("# cancelled")
+        log("# cancelled: " + message["params"].get("reason", ""))
     elif method == "ping":
         send('{"jsonrpc":"2.0","id":%s,"result":{}}' % ident)
+    elif method is None:
+        log("# answered: " + line)
     elif "id" in message:
         send('{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}' % ident)

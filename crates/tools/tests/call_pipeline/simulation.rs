@@ -10,7 +10,7 @@ use gatehouse_model::{
     ApprovalId, CallHash, CallRecord, Decision, ErrorCode, GrantChoice, Rule, RuleEffect, Timestamp,
     UserError, Verdict,
 };
-use gatehouse_tools::{AutoApproveSpec, RuleSpec, SimulationDraft, ToolCall};
+use gatehouse_tools::{AutoApproveSpec, LabelTrust, RuleSpec, SimulationDraft, ToolCall};
 
 use crate::harness::*;
 use crate::paths::{harness_on_slow_disk, inside};
@@ -61,7 +61,9 @@ fn record(index: i64, client: &str, server: &str, name: &str, arguments: Option<
         subject: Subject::Tool { name: name.to_owned() },
         program: None,
         exposed_name: name.to_owned(),
+        by_user: false,
         verdict: Verdict { decision: Decision::Ask, rule: Rule::DefaultAsk },
+        judged: None,
         outcome: CallOutcome::Ok,
         waited_ms: 0,
         duration_ms: 1,
@@ -94,7 +96,7 @@ async fn simulates_recorded_calls_without_side_effects() {
     }
     assert!(!harness.is_allowed("list_notes", "{}").await);
     assert!(!harness.is_allowed("current_time", r#"{"timezone":"UTC"}"#).await);
-    let own = value(harness.tools.call_for_user(call("list_notes", "{}")).await);
+    let own = value(harness.tools.call_for_user(&Default::default(), call("list_notes", "{}")).await);
     assert!(!is_error(&own), "{own}");
     harness.store.activity().flush();
     let records = harness.store.activity().list(&Default::default()).unwrap();
@@ -263,8 +265,8 @@ async fn draft_matches_applied_changes() {
     )
     .await;
     let permissions = harness.tools.permissions();
-    permissions.trust_labels(&"notes".into(), true).await.unwrap();
-    permissions.trust_labels(&"time".into(), true).await.unwrap();
+    permissions.trust_labels(LabelTrust::of(&"notes".into(), true, "operator")).await.unwrap();
+    permissions.trust_labels(LabelTrust::of(&"time".into(), true, "operator")).await.unwrap();
     let steps = [
         SimulationDraft {
             auto_approve_settings: vec![

@@ -5,24 +5,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_model::ErrorCode;
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Warning};
 use gatehouse_tools::{AccessCall, AccessKind, CallResponse, CatalogList, ToolCall};
 use parking_lot::Mutex;
 
 use crate::harness::*;
 
-fn write_tools(folder: &Path, tools: &str) {
+pub fn write_tools(folder: &Path, tools: &str) {
     // Whole at once: the server must not see half of it.
     std::fs::write(folder.join("new"), tools).unwrap();
     std::fs::rename(folder.join("new"), folder.join("tools.json")).unwrap();
 }
 
-fn calls(folder: &Path) -> Vec<String> {
+pub fn calls(folder: &Path) -> Vec<String> {
     let log = std::fs::read_to_string(folder.join("calls.log")).unwrap_or_default();
     log.lines().map(ToOwned::to_owned).collect()
 }
 
-async fn with_tools(tools: &str) -> (ToolsHarness, tempfile::TempDir) {
+pub async fn with_tools(tools: &str) -> (ToolsHarness, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     write_tools(folder.path(), tools);
     let harness = ToolsHarness::new().await;
@@ -30,13 +31,13 @@ async fn with_tools(tools: &str) -> (ToolsHarness, tempfile::TempDir) {
     (harness, folder)
 }
 
-fn tool(name: &str, words: &str, does: &str) -> String {
+pub fn tool(name: &str, words: &str, does: &str) -> String {
     format!(
         r#"{{"name":"{name}","description":"{words}","inputSchema":{{"type":"object"}},"_meta":{{"does":"{does}"}}}}"#
     )
 }
 
-async fn changed(harness: &ToolsHarness, before: &str, words: &str) {
+pub async fn changed(harness: &ToolsHarness, before: &str, words: &str) {
     harness
         .wait_until(|harness| {
             let catalog = harness.tools.catalog();
@@ -46,7 +47,7 @@ async fn changed(harness: &ToolsHarness, before: &str, words: &str) {
         .await;
 }
 
-fn fingerprint(harness: &ToolsHarness) -> String {
+pub fn fingerprint(harness: &ToolsHarness) -> String {
     harness.tools.catalog().by_exposed("act").unwrap().fingerprint().to_string()
 }
 
@@ -107,7 +108,15 @@ async fn changed_definition_suspends_grant_and_shows_diff() {
     let approval = harness.approval().await;
     let call_approval = call_approval(&approval);
     assert!(call_approval.warnings.contains(&Warning::DefinitionChanged));
-    assert!(call_approval.choices.iter().all(|choice| choice.lifetime != ChoiceLifetime::Always));
+    let permanent = call_approval.choices.iter().filter(|choice| choice.lifetime == ChoiceLifetime::Always);
+    let scopes: Vec<ChoiceScope> = permanent.map(|choice| choice.width).collect();
+    assert_eq!(
+        scopes,
+        [ChoiceScope::Call, ChoiceScope::Tool, ChoiceScope::Tool],
+        "for one client and for all"
+    );
+    let wider = harness.answer(&approval, allow(ChoiceLifetime::Always, ChoiceScope::Server)).await;
+    assert_eq!(wider.unwrap_err().code, ErrorCode::BadRequest);
     assert_eq!(call_approval.changes.len(), 1, "{:?}", call_approval.changes);
     assert_eq!(call_approval.changes[0].pointer, "/description");
     harness.answer(&approval, deny_once(None)).await.unwrap();
@@ -169,12 +178,15 @@ async fn next_round_rechecks_the_rule() {
 async fn cancel_and_pause_reach_the_server() {
     let (harness, folder) = with_tools(&format!("[{}]", tool("act", "Acts.", "hang"))).await;
     harness.tools.permissions().set_auto_approve(&"script".into(), AutoApprove::All).await.unwrap();
-    let running = harness.spawn_call("act", "{}");
+    let call = call("act", "{}");
+    let reason = call.cancel_reason.clone();
+    let running = harness.spawn_call_as(caller("Claude"), call);
     harness.wait_until(|_| calls(folder.path()).len() == 1).await;
+    reason.set("The plan has changed.");
     running.cancel.cancel();
     running.result().await;
     harness.wait_until(|_| calls(folder.path()).len() == 2).await;
-    assert_eq!(calls(folder.path())[1], "# cancelled");
+    assert_eq!(calls(folder.path())[1], "# cancelled: The plan has changed.");
 
     let running = harness.spawn_call("act", "{}");
     harness.wait_until(|_| calls(folder.path()).len() == 3).await;
@@ -182,7 +194,7 @@ async fn cancel_and_pause_reach_the_server() {
     let end = running.result().await;
     assert!(is_error(&end) && text(&end).contains("paused"), "{end}");
     harness.wait_until(|_| calls(folder.path()).len() == 4).await;
-    assert_eq!(calls(folder.path())[3], "# cancelled");
+    assert_eq!(calls(folder.path())[3], "# cancelled: The caller no longer waits.");
 }
 
 #[tokio::test]
@@ -291,15 +303,13 @@ async fn non_tool_requests_are_judged_as_reads() {
 }
 
 #[tokio::test]
-async fn reports_server_that_does_not_run() {
+async fn reports_server_that_does_not_run_without_asking() {
     let harness = ToolsHarness::new().await;
     harness.servers.put(scripted("gone", Path::new("/nowhere/at/all"))).await.unwrap();
     let call = AccessCall::new("gone".into(), AccessKind::GetPrompt, "p".into(), "p".into());
-    let tools = harness.tools.clone();
-    let running = tokio::spawn(async move { value(tools.access(caller("Claude"), call).await) });
-    let approval = harness.approval().await;
-    harness.allow(&approval).await;
-    let end = tokio::time::timeout(Duration::from_secs(60), running).await.unwrap().unwrap();
+    let ending = harness.tools.access(caller("Claude"), call);
+    let end = value(tokio::time::timeout(Duration::from_secs(60), ending).await.unwrap());
+    assert!(harness.tools.approvals().pending().is_empty());
     // A prompt has no `isError`, so this is an error of the protocol.
     assert_eq!(end["error"]["code"], -32000, "{end}");
     assert!(end["error"]["message"].as_str().unwrap().contains("gone"), "{end}");

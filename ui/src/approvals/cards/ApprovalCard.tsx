@@ -15,7 +15,7 @@ import { DenyPanel } from "../grants/DenyPanel";
 import { PeerProcessLine } from "./PeerProcessLine";
 import { ServerSummaryLine } from "./ServerSummaryLine";
 import { formatCountdown } from "../../messages/countdown";
-import { preventsPermanentGrant, classReasonLabel, warningLabel } from "../labels";
+import { classLabel, classReasonLabel, permanentNote, warningLabel } from "../labels";
 import cardStyles from "../Card.module.css";
 import styles from "./ApprovalCard.module.css";
 
@@ -31,12 +31,14 @@ type Props = {
   /** Changes when revealed arguments have to be hidden again. */
   veil: number;
   onAnswer: (answer: ApprovalAnswer) => void;
+  /** Trusts the read-only labels of the call's server, or ceases to; the call is judged again. */
+  onTrustLabels: (trusted: boolean) => void;
   /** Reads one argument unmasked. */
   onReveal: (argument: number) => Promise<string>;
 };
 
 /** The approval request of a call, with every answer that is offered. */
-export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer, onReveal }: Props) {
+export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer, onTrustLabels, onReveal }: Props) {
   const t = useMessages();
   const render = useRender();
   const [panel, setPanel] = useState<"none" | "allow" | "deny">("none");
@@ -65,6 +67,7 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
   );
   const trustedRead = reads !== undefined && call.class.reason.by === "trusted_label";
   const more = lastingChoices(call.choices).length > 0;
+  const permanent = permanentNote(t, call);
   return (
     <article className={clsx(cardStyles.card, panel !== "none" && cardStyles.composing)} aria-labelledby={title}>
       <AnswerShortcuts
@@ -78,7 +81,8 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
         <div className={cardStyles.who}>
           <strong>{client.name}</strong> <span className="dim">{t("ask.wants")}</span>
           {client.says !== null && <span className={cardStyles.small}>{t("ask.says", { says: client.says })}</span>}
-          {client.seenFrom === null ? (
+          {client.byUser && <strong className={cardStyles.small}>{t("ask.byUser")}</strong>}
+          {client.byUser ? null : client.seenFrom === null ? (
             <span className={cardStyles.small}>{t("ask.notSeen")}</span>
           ) : (
             <PeerProcessLine seen={client.seenFrom} />
@@ -101,8 +105,11 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
       </div>
       <p className={clsx(styles.accessClass, styles[call.class.class])}>
         {call.class.class === "read" ? <IconEye size={16} aria-hidden /> : <IconPencil size={16} aria-hidden />}
-        <strong>{t(`ask.class.${call.class.class}`)}</strong>
-        <span className="dim">· {t("ask.because", { reason: classReasonLabel(t, call.class.reason) })}</span>
+        <span className={styles.classText}>
+          <strong>{classLabel(t, call.class)}</strong>{" "}
+          <span className="dim">· {t("ask.because", { reason: classReasonLabel(t, call.class.reason) })}</span>{" "}
+          {pending.waiting && <LabelTrust call={call} onTrustLabels={onTrustLabels} />}
+        </span>
         {call.class.reachesOutside && <span className={styles.tag}>{t("ask.outside")}</span>}
       </p>
       {call.changes.length > 0 && <DefinitionChanges changes={call.changes} />}
@@ -114,7 +121,7 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
               <IconAlertTriangle size={15} aria-hidden /> {warningLabel(t, warning, render)}
             </li>
           ))}
-          {call.warnings.some(preventsPermanentGrant) && <li className="dim">{t("ask.noAlways")}</li>}
+          {permanent !== null && <li className="dim">{permanent}</li>}
         </ul>
       )}
       {panel === "allow" && <AllowPanel call={call} onAllow={allow} onBack={back} />}
@@ -168,6 +175,25 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
       {group}
       <ClientTimeout pending={pending} call={call} />
     </article>
+  );
+}
+
+/** Trusts the server's labels where that would make this call a read, or takes it back where it did. */
+function LabelTrust({ call, onTrustLabels }: Pick<Props, "call" | "onTrustLabels">) {
+  const t = useMessages();
+  const { by } = call.class.reason;
+  if (by !== "untrusted_label" && by !== "trusted_label") return null;
+  const wanted = by === "untrusted_label";
+  return (
+    <AnswerButton
+      quiet
+      label={t(wanted ? "ask.trustOf" : "ask.distrustOf", { server: call.server.name })}
+      onPress={() => {
+        onTrustLabels(wanted);
+      }}
+    >
+      {t(wanted ? "ask.trust" : "ask.distrust")}
+    </AnswerButton>
   );
 }
 

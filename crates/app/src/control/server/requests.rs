@@ -28,6 +28,7 @@ pub(super) async fn execute_request(
     };
     let outcome = match parsed {
         Ok(command @ Command::Call(_)) => command_service.call(command, authority, process).await,
+        Ok(command @ Command::BridgeBind(_)) => command_service.bind(command, authority, process).await,
         Ok(command) => command_service.execute(command, authority).await,
         Err(error) => Err(error),
     };

@@ -2,9 +2,11 @@
 //! repeats its hash, and it selects only choices that the request offers.
 
 use gatehouse_model::approval::{
-    ApprovalAnswer, ApprovalRequest, CallApprovalRequest, ChoiceLifetime, ChoiceScope, GrantChoice,
+    ApprovalAnswer, ApprovalRequest, CallApprovalRequest, ChoiceLifetime, ChoiceScope, ElicitationMode,
+    GrantChoice,
 };
 use gatehouse_model::{Message, OfferedChoice, PendingApproval, SubmittedAnswer, message};
+use serde_json::json;
 
 use super::pending_approvals;
 
@@ -15,6 +17,8 @@ pub(crate) enum AnswerCommand {
     Allow,
     /// Deny, with a reason for the model.
     Deny(Option<String>),
+    /// Accept with this content, as JSON text.
+    Accept(String),
     /// Allow with this lifetime and scope.
     Wider(ChoiceLifetime, ChoiceScope),
 }
@@ -34,6 +38,9 @@ impl AnswerCommand {
         let rest = rest.trim();
         if word == "deny" {
             return Ok(Self::Deny(if rest.is_empty() { None } else { Some(rest.to_owned()) }));
+        }
+        if word == "accept" && !rest.is_empty() {
+            return Ok(Self::Accept(rest.to_owned()));
         }
         let found = if word == "allow" {
             Some(Self::Allow)
@@ -88,12 +95,25 @@ pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<
         }
         // A form is sent with the default values of its fields; the core reports an error if they are
         // not sufficient.
-        (ApprovalRequest::Elicitation(_), AnswerCommand::Allow) => {
+        (ApprovalRequest::Elicitation(request), AnswerCommand::Allow)
+            if matches!(request.want, ElicitationMode::Form { .. }) =>
+        {
             ApprovalAnswer::Accept { content: Some("{}".to_owned()) }
         }
-        (ApprovalRequest::Sampling(_), AnswerCommand::Allow) => {
-            return Err(message!("error.ctl.notAllowedHere"));
+        (ApprovalRequest::Elicitation(request), AnswerCommand::Accept(content))
+            if matches!(request.want, ElicitationMode::Form { .. }) =>
+        {
+            ApprovalAnswer::Accept { content: Some(content.clone()) }
         }
+        (ApprovalRequest::Sampling(_), AnswerCommand::Allow) => {
+            return Err(message!("error.ctl.replyNeeded"));
+        }
+        (ApprovalRequest::Sampling(_), AnswerCommand::Accept(content)) => {
+            let reply = serde_json::from_str::<String>(content).ok().filter(|reply| !reply.trim().is_empty());
+            let reply = reply.ok_or_else(|| message!("error.ctl.replyNoText"))?;
+            ApprovalAnswer::Accept { content: Some(model_reply(&reply)) }
+        }
+        (_, AnswerCommand::Accept(_)) => return Err(message!("error.ctl.noContent")),
         (_, AnswerCommand::Allow) => ApprovalAnswer::Accept { content: None },
         (_, AnswerCommand::Deny(_)) => ApprovalAnswer::Decline,
         (_, AnswerCommand::Wider(..)) => {
@@ -101,6 +121,12 @@ pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<
         }
     };
     Ok(SubmittedAnswer { id: pending.id.clone(), hash: pending_approvals::hash(pending).cloned(), answer })
+}
+
+/// What a person writes in a model's place, as a result of `sampling/createMessage`.
+fn model_reply(text: &str) -> String {
+    let content = json!({ "type": "text", "text": text });
+    json!({ "role": "assistant", "content": content, "model": "user", "stopReason": "endTurn" }).to_string()
 }
 
 /// The offered choice with this lifetime and scope; one for this client is preferred to one for every

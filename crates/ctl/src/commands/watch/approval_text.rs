@@ -2,13 +2,16 @@
 //! Text from a client or a server is shown with its hidden characters, and nothing is cut.
 
 use gatehouse_model::approval::{
-    ApprovalRequest, CallApprovalRequest, ClientSummary, ConfigChangeKind, ElicitationMode, PeerProcess,
-    ServerSummary, Warning,
+    ApprovalRequest, CallApprovalRequest, ClientAccessRequest, ClientSummary, ConfigChangeKind,
+    ElicitationMode, ElicitationRequest, PeerProcess, SamplingRequest, ServerSummary, Warning,
 };
 use gatehouse_model::grant::FieldChange;
-use gatehouse_model::{Clock as _, PendingApproval, SystemClock, message};
+use gatehouse_model::{Clock as _, Message, PendingApproval, SystemClock, message};
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::answer::wider_words;
+use super::form::ElicitationForm;
 use super::pending_approvals::ApprovalOutcome;
 use crate::labels::{describe_class, subject};
 use crate::terminal_text;
@@ -24,93 +27,129 @@ pub(super) fn client_waits(waits: bool) -> String {
 
 /// The lines of one approval request, with its number and the count of all.
 pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<String> {
-    let mut lines = vec![String::new(), format!("── Approval request {number} of {of} · {} ──", pending.id)];
+    let heading = message!(
+        "ctl.request.heading",
+        number = number.to_string(),
+        count = of.to_string(),
+        id = pending.id.as_str()
+    );
+    let mut lines = vec![String::new(), format!("── {} ──", terminal_text::message(&heading))];
     match &pending.request {
         ApprovalRequest::Call(ask) => call(&mut lines, ask),
-        ApprovalRequest::Client(ask) => {
-            field(
-                &mut lines,
-                "Client",
-                &format!("an unknown one that says it is {}", terminal_text::line(&ask.says)),
-            );
-            field(&mut lines, "Answer to", &terminal_text::line(&ask.redirect_uri));
-            if let Some(seen) = &ask.seen_from {
-                field(&mut lines, "Seen from", &describe_peer(seen));
-            }
-        }
+        ApprovalRequest::Client(ask) => client_access(&mut lines, ask),
         ApprovalRequest::ConfigChange(ask) => {
-            let what = match ask.action {
-                ConfigChangeKind::Added => "a new server",
-                ConfigChangeKind::Changed => "a changed server",
-                ConfigChangeKind::Removed => "a server is gone",
+            if let Some(profile) = &ask.profile {
+                field(&mut lines, &message!("ctl.request.forProfile"), &terminal_text::line(profile));
+            }
+            let label = if ask.profile.is_some() {
+                message!("ctl.request.project")
+            } else {
+                message!("ctl.request.handEdit")
             };
-            field(
-                &mut lines,
-                "Hand edit",
-                &format!("{}: {what}, {}", terminal_text::line(&ask.file), terminal_text::line(&ask.server)),
-            );
-            changes(&mut lines, &ask.changes);
+            let what = match ask.action {
+                ConfigChangeKind::Added => message!("ask.config.added", server = &ask.server),
+                ConfigChangeKind::Changed => message!("ask.config.changed", server = &ask.server),
+                ConfigChangeKind::Removed => message!("ask.config.removed", server = &ask.server),
+            };
+            let file = terminal_text::line(&ask.file);
+            field(&mut lines, &label, &format!("{file}: {}", terminal_text::message(&what)));
+            lines.extend(change_lines(&ask.changes));
         }
-        ApprovalRequest::Elicitation(ask) => {
-            server(&mut lines, &ask.server);
-            field(&mut lines, "It asks", &terminal_text::lines(&ask.message));
-            if let Some(asker) = &ask.client {
-                field(&mut lines, "For", &client(asker));
-            }
-            match &ask.want {
-                ElicitationMode::Url { url, .. } => field(&mut lines, "To open", &terminal_text::line(url)),
-                ElicitationMode::Form { schema } => field(&mut lines, "Form", &terminal_text::lines(schema)),
-            }
-        }
-        ApprovalRequest::Sampling(ask) => {
-            server(&mut lines, &ask.server);
-            field(&mut lines, "For a model", &terminal_text::lines(&ask.request));
-        }
+        ApprovalRequest::Elicitation(ask) => elicitation(&mut lines, ask),
+        ApprovalRequest::Sampling(ask) => sampling(&mut lines, ask),
         ApprovalRequest::StepUp(ask) => {
             server(&mut lines, &ask.server);
-            field(&mut lines, "Wants scopes", &terminal_text::line(&ask.scopes.join(" ")));
+            field(&mut lines, &message!("ask.scopes.list"), &terminal_text::line(&ask.scopes.join(" ")));
         }
     }
     if !pending.waiting {
-        field(&mut lines, "Note", &client_waits(false));
+        field(&mut lines, &message!("ctl.request.note"), &client_waits(false));
     }
     let left = pending.expires_at.remaining(SystemClock.now()).as_secs();
-    field(&mut lines, "Time left", &format!("{} min {} s", left / 60, left % 60));
+    let left = message!(
+        "ctl.request.minutesAndSeconds",
+        minutes = (left / 60).to_string(),
+        seconds = (left % 60).to_string()
+    );
+    says(&mut lines, &message!("ctl.request.timeLeft"), &left);
     lines
 }
 
 fn call(lines: &mut Vec<String>, ask: &CallApprovalRequest) {
-    field(lines, "Client", &client(&ask.client));
+    field(lines, &message!("ctl.request.client"), &client(&ask.client));
     server(lines, &ask.server);
-    let title = terminal_text::line(&ask.title);
     let own = subject(&ask.subject);
-    let exposed = terminal_text::line(&ask.exposed_name);
-    let title = if title == own { String::new() } else { format!(" “{title}”") };
-    let exposed = if exposed == own { String::new() } else { format!(", called as {exposed}") };
-    field(lines, "Wants", &format!("{own}{title}{exposed}"));
-    field(lines, "Class", &describe_class(&ask.class));
+    let title = terminal_text::line(&ask.title);
+    let titled = if title == own { own.clone() } else { format!("{own} “{title}”") };
+    let wants = if terminal_text::line(&ask.exposed_name) == own {
+        titled
+    } else {
+        let named = message!("ctl.request.calledAs", what = titled, name = &ask.exposed_name);
+        terminal_text::message(&named)
+    };
+    field(lines, &message!("ctl.request.wants"), &wants);
+    field(lines, &message!("ctl.request.class"), &describe_class(&ask.class));
     for warning in &ask.warnings {
-        field(lines, "Warning", &warning_text(warning));
+        says(lines, &message!("ctl.request.warning"), &warning_text(warning));
+        if let Warning::UnboundGrant { grant, .. } = warning {
+            field(lines, &message!("ctl.request.rule"), &terminal_text::line(grant.as_str()));
+        }
     }
-    changes(lines, &ask.changes);
+    lines.extend(change_lines(&ask.changes));
+    let label = message!("ask.arguments");
     let arguments = match ask.arguments.as_deref() {
-        None => return field(lines, "Arguments", &format!("not read ({} bytes)", ask.argument_bytes)),
-        Some([]) => return field(lines, "Arguments", "none"),
+        None => {
+            return says(lines, &label, &message!("ctl.request.argumentsUnread", bytes = ask.argument_bytes));
+        }
+        Some([]) => return says(lines, &label, &message!("ask.absent")),
         Some(arguments) => arguments,
     };
-    lines.push("Arguments".to_owned());
+    lines.push(terminal_text::message(&label));
+    let masked = format!("   ({})", terminal_text::message(&message!("ask.masked")));
     for argument in arguments {
-        let masked = if argument.masked { "   (secrets masked)" } else { "" };
+        let masked = if argument.masked { masked.as_str() } else { "" };
         let text = terminal_text::lines(&argument.text).replace('\n', "\n      ");
         lines.push(format!("    {} = {text}{masked}", terminal_text::line(&argument.name)));
     }
 }
 
+/// A program that asks to become a client: what it says, and what was seen of it.
+fn client_access(lines: &mut Vec<String>, ask: &ClientAccessRequest) {
+    says(lines, &message!("ctl.request.client"), &message!("ctl.request.unknownClient", name = &ask.says));
+    field(lines, &message!("ask.access.id"), &terminal_text::line(&ask.client_id));
+    let wants = match &ask.server {
+        Some(server) => terminal_text::line(server),
+        None => terminal_text::message(&message!("ask.access.allServers")),
+    };
+    field(lines, &message!("ask.access.wants"), &wants);
+    let note = message!("ctl.request.note");
+    if let Some(name) = &ask.known_as {
+        says(lines, &note, &message!("ask.access.known", name = name));
+    }
+    if let Some(name) = &ask.resembles {
+        says(lines, &note, &message!("ask.access.resembles", name = name));
+    }
+    field(lines, &message!("ask.access.redirect"), &terminal_text::line(&ask.redirect_uri));
+    let receiver = match &ask.receiver {
+        Some(receiver) => describe_peer(receiver),
+        None => terminal_text::message(&message!("ask.access.noReceiver")),
+    };
+    field(lines, &message!("ask.access.receiver"), &receiver);
+    if let Some(seen) = &ask.seen_from {
+        field(lines, &message!("ask.access.opened"), &describe_peer(seen));
+    }
+    says(lines, &note, &message!("ask.access.unverified"));
+}
+
 /// The program, its file, and its parent processes, nearest first.
 fn describe_peer(seen: &PeerProcess) -> String {
-    let parents: Vec<String> = seen.parents.iter().map(|parent| terminal_text::line(&parent.name)).collect();
-    let started =
-        if parents.is_empty() { String::new() } else { format!(", started by {}", parents.join(" < ")) };
+    let parents: Vec<&str> = seen.parents.iter().map(|parent| parent.name.as_str()).collect();
+    let started = if parents.is_empty() {
+        String::new()
+    } else {
+        let started = message!("ask.startedBy", chain = parents.join(" ← "));
+        format!(", {}", terminal_text::message(&started))
+    };
     format!(
         "{} [{}]{started}",
         terminal_text::line(&seen.program.name),
@@ -119,9 +158,11 @@ fn describe_peer(seen: &PeerProcess) -> String {
 }
 
 fn client(client: &ClientSummary) -> String {
-    let says = client.says.as_ref().map(|says| format!("says it is {}", terminal_text::line(says)));
-    let seen = client.seen_from.as_ref().map(|seen| format!("seen from {}", describe_peer(seen)));
-    let more: Vec<String> = says.into_iter().chain(seen).collect();
+    let says = client.says.as_ref().map(|says| message!("ask.says", says = says));
+    let seen = client.seen_from.as_ref().map(|seen| message!("ask.seenFrom", program = describe_peer(seen)));
+    let by_user = client.by_user.then(|| message!("ask.byUser"));
+    let more: Vec<String> =
+        by_user.into_iter().chain(says).chain(seen).map(|message| terminal_text::message(&message)).collect();
     let name = terminal_text::line(&client.name);
     if more.is_empty() { name } else { format!("{name}   ({})", more.join("; ")) }
 }
@@ -132,52 +173,122 @@ fn server(lines: &mut Vec<String>, server: &ServerSummary) {
         .as_ref()
         .map(|text| format!("   ({})", terminal_text::line(text)))
         .unwrap_or_default();
-    field(lines, "Server", &format!("{}{about}", terminal_text::line(&server.name)));
+    let text = format!("{}{about}", terminal_text::line(&server.name));
+    field(lines, &message!("ctl.request.server"), &text);
 }
 
-fn changes(lines: &mut Vec<String>, changes: &[FieldChange]) {
+/// Changed fields, each with its value before and after.
+pub(crate) fn change_lines(changes: &[FieldChange]) -> Vec<String> {
+    let mut lines = Vec::new();
     for change in changes {
-        let text = |text: &Option<String>| {
-            text.as_ref().map_or("nothing".to_owned(), |text| terminal_text::line(text))
-        };
-        field(lines, "Changed", &terminal_text::line(&change.pointer));
-        lines.push(format!("    before: {}", text(&change.before)));
-        lines.push(format!("    after:  {}", text(&change.after)));
+        field(&mut lines, &message!("ctl.request.changed"), &terminal_text::line(&change.pointer));
+        for (label, value) in
+            [(message!("ask.before"), &change.before), (message!("ask.after"), &change.after)]
+        {
+            let label = format!("{}:", terminal_text::message(&label));
+            let value = match value {
+                Some(text) => terminal_text::line(text),
+                None => terminal_text::message(&message!("ask.absent")),
+            };
+            lines.push(format!("    {}{value}", padded(&label, 8)));
+        }
+    }
+    lines
+}
+
+/// What a server wants to know, or the page that it wants opened.
+fn elicitation(lines: &mut Vec<String>, ask: &ElicitationRequest) {
+    server(lines, &ask.server);
+    field(lines, &message!("ctl.request.asks"), &terminal_text::lines(&ask.message));
+    if let Some(asker) = &ask.client {
+        field(lines, &message!("ctl.request.for"), &client(asker));
+    }
+    let label = message!("ctl.request.form");
+    match &ask.want {
+        ElicitationMode::Url { url, .. } => {
+            field(lines, &message!("ask.link.address"), &terminal_text::line(url));
+        }
+        ElicitationMode::Form { schema } => match ElicitationForm::read(schema) {
+            Some(form) => {
+                lines.push(terminal_text::message(&label));
+                lines.extend(form.lines());
+            }
+            None => field(lines, &label, &terminal_text::lines(schema)),
+        },
     }
 }
 
-fn warning_text(warning: &Warning) -> String {
+/// The prompt for a model, whole, and what a person can do about it.
+fn sampling(lines: &mut Vec<String>, ask: &SamplingRequest) {
+    server(lines, &ask.server);
+    if let Some(asker) = &ask.client {
+        field(lines, &message!("ctl.request.for"), &client(asker));
+    }
+    if let Some(system) = &ask.system {
+        field(lines, &message!("ask.sampling.system"), &indented(system));
+    }
+    for text in &ask.messages {
+        field(lines, &message!("ctl.request.message"), &indented(text));
+    }
+    // What else it asks for: the length of the reply, preferred models, and so on.
+    if let Ok(Value::Object(mut rest)) = serde_json::from_str(&ask.request) {
+        rest.retain(|name, _| name != "messages" && name != "systemPrompt");
+        if !rest.is_empty() {
+            let rest = terminal_text::lines(&Value::Object(rest).to_string());
+            field(lines, &message!("ctl.request.settings"), &rest);
+        }
+    }
+    says(lines, &message!("ctl.request.note"), &message!("ctl.sampling.about", server = &ask.server.name));
+}
+
+/// A text of several lines below its heading.
+fn indented(text: &str) -> String {
+    terminal_text::lines(text).replace('\n', "\n            ")
+}
+
+/// A warning, in the words of the window.
+fn warning_text(warning: &Warning) -> Message {
     match warning {
-        Warning::FirstUse => "no call of this was allowed before".to_owned(),
-        Warning::DefinitionChanged => "its definition is not the one that was allowed".to_owned(),
-        Warning::HiddenCharacters { place } => format!("hidden characters in {}", terminal_text::line(place)),
-        Warning::LookAlikes { place } => {
-            format!("letters in its {} that pass for others", terminal_text::line(place))
+        Warning::FirstUse => message!("ask.warn.first"),
+        Warning::DefinitionChanged => message!("ask.warn.changed"),
+        Warning::HiddenCharacters { place } => message!("ask.warn.hidden", place = place),
+        Warning::LookAlikes { place } => message!("ask.warn.alike", place = place),
+        Warning::UnknownProgram => message!("ask.warn.unknownProgram"),
+        Warning::OtherProgram { before } => message!("ask.warn.program", before = before),
+        Warning::UnboundGrant { what, program, .. } => {
+            message!("ask.warn.firstUse", program = program, what = what.clone())
         }
-        Warning::UnconfirmedServer => "the server was imported and never confirmed".to_owned(),
-        Warning::UnknownProgram => {
-            "it cannot be told which program this is; nothing is allowed for longer than its session"
-                .to_owned()
-        }
-        Warning::OtherProgram { before } => {
-            format!("the token is used from another program than before ({})", terminal_text::line(before))
-        }
-        Warning::UnboundGrant { grant, what, program } => format!(
-            "From now on from {}? The rule {grant} allows this client {} of the server and waits for its first use; if you allow this call, what it covers runs without asking from that program",
-            terminal_text::line(program),
-            terminal_text::message(what)
-        ),
     }
 }
 
-fn field(lines: &mut Vec<String>, name: &str, text: &str) {
-    lines.push(format!("{name:<12}{text}"));
+/// A line with a label and a text that is safe for a terminal.
+fn field(lines: &mut Vec<String>, label: &Message, text: &str) {
+    lines.push(format!("{}{text}", padded(&terminal_text::message(label), 12)));
+}
+
+/// A line with a label and a message.
+fn says(lines: &mut Vec<String>, label: &Message, text: &Message) {
+    field(lines, label, &terminal_text::message(text));
+}
+
+/// A label filled up to the columns of a terminal that it takes, with at least one blank.
+fn padded(label: &str, columns: usize) -> String {
+    format!("{label}{}", " ".repeat(columns.saturating_sub(label.width()).max(1)))
 }
 
 /// The line that tells a script how to answer.
 pub(super) fn how_to_answer(pending: &PendingApproval) -> String {
-    let wider: String = wider_words(pending).iter().map(|word| format!(" | {word}")).collect();
-    terminal_text::message(&message!("ctl.answer.script", id = pending.id.as_str(), wider = wider))
+    let id = pending.id.as_str();
+    terminal_text::message(&match &pending.request {
+        ApprovalRequest::Elicitation(ElicitationRequest { want: ElicitationMode::Form { .. }, .. }) => {
+            message!("ctl.answer.scriptForm", id = id)
+        }
+        ApprovalRequest::Sampling(_) => message!("ctl.answer.scriptReply", id = id),
+        _ => {
+            let wider: String = wider_words(pending).iter().map(|word| format!(" | {word}")).collect();
+            message!("ctl.answer.script", id = id, wider = wider)
+        }
+    })
 }
 
 /// How an approval request ended, in words.
@@ -186,6 +297,7 @@ pub(super) fn outcome_text(outcome: ApprovalOutcome) -> String {
         ApprovalOutcome::Answered { allowed: true } => message!("ctl.approvals.allowed"),
         ApprovalOutcome::Answered { allowed: false } => message!("ctl.approvals.denied"),
         ApprovalOutcome::Expired => message!("ctl.approvals.expired"),
+        ApprovalOutcome::Withdrawn => message!("ctl.approvals.withdrawn"),
     })
 }
 
@@ -193,6 +305,35 @@ pub(super) fn outcome_text(outcome: ApprovalOutcome) -> String {
 mod tests {
     use super::*;
     use crate::approval_list::tests::asked;
+
+    #[test]
+    fn request_for_access_says_what_is_neither_known_nor_verified() {
+        let access = ClientAccessRequest {
+            says: "Claude".to_owned(),
+            client_id: "https://app.example/c".to_owned(),
+            redirect_uri: "http://127.0.0.1:1/".to_owned(),
+            server: None,
+            known_as: None,
+            resembles: Some("Claude Code".to_owned()),
+            seen_from: None,
+            receiver: None,
+        };
+        let pending =
+            PendingApproval { request: ApprovalRequest::Client(access), ..asked("ask-1", None, false) };
+        let text = lines(&pending, 1, 1).join("\n");
+        for said in
+            ["“Claude Code”, but it is another client", "isn't known which program", "is not verified"]
+        {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+
+    #[test]
+    fn labels_take_their_columns_and_are_never_joined_to_the_text() {
+        assert_eq!(padded("Client", 8), "Client  ");
+        assert_eq!(padded("客户端", 8), "客户端  ");
+        assert_eq!(padded("System prompt", 12), "System prompt ");
+    }
 
     #[test]
     fn arguments_that_are_missing_are_not_shown_as_none() {

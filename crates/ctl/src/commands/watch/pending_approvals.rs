@@ -25,8 +25,10 @@ pub(super) enum ApprovalChange {
 pub(super) enum ApprovalOutcome {
     /// It was answered, here or elsewhere.
     Answered { allowed: bool },
-    /// It expired or was withdrawn.
+    /// Nobody answered in time, or how it ended isn't known.
     Expired,
+    /// What asked for it has ended.
+    Withdrawn,
 }
 
 impl PendingApprovals {
@@ -58,6 +60,7 @@ impl PendingApprovals {
                 self.remove(approval, ApprovalOutcome::Answered { allowed: *allowed })
             }
             Event::ApprovalExpired { approval } => self.remove(approval, ApprovalOutcome::Expired),
+            Event::ApprovalWithdrawn { approval } => self.remove(approval, ApprovalOutcome::Withdrawn),
             _ => Vec::new(),
         }
     }
@@ -117,7 +120,7 @@ impl PendingApprovals {
 }
 
 /// The hash that an answer has to repeat.
-pub(super) fn hash(pending: &PendingApproval) -> Option<&CallHash> {
+pub(crate) fn hash(pending: &PendingApproval) -> Option<&CallHash> {
     match &pending.request {
         ApprovalRequest::Call(call) => Some(&call.hash),
         ApprovalRequest::Client(_)
@@ -139,8 +142,13 @@ mod tests {
     fn ask(id: &str, waiting: bool) -> PendingApproval {
         let request = ApprovalRequest::Client(ClientAccessRequest {
             says: "x".into(),
+            client_id: "https://client.example/id.json".into(),
             redirect_uri: "http://127.0.0.1/".into(),
+            server: None,
+            known_as: None,
+            resembles: None,
             seen_from: None,
+            receiver: None,
         });
         PendingApproval {
             id: ApprovalId::new(id),

@@ -77,7 +77,7 @@ fn print_changes(
             (ApprovalChange::Removed(id, ApprovalOutcome::Answered { allowed }), true) => {
                 output.json(&json!({ "answered": id, "allowed": allowed }))?;
             }
-            (ApprovalChange::Removed(id, ApprovalOutcome::Expired), true) => {
+            (ApprovalChange::Removed(id, ApprovalOutcome::Expired | ApprovalOutcome::Withdrawn), true) => {
                 output.json(&json!({ "over": id }))?
             }
             (ApprovalChange::Removed(id, outcome), false) => {

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use gatehouse_model::approval::{ApprovalRequest, ElicitationMode};
 use gatehouse_model::{ApprovalId, Message, PendingApproval, message};
 use tokio::time::Instant;
 
 use super::answer::{AnswerCommand, answer, wider_words};
+use super::content::ContentDialogue;
 use super::pending_approvals::ApprovalChange;
 use super::{ApprovalWatch, approval_text, stdin_lines};
 use crate::error::CliError;
@@ -41,6 +43,12 @@ enum PromptState {
     Ready { id: ApprovalId },
     /// It will be denied; the reason is being prompted for.
     Reason { id: ApprovalId },
+    /// What it asks for is being typed. Nothing of it is sent.
+    Content { id: ApprovalId, dialogue: ContentDialogue },
+    /// All of that was typed and is shown. Until then nothing confirms it, so that pasted lines cannot.
+    ContentLocked { id: ApprovalId, dialogue: ContentDialogue, until: Instant },
+    /// It can be sent.
+    ContentReady { id: ApprovalId, dialogue: ContentDialogue },
 }
 
 struct TerminalWatch<'a, 'b> {
@@ -63,14 +71,18 @@ pub(super) async fn run(
     }
     loop {
         let unlock_at = match &terminal.state {
-            PromptState::Locked { until, .. } => Some(*until),
-            PromptState::Idle | PromptState::Ready { .. } | PromptState::Reason { .. } => None,
+            PromptState::Locked { until, .. } | PromptState::ContentLocked { until, .. } => Some(*until),
+            PromptState::Idle
+            | PromptState::Ready { .. }
+            | PromptState::Reason { .. }
+            | PromptState::Content { .. }
+            | PromptState::ContentReady { .. } => None,
         };
         tokio::select! {
             changes = terminal.watch.next() => terminal.apply_changes(&changes?)?,
             () = sleep_until(unlock_at), if unlock_at.is_some() => terminal.unlock()?,
             line = lines.recv() => match line {
-                Some(line) => terminal.handle_line(line.trim()).await?,
+                Some(line) => terminal.handle_line(&line).await?,
                 None => return Ok(()),
             },
         }
@@ -87,9 +99,12 @@ impl TerminalWatch<'_, '_> {
     fn current(&self) -> Option<&ApprovalId> {
         match &self.state {
             PromptState::Idle => None,
-            PromptState::Locked { id, .. } | PromptState::Ready { id } | PromptState::Reason { id } => {
-                Some(id)
-            }
+            PromptState::Locked { id, .. }
+            | PromptState::Ready { id }
+            | PromptState::Reason { id }
+            | PromptState::Content { id, .. }
+            | PromptState::ContentLocked { id, .. }
+            | PromptState::ContentReady { id, .. } => Some(id),
         }
     }
 
@@ -153,47 +168,77 @@ impl TerminalWatch<'_, '_> {
     fn unlock(&mut self) -> Result<(), CliError> {
         // Input typed so far was not meant for this request.
         discard_typed_input();
-        let PromptState::Locked { id, .. } = &self.state else { return Ok(()) };
-        let id = id.clone();
-        if let Some(pending) = self.watch.pending_approvals.find(&id) {
-            let offered = wider_words(pending);
-            let wider = WIDER_ANSWERS.iter().filter(|answer| offered.contains(&answer.word));
-            let wider: String = wider
-                .map(|answer| format!(" · {} {}", answer.key, terminal_text::message(&(answer.text)())))
-                .collect();
-            self.output.line(&terminal_text::message(&message!("ctl.answer.offer", wider = wider)))?;
+        match std::mem::replace(&mut self.state, PromptState::Idle) {
+            PromptState::Locked { id, .. } => {
+                if let Some(pending) = self.watch.pending_approvals.find(&id) {
+                    self.output.line(&terminal_text::message(&offer(pending)))?;
+                }
+                self.state = PromptState::Ready { id };
+            }
+            PromptState::ContentLocked { id, dialogue, .. } => {
+                self.output.line(&terminal_text::message(&message!("ctl.answer.offerSend")))?;
+                self.state = PromptState::ContentReady { id, dialogue };
+            }
+            other => self.state = other,
         }
-        self.state = PromptState::Ready { id };
         Ok(())
     }
 
-    async fn handle_line(&mut self, line: &str) -> Result<(), CliError> {
-        let id = match &self.state {
-            PromptState::Idle => return Ok(()),
-            PromptState::Locked { .. } => {
-                return self.output.line(&terminal_text::message(&message!("ctl.answer.tooSoon")));
+    async fn handle_line(&mut self, typed: &str) -> Result<(), CliError> {
+        let line = typed.trim();
+        match std::mem::replace(&mut self.state, PromptState::Idle) {
+            PromptState::Idle => Ok(()),
+            locked @ (PromptState::Locked { .. } | PromptState::ContentLocked { .. }) => {
+                self.state = locked;
+                self.output.line(&terminal_text::message(&message!("ctl.answer.tooSoon")))
             }
             PromptState::Reason { id } => {
-                let (id, word) =
-                    (id.clone(), AnswerCommand::Deny(Some(line.to_owned()).filter(|line| !line.is_empty())));
-                return self.answer(&id, &word).await;
+                let word = AnswerCommand::Deny(Some(line.to_owned()).filter(|line| !line.is_empty()));
+                self.answer(&id, &word).await
             }
-            PromptState::Ready { id } => id.clone(),
-        };
+            PromptState::Ready { id } => {
+                self.state = PromptState::Ready { id: id.clone() };
+                self.handle_key(id, line).await
+            }
+            PromptState::Content { id, mut dialogue } => {
+                if let Err(why) = dialogue.enter(typed) {
+                    self.output.line(&terminal_text::message(&why))?;
+                }
+                self.continue_content(id, dialogue)
+            }
+            PromptState::ContentReady { id, dialogue } => match line {
+                "y" => self.answer(&id, &AnswerCommand::Accept(dialogue.content())).await,
+                "r" => self.start_content(id),
+                "d" => self.answer(&id, &AnswerCommand::Deny(None)).await,
+                "s" => self.skip(id),
+                other => {
+                    self.state = PromptState::ContentReady { id, dialogue };
+                    if other.is_empty() {
+                        return Ok(());
+                    }
+                    self.output.line(&terminal_text::message(&message!("ctl.answer.cannot")))
+                }
+            },
+        }
+    }
+
+    /// Takes the key for a request that can be answered.
+    async fn handle_key(&mut self, id: ApprovalId, line: &str) -> Result<(), CliError> {
+        let takes_content = self
+            .watch
+            .pending_approvals
+            .find(&id)
+            .is_some_and(|pending| ContentDialogue::start(pending).is_some());
         let word = match line {
             "" => return Ok(()),
+            "a" if takes_content => return self.start_content(id),
             "a" => AnswerCommand::Allow,
             "d" => AnswerCommand::Deny(None),
             "D" => {
                 self.state = PromptState::Reason { id };
                 return self.output.line(&terminal_text::message(&message!("ctl.answer.reason")));
             }
-            "s" => {
-                self.skipped.push(id);
-                self.state = PromptState::Idle;
-                self.output.line(&terminal_text::message(&message!("ctl.answer.skipped")))?;
-                return self.show_next();
-            }
+            "s" => return self.skip(id),
             key => {
                 match WIDER_ANSWERS
                     .iter()
@@ -210,9 +255,44 @@ impl TerminalWatch<'_, '_> {
         self.answer(&id, &word).await
     }
 
+    fn skip(&mut self, id: ApprovalId) -> Result<(), CliError> {
+        self.skipped.push(id);
+        self.state = PromptState::Idle;
+        self.output.line(&terminal_text::message(&message!("ctl.answer.skipped")))?;
+        self.show_next()
+    }
+
+    /// Begins to take what a request asks for, from the first field on.
+    fn start_content(&mut self, id: ApprovalId) -> Result<(), CliError> {
+        self.state = PromptState::Ready { id: id.clone() };
+        match self.watch.pending_approvals.find(&id).and_then(ContentDialogue::start) {
+            Some(Ok(dialogue)) => self.continue_content(id, dialogue),
+            Some(Err(why)) => self.output.line(&terminal_text::message(&why)),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks for the next part, or shows all of it once it is complete.
+    fn continue_content(&mut self, id: ApprovalId, dialogue: ContentDialogue) -> Result<(), CliError> {
+        if !dialogue.is_complete() {
+            for line in dialogue.prompt() {
+                self.output.line(&line)?;
+            }
+            self.state = PromptState::Content { id, dialogue };
+            return Ok(());
+        }
+        self.output.line(&terminal_text::message(&message!("ctl.form.summary")))?;
+        for line in dialogue.summary() {
+            self.output.line(&line)?;
+        }
+        self.state = PromptState::ContentLocked { id, dialogue, until: Instant::now() + INPUT_DELAY };
+        Ok(())
+    }
+
     async fn answer(&mut self, id: &ApprovalId, word: &AnswerCommand) -> Result<(), CliError> {
         self.state = PromptState::Ready { id: id.clone() };
         let Some(pending) = self.watch.pending_approvals.find(id) else { return Ok(()) };
+        let offer = offer(pending);
         let sent = match answer(pending, word) {
             Ok(answer) => self.watch.answer(answer).await?.map_err(|error| terminal_text::error(&error)),
             Err(why) => Err(terminal_text::message(&why)),
@@ -220,7 +300,28 @@ impl TerminalWatch<'_, '_> {
         match sent {
             // The event of the answer makes the next request show.
             Ok(()) => Ok(()),
-            Err(words) => self.output.line(&words),
+            Err(words) => {
+                self.output.line(&words)?;
+                self.output.line(&terminal_text::message(&offer))
+            }
+        }
+    }
+}
+
+/// The keys that a request can be answered with.
+fn offer(pending: &PendingApproval) -> Message {
+    match &pending.request {
+        ApprovalRequest::Sampling(_) => message!("ctl.answer.offerReply"),
+        ApprovalRequest::Elicitation(request) if matches!(request.want, ElicitationMode::Form { .. }) => {
+            message!("ctl.answer.offerForm")
+        }
+        _ => {
+            let offered = wider_words(pending);
+            let wider = WIDER_ANSWERS.iter().filter(|answer| offered.contains(&answer.word));
+            let wider: String = wider
+                .map(|answer| format!(" · {} {}", answer.key, terminal_text::message(&(answer.text)())))
+                .collect();
+            message!("ctl.answer.offer", wider = wider)
         }
     }
 }

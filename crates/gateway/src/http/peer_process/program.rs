@@ -55,7 +55,8 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
 
 const SHELL_OPTIONS: &[&str] = &["--norc", "--noprofile", "--posix", "*efuvx"];
 
-/// Describes a process with its parents, without Gatehouse's own programs at its start. Blocks.
+/// Describes a process with its parents, without Gatehouse's own programs at its start: those only forward for
+/// whoever started them. `None` if that is no longer known. Blocks.
 pub(super) fn process_chain(pid: u32) -> Option<Peer> {
     let own_executables = own_executables();
     let mut system = System::new().ok()?;
@@ -76,12 +77,33 @@ pub(super) fn process_chain(pid: u32) -> Option<Peer> {
         next = process.parent().filter(|parent| parent.as_u32() > 1);
     }
     let is_ours = |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| own_executables.contains(file));
-    let first = found.iter().position(|(.., file)| !is_ours(file)).unwrap_or(0);
+    let first = found.iter().position(|(.., file)| !is_ours(file))?;
     let mut rest = found.into_iter().skip(first);
     let (pid, program, _) = rest.next()?;
     let id = PeerId::Process { pid: pid.as_u32(), started: started(&system, pid)? };
     let parents = rest.map(|(_, program, _)| program).take(MAX_PARENTS).collect();
     Some(Peer { id, seen_from: Some(Arc::new(PeerProcess { program, parents })) })
+}
+
+/// The folder that a process works in. Blocks.
+#[cfg(target_os = "linux")]
+pub(super) fn working_folder(pid: u32) -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+    let link = PathBuf::from(format!("/proc/{pid}/cwd"));
+    let folder = std::fs::read_link(&link).ok()?;
+    // The path of a folder that was deleted, or that is elsewhere for the process (in a container), is that of another
+    // folder here, or of none.
+    let (there, here) = (std::fs::metadata(&link).ok()?, std::fs::metadata(&folder).ok()?);
+    ((there.dev(), there.ino()) == (here.dev(), here.ino())).then_some(folder)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn working_folder(pid: u32) -> Option<PathBuf> {
+    let mut system = System::new().ok()?;
+    let pid = Pid::from_u32(pid);
+    let kind = ProcessRefreshKind::nothing().without_tasks().with_cwd(UpdateKind::Always);
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, kind);
+    std::fs::canonicalize(system.process(pid)?.cwd()?).ok()
 }
 
 /// Start time of a process. On Linux in clock ticks since boot: `sysinfo` counts in seconds from a moment

@@ -20,7 +20,7 @@ use crate::connection::close::CloseSignal;
 use crate::connection::envelope::{self, RequestMeta};
 use crate::connection::lifecycle::{self, FailedHandshake, HandshakeError};
 use crate::connection::pending_requests::BegunRequest;
-use crate::connection::raw_capabilities::RawCapabilities;
+use crate::connection::raw_handshake::RawHandshake;
 use crate::connection::router::{MessageRouter, ResponseSender, RouterDeps};
 use crate::connection::subscription_stream::SubscriptionStream;
 use crate::connection::{ConnectSpec, Connection, ConnectionTransport, Handshake, Inbound};
@@ -28,7 +28,7 @@ use crate::error::{CloseCause, CloseReason};
 use crate::error::{ConnectError, RequestError};
 use crate::limit::CallLimit;
 use crate::redact::Redactor;
-use crate::request::{RpcOutcome, UpstreamRequest};
+use crate::request::{CancelReason, RpcOutcome, UpstreamRequest};
 
 /// How long a broken transport may take to report why.
 pub(in crate::connection) const REASON_TIMEOUT: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ pub(in crate::connection) struct LineTransport {
 pub(in crate::connection) struct UnnegotiatedLine {
     pub(in crate::connection) transport: Arc<LineTransport>,
     pipe: RmcpLineTransport,
-    capabilities: Arc<RawCapabilities>,
+    raw_handshake: Arc<RawHandshake>,
     non_protocol: Arc<NonProtocolOutput>,
 }
 
@@ -99,12 +99,12 @@ pub(in crate::connection) fn start_line(
         redactor: spec.redactor.clone(),
     }));
     let (to_rmcp, from_reader) = mpsc::channel(bounds::HANDSHAKE_MESSAGES);
-    let capabilities = Arc::new(RawCapabilities::default());
+    let raw_handshake = Arc::new(RawHandshake::default());
     let non_protocol = Arc::new(NonProtocolOutput::default());
     let reader = LineReader {
         router: Arc::clone(&router),
         rmcp: to_rmcp,
-        capabilities: Arc::clone(&capabilities),
+        handshake: Arc::clone(&raw_handshake),
         non_protocol: Arc::clone(&non_protocol),
         redactor: spec.redactor.clone(),
     };
@@ -121,7 +121,7 @@ pub(in crate::connection) fn start_line(
         subscriptions: OnceLock::new(),
     });
     let pipe = RmcpLineTransport::new(sender, from_reader);
-    (UnnegotiatedLine { transport, pipe, capabilities, non_protocol }, ReaderTask { task, stop })
+    (UnnegotiatedLine { transport, pipe, raw_handshake, non_protocol }, ReaderTask { task, stop })
 }
 
 /// Builds a connection over a task that carries messages between lines and another kind of stream. `carry` gets its
@@ -153,17 +153,17 @@ pub(in crate::connection) async fn connect(
     let limit = spec.config.limits.connect();
     let deadline = Instant::now() + limit;
     let mut last = ConnectError::CANCELLED;
-    for hint in spec.lifecycle.order() {
+    for hint in spec.lifecycles() {
         let opened = tokio::time::timeout_at(deadline, opener.open()).await;
         let opened = opened.unwrap_or(Err(ConnectError::TimedOut { after: limit }))?;
         // A transport that doesn't become a connection must be closed entirely, even if this future
         // is dropped.
         let mut ends = CloseOnDrop(Some(Arc::clone(&opened.transport)));
-        let UnnegotiatedLine { transport, pipe, capabilities, non_protocol } = opened;
+        let UnnegotiatedLine { transport, pipe, raw_handshake, non_protocol } = opened;
         let outcome = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(HandshakeError::Final(ConnectError::CANCELLED)),
-            outcome = tokio::time::timeout_at(deadline, lifecycle::negotiate(pipe, *hint, &capabilities)) => {
+            outcome = tokio::time::timeout_at(deadline, lifecycle::negotiate(pipe, *hint, &raw_handshake)) => {
                 match outcome {
                     Ok(outcome) => outcome,
                     Err(_) => Err(HandshakeError::Final(match non_protocol.first_if_only() {
@@ -270,8 +270,8 @@ impl LineTransport {
         let Some(begun) = self.router.pending_requests.begin(request, own) else {
             return Err(self.ended().await);
         };
-        let BegunRequest { ticket, message, cancel } = begun;
-        let waiting = LineCancelOnDrop { transport: self, number: ticket.number };
+        let BegunRequest { ticket, message, cancel, cancel_reason } = begun;
+        let waiting = LineCancelOnDrop { transport: self, number: ticket.number, reason: cancel_reason };
         let work = async {
             if self.sender.send(message).await.is_err() {
                 return Err(self.ended().await);
@@ -298,13 +298,14 @@ impl LineTransport {
 struct LineCancelOnDrop<'a> {
     transport: &'a LineTransport,
     number: u64,
+    reason: CancelReason,
 }
 
 impl Drop for LineCancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.transport.router.pending_requests.forget(self.number) {
             let sender = Arc::clone(&self.transport.sender);
-            let message = envelope::cancelled(self.number, "The caller no longer waits.");
+            let message = envelope::cancelled(self.number, self.reason.get());
             self.transport.tasks.spawn_on(
                 async move {
                     if sender.send(message).await.is_err() {

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bounds;
 use crate::connection::envelope::{self, Incoming};
 use crate::connection::pending_requests::MessageOrigin;
-use crate::connection::raw_capabilities::RawCapabilities;
+use crate::connection::raw_handshake::RawHandshake;
 use crate::connection::router::{IncomingRequest, MessageRouter};
 use crate::error::CloseCause;
 use crate::redact::Redactor;
@@ -110,8 +110,8 @@ pub(in crate::connection) struct LineReader {
     pub(in crate::connection) router: Arc<MessageRouter>,
     /// Receives messages for rmcp.
     pub(in crate::connection) rmcp: mpsc::Sender<ServerJsonRpcMessage>,
-    /// Stores the capabilities as raw JSON.
-    pub(in crate::connection) capabilities: Arc<RawCapabilities>,
+    /// Stores what the handshake declares, as raw JSON.
+    pub(in crate::connection) handshake: Arc<RawHandshake>,
     /// Counts lines that are not protocol messages.
     pub(in crate::connection) non_protocol: Arc<NonProtocolOutput>,
     /// Removes secrets from those lines and from messages for rmcp.
@@ -221,10 +221,10 @@ impl LineReader {
     fn message(&self, message: &Incoming<'_>, bytes: &[u8]) {
         match message {
             Incoming::Response { id: Some(id), outcome } => match envelope::parse_own_id(id) {
-                Some(number) => self.router.pending_requests.answer(number, *outcome),
+                Some(number) => self.router.pending_requests.answer(number, *outcome, bytes),
                 None => {
                     if let Ok(result) = outcome {
-                        self.capabilities.capture(result);
+                        self.handshake.capture(result);
                     }
                     self.to_rmcp(bytes);
                 }

@@ -32,7 +32,7 @@ use crate::error::RequestError;
 use crate::error::{CloseCause, CloseReason};
 use crate::limit::CallLimit;
 use crate::redact::Redactor;
-use crate::request::{RpcOutcome, UpstreamRequest};
+use crate::request::{CancelReason, RpcOutcome, UpstreamRequest};
 
 /// Time limit for messages to the server that expect no response.
 const BEST_EFFORT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -132,20 +132,20 @@ impl HttpTransport {
         request: UpstreamRequest,
         limit: CallLimit,
     ) -> Result<RpcOutcome, RequestError> {
-        let method = request.method;
+        let method = request.method.clone();
         let mut headers = self.endpoint.session_headers();
         if self.is_stateless() {
-            headers.extend(headers::request_headers(method, &request.params, &self.param_headers));
+            headers.extend(headers::request_headers(&method, &request.params, &self.param_headers));
         }
         let none = RequestMeta::default();
         let own = self.request_meta().unwrap_or(&none);
         let Some(begun) = self.router.pending_requests.begin(request, own) else {
             return Err(self.ended());
         };
-        let BegunRequest { mut ticket, message, cancel } = begun;
+        let BegunRequest { mut ticket, message, cancel, cancel_reason } = begun;
         let clock = Arc::clone(&ticket.clock);
         let number = ticket.number;
-        let waiting = HttpCancelOnDrop { transport: self, number };
+        let waiting = HttpCancelOnDrop { transport: self, number, reason: cancel_reason };
         let work = async {
             tokio::select! {
                 biased;
@@ -207,13 +207,14 @@ async fn post_best_effort(endpoint: &Endpoint, message: Vec<u8>) {
 struct HttpCancelOnDrop<'a> {
     transport: &'a HttpTransport,
     number: u64,
+    reason: CancelReason,
 }
 
 impl Drop for HttpCancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.transport.router.pending_requests.forget(self.number) && !self.transport.is_stateless() {
             let endpoint = Arc::clone(&self.transport.endpoint);
-            let message = envelope::cancelled(self.number, "The caller no longer waits.");
+            let message = envelope::cancelled(self.number, self.reason.get());
             self.transport
                 .tasks
                 .spawn_on(async move { post_best_effort(&endpoint, message).await }, &self.transport.runtime);

@@ -35,7 +35,7 @@ for line in sys.stdin.buffer:
     id, method, params = message.get('id'), message.get('method'), message.get('params') or {}
     if mode == 'mute': continue
     if method == 'server/discover':
-        if mode == 'modern':
+        if mode in ('modern', 'both'):
             answer(id, '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"odd":null}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"2"}}}')
         elif mode == 'exits': sys.exit(0)
         elif mode == 'uncorrelated': refuse("server-error", -32600)
@@ -125,6 +125,8 @@ async fn detects_and_remembers_lifecycle() {
     let table = [
         ("modern", ProtocolFamily::Stateless, "2026-07-28", LifecycleHint::Discover, "new"),
         ("legacy", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
+        // One process has one family, and only on the older one can its server ask everything.
+        ("both", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
         ("exits", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
         ("uncorrelated", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
         ("null-id", ProtocolFamily::Stateful, "2025-11-25", LifecycleHint::Initialize, "old"),
@@ -145,9 +147,45 @@ async fn detects_and_remembers_lifecycle() {
         // The hint learned from a server works at the next attempt, and so does an outdated one.
         for hint in [LifecycleHint::Initialize, LifecycleHint::Discover] {
             let (connection, _inbound) = open_as(&harness, mode, hint).await.unwrap();
-            assert_eq!(connection.handshake().protocol_family, protocol_family, "{mode} with {hint:?}");
+            // A program that speaks both is used in the family that it is asked for first.
+            let family = match (mode, hint) {
+                ("both", LifecycleHint::Discover) => ProtocolFamily::Stateless,
+                _ => protocol_family,
+            };
+            assert_eq!(connection.handshake().protocol_family, family, "{mode} with {hint:?}");
             connection.close().await;
         }
+        harness.end().await;
+    }
+}
+
+#[tokio::test]
+async fn uses_only_the_pinned_revision() {
+    use gatehouse_model::server::ProtocolVersionSetting::{Stateful, Stateless};
+    for (mode, pin, connected) in [
+        ("both", Stateless, Some(ProtocolFamily::Stateless)),
+        ("both", Stateful, Some(ProtocolFamily::Stateful)),
+        ("legacy", Stateless, None),
+        ("modern", Stateful, None),
+    ] {
+        let harness = ConnectionHarness::new();
+        let mut spec = harness.spec(transport(&harness, mode), LifecycleHint::Auto);
+        spec.config = Arc::new(ServerConfig { protocol_version: pin, ..(*spec.config).clone() });
+        let (sender, _inbound) = mpsc::channel(64);
+        match (connect(&spec, sender, &CancellationToken::new()).await, connected) {
+            (Ok(connection), Some(family)) => {
+                assert_eq!(connection.handshake().protocol_family, family, "{mode}");
+                connection.close().await;
+            }
+            (Err(error), None) => {
+                assert_eq!(error.failure_kind(), FailureKind::Protocol, "{mode}");
+                assert!(error.to_string().contains(pin.as_str()), "{mode}: {error}");
+            }
+            (outcome, _) => panic!("{mode} {pin:?}: {:?}", outcome.map(|_| "connected")),
+        }
+        let received = std::fs::read_to_string(harness.path("received")).unwrap();
+        let other = if pin == Stateful { "server/discover" } else { "\"initialize\"" };
+        assert!(!received.contains(other), "{mode} {pin:?} was asked for the other revision: {received}");
         harness.end().await;
     }
 }
@@ -424,7 +462,7 @@ async fn cancelled_connect_leaves_nothing_running() {
     let spec = harness.spec(transport(&harness, "mute"), LifecycleHint::Auto);
     let cancel = CancellationToken::new();
     let canceller = async {
-        wait_for_text(&harness.path("received"), "server/discover").await;
+        wait_for_text(&harness.path("received"), "\"initialize\"").await;
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(connect(&spec, sender, &cancel), canceller);

@@ -19,7 +19,7 @@ use super::endpoint::{Endpoint, PostResponse, PostResponseBody, SESSION};
 use super::events::Events;
 use crate::connection::envelope::{self, Incoming};
 use crate::connection::pending_requests::MessageOrigin;
-use crate::connection::raw_capabilities::RawCapabilities;
+use crate::connection::raw_handshake::RawHandshake;
 use crate::connection::router::{IncomingRequest, MessageRouter};
 use crate::error::RequestError;
 
@@ -30,7 +30,7 @@ pub(super) struct RmcpClient {
     /// Receives notifications and the server's requests.
     pub(super) router: Arc<MessageRouter>,
     /// Stores the capabilities as raw JSON.
-    pub(super) capabilities: Arc<RawCapabilities>,
+    pub(super) handshake: Arc<RawHandshake>,
     /// Cancelled when the standing event stream is open, or is known not to be offered.
     pub(super) stream_opened: CancellationToken,
 }
@@ -52,11 +52,11 @@ impl RmcpClient {
             }
             Ok(Incoming::Response { id, outcome }) => {
                 if let Some(number) = id.and_then(envelope::parse_own_id) {
-                    self.router.pending_requests.answer(number, outcome);
+                    self.router.pending_requests.answer(number, outcome, bytes);
                     return false;
                 }
                 if let Ok(result) = outcome {
-                    self.capabilities.capture(result);
+                    self.handshake.capture(result);
                 }
                 true
             }

@@ -16,7 +16,7 @@ use super::client::RmcpClient;
 use super::endpoint::{CredentialSources, Endpoint, HeaderProgramSource, SESSION};
 use super::{HttpTransport, post_best_effort};
 use crate::connection::lifecycle::{self, FailedHandshake, HandshakeError};
-use crate::connection::raw_capabilities::RawCapabilities;
+use crate::connection::raw_handshake::RawHandshake;
 use crate::connection::router::{MessageRouter, ResponseSender, RouterDeps};
 use crate::connection::{ConnectSpec, Connection, Handshake, Inbound, LifecycleHint};
 use crate::error::{ConnectError, RequestError};
@@ -36,7 +36,7 @@ pub(in crate::connection) async fn connect(
     let attempt = async {
         let endpoint = prepare_endpoint(spec).await?;
         let mut last = ConnectError::CANCELLED;
-        for hint in spec.lifecycle.order() {
+        for hint in spec.lifecycles() {
             match try_lifecycle(spec, &endpoint, &inbound, *hint).await {
                 Ok(connection) => return Ok(connection),
                 Err(FailedHandshake { error, may_try_another }) => {
@@ -103,16 +103,16 @@ async fn try_lifecycle(
         send_response: response_sender(endpoint),
         redactor: spec.redactor.clone(),
     }));
-    let capabilities = Arc::new(RawCapabilities::default());
+    let raw_handshake = Arc::new(RawHandshake::default());
     let stream_opened = CancellationToken::new();
     let client = RmcpClient {
         endpoint: Arc::clone(endpoint),
         router: Arc::clone(&router),
-        capabilities: Arc::clone(&capabilities),
+        handshake: Arc::clone(&raw_handshake),
         stream_opened: stream_opened.clone(),
     };
     let transport = StreamableHttpClientTransport::with_client(client, rmcp_config(endpoint));
-    let (service, handshake) = lifecycle::negotiate(transport, hint, &capabilities)
+    let (service, handshake) = lifecycle::negotiate(transport, hint, &raw_handshake)
         .await
         .map_err(|error| classify_failure(error, endpoint, hint))?;
     if has_session(endpoint, &handshake) {

@@ -17,10 +17,12 @@ use crate::request::RpcOutcome;
 
 /// How long the end of a stream is awaited after its response has come.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the stream of one response is resumed without a new message.
+/// How often the stream of one response is resumed without a new event. A server may close a stream after each event with
+/// an id, so that it is asked again later (2025-11-25, "Resumability and Redelivery"); only the call's time limits end that.
 const MAX_RESUMES: u32 = 5;
-/// The pause before resuming if the server sets none, and the longest pause that it may set.
+/// The pause before resuming if the server sets none, and the shortest and the longest pause that it may set.
 const RESUME_PAUSE: Duration = Duration::from_secs(1);
+const MIN_RESUME_PAUSE: Duration = Duration::from_millis(10);
 const MAX_RESUME_PAUSE: Duration = Duration::from_secs(30);
 
 /// Where the event stream of one response is resumed, and when.
@@ -28,7 +30,7 @@ struct ResumePoint {
     /// Id of the last event. Without one the stream cannot be resumed.
     last_event: Option<String>,
     pause: Duration,
-    /// Attempts since the last message.
+    /// Attempts since the last event.
     attempts: u32,
 }
 
@@ -65,7 +67,7 @@ impl HttpTransport {
                 Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
                     return Ok(RpcOutcome::Error(error.to_owned()));
                 }
-                Ok(message) => self.handle_message(&message, ticket.number),
+                Ok(message) => self.handle_message(&message, part, ticket.number),
                 Err(envelope::InvalidMessage) => return Err(wrong()),
             }
         }
@@ -116,10 +118,11 @@ impl HttpTransport {
                 None => return StreamEnd::Broken(None),
             };
             if let Some(retry) = event.retry {
-                point.pause = Duration::from_millis(retry).min(MAX_RESUME_PAUSE);
+                point.pause = Duration::from_millis(retry).clamp(MIN_RESUME_PAUSE, MAX_RESUME_PAUSE);
             }
             if event.id.is_some() {
                 point.last_event = event.id;
+                point.attempts = 0;
             }
             if let Some(data) = event.data.filter(|data| !data.trim().is_empty()) {
                 if let Some(error) = self.handle_event(&data, ticket.number) {
@@ -167,18 +170,18 @@ impl HttpTransport {
                 Ok(Incoming::Response { id: None, outcome: Err(error) }) => {
                     return Some(RpcOutcome::Error(error.to_owned()));
                 }
-                Ok(message) => self.handle_message(&message, call),
+                Ok(message) => self.handle_message(&message, part, call),
                 Err(envelope::InvalidMessage) => tracing::debug!("an event is no message and is passed over"),
             }
         }
         None
     }
 
-    fn handle_message(&self, message: &Incoming<'_>, call: u64) {
+    fn handle_message(&self, message: &Incoming<'_>, bytes: &[u8], call: u64) {
         match message {
             Incoming::Response { id: Some(id), outcome } => {
                 if let Some(number) = envelope::parse_own_id(id) {
-                    self.router.pending_requests.answer(number, *outcome);
+                    self.router.pending_requests.answer(number, *outcome, bytes);
                 }
             }
             Incoming::Response { id: None, .. } => {}

@@ -1,0 +1,60 @@
+//! Bundles (UI-2): reading a `.mcpb` file and filling its options in. A server is added only by `servers.add`, with the
+//! settings that come out of it.
+//!
+//! Must never run anything of a bundle.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gatehouse_integrations::{BundleMachine, BundlePlaces, System};
+use gatehouse_model::bundle::{BundlePreview, BundleServer};
+use gatehouse_model::command::{BundlesConfigure, BundlesRead};
+use gatehouse_model::{ErrorCode, UserError, message};
+use serde_json::{Map, Value};
+
+use super::AppState;
+use crate::disk_work::on_disk;
+use crate::server_configs::bundles;
+
+pub(super) async fn read(state: &Arc<AppState>, wanted: BundlesRead) -> Result<BundlePreview, UserError> {
+    let file = PathBuf::from(wanted.file);
+    if !file.is_absolute() {
+        return Err(UserError::new(ErrorCode::BadRequest, message!("error.bundles.relativePath")));
+    }
+    let programs = state.servers.program_lookup().await;
+    let servers = state.configs.lock().await.clone();
+    let store = Arc::clone(&state.bundles);
+    let preview = on_disk(move || {
+        let machine = BundleMachine { places: places(), has_program: &|program| programs.has(program) };
+        store.read(&file, &machine, &servers)
+    })
+    .await??;
+    let configs = state.configs.lock().await;
+    bundles::sweep(state, &configs, &[]).await;
+    Ok(preview)
+}
+
+pub(super) async fn configure(
+    state: &Arc<AppState>,
+    wanted: BundlesConfigure,
+) -> Result<BundleServer, UserError> {
+    let values: Map<String, Value> = serde_json::from_str(&wanted.values).map_err(|error| {
+        UserError::new(ErrorCode::BadRequest, message!("error.bundles.values"))
+            .with_cause(format!("{error}."))
+    })?;
+    let store = Arc::clone(&state.bundles);
+    Ok(on_disk(move || store.configure(&wanted.bundle, &values, &wanted.secrets)).await??)
+}
+
+/// The user's folders that manifests name. One that the system does not know is the folder that it usually is.
+fn places() -> BundlePlaces {
+    let home = dirs::home_dir().unwrap_or_else(std::env::temp_dir);
+    let in_home = |name: &str| home.join(name);
+    BundlePlaces {
+        system: System::current(),
+        desktop: dirs::desktop_dir().unwrap_or_else(|| in_home("Desktop")),
+        documents: dirs::document_dir().unwrap_or_else(|| in_home("Documents")),
+        downloads: dirs::download_dir().unwrap_or_else(|| in_home("Downloads")),
+        home,
+    }
+}

@@ -1,0 +1,401 @@
+//! Servers of other applications (UI-2): which settings files there are, what is in one, and adding the servers that the
+//! user picked.
+//!
+//! The other application's file is only read. Each server is added by itself, in the same way as any other: the checks and
+//! the handling of secrets are those of `servers.add` and `servers.edit`. Nothing that ran without asking there does here
+//! unless the user chose so.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use gatehouse_common::invisible_chars::{Layout, one_line, reveal};
+use gatehouse_integrations::import::{
+    FilledServer, ForeignServer, ForeignSettings, entry_settings, entry_summary, existing_files,
+    has_plain_secret, read_file, read_text,
+};
+use gatehouse_integrations::{App, BaseFolders};
+use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
+use gatehouse_model::command::{
+    FieldSecret, ImportAction, ImportChoice, ImportOrigin, ImportsRun, RequestSecret, ServersAdd, ServersEdit,
+};
+use gatehouse_model::import::{
+    ImportCandidate, ImportConflict, ImportInput, ImportOutcome, ImportPreview, ImportSource,
+    ImportedApprovals, ImportedSetting,
+};
+use gatehouse_model::server::{ServerAppearance, ServerDraft, ServerLimits};
+use gatehouse_model::{ErrorCode, GrantChoice, Message, Secret, ServerConfig, ServerId, UserError, message};
+use gatehouse_store::{ConfigProblem, EntryText, to_server_name};
+use gatehouse_tools::RuleSpec;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::free_name::{free_name, numbered};
+use super::{AppState, lookup, server_draft, servers};
+use crate::app_folders;
+use crate::disk_work::on_disk;
+
+/// Longest name of a tool in a message, in characters.
+const LONGEST_NAME: usize = 64;
+/// Longest command line, address or value, in characters.
+const LONGEST_TEXT: usize = 4000;
+/// Most settings of one server.
+const MOST_SETTINGS: usize = 256;
+/// Most tools of one server that are allowed in one go.
+const MOST_TOOLS: usize = 256;
+
+/// The settings files that exist, each with the number of servers in it. They are read for one caller at a time: anyone may
+/// ask, and other programs decide how large they are.
+pub(super) async fn sources(state: &Arc<AppState>) -> Result<Vec<ImportSource>, UserError> {
+    let folders = app_folders::base_folders()?;
+    let endpoint = state.endpoint.clone();
+    // Until everything is read, also if the caller is gone before.
+    let reading = Arc::clone(&state.reading_sources).lock_owned().await;
+    let read = move || -> Vec<ImportSource> {
+        let _reading = reading;
+        let files = |app: &App| {
+            existing_files(*app, &folders).into_iter().map(|file| (*app, file)).collect::<Vec<_>>()
+        };
+        App::ALL.iter().flat_map(files).map(|(app, file)| source(app, &file, &folders, &endpoint)).collect()
+    };
+    on_disk(read).await
+}
+
+fn source(app: App, file: &Path, folders: &BaseFolders, endpoint: &str) -> ImportSource {
+    let (servers, problem) = match read_file(file, folders) {
+        Ok(settings) => {
+            let count = settings.servers.iter().filter(|server| !is_gatehouse(server, endpoint)).count();
+            (u32::try_from(count).unwrap_or(u32::MAX), None)
+        }
+        Err(problem) => (0, Some(problem)),
+    };
+    let (name, file) = (app.display_name().to_owned(), file.display().to_string());
+    ImportSource { app, name, file, servers, problem }
+}
+
+/// What would be imported. Nothing changes.
+pub(super) async fn preview(state: &Arc<AppState>, from: ImportOrigin) -> Result<ImportPreview, UserError> {
+    let settings = read(from).await?;
+    let configs = state.configs.lock().await.clone();
+    let names = names(&settings.servers);
+    let all = settings.servers.iter().zip(&names).zip(0_u32..);
+    let candidates = all.filter(|((server, _), _)| !is_gatehouse(server, &state.endpoint)).map(
+        |((server, name), index)| {
+            let known = KnownNames { configs: &configs, names: &names };
+            candidate(index, server, name, &known)
+        },
+    );
+    Ok(ImportPreview {
+        fingerprint: fingerprint(&settings),
+        app: settings.app,
+        candidates: candidates.collect(),
+        file: settings.file.map(|file| file.display().to_string()),
+    })
+}
+
+/// Imports the chosen servers.
+pub(super) async fn run(state: &Arc<AppState>, wanted: ImportsRun) -> Result<Vec<ImportOutcome>, UserError> {
+    let settings = read(wanted.from).await?;
+    if fingerprint(&settings) != wanted.fingerprint {
+        return Err(UserError::new(ErrorCode::StaleAnswer, message!("error.import.changed"))
+            .with_hint(message!("error.import.changedHint")));
+    }
+    let names = names(&settings.servers);
+    let mut chosen = HashSet::new();
+    let mut picked = Vec::new();
+    for choice in &wanted.servers {
+        let server = settings.servers.get(choice.index as usize).zip(names.get(choice.index as usize));
+        let server = server.filter(|(server, _)| !is_gatehouse(server, &state.endpoint));
+        let Some((server, name)) = server.filter(|_| chosen.insert(choice.index)) else {
+            return Err(UserError::new(ErrorCode::BadRequest, message!("error.import.noSuchServer")));
+        };
+        picked.push((choice, server, name));
+    }
+    let mut outcomes = Vec::with_capacity(picked.len());
+    // One after the other, so that two servers never get the same name.
+    for (choice, server, name) in &picked {
+        let name = match &choice.action {
+            ImportAction::Rename(name) => name.clone(),
+            ImportAction::Add | ImportAction::Overwrite => (*name).clone(),
+        };
+        let (server, problem) = match import(state, server, &name, choice).await {
+            Ok(id) => (Some(id), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        outcomes.push(ImportOutcome { index: choice.index, name, server, problem });
+    }
+    let approvals = picked.iter().zip(&outcomes).map(|((choice, foreign, _), outcome)| {
+        let approvals = foreign.auto_approve.as_ref().filter(|_| choice.auto_approve);
+        approve(state, outcome.server.as_ref().zip(approvals))
+    });
+    let approved = join_all(approvals).await;
+    for (outcome, approved) in outcomes.iter_mut().zip(approved) {
+        outcome.problem = outcome.problem.take().or(approved.err());
+    }
+    Ok(outcomes)
+}
+
+/// Reads what is imported from.
+async fn read(from: ImportOrigin) -> Result<ForeignSettings, UserError> {
+    let folders = app_folders::base_folders()?;
+    let read = move || -> Result<ForeignSettings, UserError> {
+        match from {
+            ImportOrigin::App(app) => {
+                let files = existing_files(app, &folders);
+                let file = files.first().ok_or_else(|| {
+                    let what = message!("error.import.noSettings", app = app.display_name());
+                    UserError::new(ErrorCode::NotFound, what)
+                })?;
+                read_file(file, &folders)
+            }
+            ImportOrigin::File(path) => {
+                let path = PathBuf::from(path);
+                if !path.is_absolute() {
+                    return Err(UserError::new(ErrorCode::BadRequest, message!("error.import.relativePath")));
+                }
+                read_file(&path, &folders)
+            }
+            ImportOrigin::Text(text) => read_text(text.reveal(), &folders),
+        }
+    };
+    on_disk(read).await?
+}
+
+fn fingerprint(settings: &ForeignSettings) -> String {
+    hex::encode(Sha256::digest(settings.text.as_bytes()))
+}
+
+/// Whether an entry leads to Gatehouse itself: importing it would be a circle.
+fn is_gatehouse(server: &ForeignServer, endpoint: &str) -> bool {
+    let text = |name: &str| server.entry.get(name).and_then(Value::as_str).unwrap_or_default();
+    let args = server.entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let args: Vec<&str> = args.filter_map(Value::as_str).collect();
+    let program = text("command").rsplit(['/', '\\']).next().unwrap_or_default();
+    let is_bridge = program.to_ascii_lowercase().starts_with("gatehouse") && args.contains(&"bridge");
+    let address = endpoint.trim_end_matches("mcp");
+    let by_name = address.replacen("127.0.0.1", "localhost", 1);
+    let is_own_address = |text: &str| text.starts_with(address) || text.starts_with(&by_name);
+    is_bridge || is_own_address(text("url")) || args.iter().any(|arg| is_own_address(arg))
+}
+
+/// The names that servers of one content get: valid, and each only once.
+fn names(servers: &[ForeignServer]) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let mut name = |server: &ForeignServer| {
+        let project = server.project.as_deref().and_then(|folder| Path::new(folder).file_name());
+        let project = project.map(|folder| folder.to_string_lossy().into_owned());
+        let name = valid_name(&server.name, server);
+        let with_project = project.map(|project| valid_name(&format!("{name} ({project})"), server));
+        let numbered = (2..).map(|number: usize| numbered(&name, number));
+        let mut names = [Some(name.clone()), with_project].into_iter().flatten().chain(numbered);
+        let free = names.find(|name| !taken.contains(&name.to_lowercase())).unwrap_or(name.clone());
+        taken.insert(free.to_lowercase());
+        free
+    };
+    servers.iter().map(&mut name).collect()
+}
+
+/// A name as Gatehouse takes it. A server without one is called after its address or its program.
+fn valid_name(name: &str, server: &ForeignServer) -> String {
+    let text = |name: &str| server.entry.get(name).and_then(Value::as_str).unwrap_or_default();
+    let host = text("url").split("://").nth(1).and_then(|rest| rest.split(['/', ':', '?']).next());
+    let program = text("command").rsplit(['/', '\\']).next();
+    let mut names = [Some(name), host, program].into_iter().flatten();
+    names.find_map(to_server_name).unwrap_or_else(|| "server".to_owned())
+}
+
+/// The names that a candidate's name is compared with.
+struct KnownNames<'a> {
+    configs: &'a [ServerConfig],
+    /// Of all candidates.
+    names: &'a [String],
+}
+
+impl KnownNames<'_> {
+    /// The server that has a name, or one that people would take for it.
+    fn owner(&self, name: &str) -> Option<&ServerConfig> {
+        self.configs
+            .iter()
+            .find(|config| server_draft::check_name(name, None, slice::from_ref(config)).is_err())
+    }
+
+    /// A name that neither a server nor a candidate has.
+    fn free(&self, name: &str) -> String {
+        let is_free = |free: &str| {
+            server_draft::check_name(free, None, self.configs).is_ok()
+                && !self.names.iter().any(|name| name.to_lowercase() == free.to_lowercase())
+        };
+        free_name(name, is_free)
+    }
+}
+
+fn candidate(index: u32, server: &ForeignServer, name: &str, known: &KnownNames<'_>) -> ImportCandidate {
+    let mut problems: Vec<Message> = server.problem.iter().cloned().collect();
+    let filled = server.fill_known().unwrap_or_else(|problem| {
+        problems.push(problem);
+        FilledServer { entry: server.entry.clone(), secrets: Vec::new() }
+    });
+    problems.extend(too_long(&filled.entry));
+    let summary = shown(&entry_summary(&filled.entry));
+    let shown_setting = |setting: ImportedSetting| ImportedSetting {
+        name: shown(&setting.name),
+        value: shown(&setting.value),
+    };
+    let settings = entry_settings(&filled.entry).into_iter().take(MOST_SETTINGS).map(shown_setting).collect();
+    let has_plain_secret = has_plain_secret(&filled.entry);
+    let enabled = filled.entry.get("enabled") != Some(&Value::Bool(false));
+    let owner = known.owner(name);
+    let is_same = match (draft(name, filled.entry), server.needs_input()) {
+        (Ok(draft), _) => owner.is_some_and(|owner| owner.transport == draft.transport),
+        // What is wrong may be only that the value is not there yet.
+        (Err(_), true) => false,
+        (Err(found), false) => {
+            if problems.is_empty() {
+                problems = found;
+            }
+            false
+        }
+    };
+    let conflict =
+        owner.map(|owner| ImportConflict { server: owner.id.clone(), is_same, free_name: known.free(name) });
+    ImportCandidate {
+        index,
+        name: name.to_owned(),
+        project: server.project.as_deref().map(shown),
+        summary,
+        settings,
+        enabled,
+        secrets: filled.secrets.into_iter().map(|secret| secret.field).collect(),
+        has_plain_secret,
+        inputs: server.inputs.iter().map(ImportInput::shown).collect(),
+        auto_approve: server.auto_approve.as_ref().map(shown_approvals),
+        left_out: server.left_out.clone(),
+        conflict,
+        problems,
+    }
+}
+
+/// A text of another application as people see it: cut, and with invisible characters marked.
+fn shown(text: &str) -> String {
+    let end = text.char_indices().nth(LONGEST_TEXT).map_or(text.len(), |(end, _)| end);
+    reveal(&text[..end], Layout::OneLine).into_owned()
+}
+
+/// What runs without asking, as people see it.
+fn shown_approvals(approvals: &ImportedApprovals) -> ImportedApprovals {
+    match approvals {
+        ImportedApprovals::All => ImportedApprovals::All,
+        ImportedApprovals::Tools(tools) => {
+            ImportedApprovals::Tools(tools.iter().map(|tool| shown(tool)).collect())
+        }
+    }
+}
+
+/// Why an entry can't be shown whole, so that the user would import what they have not seen.
+fn too_long(entry: &Map<String, Value>) -> Option<Message> {
+    let settings = entry_settings(entry);
+    let is_long = |text: &str| text.chars().nth(LONGEST_TEXT).is_some();
+    let is_too_long = is_long(&entry_summary(entry))
+        || settings.len() > MOST_SETTINGS
+        || settings.iter().any(|setting| is_long(&setting.name) || is_long(&setting.value));
+    is_too_long.then(|| message!("import.problem.tooLong"))
+}
+
+/// The settings of an entry, as the one parser of entries reads them.
+fn draft(name: &str, entry: Map<String, Value>) -> Result<ServerDraft, Vec<Message>> {
+    let text = Value::Object(Map::from_iter([(name.to_owned(), Value::Object(entry))])).to_string();
+    let (_, draft) = EntryText::read(&text);
+    draft.map_err(|problems| problems.iter().map(ConfigProblem::sentence).collect())
+}
+
+/// Adds one server, or replaces the settings of the one that has its name.
+async fn import(
+    state: &Arc<AppState>,
+    server: &ForeignServer,
+    name: &str,
+    choice: &ImportChoice,
+) -> Result<ServerId, UserError> {
+    let refused = |what: Message| UserError::new(ErrorCode::BadRequest, what);
+    let known = server.fill_known().map_err(refused)?;
+    if let Some(problem) = server.problem.clone().or_else(|| too_long(&known.entry)) {
+        return Err(refused(problem));
+    }
+    let values: BTreeMap<String, Secret> =
+        choice.inputs.iter().map(|input| (input.id.clone(), Secret::new(input.value.reveal()))).collect();
+    let filled = server.fill(&values, choice.keep_plain).map_err(refused)?;
+    let secrets = filled
+        .secrets
+        .iter()
+        .map(|secret| FieldSecret { field: secret.field.clone(), value: RequestSecret::new(&secret.value) })
+        .collect();
+    let draft = draft(name, filled.entry).map_err(|problems| {
+        let first = problems.into_iter().next().unwrap_or_else(|| message!("import.problem.noObject"));
+        refused(first)
+    })?;
+    if choice.action != ImportAction::Overwrite {
+        let added = ServersAdd { draft, trust_labels: false, secrets };
+        return Ok(servers::add(state, added).await?.config.id);
+    }
+    let before = lookup::find(state, name)?;
+    let draft = over(&before, draft);
+    let edited = ServersEdit { server: before.id.as_str().to_owned(), draft, secrets };
+    Ok(servers::edit(state, edited).await?.config.id)
+}
+
+/// The imported settings in place of a server's own. What other applications don't know stays as it is.
+fn over(before: &ServerConfig, draft: ServerDraft) -> ServerDraft {
+    let ServerAppearance { description, icon, group } = draft.look;
+    let look = ServerAppearance {
+        description: description.or_else(|| before.look.description.clone()),
+        icon: icon.or_else(|| before.look.icon.clone()),
+        group: group.or_else(|| before.look.group.clone()),
+    };
+    let has_limits = draft.limits != ServerLimits::default();
+    let limits = if has_limits { draft.limits } else { before.limits.clone() };
+    ServerDraft { name: before.name.clone(), look, limits, autostart: before.autostart, ..draft }
+}
+
+/// Lets run without asking what did so in the other application. A rule covers what a tool is now, so this waits for the
+/// server to connect.
+async fn approve(
+    state: &Arc<AppState>,
+    wanted: Option<(&ServerId, &ImportedApprovals)>,
+) -> Result<(), UserError> {
+    let Some((server, approvals)) = wanted else { return Ok(()) };
+    let config = lookup::find(state, server.as_str())?;
+    if !servers::is_connected_in_time(state, &config).await {
+        return Err(UserError::new(
+            ErrorCode::ServerUnavailable,
+            message!("error.import.approvalsUnset", server = &config.name),
+        )
+        .with_cause(message!("error.import.approvalsUnsetCause"))
+        .with_hint(message!("error.import.approvalsUnsetHint")));
+    }
+    state.tools.refresh().await;
+    let permissions = state.tools.permissions();
+    let tools = match approvals {
+        ImportedApprovals::All => return permissions.set_auto_approve(server, AutoApprove::All).await,
+        ImportedApprovals::Tools(tools) => tools,
+    };
+    let mut failed = Vec::new();
+    for tool in tools.iter().take(MOST_TOOLS) {
+        let choice = GrantChoice {
+            lifetime: ChoiceLifetime::Always,
+            width: ChoiceScope::Tool,
+            every_client: true,
+            conditions: Vec::new(),
+        };
+        let order = RuleSpec { server: Some(server.clone()), tool: Some(tool.clone()), client: None, choice };
+        if permissions.grant(order).await.is_err() {
+            failed.push(one_line(tool, LONGEST_NAME));
+        }
+    }
+    failed.extend(tools.iter().skip(MOST_TOOLS).map(|tool| one_line(tool, LONGEST_NAME)));
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let what = message!("error.import.toolsNotApproved", tools = failed.join(", "));
+    Err(UserError::new(ErrorCode::NotFound, what).with_hint(message!("error.import.approvalsUnsetHint")))
+}

@@ -1,0 +1,49 @@
+//! Work that the user began under a name, by which it can be cancelled: calls, reads, prompts and exports.
+
+use std::collections::hash_map::Entry;
+
+use gatehouse_model::{ErrorCode, UserError, message};
+use tokio_util::sync::CancellationToken;
+
+use super::AppState;
+
+/// A run of the user's that can be cancelled by its name until this is dropped.
+pub(super) struct NamedRun<'a> {
+    state: &'a AppState,
+    name: Option<&'a str>,
+    pub(super) cancel: CancellationToken,
+}
+
+impl<'a> NamedRun<'a> {
+    pub(super) fn begin(state: &'a AppState, name: Option<&'a str>) -> Result<Self, UserError> {
+        let cancel = CancellationToken::new();
+        if let Some(name) = name {
+            match state.runs.lock().entry(name.to_owned()) {
+                Entry::Vacant(place) => drop(place.insert(cancel.clone())),
+                Entry::Occupied(_) => {
+                    return Err(UserError::new(
+                        ErrorCode::BadRequest,
+                        message!("error.app.runExists", run = name.to_owned()),
+                    ));
+                }
+            }
+        }
+        Ok(Self { state, name, cancel })
+    }
+}
+
+impl Drop for NamedRun<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = self.name {
+            self.state.runs.lock().remove(name);
+        }
+    }
+}
+
+/// Cancels the run that was begun under this name.
+pub(super) async fn stop(state: &AppState, run: &str) -> Result<(), UserError> {
+    if let Some(cancel) = state.runs.lock().get(run) {
+        cancel.cancel();
+    }
+    Ok(())
+}

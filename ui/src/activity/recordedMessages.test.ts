@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+
+import type { CallOutcome, Subject } from "../generated/types";
+import { recordedMessages } from "./recordedMessages";
+
+const tool: Subject = { kind: "tool", name: "add" };
+const ok: CallOutcome = { outcome: "ok" };
+
+describe("recorded messages", () => {
+  it.each([
+    [
+      "a tool",
+      { subject: tool, arguments: '{"a":1}', outcome: ok, result: '{"content":[]}' },
+      { method: "tools/call", params: { name: "add", arguments: { a: 1 } } },
+      { result: { content: [] } },
+    ],
+    [
+      "a resource, of which the params are kept",
+      { subject: { kind: "resource", uri: "a://b" } as const, arguments: '{"uri":"a://b"}', outcome: ok, result: "{}" },
+      { method: "resources/read", params: { uri: "a://b" } },
+      { result: {} },
+    ],
+    [
+      "an error",
+      {
+        subject: tool,
+        arguments: "{}",
+        outcome: { outcome: "rpc_error", code: -1, message: "no" } as const,
+        result: '{"code":-1,"message":"no"}',
+      },
+      { method: "tools/call", params: { name: "add", arguments: {} } },
+      { error: { code: -1, message: "no" } },
+    ],
+    [
+      "bodies that were cut or not kept",
+      { subject: tool, arguments: null, outcome: ok, result: '{"text":"lo…' },
+      { method: "tools/call", params: { name: "add" } },
+      { result: '{"text":"lo…' },
+    ],
+  ])("of %s", (_, record, sent, received) => {
+    const messages = recordedMessages(record);
+    expect(messages.map((one) => one.sent)).toEqual([true, false]);
+    expect(messages.map(({ text }): unknown => JSON.parse(text))).toEqual([
+      { jsonrpc: "2.0", ...sent },
+      { jsonrpc: "2.0", ...received },
+    ]);
+  });
+});

@@ -1,0 +1,24 @@
+import { useEffect, useRef } from "react";
+
+import { useCoreQuery } from "../core/useCoreQuery";
+import type { ServerView } from "../generated/types";
+import { navigate } from "../navigation/route";
+import type { Preferences } from "../platform";
+
+/** Whether nobody has begun to use this Gatehouse: it has no client, and only servers that it comes with. */
+export function isUnused(servers: readonly ServerView[], clients: number): boolean {
+  return clients === 0 && servers.every(({ config }) => config.transport.type === "builtin");
+}
+
+/** Goes to the first steps once, if they were never finished or skipped and the window was opened on no page. */
+export function useFirstRun(preferences: Preferences, clients: number | undefined): void {
+  const { data: servers } = useCoreQuery("servers.list", {});
+  const wasChecked = useRef(false);
+  const { firstRunDone } = preferences;
+  useEffect(() => {
+    if (firstRunDone || servers === undefined || clients === undefined || wasChecked.current) return;
+    wasChecked.current = true;
+    const isOnNoPage = ["", "#", "#/"].includes(window.location.hash);
+    if (isOnNoPage && isUnused(servers, clients)) navigate({ page: "welcome" });
+  }, [firstRunDone, servers, clients]);
+}

@@ -1,0 +1,41 @@
+import { ActionIcon, Button } from "@mantine/core";
+import { IconFileImport, IconX } from "@tabler/icons-react";
+import { useState } from "react";
+
+import { useCoreQuery } from "../core/useCoreQuery";
+import { useMessages } from "../messages";
+import styles from "./ImportOffer.module.css";
+
+type Props = { onImport: () => void };
+
+/** Offers to import what was found in other applications; nothing if nothing was. */
+export function ImportOffer({ onImport }: Props) {
+  const t = useMessages();
+  const [isDismissed, setDismissed] = useState(false);
+  const { data } = useCoreQuery("imports.sources", {});
+  const found = (data ?? []).filter(({ servers }) => servers > 0);
+  if (found.length === 0 || isDismissed) return null;
+  const count = found.reduce((sum, { servers }) => sum + servers, 0);
+  const apps = [...new Set(found.map(({ name }) => name))];
+  return (
+    <div className={styles.offer} role="status">
+      <IconFileImport size={18} aria-hidden />
+      <span className={styles.text}>
+        {t("imports.offer", { count, apps: new Intl.ListFormat(t.language).format(apps) })}
+      </span>
+      <Button size="xs" variant="light" onClick={onImport}>
+        {t("imports.offerImport")}
+      </Button>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        aria-label={t("imports.offerDismiss")}
+        onClick={() => {
+          setDismissed(true);
+        }}
+      >
+        <IconX size={16} aria-hidden />
+      </ActionIcon>
+    </div>
+  );
+}

@@ -1,0 +1,120 @@
+import { Button, Group, Stack, TextInput } from "@mantine/core";
+import { IconFileImport, IconRefresh } from "@tabler/icons-react";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+
+import { useCore } from "../core/CoreProvider";
+import { showError } from "../core/useAction";
+import { useCoreQuery } from "../core/useCoreQuery";
+import type { ImportOrigin, ImportSource } from "../generated/types";
+import { useMessages } from "../messages";
+import { userErrorText } from "../messages/userError";
+import { EmptyState } from "../components/EmptyState";
+import { ErrorAlert } from "../components/ErrorAlert";
+import { LoadingIndicator } from "../components/LoadingIndicator";
+import { toUserError } from "../platform";
+import styles from "./ImportSources.module.css";
+
+/** What settings files end with. */
+const ENDINGS = ["json", "jsonc", "toml", "yaml", "yml"];
+
+type Props = { onPick: (from: ImportOrigin) => void };
+
+/** The settings of other applications on this computer, and a field for any other file. */
+export function ImportSources({ onPick }: Props) {
+  const t = useMessages();
+  const { data, error, loading, refetch } = useCoreQuery("imports.sources", {});
+  const { platform } = useCore();
+  const [path, setPath] = useState("");
+  const queries = useQueryClient();
+  // No event says that a file of another application has changed.
+  useEffect(() => {
+    void queries.invalidateQueries({ queryKey: ["imports.sources"] });
+  }, [queries]);
+  const choose = () => {
+    platform.pickFile(ENDINGS).then(
+      (file) => {
+        if (file !== null) onPick({ file });
+      },
+      (thrown: unknown) => {
+        showError(toUserError(thrown));
+      },
+    );
+  };
+  return (
+    <Stack gap="md">
+      {loading && <LoadingIndicator />}
+      {error && <ErrorAlert error={error} />}
+      {data?.length === 0 && (
+        <EmptyState icon={<IconFileImport size={26} />} title={t("imports.none")} text={t("imports.noneText")} />
+      )}
+      {data && data.length > 0 && (
+        <ul className={styles.sources} aria-label={t("imports.found")}>
+          {data.map((source) => (
+            <SourceRow key={source.file} source={source} onPick={onPick} />
+          ))}
+        </ul>
+      )}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (path.trim() !== "") onPick({ file: path.trim() });
+        }}
+      >
+        <Group align="flex-end" gap="xs">
+          <TextInput
+            className={styles.path}
+            label={t("imports.path")}
+            description={t("imports.pathHint")}
+            spellCheck={false}
+            value={path}
+            onChange={(event) => {
+              setPath(event.currentTarget.value);
+            }}
+          />
+          <Button variant="default" onClick={choose}>
+            {t("bundles.choose")}
+          </Button>
+          <Button type="submit" variant="default" disabled={path.trim() === ""}>
+            {t("imports.openFile")}
+          </Button>
+        </Group>
+      </form>
+      <Group>
+        <Button
+          size="xs"
+          variant="subtle"
+          leftSection={<IconRefresh size={14} aria-hidden />}
+          onClick={() => void refetch()}
+        >
+          {t("imports.lookAgain")}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function SourceRow({ source: { name, file, servers, problem }, onPick }: { source: ImportSource } & Props) {
+  const t = useMessages();
+  return (
+    <li className={styles.source}>
+      <div className={styles.about}>
+        <strong>{name}</strong>
+        <span className={styles.file}>{file}</span>
+        {problem && <span className={styles.problem}>{userErrorText(t, problem).title}</span>}
+      </div>
+      <span className="dim">{problem === null && t("imports.count", { count: servers })}</span>
+      <Button
+        size="xs"
+        variant="default"
+        disabled={servers === 0}
+        aria-label={t("imports.chooseFrom", { name, file })}
+        onClick={() => {
+          onPick({ file });
+        }}
+      >
+        {t("imports.choose")}
+      </Button>
+    </li>
+  );
+}
