@@ -1,7 +1,9 @@
 //! The list of all commands: windows, command line and tests drive the core through them and nothing
 //! else. Routing, types and TypeScript are generated from this list.
 
+mod authority;
 mod import_request;
+mod table;
 mod typescript;
 mod values;
 
@@ -11,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use ts_rs::TS;
 
+pub use self::authority::{Authority, CommandRule, TypedCommand};
 pub use self::import_request::{ImportAction, ImportChoice, ImportInputValue, ImportOrigin};
+use self::table::commands;
 use self::typescript::ExportReply;
 pub use self::values::{
     BridgeBinding, CallExportFormat, CallReply, ExportFormat, ExportedCalls, ExportedText, FieldSecret,
@@ -24,7 +28,7 @@ use crate::client::ClientView;
 use crate::connection::{AppView, ConnectPreview, ConnectResult, DisconnectResult};
 use crate::error::{ErrorCode, UserError};
 use crate::event::EventEnvelope;
-use crate::grant::{AccessClass, AutoApproveCoverage, PolicyView, RuleAuthor, RuleView};
+use crate::grant::{AccessClass, AutoApproveCoverage, PolicyView, RuleView};
 use crate::health::FindingsReport;
 use crate::id::{ApprovalId, CallHash, CallId, Generation, GrantId, RemovalId};
 use crate::import::{ImportOutcome, ImportPreview, ImportSource};
@@ -40,122 +44,6 @@ use crate::simulation::{PolicyDraft, SimulationReport};
 use crate::statistics::{CallStatistics, CallStatisticsQuery};
 use crate::time::Timestamp;
 use crate::tool::{OmittedTool, ToolView};
-
-/// The authority that a caller has, and that a command needs (PERM-16). Each level includes the ones
-/// before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Authority {
-    /// Any process of this user: it may read, and it may stop or block what the operator can start or
-    /// allow again.
-    Anyone,
-    /// A caller that proved to have a client's token.
-    Client,
-    /// A person: one of Gatehouse's own windows, or a caller that proved to have the operator key.
-    /// Needed for everything that widens permissions, starts or destroys something, answers approval
-    /// requests or shows full arguments.
-    Operator,
-}
-
-impl From<Authority> for RuleAuthor {
-    fn from(by: Authority) -> Self {
-        match by {
-            Authority::Operator => Self::Person,
-            Authority::Anyone | Authority::Client => Self::Unprivileged,
-        }
-    }
-}
-
-/// One row of the command table: the authority that a command needs, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommandRule {
-    /// Name in requests.
-    pub name: &'static str,
-    pub needs: Authority,
-    /// Why, as a sentence.
-    pub reason: &'static str,
-}
-
-/// A command with the type of its reply.
-pub trait TypedCommand: Serialize {
-    type Reply: for<'de> Deserialize<'de> + Serialize;
-    /// Its name in requests.
-    const NAME: &'static str;
-    const NEEDS: Authority;
-}
-
-macro_rules! commands {
-    ($($(#[$doc:meta])* $wire:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),* $(,)? } -> $reply:ty, $needs:ident: $reason:literal;)*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Debug, Serialize, Deserialize, TS)]
-            #[serde(rename_all = "camelCase", deny_unknown_fields)]
-            pub struct $name { $($(#[$fdoc])* pub $field: $type),* }
-
-            impl TypedCommand for $name {
-                type Reply = $reply;
-                const NAME: &'static str = $wire;
-                const NEEDS: Authority = Authority::$needs;
-            }
-        )*
-
-        #[derive(Clone, Debug)]
-        pub enum Command {
-            $($(#[$doc])* $name($name)),*
-        }
-
-        /// Every command with the authority that it needs and the reason.
-        pub const COMMANDS: &[CommandRule] =
-            &[$(CommandRule { name: $wire, needs: Authority::$needs, reason: $reason }),*];
-
-        impl Command {
-            /// Name, argument type and reply type of every command, for the TypeScript map.
-            #[must_use]
-            pub fn signatures(config: &ts_rs::Config) -> Vec<(&'static str, String, String)> {
-                vec![$(($wire, <$name as TS>::name(config), <$reply as TS>::name(config))),*]
-            }
-
-            /// Exports the types of all commands and replies with everything that they use.
-            pub fn export_types(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
-                $(<$name as TS>::export_all(config)?; <$reply as ExportReply>::export_reply(config)?;)*
-                Ok(())
-            }
-
-            /// Parses a command from its name and its arguments.
-            ///
-            /// # Errors
-            /// [`ErrorCode::BadRequest`] for an unknown name or invalid arguments.
-            pub fn parse(name: &str, args: &RawValue) -> Result<Self, UserError> {
-                let bad = |e: serde_json::Error| {
-                    UserError::new(ErrorCode::BadRequest, crate::message!("error.app.badArguments", name = name))
-                        .with_cause(format!("{e}."))
-                };
-                match name {
-                    $($wire => serde_json::from_str(args.get()).map(Self::$name).map_err(bad),)*
-                    other => Err(UserError::new(
-                        ErrorCode::BadRequest,
-                        crate::message!("error.app.unknownCommand", name = other),
-                    )),
-                }
-            }
-
-            /// Name in requests.
-            #[must_use]
-            pub fn name(&self) -> &'static str {
-                match self { $(Self::$name(_) => $wire),* }
-            }
-
-            /// The authority that it needs, and why.
-            #[must_use]
-            pub fn rule(&self) -> CommandRule {
-                match self {
-                    $(Self::$name(_) => {
-                        CommandRule { name: $wire, needs: Authority::$needs, reason: $reason }
-                    }),*
-                }
-            }
-        }
-    };
-}
 
 commands! {
     /// What runs, what waits, what is wrong.
