@@ -1,6 +1,6 @@
 //! The single entry point of the core: takes a typed command and the caller's authority, checks the
 //! authority first, and returns the reply as JSON. A command that was started is finished even if its
-//! caller disconnects, except a tool call, which is cancelled with its caller.
+//! caller disconnects, except a tool call and the binding of a bridge, which are cancelled with their caller.
 //!
 //! Must never run a command before its authority was checked, and never decide about a tool call itself.
 
@@ -82,49 +82,26 @@ impl CommandService {
         }
     }
 
-    /// Checks the authority and runs one command.
+    /// Checks the authority and runs one command; `process` is the peer process of a control connection, if it
+    /// is known.
     pub(crate) async fn execute(
         &self,
         command: Command,
         authority: Authority,
+        process: Option<u32>,
     ) -> Result<Box<RawValue>, UserError> {
         authority::check(&command, authority)?;
         tracing::debug!(command = command.name(), ?authority, "command");
+        // What a tool call or a binding gives is for this caller alone.
+        if matches!(command, Command::Call(_) | Command::BridgeBind(_)) {
+            return Box::pin(dispatch(&self.state, command, authority, process)).await;
+        }
         let state = Arc::clone(&self.state);
-        match self.tasks.spawn(async move { dispatch(&state, command, authority).await }).await {
+        match self.tasks.spawn(async move { dispatch(&state, command, authority, process).await }).await {
             Ok(outcome) => outcome,
             Err(e) => Err(UserError::new(ErrorCode::Internal, message!("error.app.commandEnded"))
                 .with_cause(format!("{e}."))),
         }
-    }
-
-    /// Calls a tool with a client's token; `process` is the peer process if known. Unlike a command it
-    /// is cancelled with its caller.
-    pub(crate) async fn call(
-        &self,
-        command: Command,
-        authority: Authority,
-        process: Option<u32>,
-    ) -> Result<Box<RawValue>, UserError> {
-        authority::check(&command, authority)?;
-        let Command::Call(call) = command else {
-            return Err(UserError::new(ErrorCode::Internal, message!("error.app.notACall")));
-        };
-        Box::pin(encode_reply(&call, calls::call(&self.state, &call, process))).await
-    }
-
-    /// Binds a bridge; `process` is the peer process if known.
-    pub(crate) async fn bind(
-        &self,
-        command: Command,
-        authority: Authority,
-        process: Option<u32>,
-    ) -> Result<Box<RawValue>, UserError> {
-        authority::check(&command, authority)?;
-        let Command::BridgeBind(bind) = command else {
-            return Err(UserError::new(ErrorCode::Internal, message!("error.app.notABinding")));
-        };
-        encode_reply(&bind, bridge::bind(&self.state, &bind, process)).await
     }
 
     /// Waits for running commands.
@@ -138,6 +115,7 @@ async fn dispatch(
     state: &Arc<AppState>,
     command: Command,
     by: Authority,
+    process: Option<u32>,
 ) -> Result<Box<RawValue>, UserError> {
     match command {
         Command::Status(c) => encode_reply(&c, status::report(state)).await,
@@ -186,7 +164,7 @@ async fn dispatch(
         Command::ToolsList(c) => encode_reply(&c, tools::list(state, c.server.as_deref())).await,
         Command::ToolsOmitted(c) => encode_reply(&c, tools::omitted(state, c.server.as_deref())).await,
         Command::ToolsClassify(c) => encode_reply(&c, tools::classify(state, &c)).await,
-        Command::Call(c) => encode_reply(&c, calls::call(state, &c, None)).await,
+        Command::Call(c) => encode_reply(&c, calls::call(state, &c, process)).await,
         Command::ClientsList(c) => encode_reply(&c, clients::list(state)).await,
         Command::ClientsIdentify(c) => encode_reply(&c, clients::identify(state, c.token.reveal())).await,
         Command::ClientsAdd(c) => encode_reply(&c, clients::add(state, &c.name)).await,
@@ -197,7 +175,7 @@ async fn dispatch(
         Command::ClientsConnectPreview(c) => encode_reply(&c, connections::preview(state, &c)).await,
         Command::ClientsConnect(c) => encode_reply(&c, connections::connect(state, &c)).await,
         Command::ClientsDisconnect(c) => encode_reply(&c, connections::disconnect(state, c.app)).await,
-        Command::BridgeBind(c) => encode_reply(&c, bridge::bind(state, &c, None)).await,
+        Command::BridgeBind(c) => encode_reply(&c, bridge::bind(state, &c, process)).await,
         Command::ClientsSet(c) => encode_reply(&c.clone(), clients::set(state, c)).await,
         Command::ProfilesList(c) => encode_reply(&c, profiles::list(state)).await,
         Command::ProfilesAdd(c) => encode_reply(&c.clone(), profiles::add(state, c)).await,

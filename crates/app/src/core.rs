@@ -276,7 +276,7 @@ impl Core {
 
     /// Runs a command; its reply is JSON.
     pub async fn execute(&self, command: Command, authority: Authority) -> Result<Box<RawValue>, UserError> {
-        self.command_service.execute(command, authority).await
+        self.command_service.execute(command, authority, None).await
     }
 
     /// Runs a command; its reply is typed.

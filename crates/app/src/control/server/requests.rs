@@ -27,9 +27,7 @@ pub(super) async fn execute_request(
             .and_then(|args| Command::parse(&request.command, &args)),
     };
     let outcome = match parsed {
-        Ok(command @ Command::Call(_)) => command_service.call(command, authority, process).await,
-        Ok(command @ Command::BridgeBind(_)) => command_service.bind(command, authority, process).await,
-        Ok(command) => command_service.execute(command, authority).await,
+        Ok(command) => command_service.execute(command, authority, process).await,
         Err(error) => Err(error),
     };
     match outcome {
