@@ -175,16 +175,8 @@ impl BundleStore {
             description: (!description.is_empty()).then_some(description),
             ..ServerAppearance::default()
         };
-        let draft = ServerDraft {
-            name: to_server_name(&bundle.manifest.name).unwrap_or_else(|| "bundle".to_owned()),
-            transport,
-            protocol_version: gatehouse_model::server::ProtocolVersionSetting::default(),
-            enabled: true,
-            autostart: true,
-            look,
-            limits,
-            registry: None,
-        };
+        let name = to_server_name(&bundle.manifest.name).unwrap_or_else(|| "bundle".to_owned());
+        let draft = ServerDraft { look, limits, ..ServerDraft::new(name, transport) };
         Ok(BundleServer { draft, secrets })
     }
 

@@ -15,9 +15,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use gatehouse_common::display_name::MAX_NAME_CHARS;
 use gatehouse_common::invisible_chars::is_invisible;
 use gatehouse_model::registry::{LinkContent, MAX_LINK_BYTES};
-use gatehouse_model::server::{
-    ProtocolVersionSetting, Remote, ServerAppearance, ServerDraft, ServerLimits, StdioStreams,
-};
+use gatehouse_model::server::{Remote, ServerDraft, StdioStreams};
 use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Transport, UserError, message};
 use gatehouse_store::{EntryText, holds_secret, is_secret_name};
@@ -212,7 +210,7 @@ fn config_transport(config: &str) -> Result<Transport, AddLinkError> {
     let whole = format!("{{\"{UNNAMED}\":{}}}", entry.get());
     let (_, read) = EntryText::read(&whole);
     let draft = read.map_err(|_| bad())?;
-    let usual = |transport: &Transport| new_draft(UNNAMED.to_owned(), transport.clone());
+    let usual = |transport: &Transport| ServerDraft::new(UNNAMED, transport.clone());
     let is_plain = match &draft.transport {
         Transport::Stdio { cwd: None, streams: StdioStreams::Sockets, .. } => true,
         Transport::Stdio { .. } | Transport::Builtin { .. } => false,
@@ -326,18 +324,5 @@ fn without_secrets(name: String, transport: Transport) -> LinkContent {
         | Transport::Ws(remote) => leave_out("headers", &mut remote.headers),
         Transport::Builtin { .. } => {}
     }
-    LinkContent::Server { draft: Box::new(new_draft(name, transport)), secrets, had_secrets }
-}
-
-fn new_draft(name: String, transport: Transport) -> ServerDraft {
-    ServerDraft {
-        name,
-        transport,
-        protocol_version: ProtocolVersionSetting::default(),
-        enabled: true,
-        autostart: true,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        registry: None,
-    }
+    LinkContent::Server { draft: Box::new(ServerDraft::new(name, transport)), secrets, had_secrets }
 }

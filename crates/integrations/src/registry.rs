@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse_model::registry::{RegistryDraft, RegistryPage, RegistryReport, RegistryUpdate};
-use gatehouse_model::server::{ProtocolVersionSetting, RegistrySource, ServerAppearance, ServerDraft};
+use gatehouse_model::server::{RegistrySource, ServerAppearance, ServerDraft};
 use gatehouse_model::{Clock, ServerConfig, Timestamp, UserError, message};
 use serde::de::IgnoredAny;
 use url::Url;
@@ -153,17 +153,12 @@ impl McpRegistry {
         let (transport, secrets) = recipe.transport(&entered)?;
         let description: String = entry.view.description.chars().take(MAX_DESCRIPTION_CHARS).collect();
         let draft = ServerDraft {
-            name: short_name(&entry.view.name).to_owned(),
-            transport,
-            protocol_version: ProtocolVersionSetting::default(),
-            enabled: true,
-            autostart: true,
             look: ServerAppearance {
                 description: (!description.is_empty()).then_some(description),
                 ..ServerAppearance::default()
             },
-            limits: Default::default(),
             registry: Some(entry.source()),
+            ..ServerDraft::new(short_name(&entry.view.name), transport)
         };
         Ok(RegistryDraft { draft, secrets })
     }

@@ -89,7 +89,9 @@ fn reference(value: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::{Builtin, HeaderProgram, ServerAppearance, ServerLimits, StdioStreams};
+    use crate::server::{
+        Builtin, HeaderProgram, ServerAppearance, ServerDraft, ServerLimits, ServerOrigin, StdioStreams,
+    };
     use crate::sign_in::{RegisteredClient, SignInSettings};
 
     fn stdio(command: &str, args: &[&str], env: &[(&str, &str)], cwd: Option<&str>) -> Transport {
@@ -175,6 +177,20 @@ mod tests {
         };
         assert_eq!(config.binding(), other.binding());
         assert_eq!(config.binding().generation, Generation(3));
+    }
+
+    #[test]
+    fn only_another_transport_begins_a_generation() {
+        let config = ServerConfig {
+            generation: Generation(3),
+            origin: ServerOrigin::Project,
+            ..ServerConfig::new("srv-1", "one", stdio("a", &[], &[], None))
+        };
+        let draft = ServerDraft { enabled: false, ..ServerDraft::new("two", config.transport.clone()) };
+        assert_eq!(config.with_draft(draft).binding(), config.binding());
+
+        let other = config.with_draft(ServerDraft::new("one", stdio("b", &[], &[], None)));
+        assert_eq!((other.id, other.generation, other.origin), (config.id, Generation(4), config.origin));
     }
 
     #[test]

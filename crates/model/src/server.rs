@@ -47,19 +47,41 @@ impl ServerConfig {
     /// A server as the user enters it, with all other settings as they are by default.
     #[must_use]
     pub fn new(id: impl Into<ServerId>, name: impl Into<String>, transport: Transport) -> Self {
+        Self::from_draft(id, ServerDraft::new(name, transport))
+    }
+
+    /// A new server of the user with these settings.
+    #[must_use]
+    pub fn from_draft(id: impl Into<ServerId>, draft: ServerDraft) -> Self {
+        let ServerDraft { name, transport, protocol_version, enabled, autostart, look, limits, registry } =
+            draft;
         Self {
             id: id.into(),
             generation: Generation::default(),
-            name: name.into(),
+            name,
             transport,
-            protocol_version: ProtocolVersionSetting::default(),
-            enabled: true,
-            autostart: true,
-            look: ServerAppearance::default(),
-            limits: ServerLimits::default(),
+            protocol_version,
+            enabled,
+            autostart,
+            look,
+            limits,
             origin: ServerOrigin::default(),
-            registry: None,
+            registry,
         }
+    }
+
+    /// The same server with other settings.
+    #[must_use]
+    pub fn with_draft(&self, draft: ServerDraft) -> Self {
+        let generation = self.generation_with(&draft.transport);
+        Self { generation, origin: self.origin, ..Self::from_draft(self.id.clone(), draft) }
+    }
+
+    /// The generation of this server once it is reached by `transport`. Any other transport begins a new one, to which
+    /// no earlier rule, secret or sign-in is bound.
+    #[must_use]
+    pub fn generation_with(&self, transport: &Transport) -> Generation {
+        if *transport == self.transport { self.generation } else { self.generation.next() }
     }
 
     /// Name of the icon that it is shown with, or an emoji: what the user chose, else the usual one of its kind. Never what
@@ -438,6 +460,43 @@ pub struct ServerDraft {
     /// The entry of the MCP registry that the settings were made of.
     #[serde(default)]
     pub registry: Option<RegistrySource>,
+}
+
+impl ServerDraft {
+    /// The settings that a person has to enter, with all others as they are by default.
+    #[must_use]
+    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            protocol_version: ProtocolVersionSetting::default(),
+            enabled: true,
+            autostart: true,
+            look: ServerAppearance::default(),
+            limits: ServerLimits::default(),
+            registry: None,
+        }
+    }
+}
+
+impl From<ServerConfig> for ServerDraft {
+    /// The settings of a server, to be changed.
+    fn from(config: ServerConfig) -> Self {
+        let ServerConfig {
+            id: _,
+            generation: _,
+            name,
+            transport,
+            protocol_version,
+            enabled,
+            autostart,
+            look,
+            limits,
+            origin: _,
+            registry,
+        } = config;
+        Self { name, transport, protocol_version, enabled, autostart, look, limits, registry }
+    }
 }
 
 fn yes() -> bool {

@@ -28,7 +28,7 @@ mod linux {
     use anyhow::{Context, Result, ensure};
     use gatehouse_app::{Authority, Core, CoreOptions, Owner, open_keychain};
     use gatehouse_model::command::{ClientsAdd, ServersAdd};
-    use gatehouse_model::server::{ServerAppearance, ServerDraft, ServerLimits, Transport};
+    use gatehouse_model::server::{ServerDraft, Transport};
     use gatehouse_tests::child_process::{ChildProcess, TEST_TIMEOUT};
     use gatehouse_tests::window::{Desktop, Pointer, ScreenPoint};
     use gatehouse_tests::{http, paths};
@@ -94,16 +94,7 @@ mod linux {
                 cwd: None,
                 streams: Default::default(),
             };
-            let draft = ServerDraft {
-                name: "fixture".into(),
-                transport,
-                protocol_version: Default::default(),
-                enabled: true,
-                autostart: true,
-                look: ServerAppearance::default(),
-                limits: ServerLimits::default(),
-                registry: None,
-            };
+            let draft = ServerDraft::new("fixture", transport);
             core.run(&ServersAdd { draft, trust_labels: false, secrets: Vec::new() }, Authority::Operator)
                 .await?;
             core.shutdown().await;

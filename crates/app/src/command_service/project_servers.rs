@@ -184,16 +184,10 @@ impl Project<'_> {
         };
         server_draft::check(&draft, before.as_ref().map(|before| &before.id), configs).await?;
         let after = match &before {
-            None => {
-                ServerConfig { origin: ServerOrigin::Project, ..servers::with_id(servers::new_id()?, draft) }
-            }
-            Some(before) => {
-                let after = servers::with_id(before.id.clone(), draft);
-                let is_same = after.transport == before.transport;
-                let generation = if is_same { before.generation } else { before.generation.next() };
-                ServerConfig { generation, enabled: before.enabled, origin: ServerOrigin::Project, ..after }
-            }
+            None => ServerConfig::from_draft(servers::new_id()?, draft),
+            Some(before) => ServerConfig { enabled: before.enabled, ..before.with_draft(draft) },
         };
+        let after = ServerConfig { origin: ServerOrigin::Project, ..after };
         let request =
             ProjectRequest { folder: self.shown.clone(), name: name.clone(), digest: digest.clone() };
         let Some(pending) = state.projects.add(request) else { return Ok(()) };

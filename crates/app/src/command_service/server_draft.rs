@@ -86,26 +86,10 @@ fn report(configs: &[ServerConfig], wanted: ServersValidate) -> Result<Validatio
         }
     };
     let changes = match (before, &draft) {
-        (Some(before), Some(draft)) => diff_settings(before, &with_draft(before, draft.clone())),
+        (Some(before), Some(draft)) => diff_settings(before, &before.with_draft(draft.clone())),
         _ => Vec::new(),
     };
     Ok(ValidationReport { draft, problems, changes })
-}
-
-/// A server with other settings.
-fn with_draft(before: &ServerConfig, draft: ServerDraft) -> ServerConfig {
-    let ServerDraft { name, transport, protocol_version, enabled, autostart, look, limits, registry } = draft;
-    ServerConfig {
-        name,
-        transport,
-        protocol_version,
-        enabled,
-        autostart,
-        look,
-        limits,
-        registry,
-        ..before.clone()
-    }
 }
 
 /// That the folder of a built-in server does not exist. Blocks on the disk.

@@ -13,9 +13,7 @@ use gatehouse_model::command::{
 };
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
-use gatehouse_model::server::{
-    DeclaredCapabilities, LogLine, ServerDraft, ServerOrigin, ServerView, TestReport,
-};
+use gatehouse_model::server::{DeclaredCapabilities, LogLine, ServerOrigin, ServerView, TestReport};
 use gatehouse_model::{
     ErrorCode, Generation, Message, ServerConfig, ServerId, ServerStatus, UserError, message,
 };
@@ -50,7 +48,7 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Ser
     let config = {
         let mut configs = state.configs.lock().await;
         server_draft::check(&wanted.draft, None, &configs).await?;
-        let config = with_id(new_id()?, wanted.draft);
+        let config = ServerConfig::from_draft(new_id()?, wanted.draft);
         check_admin_policy(state, &config).await?;
         let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
         secret_changes.store(state).await?;
@@ -72,10 +70,8 @@ pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<S
     let mut configs = state.configs.lock().await;
     let before = find_config(&configs, &wanted.server)?.clone();
     server_draft::check(&wanted.draft, Some(&before.id), &configs).await?;
-    let mut after = with_id(before.id.clone(), wanted.draft);
+    let after = before.with_draft(wanted.draft);
     let is_new_generation = after.transport != before.transport;
-    after.generation = if is_new_generation { before.generation.next() } else { before.generation };
-    after.origin = before.origin;
     if is_new_generation || after.name != before.name {
         check_admin_policy(state, &after).await?;
     }
@@ -122,7 +118,7 @@ pub(super) async fn duplicate(
 
 pub(super) async fn test(state: &Arc<AppState>, wanted: ServersTest) -> Result<TestReport, UserError> {
     server_draft::check(&wanted.draft, None, &[]).await?;
-    let config = with_id(new_id()?, wanted.draft);
+    let config = ServerConfig::from_draft(new_id()?, wanted.draft);
     let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
     let kept = secret_changes.store(state).await;
     let tried = match kept {
@@ -406,24 +402,6 @@ pub(super) fn undeclared_list_error(
         .with_cause(message!("error.app.undeclaredListCause"))
         .with_hint(message!("error.app.undeclaredListHint"))
     })
-}
-
-pub(super) fn with_id(id: ServerId, draft: ServerDraft) -> ServerConfig {
-    let ServerDraft { name, transport, protocol_version, enabled, autostart, look, limits, registry } = draft;
-    let generation = Generation::default();
-    ServerConfig {
-        id,
-        generation,
-        name,
-        transport,
-        protocol_version,
-        enabled,
-        autostart,
-        look,
-        limits,
-        origin: ServerOrigin::User,
-        registry,
-    }
 }
 
 pub(super) fn new_id() -> Result<ServerId, UserError> {

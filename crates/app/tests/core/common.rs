@@ -11,7 +11,7 @@ use gatehouse_app::{
     Authority, Core, CoreOptions, OperatorKey, SecretError, SecretStore, SecretStoreKind, memory,
 };
 use gatehouse_model::command::{ServersAdd, ServersList, TypedCommand};
-use gatehouse_model::server::{Builtin, ServerAppearance, ServerDraft, ServerLimits, ServerView};
+use gatehouse_model::server::{Builtin, ServerDraft, ServerView};
 use gatehouse_model::{Secret, Transport, UserError};
 use gatehouse_store::SecretKey;
 use tempfile::TempDir;
@@ -117,31 +117,12 @@ pub(crate) async fn run<R: TypedCommand>(core: &Core, request: R) -> Result<R::R
 
 /// A draft of a built-in server.
 pub(crate) fn draft(name: &str, builtin: Builtin) -> ServerDraft {
-    ServerDraft {
-        name: name.to_owned(),
-        transport: Transport::Builtin { builtin },
-        protocol_version: Default::default(),
-        enabled: true,
-        autostart: true,
-        look: ServerAppearance::default(),
-        limits: ServerLimits::default(),
-        registry: None,
-    }
+    ServerDraft::new(name, Transport::Builtin { builtin })
 }
 
 /// The settings of a server as a draft.
 pub(crate) fn draft_of(view: &ServerView) -> ServerDraft {
-    let config = view.config.clone();
-    ServerDraft {
-        name: config.name,
-        transport: config.transport,
-        protocol_version: config.protocol_version,
-        enabled: config.enabled,
-        autostart: config.autostart,
-        look: config.look,
-        limits: config.limits,
-        registry: config.registry,
-    }
+    view.config.clone().into()
 }
 
 pub(crate) async fn add(core: &Core, draft: ServerDraft) -> Result<ServerView, UserError> {

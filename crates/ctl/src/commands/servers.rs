@@ -15,7 +15,7 @@ use gatehouse_model::command::{
 };
 use gatehouse_model::composed_secret::ComposedSecret;
 use gatehouse_model::server::{
-    Builtin, HeaderProgram, Remote, ServerAppearance, ServerDraft, ServerLimits, ServerView, StdioStreams,
+    Builtin, HeaderProgram, Remote, ServerAppearance, ServerDraft, ServerView, StdioStreams,
 };
 use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Message, Secret, ServerStatus, Transport, UserError, message};
@@ -235,18 +235,9 @@ async fn edit(
     change: impl FnOnce(&mut ServerDraft),
 ) -> Result<ServerView, CliError> {
     let config = find(server, session).await?.config;
-    let mut draft = ServerDraft {
-        name: config.name,
-        transport: config.transport,
-        protocol_version: config.protocol_version,
-        enabled: config.enabled,
-        autostart: config.autostart,
-        look: config.look,
-        limits: config.limits,
-        registry: config.registry,
-    };
-    change(&mut draft);
     let server = config.id.as_str().to_owned();
+    let mut draft = ServerDraft::from(config);
+    change(&mut draft);
     session.run(&ServersEdit { server, draft, secrets: Vec::new() }).await
 }
 
@@ -350,14 +341,11 @@ fn draft(wanted: &AddServerArgs) -> Result<(ServerDraft, Vec<FieldSecret>), CliE
         return Err(CliError::usage(message!("error.ctl.builtinTakesNothing")));
     }
     let draft = ServerDraft {
-        name: wanted.name.clone().unwrap_or_default(),
-        transport,
         protocol_version: wanted.protocol_version,
         enabled: !wanted.disabled,
         autostart: !wanted.no_autostart,
         look: ServerAppearance { description: wanted.description.clone(), ..ServerAppearance::default() },
-        limits: ServerLimits::default(),
-        registry: None,
+        ..ServerDraft::new(wanted.name.clone().unwrap_or_default(), transport)
     };
     let secrets = read_secrets(&wanted.secret, wanted.secret_fd)?
         .into_iter()

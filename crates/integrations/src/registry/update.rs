@@ -74,16 +74,7 @@ pub(super) fn updated(config: &ServerConfig, entry: &ParsedEntry) -> Option<Serv
         }
         Transport::Ws(_) | Transport::Builtin { .. } => None,
     }?;
-    Some(ServerDraft {
-        name: config.name.clone(),
-        transport,
-        protocol_version: config.protocol_version,
-        enabled: config.enabled,
-        autostart: config.autostart,
-        look: config.look.clone(),
-        limits: config.limits.clone(),
-        registry: Some(entry.source()),
-    })
+    Some(ServerDraft { transport, registry: Some(entry.source()), ..ServerDraft::from(config.clone()) })
 }
 
 /// The arguments with the package in its version; `None` if they don't name it.

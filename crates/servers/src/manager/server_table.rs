@@ -132,12 +132,7 @@ impl ServerManager {
             .with_hint(message!("error.servers.otherNameHint")));
         }
         if let Some(entry) = entries.by_id.get(&config.id) {
-            let before = entry.handle.config();
-            let floor = if before.transport == config.transport {
-                before.generation
-            } else {
-                before.generation.next()
-            };
+            let floor = entry.handle.config().generation_with(&config.transport);
             config.generation = config.generation.max(floor);
             entry.handle.shared.config.store(Arc::new(config));
             return Ok((entry.handle.clone(), PutOutcome::Edited));

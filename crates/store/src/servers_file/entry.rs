@@ -3,8 +3,8 @@
 use gatehouse_mcp_wire::json::{self, JsonDefect};
 use gatehouse_mcp_wire::raw::WrittenMembers;
 use gatehouse_model::server::{
-    Builtin, HeaderProgram, ProtocolVersionSetting, RegistrySource, Remote, ServerAppearance, ServerLimits,
-    ServerOrigin, StdioStreams, TimeLimit,
+    Builtin, HeaderProgram, ProtocolVersionSetting, RegistrySource, Remote, ServerAppearance, ServerDraft,
+    ServerLimits, ServerOrigin, StdioStreams, TimeLimit,
 };
 use gatehouse_model::sign_in::{RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings};
 use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
@@ -28,6 +28,32 @@ pub(super) struct ServerEntry {
     pub(super) limits: ServerLimits,
     pub(super) registry: Option<RegistrySource>,
     pub(super) gatehouse_member: Option<GatehouseMember>,
+}
+
+impl ServerEntry {
+    /// Its settings under a name, without what it says of Gatehouse's own ids.
+    pub(super) fn into_draft(self, name: impl Into<String>) -> ServerDraft {
+        let Self {
+            transport,
+            protocol_version,
+            enabled,
+            autostart,
+            look,
+            limits,
+            registry,
+            gatehouse_member: _,
+        } = self;
+        ServerDraft {
+            name: name.into(),
+            transport,
+            protocol_version,
+            enabled,
+            autostart,
+            look,
+            limits,
+            registry,
+        }
+    }
 }
 
 /// Gatehouse's own member `gatehouse`, which says which server this entry is. Trusted only as far as the

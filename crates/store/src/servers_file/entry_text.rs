@@ -47,17 +47,7 @@ impl<'a> EntryText<'a> {
             return Err(not_one());
         }
         push_segment(&mut self.entry, name);
-        let entry = entry::read(raw)?;
-        Ok(ServerDraft {
-            name: name.clone().into_owned(),
-            transport: entry.transport,
-            protocol_version: entry.protocol_version,
-            enabled: entry.enabled,
-            autostart: entry.autostart,
-            look: entry.look,
-            limits: entry.limits,
-            registry: entry.registry,
-        })
+        Ok(entry::read(raw)?.into_draft(name.clone()))
     }
 
     /// The problems as the window shows them, each with its place in the text.

@@ -5,10 +5,7 @@
 use std::collections::HashSet;
 
 use gatehouse_model::approval::{ConfigChangeKind, ConfigChangeRequest};
-use gatehouse_model::server::ServerOrigin;
-use gatehouse_model::{
-    ErrorCode, Generation, Message, MessageParam, ServerConfig, ServerId, UserError, message,
-};
+use gatehouse_model::{ErrorCode, Message, MessageParam, ServerConfig, ServerId, UserError, message};
 use serde_json::value::RawValue;
 
 use super::document::RawEntry;
@@ -90,15 +87,13 @@ impl MergedServers {
             }
             (Some(entry), None) => {
                 let id = ServerId::new(format!("unconfirmed:{}", slot.name));
-                let after = server_config(&slot.name, entry, id, Generation::default(), ServerOrigin::User);
+                let after = ServerConfig::from_draft(id, entry.clone().into_draft(&slot.name));
                 slot.edit = Some(self.edits.len());
                 self.edits.push(hand_edit(ConfigChangeKind::Added, None, Some(after)));
             }
             (Some(entry), Some(owner)) => {
                 let runs = ServerConfig { look: entry.look.clone(), ..owner.clone() };
-                let same = entry.transport == owner.transport;
-                let generation = if same { owner.generation } else { owner.generation.next() };
-                let after = server_config(&slot.name, entry, owner.id.clone(), generation, owner.origin);
+                let after = owner.with_draft(entry.clone().into_draft(&slot.name));
                 slot.server = Some(running);
                 if after != runs {
                     slot.edit = Some(self.edits.len());
@@ -107,28 +102,6 @@ impl MergedServers {
                 self.servers.push(runs);
             }
         }
-    }
-}
-
-fn server_config(
-    name: &str,
-    entry: &ServerEntry,
-    id: ServerId,
-    generation: Generation,
-    origin: ServerOrigin,
-) -> ServerConfig {
-    ServerConfig {
-        id,
-        generation,
-        name: name.to_owned(),
-        transport: entry.transport.clone(),
-        protocol_version: entry.protocol_version,
-        enabled: entry.enabled,
-        autostart: entry.autostart,
-        look: entry.look.clone(),
-        limits: entry.limits.clone(),
-        origin,
-        registry: entry.registry.clone(),
     }
 }
 

@@ -105,22 +105,13 @@ fn read_text(path: &Path) -> Result<Option<String>, String> {
     text.map_err(|_| "It is not UTF-8.".to_owned())
 }
 
-/// Settings of an entry. What the entry says of Gatehouse's own ids doesn't count.
+/// Settings of an entry.
 fn draft(name: String, entry: ServerEntry, folder: &Path) -> ServerDraft {
-    let mut transport = entry.transport;
-    if let Transport::Stdio { cwd: cwd @ None, .. } = &mut transport {
+    let mut draft = ServerDraft { enabled: true, ..entry.into_draft(name) };
+    if let Transport::Stdio { cwd: cwd @ None, .. } = &mut draft.transport {
         *cwd = folder.to_str().map(str::to_owned);
     }
-    ServerDraft {
-        name,
-        transport,
-        protocol_version: entry.protocol_version,
-        enabled: true,
-        autostart: entry.autostart,
-        look: entry.look,
-        limits: entry.limits,
-        registry: entry.registry,
-    }
+    draft
 }
 
 /// The request to the user for a server of a project file, which is new or changed.

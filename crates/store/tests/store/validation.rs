@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gatehouse_model::server::{Builtin, Remote, ServerDraft, ServerLimits, TimeLimit};
 use gatehouse_model::sign_in::{RegisteredClient, SignInEndpoints, SignInMethod, SignInSettings};
-use gatehouse_model::{Generation, ServerConfig, ServerId, Transport};
+use gatehouse_model::{ServerConfig, Transport};
 use gatehouse_store::{EntryText, SettingsView, validate_draft, validate_secrets};
 
 /// A text as a person writes it, and what is said at which part of it.
@@ -159,19 +159,6 @@ fn texts_of_window_are_read_as_their_drafts() {
     }
 }
 
-fn draft(name: &str, transport: Transport) -> ServerDraft {
-    ServerDraft {
-        name: name.into(),
-        transport,
-        protocol_version: Default::default(),
-        enabled: true,
-        autostart: true,
-        look: Default::default(),
-        limits: Default::default(),
-        registry: None,
-    }
-}
-
 fn stdio(command: &str, env: &[(&str, &str)]) -> Transport {
     Transport::Stdio {
         command: command.into(),
@@ -183,21 +170,7 @@ fn stdio(command: &str, env: &[(&str, &str)]) -> Transport {
 }
 
 fn taken() -> ServerConfig {
-    let ServerDraft { name, transport, protocol_version, enabled, autostart, look, limits, registry } =
-        draft("Taken", stdio("x", &[]));
-    ServerConfig {
-        id: ServerId::new("srv-1"),
-        generation: Generation::default(),
-        name,
-        transport,
-        protocol_version,
-        enabled,
-        autostart,
-        look,
-        limits,
-        origin: Default::default(),
-        registry,
-    }
+    ServerConfig::new("srv-1", "Taken", stdio("x", &[]))
 }
 
 /// Drafts with the pointers and the messages of what is wrong with them.
@@ -214,30 +187,30 @@ fn drafts() -> Vec<(ServerDraft, Vec<(&'static str, &'static str)>)> {
         ..ServerLimits::default()
     };
     vec![
-        (draft("files", good()), vec![]),
-        (draft("", good()), vec![("/name", "problem.name.empty")]),
-        (draft("tAKEN", good()), vec![("/name", "problem.name.taken")]),
-        (draft("a/b", good()), vec![("/name", "problem.name.slash")]),
-        (draft(" a", good()), vec![("/name", "problem.name.space")]),
-        (draft("a\u{202e}b", good()), vec![("/name", "problem.name.invisible")]),
-        (draft(&"x".repeat(65), good()), vec![("/name", "problem.name.long")]),
+        (ServerDraft::new("files", good()), vec![]),
+        (ServerDraft::new("", good()), vec![("/name", "problem.name.empty")]),
+        (ServerDraft::new("tAKEN", good()), vec![("/name", "problem.name.taken")]),
+        (ServerDraft::new("a/b", good()), vec![("/name", "problem.name.slash")]),
+        (ServerDraft::new(" a", good()), vec![("/name", "problem.name.space")]),
+        (ServerDraft::new("a\u{202e}b", good()), vec![("/name", "problem.name.invisible")]),
+        (ServerDraft::new("x".repeat(65), good()), vec![("/name", "problem.name.long")]),
         (
-            draft("", stdio("", &[("", "x"), ("A", "")])),
+            ServerDraft::new("", stdio("", &[("", "x"), ("A", "")])),
             vec![
                 ("/name", "problem.name.empty"),
                 ("/env/", "problem.varName"),
                 ("/command", "problem.command"),
             ],
         ),
-        (draft("a", Transport::Ws(Remote::at("https://x"))), vec![("/url", "problem.wsUrl")]),
-        (draft("a", Transport::Ws(Remote::at("wss://x"))), vec![]),
-        (draft("a", Transport::Auto(Remote::at("https:///x"))), vec![("/url", "problem.url")]),
+        (ServerDraft::new("a", Transport::Ws(Remote::at("https://x"))), vec![("/url", "problem.wsUrl")]),
+        (ServerDraft::new("a", Transport::Ws(Remote::at("wss://x"))), vec![]),
+        (ServerDraft::new("a", Transport::Auto(Remote::at("https:///x"))), vec![("/url", "problem.url")]),
         (
-            draft("a", Transport::Builtin { builtin: Builtin::Files { folder: String::new() } }),
+            ServerDraft::new("a", Transport::Builtin { builtin: Builtin::Files { folder: String::new() } }),
             vec![("/builtin/folder", "problem.folder")],
         ),
         (
-            ServerDraft { limits, ..draft("a", good()) },
+            ServerDraft { limits, ..ServerDraft::new("a", good()) },
             vec![
                 ("/limits/connectSecs", "problem.amount1"),
                 ("/limits/callSecs", "problem.amount1"),
@@ -259,7 +232,9 @@ fn problems_of_draft_are_at_their_fields() {
         assert_eq!(views, said, "{draft:?}");
     }
     let own = taken();
-    assert!(validate_draft(&draft("taken", stdio("x", &[])), Some(&own.id), &[taken()]).is_empty());
+    assert!(
+        validate_draft(&ServerDraft::new("taken", stdio("x", &[])), Some(&own.id), &[taken()]).is_empty()
+    );
 }
 
 /// A remote server with a secret in a header and in each place of its sign-in.

@@ -56,8 +56,7 @@ pub(super) async fn add(
 
 /// The settings of a server that is reached in another way.
 fn with_transport(config: ServerConfig, transport: Transport) -> ServerDraft {
-    let ServerConfig { name, protocol_version, enabled, autostart, look, limits, .. } = config;
-    ServerDraft { name, transport, protocol_version, enabled, autostart, look, limits, registry: None }
+    ServerDraft { transport, registry: None, ..ServerDraft::from(config) }
 }
 
 /// Gives the value of an option.
