@@ -68,8 +68,11 @@ static CHECKS: [Check; 19] = [
 /// Runs the checks with these names, or all of them; or compiles for another system.
 pub(crate) fn check(paths: &WorkspacePaths, names: &[String]) -> Result<()> {
     match names {
+        [option, target] if option == "--target" && target == "all" => {
+            return other_systems::check_all(paths);
+        }
         [option, target] if option == "--target" => return other_systems::check(paths, target),
-        [option] if option == "--target" => bail!("--target needs a system: windows or macos"),
+        [option] if option == "--target" => bail!("--target needs a system: windows, macos, or all"),
         _ => {}
     }
     let mut failed = Vec::new();

@@ -40,7 +40,7 @@ cargo xtask <task>
              test runner
   fuzz       tries the fuzz targets for longer: [TARGET] [--seconds N]
   check      format, lints, layers, generated types, file rules, interface, licences: all, or [NAME…];
-             with --target windows|macos compiles for that system, on Linux as root
+             with --target windows|macos|all compiles for that system, on Linux as root
   conformance  runs the scenarios of the MCP conformance suite: --role client|server --requirements REVISION
   compat     tries real clients from npm and PyPI against Gatehouse, and prints what works: all, or
              [CLIENT…]; a wrong name lists them all

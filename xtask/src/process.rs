@@ -1,8 +1,9 @@
 //! Runs other programs; prints each command line first.
 
 use std::ffi::OsStr;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -39,6 +40,43 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("`{line}` failed ({status})") }
 }
 
+/// A command that runs beside others, for what they leave of the processors. What it prints is kept in a
+/// file until it is waited for.
+#[must_use = "it has to be waited for"]
+pub(crate) struct Background {
+    line: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Background {
+    /// Starts a command line with the lowest priority, where the system has `nice`.
+    pub(crate) fn start(words: &[&OsStr], folder: &Path, log: PathBuf) -> Result<Self> {
+        let [name, arguments @ ..] = words else { bail!("there is no command to start") };
+        let mut command = if cfg!(unix) {
+            let mut nice = program("nice", folder);
+            nice.args(["-n", "19"]).arg(name);
+            nice
+        } else {
+            program(name, folder)
+        };
+        let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        command.args(arguments).stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        let line = display_command(&command);
+        println!("$ {line} (beside what follows)");
+        let child = command.spawn().with_context(|| format!("cannot start `{line}`"))?;
+        Ok(Self { line, child, log })
+    }
+
+    /// Waits for its end and prints what it printed; fails if the command fails.
+    pub(crate) fn wait(mut self) -> Result<()> {
+        let status = self.child.wait()?;
+        println!("$ {}", self.line);
+        print!("{}", String::from_utf8_lossy(&fs::read(&self.log)?));
+        if status.success() { Ok(()) } else { bail!("`{}` failed ({status})", self.line) }
+    }
+}
+
 /// Runs a command silently and returns whether it succeeded; false if the program does not exist.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
@@ -73,4 +111,25 @@ fn display_command(command: &Command) -> String {
         line.push_str(if argument.contains('\n') { "…" } else { &argument });
     }
     line
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn background(script: &str, log: PathBuf) -> Result<Background> {
+        let words = ["sh", "-c", script].map(OsStr::new);
+        Background::start(&words, Path::new("."), log)
+    }
+
+    #[test]
+    fn keeps_what_a_background_command_prints_and_reports_its_failure() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let log = folder.path().join("log");
+        background("echo out; echo err >&2", log.clone())?.wait()?;
+        assert_eq!(fs::read_to_string(&log)?, "out\nerr\n");
+        let error = background("exit 3", log)?.wait().unwrap_err().to_string();
+        assert!(error.contains("exit status: 3"), "{error}");
+        Ok(())
+    }
 }

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::check::other_systems;
 use crate::paths::WorkspacePaths;
-use crate::process::{TEST_DOOR, cargo, npm, print_step, program, run};
-use crate::tools::NEXTEST;
+use crate::process::{Background, TEST_DOOR, cargo, npm, print_step, program, run};
+use crate::tools::nextest;
 use crate::{check, conformance, fuzz, setup, ui};
 
 /// Seconds for each fuzz target.
@@ -55,29 +55,50 @@ pub(crate) fn test(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     rust_tests(paths, &["--package", &package], rest)
 }
 
+/// A failed stage does not hide what the next ones find.
 fn everything(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     setup::setup(paths)?;
     ui::build(paths)?;
     ui::build_for_browser(paths)?;
-    check::check(paths, &[])?;
-    vitest(paths, &[])?;
-    build_programs(paths)?;
-    playwright(paths, &[])?;
-    conformance::everything(paths)?;
-    print_step("Testing the core and the windows");
-    // One failure must not hide the next.
-    rust_tests(paths, &["--workspace", "--no-fail-fast", TEST_DOOR[0], TEST_DOOR[1]], arguments)?;
-    if NEXTEST.installed(paths).is_some() {
-        doc(paths, &[])?;
+    let mut failed = Vec::new();
+    let mut note = |stage: &'static str, result: Result<()>| {
+        if let Err(error) = result {
+            println!("{error:#}");
+            failed.push(stage);
+        }
+    };
+    note("check", check::check(paths, &[]));
+    // It needs processors only, and tests wait for most of their time: they run side by side.
+    let own = std::env::current_exe().context("the path of this program is unknown")?;
+    let others = Background::start(
+        &[own.as_os_str(), "check".as_ref(), "--target".as_ref(), "all".as_ref()],
+        &paths.root,
+        paths.cache.join("other-systems.log"),
+    )?;
+    note("ui", vitest(paths, &[]));
+    let built = build_programs(paths);
+    if built.is_ok() {
+        note("e2e", playwright(paths, &[]));
+        note("conformance", conformance::everything(paths));
+        print_step("Testing the core and the windows");
+        let which = ["--workspace", "--no-fail-fast", TEST_DOOR[0], TEST_DOOR[1]];
+        note("Rust tests", rust_tests(paths, &which, arguments));
+        if nextest(paths).is_some() {
+            note("doc", doc(paths, &[]));
+        }
+        print_step("Trying the fuzz targets side by side");
+        let built_with = ["--workspace", "--tests", TEST_DOOR[0], TEST_DOOR[1]];
+        note("fuzz", fuzz::all(paths, FUZZ_SECONDS, &built_with));
     }
-    print_step("Trying the fuzz targets side by side");
-    fuzz::all(paths, FUZZ_SECONDS, &["--workspace", "--tests", TEST_DOOR[0], TEST_DOOR[1]])?;
-    compile_for_others(paths, &[])
+    note("build", built);
+    print_step("Waiting for the other systems");
+    note("other-systems", others.wait());
+    if failed.is_empty() { Ok(()) } else { bail!("these stages failed: {}", failed.join(", ")) }
 }
 
 /// The fuzz targets are left out: they are a suite of their own.
 fn rust_tests(paths: &WorkspacePaths, which: &[&str], arguments: &[String]) -> Result<()> {
-    let mut command = match NEXTEST.installed(paths) {
+    let mut command = match nextest(paths) {
         Some(nextest) => {
             let mut command = program(nextest, &paths.root);
             command.args(["nextest", "run"]);

@@ -5,11 +5,19 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::paths::WorkspacePaths;
-use crate::process::{cargo, run};
+use crate::process::{cargo, program, run, succeeds};
 
 /// Runs Rust tests in parallel over all test programs. It takes minutes to build, so only
 /// `cargo xtask setup --nextest` installs it; `cargo test` is used where it is not installed.
 pub(crate) const NEXTEST: CargoTool = CargoTool { name: "cargo-nextest", version: "0.9.151" };
+
+/// A cargo-nextest that can be run: the one in the cache, or one that the machine has.
+pub(crate) fn nextest(paths: &WorkspacePaths) -> Option<PathBuf> {
+    NEXTEST.installed(paths).or_else(|| {
+        let name = PathBuf::from(NEXTEST.name);
+        succeeds(program(&name, &paths.root).args(["nextest", "--version"])).then_some(name)
+    })
+}
 
 pub(crate) struct CargoTool {
     /// Of the package and of its program.
