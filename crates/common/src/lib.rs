@@ -7,9 +7,11 @@ pub mod constant_time;
 pub mod display_name;
 pub mod invisible_chars;
 pub mod ip_address;
+pub mod name_words;
 pub mod owner_only;
 pub mod random;
 pub mod regular_file;
+pub mod secret_names;
 pub mod user_environment;
 
 /// Rendering of the core's texts in the user's language.

@@ -14,11 +14,12 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use gatehouse_common::display_name::MAX_NAME_CHARS;
 use gatehouse_common::invisible_chars::is_invisible;
+use gatehouse_common::secret_names::is_secret_setting;
 use gatehouse_model::registry::{LinkContent, MAX_LINK_BYTES};
 use gatehouse_model::server::{Remote, ServerDraft, StdioStreams};
 use gatehouse_model::sign_in::SignInSettings;
 use gatehouse_model::{ErrorCode, Transport, UserError, message};
-use gatehouse_store::{EntryText, holds_secret, is_secret_name};
+use gatehouse_store::{EntryText, holds_secret};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use url::Url;
@@ -277,7 +278,7 @@ fn check_url(text: &str) -> Result<(), AddLinkError> {
     let mut query = url.query_pairs();
     let has_secret = !url.username().is_empty()
         || url.password().is_some()
-        || query.any(|(name, value)| is_secret_name(&name) && !value.is_empty());
+        || query.any(|(name, value)| is_secret_setting(&name) && !value.is_empty());
     if has_secret { Err(AddLinkError::Secret("url".to_owned())) } else { Ok(()) }
 }
 
@@ -309,7 +310,7 @@ fn shown(name: &str) -> String {
 fn without_secrets(name: String, transport: Transport) -> LinkContent {
     let (mut secrets, mut had_secrets) = (Vec::new(), false);
     let mut leave_out = |place: &str, values: &mut BTreeMap<String, String>| {
-        for (name, value) in values.iter_mut().filter(|(name, _)| is_secret_name(name)) {
+        for (name, value) in values.iter_mut().filter(|(name, _)| is_secret_setting(name)) {
             had_secrets |= !value.is_empty();
             *value = format!("${{secret:{name}}}");
             secrets.push(format!("{place}/{name}"));

@@ -4,6 +4,7 @@
 //! A server chooses its own tool names and annotations, so nothing that it states makes a tool `read` unless
 //! the user trusts its labels. Even then, any sign that the tool makes changes takes precedence.
 
+use gatehouse_common::name_words::split;
 use gatehouse_mcp_wire::uri_template::variables;
 use gatehouse_model::grant::{AccessClass, AccessClassification, ClassReason};
 
@@ -35,7 +36,7 @@ pub fn classify(
     user: Option<AccessClass>,
     trusted_labels: bool,
 ) -> AccessClassification {
-    let words = name_heuristics::split(tool.name);
+    let words = split(tool.name);
     let (class, reason) = match user {
         Some(class) => (class, ClassReason::Override),
         None => classify_by_evidence(tool, &words, trusted_labels),
@@ -112,7 +113,7 @@ fn classify_by_evidence(
         return (AccessClass::Write, ClassReason::Name { word: word.to_owned() });
     }
     if let Some(word) = tool.title.and_then(|title| {
-        let title = name_heuristics::split(title);
+        let title = split(title);
         name_heuristics::change_word_in_name(&title).map(str::to_owned)
     }) {
         return (AccessClass::Write, ClassReason::Name { word });

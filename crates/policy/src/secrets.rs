@@ -5,49 +5,10 @@
 
 use std::borrow::Cow;
 
+use gatehouse_common::secret_names::is_secret_argument;
 use gatehouse_model::secret::REDACTED;
 
-use crate::access::name_heuristics;
 use crate::json::Json;
-
-/// Words in a member name that mark its value as secret.
-const SECRET_NAMES: &[&str] = &[
-    "apikey",
-    "authorization",
-    "bearer",
-    "cookie",
-    "cookies",
-    "credential",
-    "credentials",
-    "jwt",
-    "otp",
-    "passcode",
-    "passphrase",
-    "passwd",
-    "password",
-    "passwords",
-    "pwd",
-    "secret",
-    "secrets",
-    "totp",
-];
-
-/// Names of secrets that are written as one word or several; compared without separators.
-const JOINED_SECRET_NAMES: &[&str] = &[
-    "accesskey",
-    "accesstoken",
-    "apikey",
-    "apitoken",
-    "authtoken",
-    "bearertoken",
-    "clientsecret",
-    "idtoken",
-    "privatekey",
-    "refreshtoken",
-    "secretkey",
-    "sessiontoken",
-    "signingkey",
-];
 
 /// Token formats of known issuers: prefix, and the least number of characters after it.
 const TOKEN_PREFIXES: &[(&str, usize)] = &[
@@ -88,28 +49,8 @@ const TOKEN_PREFIXES: &[(&str, usize)] = &[
 
 /// Masks the secrets of a value; borrowed if there are none. `name` is the name of the member that has this value.
 pub(crate) fn mask_value<'a>(name: Option<&str>, value: &'a Json) -> Cow<'a, Json> {
-    let masked = if name.is_some_and(is_secret_name) { mask_all(value) } else { mask_found(value) };
+    let masked = if name.is_some_and(is_secret_argument) { mask_all(value) } else { mask_found(value) };
     masked.map_or(Cow::Borrowed(value), Cow::Owned)
-}
-
-/// Whether a member name marks its value as secret.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    let words = name_heuristics::split(name);
-    let joined = words.concat();
-    words.iter().any(|word| SECRET_NAMES.contains(&word.as_str()))
-        || JOINED_SECRET_NAMES.iter().any(|secret| joined.contains(secret))
-        || words.last().is_some_and(|word| word == "token") && !is_pagination_token(&words)
-        || joined == "auth"
-}
-
-/// Whether a name with "token" is a pagination cursor or the like, such as `pageToken`. These aren't secrets.
-fn is_pagination_token(words: &[String]) -> bool {
-    words.iter().any(|word| {
-        matches!(
-            word.as_str(),
-            "page" | "next" | "continuation" | "progress" | "cursor" | "sync" | "resume" | "max"
-        )
-    })
 }
 
 /// The value with everything masked that could be a secret; `None` if there is nothing.
@@ -259,7 +200,7 @@ fn assigned_secret(text: &str, at: usize) -> Option<(usize, usize)> {
         .take_while(|(_, c)| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
         .last()
         .map(|(from, _)| from)?;
-    if !is_secret_name(&text[name_from..at]) {
+    if !is_secret_argument(&text[name_from..at]) {
         return None;
     }
     let value_from = at + 1;
@@ -270,47 +211,6 @@ fn assigned_secret(text: &str, at: usize) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn recognises_secret_names() {
-        for name in [
-            "password",
-            "dbPassword",
-            "API_KEY",
-            "api-key",
-            "apikey",
-            "x-api-key",
-            "token",
-            "access_token",
-            "authToken",
-            "client_secret",
-            "Authorization",
-            "privateKey",
-            "auth",
-            "session_token",
-            "cookie",
-            "otp",
-        ] {
-            assert!(is_secret_name(name), "{name}");
-        }
-        for name in [
-            "max_tokens",
-            "maxTokens",
-            "tokens",
-            "pageToken",
-            "next_page_token",
-            "key",
-            "author",
-            "secretary",
-            "path",
-            "tokenizer",
-            "passage",
-            "auth_type",
-            "progressToken",
-        ] {
-            assert!(!is_secret_name(name), "{name}");
-        }
-    }
 
     #[test]
     fn masks_secrets_in_text() {

@@ -39,9 +39,9 @@ pub use secrets::secret_store::{SecretStore, SecretStoreKind};
 pub use secrets::{has_vault, make_vault, memory, open_keychain, open_vault, unlock_vault, vault_file};
 pub use servers_file::{
     ConfigProblem, EntryText, HandEdit, LoadedServers, PROJECT_FILE, ProjectFile, ProjectServerEntry,
-    ServersFile, SettingsView, WatchGuard, diff_settings, fill_kept_values, holds_secret, is_secret_name,
-    project_change, read_project_file, settings_text, shown_value, to_server_name, validate_draft,
-    validate_name, validate_secrets,
+    ServersFile, SettingsView, WatchGuard, diff_settings, fill_kept_values, holds_secret, project_change,
+    read_project_file, settings_text, shown_value, to_server_name, validate_draft, validate_name,
+    validate_secrets,
 };
 pub use sessions::{SavedSession, SavedSessionId, SessionSeal, SessionStore};
 pub use store::{Store, StoreOptions};

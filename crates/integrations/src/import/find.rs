@@ -1,9 +1,9 @@
 //! Finds the entries of servers in a document, and which application it is of, by its shape.
 
 use gatehouse_common::invisible_chars::one_line;
+use gatehouse_common::secret_names::is_secret_setting;
 use gatehouse_model::App;
 use gatehouse_model::import::ImportInput;
-use gatehouse_store::is_secret_name;
 use serde_json::{Map, Value};
 
 use crate::apps::{AppSettings as _, ServersPlace};
@@ -148,7 +148,7 @@ fn declared_inputs(document: &Map<String, Value>) -> Vec<ImportInput> {
             description: text(input, "description").map(|about| one_line(&about, LONGEST_DESCRIPTION)),
             is_secret: match input.get("password") {
                 Some(Value::Bool(is_secret)) => *is_secret,
-                _ => is_secret_name(&id),
+                _ => is_secret_setting(&id),
             },
             default: text(input, "default"),
             has_default: text(input, "default").is_some(),

@@ -4,9 +4,9 @@
 mod sign_in;
 
 use gatehouse_common::invisible_chars::one_line;
+use gatehouse_common::secret_names::is_secret_setting;
 use gatehouse_model::import::{ImportInput, ImportedApprovals, LeftOutSetting};
 use gatehouse_model::{App, Message, message};
-use gatehouse_store::is_secret_name;
 use serde_json::{Map, Value, json};
 
 use super::ForeignServer;
@@ -375,10 +375,10 @@ impl Translator<'_> {
                     resolved.push_str(&format!("${{env:{name}}}"));
                 }
                 ValuePart::Variable { name, default } => {
-                    let is_secret = is_secret_name(name);
+                    let is_secret = is_secret_setting(name);
                     self.ask(&mut resolved, &format!("env:{name}"), default.map(str::to_owned), is_secret);
                 }
-                ValuePart::Input(id) => self.ask(&mut resolved, id, None, is_secret_name(id)),
+                ValuePart::Input(id) => self.ask(&mut resolved, id, None, is_secret_setting(id)),
                 ValuePart::Secret(name) => self.ask(&mut resolved, &format!("secret:{name}"), None, true),
                 ValuePart::Own("pathSeparator" | "/") => resolved.push(std::path::MAIN_SEPARATOR),
                 ValuePart::Own("userHome") => {

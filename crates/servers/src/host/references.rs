@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gatehouse_common::user_environment;
 use gatehouse_mcp_client::{ConnectError, Redactor};
 use gatehouse_model::{Secret, ServerConfig, message};
-use gatehouse_store::{SecretKey, SecretStore, is_secret_name};
+use gatehouse_store::{SecretKey, SecretStore};
 
 /// A group of fields of a server's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,8 @@ pub(super) async fn resolve(
             let value = substitute(&value, |reference| match reference {
                 Reference::Env(variable) => {
                     let text = from_environment(&field, variable)?;
-                    if group == FieldGroup::Headers || is_secret_name(&name) || is_secret_name(variable) {
+                    if group == FieldGroup::Headers || is_secret_setting(&name) || is_secret_setting(variable)
+                    {
                         redactor.add(&text);
                     }
                     Ok(text)
@@ -100,7 +101,7 @@ fn from_environment(field: &str, variable: &str) -> Result<String, ConnectError>
 
 /// Adds the value of a secret header to the redactor, including values entered as plain text.
 fn register_header_secret(redactor: &Redactor, group: FieldGroup, name: &str, value: &str) {
-    if group != FieldGroup::Headers || !is_secret_name(name) {
+    if group != FieldGroup::Headers || !is_secret_setting(name) {
         return;
     }
     redactor.add_header(value);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use gatehouse_common::secret_names::is_secret_setting;
 use gatehouse_model::ServerConfig;
 use gatehouse_model::grant::{FieldChange, FieldConcern};
 use gatehouse_model::secret::REDACTED;
@@ -89,20 +90,20 @@ pub(super) fn mask_secrets(pointer: &str, value: &Value, mask: &mut dyn FnMut(&s
                 let is_flag = arg.starts_with('-');
                 masked.push(match arg.split_once('=') {
                     _ if next_is_secret && !is_flag => Value::from(mask(arg)),
-                    Some((name, value)) if is_flag && is_secret_name(name) => {
+                    Some((name, value)) if is_flag && is_secret_setting(name) => {
                         Value::from(format!("{name}={}", mask(value)))
                     }
                     _ => Value::from(mask_url_password(arg, mask)),
                 });
-                next_is_secret = is_flag && !arg.contains('=') && is_secret_name(arg);
+                next_is_secret = is_flag && !arg.contains('=') && is_secret_setting(arg);
             }
             Value::from(masked)
         }
         (_, Value::String(text)) => {
             let is_env = pointer
                 .strip_prefix("/env/")
-                .is_some_and(|name| is_secret_name(name) && !may_be_executed(text));
-            let is_header = pointer.strip_prefix("/headers/").is_some_and(is_secret_name);
+                .is_some_and(|name| is_secret_setting(name) && !may_be_executed(text));
+            let is_header = pointer.strip_prefix("/headers/").is_some_and(is_secret_setting);
             if (is_env || is_header) && !is_reference(text) { Value::from(mask(text)) } else { value.clone() }
         }
         _ => value.clone(),
@@ -125,19 +126,6 @@ pub fn holds_secret(pointer: &str, value: &Value) -> bool {
 #[must_use]
 pub fn shown_value(pointer: &str, value: &Value) -> Value {
     mask_secrets(pointer, value, &mut |secret| shown_secret(pointer, secret).to_owned())
-}
-
-/// Whether the name of a variable, a header or a flag suggests that its value is a secret.
-#[must_use]
-pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace(['-', '_', '~'], "");
-    let secret =
-        ["token", "secret", "password", "passwd", "passphrase", "apikey", "accesskey", "privatekey", "auth"];
-    !["askpass", "bypass"].iter().any(|word| name.ends_with(word))
-        && (secret.iter().any(|word| name.contains(word))
-            || ["key", "cookie", "credential", "credentials", "pass", "pat"]
-                .iter()
-                .any(|word| name.ends_with(word)))
 }
 
 /// Whether the value of a variable looks like a path or a command line. The server may execute it, so it is
