@@ -86,6 +86,30 @@ test("a call tells how it was decided and shows its messages, and is repeated", 
   await expect(details.getByText("you ran this call yourself").first()).toBeVisible();
 });
 
+test("a server's calls are listed without arguments and results once these are off", async ({ gatehouse, main }) => {
+  await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "all" });
+  const server = (await gatehouse.command("servers.list", {})).find(({ config }) => config.name === "Time");
+  if (!server) throw new Error("no server");
+  await main.goto(`${gatehouse.address}/#/servers/${server.config.id}/settings`);
+  await main.getByRole("button", { name: "More settings" }).click();
+  await main.getByRole("checkbox", { name: "Store arguments and results of calls" }).uncheck();
+  await noViolations(main);
+  await pictures(gatehouse, main, "server-record-bodies");
+  await main.getByRole("button", { name: "Save" }).click();
+  await expect(main.getByText("Saved")).toBeVisible();
+  const client = await gatehouse.connect("Claude Code");
+  await client.call("current_time", { timezone: "Europe/Vienna" });
+  await main.getByRole("link", { name: "Activity" }).click();
+  await main.getByRole("button", { name: /current_time of Time, for Claude Code: Done/ }).click();
+  const details = main.getByRole("dialog");
+  await expect(details.getByRole("heading", { name: "Messages not stored" })).toBeVisible();
+  await expect(details.getByText("“Store arguments and results of calls” was off for Time")).toBeVisible();
+  await expect(details.getByText("Vienna")).toHaveCount(0);
+  await expect(details.getByText("Can't be repeated: its arguments weren't stored.")).toBeVisible();
+  await noViolations(main);
+  await pictures(gatehouse, main, "activity-no-bodies");
+});
+
 test("a call whose secrets are not stored opens in the Playground instead", async ({ gatehouse, main }) => {
   await gatehouse.command("policy.autoApprove", { server: "Notes", client: null, to: "all" });
   const client = await gatehouse.connect("Claude Code");
@@ -195,8 +219,9 @@ test("each change of the configuration is an event with its cause", async ({ gat
   await expect(main.getByText("Configuration changed: works was added")).toBeVisible();
   const view = (await gatehouse.command("servers.list", {})).find(({ config }) => config.id === server);
   if (!view) throw new Error("no server");
-  const { transport, protocolVersion, enabled, autostart, look, limits, registry } = view.config;
-  const draft = { name: "renamed", transport, protocolVersion, enabled, autostart, look, limits, registry };
+  const { transport, protocolVersion, enabled, autostart, recordBodies, look, limits, registry } = view.config;
+  const rest = { transport, protocolVersion, enabled, autostart, recordBodies, look, limits, registry };
+  const draft = { name: "renamed", ...rest };
   await gatehouse.command("servers.edit", { server, draft, secrets: [] });
   await expect(main.getByText("Configuration changed: a server was renamed to renamed")).toBeVisible();
   await gatehouse.command("servers.edit", {

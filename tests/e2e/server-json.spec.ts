@@ -80,6 +80,7 @@ test("a secret stays a reference, and follows to no other program", async ({ gat
     protocolVersion: "auto",
     enabled: true,
     autostart: true,
+    recordBodies: true,
     look: { description: null, icon: null, group: null },
     limits: {
       connectSecs: 30,

@@ -87,6 +87,7 @@ test("a tool that is left out says why, and a server has limits of its own", asy
       protocolVersion: "auto",
       enabled: true,
       autostart: true,
+      recordBodies: true,
       look: { description: null, icon: null, group: null },
       limits: {
         connectSecs: 30,

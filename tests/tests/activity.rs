@@ -1,10 +1,14 @@
 //! Past calls in the product: filters and figures (UI-5, UI-7), exports of all forms, what a caller without the operator key
-//! sees of them, and rules that are found to be wider than needed and narrowed.
+//! sees of them, records without arguments and results, and rules that are found to be wider than needed and narrowed.
+
+use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_model::grant::Rule;
 use gatehouse_model::record::CallFilter;
 use gatehouse_model::{CallRecord, Decision, Timestamp, Verdict};
+use gatehouse_tests::eventually::eventually_holds;
+use gatehouse_tests::fixture_server::{ServerTransport, add};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::http::BackgroundCall;
 use serde_json::{Value, json};
@@ -91,6 +95,63 @@ fn without_the_key_nothing_of_the_contents_is_seen() -> Result<()> {
     let rule = gatehouse.ask(&["policy", "show"])?["rules"][0]["rule"]["id"].clone();
     let narrowed = gatehouse.run_unprivileged(&["policy", "narrow", rule.as_str().context("a rule")?])?;
     ensure!(narrowed.status.code() == Some(4), "{narrowed:?}");
+    Ok(())
+}
+
+/// The call itself is recorded. Nothing of its arguments, its result or the server's error is in any file, also of a call that
+/// is large enough to be recorded in the background.
+#[test]
+fn stores_no_bodies_of_a_server_that_switched_them_off() -> Result<()> {
+    let mut gatehouse = Gatehouse::start()?;
+    let _upstream = add(&gatehouse, "raw", ServerTransport::Stdio, &[])?;
+    gatehouse.ask(&["policy", "auto-approve", "raw", "all"])?;
+    let token = gatehouse.add_client("Tester")?;
+    call(&gatehouse, &token, ("echo", r#"{"text":"juniper"}"#))?;
+    gatehouse.ask(&["servers", "set", "raw", "recordBodies=false"])?;
+    gatehouse.await_status("raw", "connected")?;
+    let large = json!({ "text": format!("rowan {}", "x".repeat(10_000)) }).to_string();
+    call(&gatehouse, &token, ("echo", r#"{"text":"hawthorn"}"#))?;
+    call(&gatehouse, &token, ("echo", &large))?;
+    call(&gatehouse, &token, ("say", r#"{"level":"hazel"}"#))?;
+
+    let count = |text: &str| -> Result<Option<usize>> {
+        Ok(gatehouse.ask(&["calls", "--text", text])?.as_array().map(Vec::len))
+    };
+    eventually_holds("four calls are recorded", || {
+        Ok(gatehouse.ask(&["calls"])?.as_array().is_some_and(|calls| calls.len() == 4))
+    })?;
+    let calls = gatehouse.ask(&["calls"])?;
+    let by_tool = |call: &Value| call["subject"]["name"].as_str().map(str::to_owned);
+    let calls = calls.as_array().context("calls")?;
+    let tools: Vec<_> = calls.iter().filter_map(by_tool).collect();
+    ensure!(tools == ["say", "echo", "echo", "echo"], "{tools:?}");
+    for call in &calls[..3] {
+        ensure!(call["arguments"].is_null() && call["result"].is_null(), "{call:#}");
+        ensure!(call["bytesIn"].as_u64() > Some(0) && call["bytesOut"].as_u64() > Some(0), "{call:#}");
+    }
+    let outcome = &calls[0]["outcome"];
+    ensure!(*outcome == json!({ "outcome": "rpc_error", "code": -32602, "message": "" }), "{outcome:#}");
+    ensure!(calls[3]["arguments"].to_string().contains("juniper"), "{:#}", calls[3]);
+    ensure!(count("juniper")? == Some(1) && count("hawthorn")? == Some(0) && count("rowan")? == Some(0));
+
+    gatehouse.stop()?;
+    let mut stored = Vec::new();
+    for file in fs::read_dir(gatehouse.data_dir())? {
+        let path = file?.path();
+        if path.is_file() {
+            stored.extend(fs::read(path)?);
+        }
+    }
+    let is_stored = |text: &str| stored.windows(text.len()).any(|part| part == text.as_bytes());
+    ensure!(is_stored("juniper"), "what is stored isn't found");
+    for text in ["hawthorn", "rowan", "hazel", "no such level"] {
+        ensure!(!is_stored(text), "{text} is stored");
+    }
+
+    // The setting stays over a restart.
+    gatehouse.launch()?;
+    let server = gatehouse.await_status("raw", "connected")?;
+    ensure!(server["config"]["recordBodies"] == false, "{:#}", server["config"]);
     Ok(())
 }
 

@@ -10,7 +10,6 @@ use gatehouse_model::approval::{
     ElicitationRequest, SamplingRequest, ScopeUpgradeRequest, Subject,
 };
 use gatehouse_model::grant::{Condition, ConditionTest};
-use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{
     AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope, UserError,
 };
@@ -34,7 +33,7 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         }
         event @ Event::CallTaskChanged { call: _, state: _ } => event,
         Event::CallFinished { call, verdict, outcome, duration_ms } => {
-            Event::CallFinished { call, verdict, outcome: redact_outcome(outcome), duration_ms }
+            Event::CallFinished { call, verdict, outcome: outcome.without_texts(), duration_ms }
         }
         // The cause names variables and headers of an entry of servers.json.
         Event::ConfigChanged { cause, server, name, unconfirmed, problem } => {
@@ -94,7 +93,7 @@ pub(crate) fn redact_record(record: &mut CallRecord) {
     *result = None;
     // It tells whether conditions held for the arguments, also those of a block that the caller made for this.
     *judged = None;
-    *outcome = redact_outcome(outcome.clone());
+    *outcome = outcome.clone().without_texts();
     *exposed_name = redact_name(subject, std::mem::take(exposed_name));
     *subject = redact_subject(subject.clone());
 }
@@ -200,20 +199,6 @@ fn url_origin(address: &str) -> String {
 }
 
 /// The outcome of a call without the server's message, which may repeat contents of the call.
-fn redact_outcome(outcome: CallOutcome) -> CallOutcome {
-    match outcome {
-        CallOutcome::Unfit { problem: _ } => CallOutcome::Unfit { problem: String::new() },
-        CallOutcome::RpcError { code, message: _ } => CallOutcome::RpcError { code, message: String::new() },
-        CallOutcome::Failed { message: _ } => CallOutcome::Failed { message: String::new() },
-        other @ (CallOutcome::Ok
-        | CallOutcome::ToolError
-        | CallOutcome::Refused
-        | CallOutcome::StillWaiting
-        | CallOutcome::Repeated { .. }
-        | CallOutcome::Cancelled) => other,
-    }
-}
-
 fn redact_pending(pending: PendingApproval) -> PendingApproval {
     let PendingApproval { id, requested_at, expires_at, request, waiting } = pending;
     let request = match request {
@@ -308,6 +293,7 @@ mod tests {
     use gatehouse_model::approval::ConfigChangeKind;
     use gatehouse_model::event::ConfigCause;
     use gatehouse_model::grant::{ClientScope, FieldChange, FieldConcern};
+    use gatehouse_model::record::CallOutcome;
     use gatehouse_model::{ApprovalId, Decision, ErrorCode, Lifetime, Rule, RuleEffect, Timestamp, Verdict};
 
     use super::*;

@@ -171,6 +171,7 @@ mod tests {
             name: "two".into(),
             enabled: false,
             autostart: false,
+            record_bodies: false,
             look: ServerAppearance { group: Some("g".into()), ..ServerAppearance::default() },
             limits: ServerLimits { strict: true, ..ServerLimits::default() },
             ..config.clone()

@@ -86,6 +86,22 @@ impl CallOutcome {
             Self::StillWaiting | Self::Cancelled => OutcomeClass::Unfinished,
         }
     }
+
+    /// The same without its texts, which may repeat words of the server or of the arguments.
+    #[must_use]
+    pub fn without_texts(self) -> Self {
+        match self {
+            Self::Unfit { problem: _ } => Self::Unfit { problem: String::new() },
+            Self::RpcError { code, message: _ } => Self::RpcError { code, message: String::new() },
+            Self::Failed { message: _ } => Self::Failed { message: String::new() },
+            other @ (Self::Ok
+            | Self::ToolError
+            | Self::Refused
+            | Self::StillWaiting
+            | Self::Repeated { .. }
+            | Self::Cancelled) => other,
+        }
+    }
 }
 
 /// One call as it is kept.
@@ -125,9 +141,9 @@ pub struct CallRecord {
     pub bytes_in: u32,
     /// Bytes of the result.
     pub bytes_out: u32,
-    /// Arguments as JSON text, secrets masked, capped; absent when switched off.
+    /// Arguments as JSON text, secrets masked, capped; absent where the server's `recordBodies` was off.
     pub arguments: Option<String>,
-    /// Result as JSON text, secrets masked, capped; absent when switched off.
+    /// Result as JSON text, secrets masked, capped; absent where the server's `recordBodies` was off.
     pub result: Option<String>,
 }
 

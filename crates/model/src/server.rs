@@ -32,6 +32,10 @@ pub struct ServerConfig {
     /// Whether it starts by itself with Gatehouse. If it does not, it starts when it is needed: for a call
     /// or by hand. Without effect while it is not enabled.
     pub autostart: bool,
+    /// Whether arguments and results of its calls are stored with the records of the calls. An edit does not reconnect;
+    /// records that are stored already stay as they are.
+    #[serde(default = "yes")]
+    pub record_bodies: bool,
     /// Everything that does not touch the connection.
     pub look: ServerAppearance,
     /// How long things may take.
@@ -53,8 +57,17 @@ impl ServerConfig {
     /// A new server of the user with these settings.
     #[must_use]
     pub fn from_draft(id: impl Into<ServerId>, draft: ServerDraft) -> Self {
-        let ServerDraft { name, transport, protocol_version, enabled, autostart, look, limits, registry } =
-            draft;
+        let ServerDraft {
+            name,
+            transport,
+            protocol_version,
+            enabled,
+            autostart,
+            record_bodies,
+            look,
+            limits,
+            registry,
+        } = draft;
         Self {
             id: id.into(),
             generation: Generation::default(),
@@ -63,6 +76,7 @@ impl ServerConfig {
             protocol_version,
             enabled,
             autostart,
+            record_bodies,
             look,
             limits,
             origin: ServerOrigin::default(),
@@ -451,6 +465,9 @@ pub struct ServerDraft {
     /// Whether it starts by itself with Gatehouse.
     #[serde(default = "yes")]
     pub autostart: bool,
+    /// Whether arguments and results of its calls are stored with the records of the calls.
+    #[serde(default = "yes")]
+    pub record_bodies: bool,
     /// What only people see.
     #[serde(default)]
     pub look: ServerAppearance,
@@ -472,6 +489,7 @@ impl ServerDraft {
             protocol_version: ProtocolVersionSetting::default(),
             enabled: true,
             autostart: true,
+            record_bodies: true,
             look: ServerAppearance::default(),
             limits: ServerLimits::default(),
             registry: None,
@@ -490,12 +508,13 @@ impl From<ServerConfig> for ServerDraft {
             protocol_version,
             enabled,
             autostart,
+            record_bodies,
             look,
             limits,
             origin: _,
             registry,
         } = config;
-        Self { name, transport, protocol_version, enabled, autostart, look, limits, registry }
+        Self { name, transport, protocol_version, enabled, autostart, record_bodies, look, limits, registry }
     }
 }
 

@@ -26,7 +26,10 @@ export function CallDetails({ record }: { record: CallRecord }) {
     [t("activity.exposed"), <code key="name">{record.exposedName}</code>],
     [t("activity.verdict"), t(`activity.verdict.${verdict.decision}`)],
     [t("activity.decided"), ruleLabel(t, verdict.rule)],
-    [t("activity.result"), failed === null ? outcomeLabel(t, outcome) : `${outcomeLabel(t, outcome)}: ${failed}`],
+    [
+      t("activity.result"),
+      failed === null || failed === "" ? outcomeLabel(t, outcome) : `${outcomeLabel(t, outcome)}: ${failed}`,
+    ],
     [t("activity.ran"), durationLabel(t, record.durationMs - record.waitedMs)],
     [t("activity.waited"), durationLabel(t, record.waitedMs)],
     [t("activity.total"), durationLabel(t, record.durationMs)],
@@ -70,7 +73,7 @@ function Body({ title, text, copy }: { title: string; text: string | null; copy:
   );
 }
 
-/** What more is known of an end that was not as it should be. */
+/** What more is known of an end that was not as it should be; empty where it is not stored. */
 function why(outcome: CallOutcome): string | null {
   switch (outcome.outcome) {
     case "failed":

@@ -465,9 +465,9 @@ durationMs: number,
 bytesIn: number,
 /** Bytes of the result. */
 bytesOut: number,
-/** Arguments as JSON text, secrets masked, capped; absent when switched off. */
+/** Arguments as JSON text, secrets masked, capped; absent where the server's `recordBodies` was off. */
 arguments: string | null,
-/** Result as JSON text, secrets masked, capped; absent when switched off. */
+/** Result as JSON text, secrets masked, capped; absent where the server's `recordBodies` was off. */
 result: string | null, };
 
 /** What a call answered. */
@@ -1879,6 +1879,11 @@ enabled: boolean,
  * or by hand. Without effect while it is not enabled.
  */
 autostart: boolean,
+/**
+ * Whether arguments and results of its calls are stored with the records of the calls. An edit does not reconnect;
+ * records that are stored already stay as they are.
+ */
+recordBodies: boolean,
 /** Everything that does not touch the connection. */
 look: ServerAppearance,
 /** How long things may take. */
@@ -1903,6 +1908,8 @@ protocolVersion: ProtocolVersionSetting,
 enabled: boolean,
 /** Whether it starts by itself with Gatehouse. */
 autostart: boolean,
+/** Whether arguments and results of its calls are stored with the records of the calls. */
+recordBodies: boolean,
 /** What only people see. */
 look: ServerAppearance,
 /** How long things may take. */

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { defaultPreferences } from "../platform";
 import { ThemeProvider } from "../theme/ThemeProvider";
 import { ServerFields } from "./ServerFields";
-import { emptyServerForm, toDraft, type FormFaults, type ServerForm } from "./serverForm";
+import { emptyServerForm, fromConfig, toDraft, type FormFaults, type ServerForm } from "./serverForm";
 
 describe("the switch for starting with Gatehouse", () => {
   it.each([
@@ -49,6 +49,20 @@ function show(form: Partial<ServerForm>, faults: FormFaults = {}) {
 const more = () => {
   fireEvent.click(screen.getByRole("button", { name: "More settings" }));
 };
+
+describe("storing arguments and results", () => {
+  it("is on, and is switched off for one server", () => {
+    const onChange = show({ kind: "builtin" });
+    more();
+    const stored = screen.getByRole<HTMLInputElement>("checkbox", { name: /Store arguments and results of calls/ });
+    expect(stored.checked).toBe(true);
+    fireEvent.click(stored);
+    expect(onChange).toHaveBeenLastCalledWith({ recordBodies: false });
+    const { draft } = toDraft({ ...emptyServerForm, name: "files", command: "node x.js", recordBodies: false });
+    expect(draft.recordBodies).toBe(false);
+    expect(fromConfig(draft).recordBodies).toBe(false);
+  });
+});
 
 describe("the protocol version of a server", () => {
   it.each(["stdio", "http"] as const)("is chosen for a server of the kind %s", (kind) => {

@@ -125,6 +125,14 @@ export function ServerFields({ form, faults, at, onChange }: Props) {
               }}
             />
           )}
+          <Checkbox
+            label={t("servers.form.recordBodies")}
+            description={t("servers.form.recordBodiesHint")}
+            checked={form.recordBodies}
+            onChange={(event) => {
+              onChange({ recordBodies: event.currentTarget.checked });
+            }}
+          />
           <TextInput
             label={t("servers.form.description")}
             value={form.description}

@@ -44,6 +44,7 @@ const view = (status: ServerStatus, signIn: SignInState | null): ServerView => (
     protocolVersion: "auto",
     enabled: true,
     autostart: true,
+    recordBodies: true,
     look: { description: null, icon: null, group: null },
     limits: defaultLimits,
     registry: null,

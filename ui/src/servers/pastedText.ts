@@ -206,6 +206,7 @@ function commandName(words: readonly string[]): string {
 /** Fills the form with the recognised fields; a name typed by the user stays. */
 export function fillForm(form: ServerForm, found: RecognisedFields, namedBefore: string): ServerForm {
   const own = form.name !== "" && form.name !== namedBefore;
-  const about = { description: form.description, group: form.group, autostart: form.autostart };
+  const { description, group, autostart, recordBodies } = form;
+  const about = { description, group, autostart, recordBodies };
   return { ...emptyServerForm, ...about, ...found, name: own ? form.name : found.name };
 }

@@ -115,6 +115,8 @@ export type ServerForm = {
   icon: string;
   group: string;
   autostart: boolean;
+  /** Whether arguments and results of calls are stored. */
+  recordBodies: boolean;
   /** The entry of the MCP registry that the form was filled from. */
   registry: RegistrySource | null;
 };
@@ -139,6 +141,7 @@ export const emptyServerForm: ServerForm = {
   icon: "",
   group: "",
   autostart: true,
+  recordBodies: true,
   registry: null,
 };
 
@@ -151,6 +154,7 @@ export const appearanceFields: readonly (keyof ServerForm)[] = [
   "icon",
   "group",
   "autostart",
+  "recordBodies",
   "limits",
   "registry",
 ];
@@ -304,6 +308,7 @@ export function toDraft(form: ServerForm, before?: ServerConfig): { draft: Serve
     protocolVersion: form.kind === "builtin" ? "auto" : form.protocolVersion,
     enabled: before?.enabled ?? true,
     autostart: form.autostart,
+    recordBodies: form.recordBodies,
     look: { icon: optional(form.icon), description: optional(form.description), group: optional(form.group) },
     limits: limits(form.limits),
     registry: form.registry,
@@ -390,6 +395,7 @@ export function fromConfig({
   protocolVersion,
   look,
   autostart,
+  recordBodies,
   limits: held,
   registry,
 }: Omit<ServerDraft, "enabled">): ServerForm {
@@ -399,6 +405,7 @@ export function fromConfig({
     ...about,
     name,
     autostart,
+    recordBodies,
     protocolVersion,
     limits: limitsForm(held),
     registry,

@@ -11,11 +11,12 @@ const isObject = (value: unknown): value is Json =>
 
 /** What differs from the usual, as in the file; Gatehouse's own mark is left out, since nobody edits it. */
 export function entryText(draft: ServerDraft): string {
-  const { name, transport, protocolVersion, enabled, autostart, look, limits, registry } = draft;
+  const { name, transport, protocolVersion, enabled, autostart, recordBodies, look, limits, registry } = draft;
   const entry: Json = transportEntry(transport);
   if (protocolVersion !== "auto") entry.protocolVersion = protocolVersion;
   if (!enabled) entry.enabled = false;
   if (!autostart) entry.autostart = false;
+  if (!recordBodies) entry.recordBodies = false;
   for (const key of ["description", "icon", "group"] as const) {
     if (look[key] !== null) entry[key] = look[key];
   }

@@ -354,7 +354,8 @@ fn over(before: &ServerConfig, draft: ServerDraft) -> ServerDraft {
     };
     let has_limits = draft.limits != ServerLimits::default();
     let limits = if has_limits { draft.limits } else { before.limits.clone() };
-    ServerDraft { name: before.name.clone(), look, limits, autostart: before.autostart, ..draft }
+    let (autostart, record_bodies) = (before.autostart, before.record_bodies);
+    ServerDraft { name: before.name.clone(), look, limits, autostart, record_bodies, ..draft }
 }
 
 /// Lets run without asking what did so in the other application. A rule covers what a tool is now, so this waits for the

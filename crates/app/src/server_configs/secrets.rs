@@ -199,6 +199,7 @@ mod tests {
             protocol_version: Default::default(),
             enabled: true,
             autostart: true,
+            record_bodies: true,
             look: Default::default(),
             limits: Default::default(),
             origin: Default::default(),

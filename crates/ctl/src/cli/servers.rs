@@ -162,7 +162,8 @@ Settings, by the names that they have in servers.json:
   name, command, cwd, url, description, icon, group
   protocolVersion                               auto, 2026-07-28 or 2025-11-25
   env.NAME, headers.NAME
-  enabled, autostart, limits.strict             true or false
+  enabled, autostart, recordBodies,
+  limits.strict                                 true or false
   limits.connectSecs, limits.healthEverySecs,
   limits.healthTimeoutSecs, limits.healthFailures   a number
   limits.callSecs, limits.callCapSecs           seconds, none or default";

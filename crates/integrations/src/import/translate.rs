@@ -19,11 +19,12 @@ const LONGEST_NAME: usize = 80;
 
 /// The members of `servers.json` that no other application has. They are carried over only from documents of no particular
 /// application, which may be Gatehouse's own.
-const OWN_MEMBERS: [&str; 10] = [
+const OWN_MEMBERS: [&str; 11] = [
     "description",
     "icon",
     "group",
     "autostart",
+    "recordBodies",
     "limits",
     "headersFrom",
     "signIn",

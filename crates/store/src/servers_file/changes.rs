@@ -50,7 +50,7 @@ fn concern(pointer: &str) -> FieldConcern {
     match pointer {
         "/name" => FieldConcern::Words,
         appearance if APPEARANCE.contains(&appearance) => FieldConcern::Words,
-        "/enabled" | "/autostart" => FieldConcern::Safety,
+        "/enabled" | "/autostart" | "/recordBodies" => FieldConcern::Safety,
         _ => FieldConcern::Shape,
     }
 }

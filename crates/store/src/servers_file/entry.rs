@@ -24,6 +24,7 @@ pub(super) struct ServerEntry {
     pub(super) protocol_version: ProtocolVersionSetting,
     pub(super) enabled: bool,
     pub(super) autostart: bool,
+    pub(super) record_bodies: bool,
     pub(super) look: ServerAppearance,
     pub(super) limits: ServerLimits,
     pub(super) registry: Option<RegistrySource>,
@@ -38,6 +39,7 @@ impl ServerEntry {
             protocol_version,
             enabled,
             autostart,
+            record_bodies,
             look,
             limits,
             registry,
@@ -49,6 +51,7 @@ impl ServerEntry {
             protocol_version,
             enabled,
             autostart,
+            record_bodies,
             look,
             limits,
             registry,
@@ -68,8 +71,18 @@ pub(super) struct GatehouseMember {
     pub(super) origin: ServerOrigin,
 }
 
-const COMMON: [&str; 9] =
-    ["type", "enabled", "autostart", "description", "icon", "group", "limits", "registry", "gatehouse"];
+const COMMON: [&str; 10] = [
+    "type",
+    "enabled",
+    "autostart",
+    "recordBodies",
+    "description",
+    "icon",
+    "group",
+    "limits",
+    "registry",
+    "gatehouse",
+];
 const LIMITS: [&str; 8] = [
     "connectSecs",
     "callSecs",
@@ -157,6 +170,7 @@ fn read_members(raw: &RawValue, reader: &mut EntryReader) -> Option<ServerEntry>
         protocol_version: reader.one_of(&entry, "protocolVersion", &PROTOCOL_VERSIONS).unwrap_or_default(),
         enabled: reader.flag(&entry, "enabled", true),
         autostart: reader.flag(&entry, "autostart", true),
+        record_bodies: reader.flag(&entry, "recordBodies", true),
         look: ServerAppearance {
             description: reader.text(&entry, "description"),
             icon: reader.text(&entry, "icon"),
@@ -211,6 +225,7 @@ pub(super) fn write(server: &ServerConfig) -> serde_json::Result<Value> {
     insert_unless_default(&mut entry, "protocolVersion", &version, is_auto)?;
     insert_unless_default(&mut entry, "enabled", &server.enabled, server.enabled)?;
     insert_unless_default(&mut entry, "autostart", &server.autostart, server.autostart)?;
+    insert_unless_default(&mut entry, "recordBodies", &server.record_bodies, server.record_bodies)?;
     let ServerAppearance { description, icon, group } = &server.look;
     for (name, text) in [("description", description), ("icon", icon), ("group", group)] {
         insert_unless_default(&mut entry, name, text, text.is_none())?;

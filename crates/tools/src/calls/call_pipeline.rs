@@ -9,7 +9,7 @@ use gatehouse_model::approval::Subject;
 use gatehouse_model::record::{CallOutcome, RunningCall};
 use gatehouse_model::{CallId, CallRecord, Decision, Event, Rule, Timestamp, Verdict};
 use gatehouse_policy::display::{one_line, reveal};
-use gatehouse_servers::{RpcOutcome, UpstreamError, UpstreamErrorKind};
+use gatehouse_servers::{RpcOutcome, ServerHandle, UpstreamError, UpstreamErrorKind};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -485,14 +485,21 @@ impl CallPipeline {
         };
         let definition =
             pending_call.origin.tool().cloned().filter(|definition| definition.has_output_schema());
-        let redactor = call_state.resolved.handle.redactor();
-        let context = RecordContext { arguments: request.arguments.clone(), definition, redactor };
-        RecordDraft { record, context, started: call_state.started }
+        let server = call_state.resolved.handle.clone();
+        let context = RecordContext {
+            arguments: request.arguments.clone(),
+            definition,
+            redactor: server.redactor(),
+            stores_bodies: pending_call.config.record_bodies,
+        };
+        RecordDraft { record, context, server, started: call_state.started }
     }
 
     /// Writes the record of a call that has ended.
     pub(super) fn finish_record(&self, draft: RecordDraft, ended: &FinishedCall) {
-        let RecordDraft { record, context, started } = draft;
+        let RecordDraft { record, mut context, server, started } = draft;
+        // Switched off while the call ran also counts.
+        context.stores_bodies &= server.config().record_bodies;
         let record = CallRecord {
             outcome: ended.outcome.clone(),
             duration_ms: millis(started.elapsed()),
@@ -510,6 +517,7 @@ impl CallPipeline {
 pub(super) struct RecordDraft {
     record: CallRecord,
     context: RecordContext,
+    server: ServerHandle,
     started: Instant,
 }
 

@@ -1,5 +1,5 @@
-//! Call records (DATA-3): secrets masked, bodies limited in size. Small bodies are prepared at once, large
-//! ones in the background, so that no client waits for its record.
+//! Call records (DATA-3): secrets masked, bodies limited in size, and left out for servers that say so. Small bodies are
+//! prepared at once, large ones in the background, so that no client waits for its record.
 
 use std::sync::Arc;
 
@@ -52,19 +52,23 @@ impl Recorder {
     pub(crate) fn record_call(&self, record: CallRecord, context: RecordContext, result: &RawValue) {
         let bytes = u64::from(record.bytes_in) + u64::from(record.bytes_out);
         if bytes <= MAX_INLINE_BYTES as u64 && !context.has_output_schema() {
-            let stored_result = redacted_result(result, &context.redactor);
+            let stored_result = context.stores_bodies.then(|| redacted_result(result, &context.redactor));
             self.write(record, &context, Some(result), stored_result);
             return;
         }
-        // What is too large to be stored isn't copied either, unless it has to be checked.
-        let whole = result.get().len() <= MAX_SCANNED_BYTES || context.has_output_schema();
-        let (whole, placeholder) =
-            if whole { (Some(result.to_owned()), None) } else { (None, Some(omitted_result(result))) };
+        // What isn't stored isn't copied either, unless it has to be checked.
+        let is_scanned = context.stores_bodies && result.get().len() <= MAX_SCANNED_BYTES;
+        let (whole, placeholder) = if is_scanned || context.has_output_schema() {
+            (Some(result.to_owned()), None)
+        } else {
+            (None, context.stores_bodies.then(|| omitted_result(result)))
+        };
         let recorder = self.clone();
         self.tracker.spawn_blocking(move || {
-            let stored_result = placeholder
-                .or_else(|| whole.as_deref().map(|whole| redacted_result(whole, &context.redactor)))
-                .unwrap_or_default();
+            let stored_result = match whole.as_deref() {
+                Some(whole) if context.stores_bodies => Some(redacted_result(whole, &context.redactor)),
+                _ => placeholder,
+            };
             recorder.write(record, &context, whole.as_deref(), stored_result);
         });
     }
@@ -74,7 +78,7 @@ impl Recorder {
         mut record: CallRecord,
         context: &RecordContext,
         result: Option<&RawValue>,
-        stored_result: String,
+        stored_result: Option<String>,
     ) {
         if record.outcome == CallOutcome::Ok
             && let Some(definition) = &context.definition
@@ -85,14 +89,18 @@ impl Recorder {
         {
             record.outcome = CallOutcome::Unfit { problem: context.redactor.text(mismatch) };
         }
+        if context.stores_bodies {
+            record.arguments = Some(truncate(context.redactor.text(masked_json(&context.arguments))));
+            record.result = stored_result;
+        } else {
+            record.outcome = record.outcome.without_texts();
+        }
         let finished = Event::CallFinished {
             call: record.id.clone(),
             verdict: record.verdict.clone(),
             outcome: record.outcome.clone(),
             duration_ms: record.duration_ms,
         };
-        record.arguments = Some(truncate(context.redactor.text(masked_json(&context.arguments))));
-        record.result = Some(stored_result);
         self.store.activity().record(record);
         self.events.emit(finished);
     }
@@ -105,6 +113,8 @@ pub(crate) struct RecordContext {
     pub(crate) definition: Option<Arc<ParsedDefinition>>,
     /// Removes the server's secrets from what is stored.
     pub(crate) redactor: Redactor,
+    /// Whether arguments, the result and texts of the outcome are stored.
+    pub(crate) stores_bodies: bool,
 }
 
 impl RecordContext {

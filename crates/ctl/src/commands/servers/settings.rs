@@ -239,7 +239,7 @@ enum SettingKind {
 
 /// The settings that can be set one by one, by their path in the entry of servers.json. `env.` and `headers.` are
 /// followed by a name; `name` is the key of the entry.
-const SETTINGS: [(&str, SettingKind); 19] = [
+const SETTINGS: [(&str, SettingKind); 20] = [
     (NAME, SettingKind::Text),
     ("command", SettingKind::Text),
     ("cwd", SettingKind::Text),
@@ -252,6 +252,7 @@ const SETTINGS: [(&str, SettingKind); 19] = [
     ("headers.", SettingKind::Text),
     ("enabled", SettingKind::Flag),
     ("autostart", SettingKind::Flag),
+    ("recordBodies", SettingKind::Flag),
     ("limits.strict", SettingKind::Flag),
     ("limits.connectSecs", SettingKind::Number),
     ("limits.healthEverySecs", SettingKind::Number),
