@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use gatehouse_common::bounded_body::{BodyTooLarge, BoundedBody};
 use gatehouse_common::ip_address::{LOOPBACK, ip_literal, is_https_or_loopback, is_loopback, is_public};
 use gatehouse_model::{Message, Secret, UserText, message};
 use parking_lot::Mutex;
@@ -204,14 +205,13 @@ impl AuthHttpClient {
 
 async fn read(url: &Url, mut response: Response) -> Result<HttpResponse, HttpError> {
     let status = response.status().as_u16();
-    let mut body = Vec::new();
+    let mut body = BoundedBody::new(MAX_BODY_BYTES);
     while let Some(chunk) = response.chunk().await.map_err(|error| network_error(url, error))? {
-        if body.len() + chunk.len() > MAX_BODY_BYTES {
-            return Err(HttpError::Unusable(message!("error.auth.cause.tooLong", host = host(url)).into()));
-        }
-        body.extend_from_slice(&chunk);
+        body.push(chunk).map_err(|BodyTooLarge| {
+            HttpError::Unusable(message!("error.auth.cause.tooLong", host = host(url)).into())
+        })?;
     }
-    Ok(HttpResponse { status, body })
+    Ok(HttpResponse { status, body: body.into_bytes().into() })
 }
 
 fn same_origin() -> Policy {

@@ -2,6 +2,7 @@
 //! other crate may keep its own variant of a list or rule defined here.
 
 pub mod atomic_file;
+pub mod bounded_body;
 pub mod confusables;
 pub mod constant_time;
 pub mod display_name;

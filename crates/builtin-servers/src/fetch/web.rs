@@ -10,6 +10,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatehouse_common::bounded_body::{BodyTooLarge, BoundedBody};
 use gatehouse_common::ip_address::ip_literal;
 use gatehouse_mcp_client::classify_network_error;
 use http::HeaderMap;
@@ -213,17 +214,16 @@ impl WebClient {
 
     /// The body of a response, within the limit.
     async fn bytes(&self, url: &Url, mut response: Response) -> Result<Vec<u8>, ToolError> {
-        let mut bytes = Vec::new();
+        let mut body = BoundedBody::new(self.limits.bytes);
         while let Some(chunk) = response.chunk().await.map_err(|error| failed(url, &error))? {
-            if bytes.len() + chunk.len() > self.limits.bytes {
-                return Err(ToolError::message(format!(
+            body.push(chunk).map_err(|BodyTooLarge| {
+                ToolError::message(format!(
                     "The page is larger than {} KiB, which is the most that is read.",
                     self.limits.bytes / 1024
-                )));
-            }
-            bytes.extend_from_slice(&chunk);
+                ))
+            })?;
         }
-        Ok(bytes)
+        Ok(body.into_bytes().into())
     }
 }
 

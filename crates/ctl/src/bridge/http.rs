@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use gatehouse_common::bounded_body::{BodyTooLarge, BoundedBody};
 use gatehouse_model::command::RequestSecret;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -194,17 +195,11 @@ impl GatewayResponseBody {
     /// # Errors
     /// When the connection broke, or the body is too long.
     pub(super) async fn whole(mut self) -> Result<Bytes, String> {
-        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
-        let Some(second) = self.chunk().await? else { return Ok(first) };
-        let mut all = BytesMut::from(&first[..]);
-        all.extend_from_slice(&second);
+        let mut body = BoundedBody::new(MAX_BODY_BYTES);
         while let Some(chunk) = self.chunk().await? {
-            if all.len() + chunk.len() > MAX_BODY_BYTES {
-                return Err("the response is too large".to_owned());
-            }
-            all.extend_from_slice(&chunk);
+            body.push(chunk).map_err(|BodyTooLarge| "the response is too large".to_owned())?;
         }
-        Ok(all.freeze())
+        Ok(body.into_bytes())
     }
 
     fn recycle(&mut self) {

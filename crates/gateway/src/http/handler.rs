@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use gatehouse_common::bounded_body::BoundedBody;
 use gatehouse_model::{ClientId, Clock};
 use gatehouse_tools::{Peer, ServerSelection, Viewer};
 use http_body_util::BodyExt;
@@ -264,34 +265,21 @@ impl HttpHandler {
 }
 
 async fn read_body(mut body: Incoming) -> Result<Bytes, HttpRpcError> {
-    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
+    let Ok(mut whole) = BoundedBody::announced(MAX_BODY_BYTES, body.size_hint().lower()) else {
         return Err(too_large(&mut body).await);
-    }
-    let whole = async {
-        let mut first = Bytes::new();
-        let mut all = BytesMut::new();
+    };
+    let collect = async {
         while let Some(frame) = body.frame().await {
             let frame = frame
                 .map_err(|error| HttpRpcError::parse(format!("The body could not be read: {error}.")))?;
             let Ok(data) = frame.into_data() else { continue };
-            if first.len() + all.len() + data.len() > MAX_BODY_BYTES {
+            if whole.push(data).is_err() {
                 return Ok(None);
             }
-            if first.is_empty() && all.is_empty() {
-                first = data;
-            } else {
-                if all.is_empty() {
-                    all.reserve(
-                        usize::try_from(body.size_hint().lower()).unwrap_or(0) + first.len() + data.len(),
-                    );
-                    all.extend_from_slice(&std::mem::take(&mut first));
-                }
-                all.extend_from_slice(&data);
-            }
         }
-        Ok(Some(if all.is_empty() { first } else { all.freeze() }))
+        Ok(Some(whole.into_bytes()))
     };
-    let read = tokio::time::timeout(BODY_TIMEOUT, whole).await;
+    let read = tokio::time::timeout(BODY_TIMEOUT, collect).await;
     match read {
         Ok(Ok(Some(body))) => Ok(body),
         Ok(Ok(None)) => Err(too_large(&mut body).await),

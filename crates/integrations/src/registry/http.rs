@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use gatehouse_common::bounded_body::{BodyTooLarge, BoundedBody};
 use gatehouse_common::ip_address::{LOOPBACK, ip_literal, is_loopback};
 use reqwest::header::{ACCEPT, ETAG, IF_NONE_MATCH};
 use reqwest::redirect::Policy;
@@ -62,14 +63,11 @@ pub(super) async fn get(
         return Err(RegistryError::Status { host: host(url), status: status.as_u16() });
     }
     let etag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
-    let mut body = Vec::new();
+    let mut body = BoundedBody::new(limits.bytes);
     while let Some(chunk) = response.chunk().await.map_err(|error| network_error(url, &error, limits))? {
-        if body.len() + chunk.len() > limits.bytes {
-            return Err(RegistryError::TooLarge { host: host(url) });
-        }
-        body.extend_from_slice(&chunk);
+        body.push(chunk).map_err(|BodyTooLarge| RegistryError::TooLarge { host: host(url) })?;
     }
-    Ok(HttpAnswer::New { body, etag })
+    Ok(HttpAnswer::New { body: body.into_bytes().into(), etag })
 }
 
 /// A client for one request: they are rare, so that a pool of connections would be of no use.

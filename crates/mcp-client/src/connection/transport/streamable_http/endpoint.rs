@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use gatehouse_auth::{AuthError, AuthRecovery, AuthRejection, TokenSource, issuer_hint};
+use gatehouse_common::bounded_body::{BodyTooLarge, BoundedBody};
 use gatehouse_common::invisible_chars::one_line;
 use gatehouse_common::ip_address::is_loopback;
 use gatehouse_model::server::HeaderProgram;
@@ -526,30 +527,18 @@ impl Endpoint {
     }
 
     async fn read(&self, mut response: Response, longest: usize) -> Result<Bytes, RequestError> {
-        let too_long = || {
-            RequestError::protocol(message!(
+        let too_long = |BodyTooLarge| {
+            self.record_error(RequestError::protocol(message!(
                 "error.servers.protocol.tooLong",
                 limit = (longest / 1024).to_string()
-            ))
+            )))
         };
-        let length = response.content_length().and_then(|length| usize::try_from(length).ok());
-        if length.is_some_and(|length| length > longest) {
-            return Err(self.record_error(too_long()));
-        }
-        let mut whole = BytesMut::new();
+        let length = response.content_length().unwrap_or(0);
+        let mut whole = BoundedBody::announced(longest, length).map_err(too_long)?;
         loop {
             match response.chunk().await {
-                Ok(Some(chunk)) if whole.is_empty() && length == Some(chunk.len()) => {
-                    // All of it in one chunk: avoid the copy. The end is read all the same, so that
-                    // the connection can be reused.
-                    while let Ok(Some(_)) = response.chunk().await {}
-                    return Ok(chunk);
-                }
-                Ok(Some(chunk)) if whole.len() + chunk.len() > longest => {
-                    return Err(self.record_error(too_long()));
-                }
-                Ok(Some(chunk)) => whole.extend_from_slice(&chunk),
-                Ok(None) => return Ok(whole.freeze()),
+                Ok(Some(chunk)) => whole.push(chunk).map_err(too_long)?,
+                Ok(None) => return Ok(whole.into_bytes()),
                 Err(error) => {
                     return Err(self.record_error(RequestError::Network(
                         classification::classify_network_error(&error),
