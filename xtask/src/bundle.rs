@@ -1,10 +1,13 @@
 //! Builds the installable package, which contains `gatehousectl` beside the app.
 
-use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use crate::paths::WorkspacePaths;
-use crate::process::{cargo, print_step, program, run};
+use crate::process::{cargo, print_step, program, run, succeeds};
 use crate::{setup, ui};
 
 pub(crate) fn bundle(paths: &WorkspacePaths) -> Result<()> {
@@ -25,6 +28,36 @@ pub(crate) fn bundle(paths: &WorkspacePaths) -> Result<()> {
     run(build.args(["--config", &json!({ "bundle": files }).to_string()]))?;
     let gatehouse = paths.program("release", "gatehouse")?;
     let folder = gatehouse.parent().context("no folder of release builds")?.join("bundle");
+    if bundle == "deb" {
+        compress_better(&folder.join("deb"))?;
+    }
     println!("The package is in {}", folder.display());
+    Ok(())
+}
+
+/// Packs Debian packages again with xz: the bundler knows gzip alone, which leaves a quarter more to download.
+fn compress_better(folder: &Path) -> Result<()> {
+    let mut packages = fs::read_dir(folder)
+        .with_context(|| format!("cannot read {}", folder.display()))?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>>>()?;
+    packages.retain(|path| path.extension().is_some_and(|ending| ending == "deb"));
+    if packages.is_empty() {
+        bail!("there is no package in {}", folder.display());
+    }
+    if !succeeds(program("dpkg-deb", folder).arg("--version")) {
+        println!("There is no dpkg-deb here: the package stays as the bundler compressed it.");
+        return Ok(());
+    }
+    for package in packages {
+        // The rights of the folder itself become those of the root in the package: not those of a temporary one.
+        let temporary = tempfile::tempdir_in(folder)?;
+        let content = temporary.path().join("content");
+        run(program("dpkg-deb", folder).arg("--raw-extract").arg(&package).arg(&content))?;
+        run(program("dpkg-deb", folder)
+            .args(["--root-owner-group", "-Zxz", "-z9", "--build"])
+            .arg(&content)
+            .arg(&package))?;
+    }
     Ok(())
 }

@@ -198,7 +198,6 @@ fn url_origin(address: &str) -> String {
     format!("{scheme}://{host}")
 }
 
-/// The outcome of a call without the server's message, which may repeat contents of the call.
 fn redact_pending(pending: PendingApproval) -> PendingApproval {
     let PendingApproval { id, requested_at, expires_at, request, waiting } = pending;
     let request = match request {
