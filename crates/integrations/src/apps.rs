@@ -161,12 +161,14 @@ fn cline_files(folders: &BaseFolders) -> Vec<PathBuf> {
         .collect()
 }
 
+/// OpenCode reads all of them. The name `config.json` is that of its first versions.
 fn open_code_files(folders: &BaseFolders) -> Vec<PathBuf> {
     let global = folders.xdg_config().join("opencode");
+    let oldest = global.join("config.json");
     let moved = folders.variable("OPENCODE_CONFIG_DIR");
     let in_folders = moved
         .into_iter()
         .chain([global])
         .flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
-    folders.variable("OPENCODE_CONFIG").into_iter().chain(in_folders).collect()
+    folders.variable("OPENCODE_CONFIG").into_iter().chain(in_folders).chain([oldest]).collect()
 }

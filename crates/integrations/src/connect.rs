@@ -24,6 +24,16 @@ pub use restore::{PlannedRestore, plan_restore};
 /// The name of Gatehouse's entry.
 const ENTRY_NAME: &str = "gatehouse";
 
+/// Variables by which the bridge finds the keychain and opens the desktop app on Linux. Codex gives the programs that it
+/// starts only those that an entry names, beside a few such as `HOME`.
+const LINUX_SESSION: [&str; 5] =
+    ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"];
+
+/// What OpenCode adds to settings that don't have it. It is in a new file from the start, so that OpenCode leaves the file
+/// as it was written.
+const OPEN_CODE_SCHEMA: (&[&str], RuleValue) =
+    (&["$schema"], RuleValue::Text("https://opencode.ai/config.json"));
+
 /// The program that an application starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryCommand {
@@ -47,7 +57,8 @@ pub fn planned_files(
     command: &EntryCommand,
     allow_rule: Option<AllowRule>,
 ) -> Vec<PlannedFile> {
-    let mut entry = entry(app, command);
+    let path = settings_path(app, folders);
+    let mut entry = entry(app, folders.system, command);
     let mut edits = Vec::new();
     let mut more = Vec::new();
     match allow_rule {
@@ -65,7 +76,11 @@ pub fn planned_files(
         ServersPlace::List(key) => DocumentEdit::Item { path: owned(&[key]), value: entry },
     };
     edits.insert(0, edit);
-    let servers = PlannedFile { path: settings_path(app, folders), format: app.format(), edits };
+    if app == App::OpenCode && path.symlink_metadata().is_err() {
+        let (path, value) = OPEN_CODE_SCHEMA;
+        edits.push(path_edit(path, value));
+    }
+    let servers = PlannedFile { path, format: app.format(), edits };
     std::iter::once(servers).chain(more).collect()
 }
 
@@ -193,9 +208,12 @@ fn programs(app: App) -> &'static [&'static str] {
 }
 
 /// Gatehouse's entry in the form of the application.
-fn entry(app: App, command: &EntryCommand) -> Value {
+fn entry(app: App, system: System, command: &EntryCommand) -> Value {
     let EntryCommand { program, arguments } = command;
     match app {
+        App::Codex if system == System::Linux => {
+            json!({ "command": program, "args": arguments, "env_vars": LINUX_SESSION })
+        }
         App::ClaudeDesktop
         | App::Cursor
         | App::Windsurf

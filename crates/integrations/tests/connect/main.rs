@@ -377,3 +377,33 @@ fn rules_are_for_gatehouse_only() {
     }
     assert_eq!(allow_rule(App::VsCode), None);
 }
+
+/// Codex gives its servers few variables. Without these, the bridge finds neither the keychain nor a display.
+#[test]
+fn codex_passes_on_the_variables_of_a_linux_session() {
+    for (system, is_linux) in [(System::Linux, true), (System::MacOs, false), (System::Windows, false)] {
+        let folders = BaseFolders::new(system, "/home/ana", |_| None);
+        let files = planned_files(App::Codex, &folders, &command(), None);
+        let [DocumentEdit::Member { value: entry, .. }] = files[0].edits.as_slice() else {
+            panic!("{files:?}")
+        };
+        let names = entry["env_vars"].as_array().cloned().unwrap_or_default();
+        for name in ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY"] {
+            assert_eq!(names.contains(&json!(name)), is_linux, "{system:?}: {entry}");
+        }
+    }
+}
+
+/// OpenCode adds its schema to settings without one, which would then no longer be what Gatehouse wrote.
+#[test]
+fn new_settings_of_opencode_have_its_schema() {
+    let schema = |home: &Home| {
+        home.connect(App::OpenCode, false);
+        let text = home.read(App::OpenCode);
+        Document::parse(FileFormat::Json, text.as_bytes()).unwrap().value()["$schema"].clone()
+    };
+    assert_eq!(schema(&Home::new()), json!("https://opencode.ai/config.json"));
+    let existing = Home::new();
+    existing.write(App::OpenCode, b"{}");
+    assert_eq!(schema(&existing), json!(null));
+}

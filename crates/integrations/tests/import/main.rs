@@ -413,3 +413,11 @@ fn finds_settings_on_each_system_and_where_variables_moved_them() {
         assert_eq!(found.first(), Some(&wanted), "{system:?} {app:?} {variable:?}");
     }
 }
+
+#[test]
+fn finds_the_settings_of_older_opencode_versions() {
+    let folders = BaseFolders::new(System::Linux, "/home/ana", |_| None);
+    let files = App::OpenCode.settings_files(&folders);
+    let names: Vec<&str> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
+    assert_eq!(names, ["opencode.json", "opencode.jsonc", "config.json"]);
+}
