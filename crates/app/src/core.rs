@@ -240,7 +240,7 @@ impl Core {
             watched: Mutex::default(),
             downloads: options.downloads,
             policy: options.policy,
-            icons: Arc::new(ServerIcons::new(services.store.dir())),
+            icons: Arc::new(ServerIcons::new(services.store.dir(), options.guard_program)),
             bundles: Arc::new(BundleStore::new(services.store.dir())),
         });
         let started = match state.audit(AuditEvent::Lifecycle { what: "started".into() }).await {

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use gatehouse_common::regular_file::{self, SymbolicLinks};
 use gatehouse_common::{atomic_file, owner_only};
 use gatehouse_model::Timestamp;
-use gatehouse_servers::{IconFetcher, IconSources, reencode_icon};
+use gatehouse_servers::{IconFetcher, IconSources, restore_icon};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -43,8 +43,9 @@ struct StoredIcon {
 }
 
 impl ServerIcons {
-    pub(crate) fn new(data_dir: &Path) -> Self {
-        Self { folder: data_dir.join(FOLDER), fetcher: IconFetcher::default(), fetching: Mutex::default() }
+    /// `program` decodes the images, as in [`IconFetcher::new`].
+    pub(crate) fn new(data_dir: &Path, program: Option<PathBuf>) -> Self {
+        Self { folder: data_dir.join(FOLDER), fetcher: IconFetcher::new(program), fetching: Mutex::default() }
     }
 
     /// The image as a `data:` address. A fetch waits for no other one of the same image, which may be slow: until that
@@ -104,7 +105,7 @@ fn file_name(sources: &IconSources) -> String {
 fn read_file(path: &Path) -> Option<StoredIcon> {
     let bytes = regular_file::read(path, MAX_FILE_BYTES, SymbolicLinks::Refuse).ok()??;
     let stored: StoredIcon = serde_json::from_slice(&bytes).ok()?;
-    let png = stored.png.and_then(|png| reencode_icon(&STANDARD.decode(png).ok()?));
+    let png = stored.png.and_then(|png| restore_icon(&STANDARD.decode(png).ok()?));
     Some(StoredIcon { tried: stored.tried, png: png.map(|png| STANDARD.encode(png)) })
 }
 
@@ -141,13 +142,13 @@ mod tests {
     #[tokio::test]
     async fn fetches_at_most_once_a_day_and_only_when_it_may() {
         let dir = tempfile::tempdir().unwrap();
-        let icons = Arc::new(ServerIcons::new(dir.path()));
+        let icons = Arc::new(ServerIcons::new(dir.path(), None));
         let (image, none) = (sources(PIXEL), sources("bm8gaW1hZ2U="));
         assert_eq!(icons.icon(&image, false, at(0)).await, None);
         let first = icons.icon(&image, true, at(0)).await.unwrap();
         assert!(first.starts_with("data:image/png;base64,") && !first.contains(PIXEL), "{first}");
         // Kept without a connection, also after a restart.
-        let restarted = Arc::new(ServerIcons::new(dir.path()));
+        let restarted = Arc::new(ServerIcons::new(dir.path(), None));
         assert!(restarted.icon(&image, false, at(100)).await.is_some());
 
         let tried = |sources: &IconSources| {
@@ -165,7 +166,7 @@ mod tests {
     #[tokio::test]
     async fn shows_nothing_that_others_wrote_into_its_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let icons = Arc::new(ServerIcons::new(dir.path()));
+        let icons = Arc::new(ServerIcons::new(dir.path(), None));
         let image = sources(PIXEL);
         icons.icon(&image, true, at(0)).await.unwrap();
         let file = dir.path().join(FOLDER).join(file_name(&image));

@@ -21,6 +21,7 @@ mod request;
 pub mod schema_check;
 mod server_connection;
 mod server_requests;
+pub mod worker_process;
 
 pub use connection::{ConnectDeps, ConnectSpec, Connection, Handshake, Inbound, LifecycleHint, connect};
 pub use error::classification::classify_network_error;

@@ -8,9 +8,8 @@
 mod worker;
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::worker::serve;
 use self::worker::{CheckTask, ValidatorCache};
+use crate::worker_process::WorkerProcess;
 
 /// The hidden argument that makes a program a schema worker.
 pub const ARGUMENT: &str = "--schema-worker";
@@ -87,7 +87,7 @@ pub struct SchemaChecker {
 
 #[derive(Debug, Default)]
 struct CheckerState {
-    idle: Vec<WorkerProcess>,
+    idle: Vec<SchemaWorker>,
     running: usize,
     /// Validations of each server, including the running one.
     queued: HashMap<ServerId, ServerQueue>,
@@ -141,7 +141,7 @@ impl SchemaChecker {
         let idle = self.state.lock().idle.pop();
         let worker = match idle {
             Some(worker) => Ok(worker),
-            None => WorkerProcess::start(program),
+            None => SchemaWorker::start(program),
         };
         let mut worker = worker.map_err(|error| unchecked(&format!("no process for it: {error}")))?;
         let outcome = worker.check(check).or_else(|error| {
@@ -149,7 +149,7 @@ impl SchemaChecker {
             if worker.checks_done == 0 {
                 return Err(error);
             }
-            worker = WorkerProcess::start(program)?;
+            worker = SchemaWorker::start(program)?;
             worker.check(check)
         });
         match outcome {
@@ -224,47 +224,16 @@ struct CheckHeader {
     formats: bool,
 }
 
-struct WorkerProcess {
-    child: Child,
-    input: Box<dyn Write + Send>,
-    output: Box<dyn BufRead + Send>,
+#[derive(Debug)]
+struct SchemaWorker {
+    process: WorkerProcess,
     /// Number of validations that it has made.
     checks_done: usize,
 }
 
-impl std::fmt::Debug for WorkerProcess {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("child", &self.child.id()).finish_non_exhaustive()
-    }
-}
-
-impl WorkerProcess {
+impl SchemaWorker {
     fn start(program: &Path) -> io::Result<Self> {
-        let mut command = Command::new(program);
-        command.arg(ARGUMENT).stderr(Stdio::null());
-        #[cfg(unix)]
-        {
-            use std::os::fd::OwnedFd;
-            use std::os::unix::net::UnixStream;
-            // A socket pair, as for servers: no other program can open a socket by its path and
-            // answer in the worker's place.
-            let (own, theirs) = UnixStream::pair()?;
-            command.env_clear().stdin(OwnedFd::from(theirs.try_clone()?)).stdout(OwnedFd::from(theirs));
-            // The worker's watchdog ends it in time; this is for a worker whose watchdog doesn't.
-            own.set_read_timeout(Some(TIME * 2))?;
-            own.set_write_timeout(Some(TIME * 2))?;
-            let child = command.spawn()?;
-            let output = Box::new(BufReader::new(own.try_clone()?));
-            Ok(Self { child, input: Box::new(own), output, checks_done: 0 })
-        }
-        #[cfg(not(unix))]
-        {
-            let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-            let missing = || io::Error::other("a standard stream is missing");
-            let input = Box::new(child.stdin.take().ok_or_else(missing)?);
-            let output = Box::new(BufReader::new(child.stdout.take().ok_or_else(missing)?));
-            Ok(Self { child, input, output, checks_done: 0 })
-        }
+        Ok(Self { process: WorkerProcess::start(program, ARGUMENT, TIME)?, checks_done: 0 })
     }
 
     fn check(&mut self, check: &SchemaCheck) -> io::Result<Result<(), SchemaError>> {
@@ -275,22 +244,14 @@ impl WorkerProcess {
         message.push(b'\n');
         message.extend_from_slice(check.schema.as_bytes());
         message.extend_from_slice(value.unwrap_or_default().as_bytes());
-        self.input.write_all(&message)?;
-        self.input.flush()?;
+        self.process.input.write_all(&message)?;
+        self.process.input.flush()?;
         let mut line = String::new();
-        if self.output.read_line(&mut line)? == 0 {
+        if self.process.output.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.checks_done += 1;
         Ok(serde_json::from_str(&line)?)
-    }
-}
-
-impl Drop for WorkerProcess {
-    fn drop(&mut self) {
-        if let Err(error) = self.child.kill().and_then(|()| self.child.wait()) {
-            tracing::debug!(%error, "a schema worker could not be ended");
-        }
     }
 }
 

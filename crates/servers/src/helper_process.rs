@@ -1,8 +1,9 @@
-//! Gatehouse's helper processes (child guard and schema worker) are the same program, started with
+//! Gatehouse's helper processes (child guard, schema worker and image worker) are the same program, started with
 //! a hidden argument.
 
 use gatehouse_mcp_client::schema_check;
 
+use crate::icons;
 use crate::processes::guard;
 
 /// Runs as a helper process and doesn't return if the program was started as one. Must be the first
@@ -16,6 +17,7 @@ pub fn run_helper_if_requested() {
             }
         }
         Some(schema_check::ARGUMENT) => schema_check::serve(),
+        Some(icons::ARGUMENT) => icons::serve(),
         Some(_) | None => return,
     }
     std::process::exit(0);

@@ -1,28 +1,28 @@
 //! Images that servers name as their icon (`icons` of `serverInfo`).
 //!
 //! A server chooses both the address and the image, so the address has to pass the rules of the built-in server `Fetch`,
-//! and the image is never handed on: it is decoded within limits, scaled down and encoded anew. SVG is refused, since it is
-//! a document that can hold scripts and addresses of its own.
+//! and the image is never handed on: it is decoded in a process of its own, scaled down and encoded anew (`decoder.rs`). SVG
+//! is refused, since it is a document that can hold scripts and addresses of its own.
 //!
 //! Such an image must never be shown where a person decides about a call: a server could take that of another one.
 
-use std::io::Cursor;
+mod decoder;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gatehouse_builtin_servers::PublicDownloads;
-use image::imageops::{self, FilterType};
-use image::{DynamicImage, ImageFormat, ImageReader, Limits, RgbaImage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use self::decoder::IconDecoder;
+pub use self::decoder::restore_icon;
+pub(crate) use self::decoder::{ARGUMENT, serve};
+
 /// Largest image that is read, in bytes.
 const MAX_IMAGE_BYTES: usize = 512 * 1024;
-/// Widest and highest image that is decoded, in pixels.
-const MAX_SIDE: u32 = 2048;
-/// Memory that decoding may take, in bytes.
-const MAX_DECODER_BYTES: u64 = 32 * 1024 * 1024;
 /// Width and height of what is shown, in pixels.
 const SIDE: u32 = 64;
 /// Time for one download.
@@ -97,15 +97,18 @@ impl WrittenIcon {
 /// Fetches icons of servers.
 pub struct IconFetcher {
     downloads: PublicDownloads,
-}
-
-impl Default for IconFetcher {
-    fn default() -> Self {
-        Self { downloads: PublicDownloads::new(MAX_IMAGE_BYTES, DOWNLOAD_TIMEOUT) }
-    }
+    decoder: IconDecoder,
 }
 
 impl IconFetcher {
+    /// `program` calls [`crate::run_helper_if_requested`], so that images are decoded in processes of their own. Without
+    /// one, they are decoded in this process, as in the crates' tests.
+    #[must_use]
+    pub fn new(program: Option<PathBuf>) -> Self {
+        let downloads = PublicDownloads::new(MAX_IMAGE_BYTES, DOWNLOAD_TIMEOUT);
+        Self { downloads, decoder: IconDecoder::new(program) }
+    }
+
     /// The first icon that is one, as PNG.
     pub async fn fetch(&self, sources: &IconSources) -> Option<Vec<u8>> {
         for address in sources.addresses() {
@@ -114,8 +117,7 @@ impl IconFetcher {
                 None => self.downloads.get(address, ACCEPTED).await,
             };
             let image = match bytes {
-                // Decoding takes a while.
-                Ok(bytes) => tokio::task::spawn_blocking(move || reencode_icon(&bytes)).await.ok().flatten(),
+                Ok(bytes) => self.decoder.reencode(bytes).await,
                 Err(reason) => {
                     tracing::debug!(reason, "an icon of a server was not fetched");
                     None
@@ -138,101 +140,14 @@ fn embedded_image(data: &str) -> Result<Vec<u8>, String> {
     STANDARD.decode(content).map_err(|error| error.to_string())
 }
 
-/// Decodes an image and encodes it anew as a square PNG; of an animation it is the first picture. `None` for what is no
-/// image of a known type or too large.
-#[must_use]
-pub fn reencode_icon(bytes: &[u8]) -> Option<Vec<u8>> {
-    if bytes.len() > MAX_IMAGE_BYTES {
-        return None;
-    }
-    // By the first bytes, whatever the server said.
-    let format = image::guess_format(bytes).ok()?;
-    if !matches!(format, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP | ImageFormat::Gif) {
-        return None;
-    }
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_DECODER_BYTES);
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    reader.limits(limits);
-    let small = reader.decode().ok()?.resize(SIDE, SIDE, FilterType::Triangle).to_rgba8();
-    let mut square = RgbaImage::new(SIDE, SIDE);
-    let middle = |side: u32| i64::from(SIDE.saturating_sub(side) / 2);
-    imageops::overlay(&mut square, &small, middle(small.width()), middle(small.height()));
-    let mut png = Cursor::new(Vec::new());
-    DynamicImage::ImageRgba8(square).write_to(&mut png, ImageFormat::Png).ok()?;
-    Some(png.into_inner())
-}
-
 #[cfg(test)]
 mod tests {
-    use image::Rgba;
-
+    use super::decoder::tests::picture;
     use super::*;
-
-    fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
-        let image = RgbaImage::from_pixel(width, height, Rgba([200, 10, 10, 255]));
-        // JPEG has no transparency.
-        let image = DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(image).to_rgb8());
-        let mut bytes = Cursor::new(Vec::new());
-        image.write_to(&mut bytes, format).unwrap();
-        bytes.into_inner()
-    }
 
     fn sources(icons: &str) -> Vec<String> {
         let info = RawValue::from_string(format!(r#"{{"name":"a","version":"1","icons":{icons}}}"#)).unwrap();
         IconSources::of(&info).addresses().to_vec()
-    }
-
-    #[test]
-    fn encodes_images_anew() {
-        for (format, width, height) in [
-            (ImageFormat::Png, 64, 64),
-            (ImageFormat::Png, 300, 20),
-            (ImageFormat::Jpeg, 16, 16),
-            (ImageFormat::WebP, 128, 200),
-            (ImageFormat::Gif, 64, 64),
-            (ImageFormat::Png, 2048, 64),
-        ] {
-            let png = reencode_icon(&picture(width, height, format)).expect("an image");
-            assert_eq!(image::guess_format(&png).unwrap(), ImageFormat::Png);
-            let image = image::load_from_memory(&png).unwrap().to_rgba8();
-            assert_eq!(image.dimensions(), (64, 64), "{format:?} {width}x{height}");
-            let middle = image.get_pixel(32, 32);
-            assert!(middle[0] > 150 && middle[1] < 60 && middle[3] > 200, "{middle:?}");
-        }
-    }
-
-    #[test]
-    fn drops_what_is_hidden_behind_an_image() {
-        let mut bytes = picture(64, 64, ImageFormat::Png);
-        bytes.extend(b"<script>alert(1)</script>");
-        let png = reencode_icon(&bytes).unwrap();
-        assert!(!png.windows(7).any(|part| part == b"<script"));
-    }
-
-    #[test]
-    fn refuses_other_images() {
-        let png = picture(64, 64, ImageFormat::Png);
-        let mut lying = png.clone();
-        // The width in its header: 0x00ffffff pixels.
-        lying[16..20].copy_from_slice(&[0, 0xff, 0xff, 0xff]);
-        let mut padded = png.clone();
-        padded.resize(MAX_IMAGE_BYTES + 1, 0);
-        for (name, bytes) in [
-            ("nothing", Vec::new()),
-            ("text", b"no image".to_vec()),
-            ("svg", b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>".to_vec()),
-            ("bmp", b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\x18\0".to_vec()),
-            ("ico", b"\0\0\x01\0\x01\0\x10\x10\0\0\x01\0\x20\0".to_vec()),
-            ("cut off", png[..png.len() / 2].to_vec()),
-            ("a wrong size", lying),
-            ("too wide", picture(2049, 1, ImageFormat::Png)),
-            ("too many bytes", padded),
-        ] {
-            assert_eq!(reencode_icon(&bytes), None, "{name}");
-        }
     }
 
     #[test]
@@ -264,8 +179,8 @@ mod tests {
 
     #[tokio::test]
     async fn reads_embedded_images_and_goes_on_after_others() {
-        let png = STANDARD.encode(picture(64, 64, ImageFormat::Png));
-        let fetcher = IconFetcher::default();
+        let png = STANDARD.encode(picture(64, 64, image::ImageFormat::Png));
+        let fetcher = IconFetcher::new(None);
         for (address, is_found) in [
             (format!("data:image/png;base64,{png}"), true),
             (format!("data:image/svg+xml;base64,{png}"), false),

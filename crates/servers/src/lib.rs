@@ -36,6 +36,6 @@ pub use gatehouse_mcp_client::{
 };
 pub use handle::ServerHandle;
 pub use helper_process::run_helper_if_requested;
-pub use icons::{IconFetcher, IconSources, reencode_icon};
+pub use icons::{IconFetcher, IconSources, restore_icon};
 pub use managed_policy::PolicyFile;
 pub use manager::{ServerDeps, ServerManager, ServerSnapshot, ServerTestResult};

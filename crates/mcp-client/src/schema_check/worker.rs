@@ -3,12 +3,14 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use jsonschema::PatternOptions;
 use serde_json::Value;
 
 use super::{CheckHeader, SchemaError, TIME};
+use crate::worker_process::Watchdog;
+#[cfg(unix)]
+use crate::worker_process::limit_memory;
 
 /// Number of compiled validators that are cached.
 const MAX_VALIDATORS: usize = 32;
@@ -77,8 +79,8 @@ fn cut(text: &str) -> String {
 /// Serves until standard input ends.
 pub fn serve() {
     #[cfg(unix)]
-    limit_memory();
-    let watchdog = Watchdog::start();
+    limit_memory(MEMORY);
+    let watchdog = Watchdog::start(TIME);
     let mut input = BufReader::new(io::stdin().lock());
     let mut output = io::stdout().lock();
     let mut validators = ValidatorCache::default();
@@ -106,56 +108,4 @@ fn read(input: &mut impl BufRead) -> io::Result<Option<(CheckHeader, String)>> {
     let mut bytes = vec![0; head.schema.saturating_add(head.value.unwrap_or(0))];
     input.read_exact(&mut bytes)?;
     Ok(Some((head, String::from_utf8(bytes).map_err(io::Error::other)?)))
-}
-
-/// Exits the process when a validation takes too long, because the validation itself cannot be
-/// interrupted.
-struct Watchdog(SyncSender<WatchdogSignal>);
-
-enum WatchdogSignal {
-    Begin,
-    End,
-}
-
-impl Watchdog {
-    fn start() -> Self {
-        let (sender, signals) = sync_channel(0);
-        std::thread::spawn(move || watch(&signals));
-        Self(sender)
-    }
-
-    fn begin(&self) {
-        self.signal(WatchdogSignal::Begin);
-    }
-
-    fn end(&self) {
-        self.signal(WatchdogSignal::End);
-    }
-
-    fn signal(&self, signal: WatchdogSignal) {
-        if self.0.send(signal).is_err() {
-            // No validation may run without the watchdog.
-            std::process::exit(1);
-        }
-    }
-}
-
-fn watch(signals: &Receiver<WatchdogSignal>) {
-    while signals.recv().is_ok() {
-        if matches!(signals.recv_timeout(TIME), Err(RecvTimeoutError::Timeout)) {
-            std::process::exit(1);
-        }
-    }
-}
-
-/// Limits the memory of the worker, so that it fails alone when it needs too much, and disables
-/// core dumps, so that a crash writes no file with the values it read.
-#[cfg(unix)]
-fn limit_memory() {
-    use nix::sys::resource::{Resource, setrlimit};
-    for (what, most) in [(Resource::RLIMIT_DATA, MEMORY), (Resource::RLIMIT_CORE, 0)] {
-        if let Err(error) = setrlimit(what, most, most) {
-            tracing::debug!(%error, "a limit of a schema worker could not be set");
-        }
-    }
 }
