@@ -5,6 +5,7 @@
 //! limit.
 
 pub(crate) mod changed_lists;
+pub(crate) mod client_sessions;
 pub(crate) mod event_log;
 pub(crate) mod identity;
 pub(crate) mod resource_subscriptions;

@@ -7,8 +7,9 @@ use gatehouse_tools::{AccessCall, AccessKind, CallResponse, Peer};
 use crate::protocol::mcp_headers;
 use crate::protocol::request::RequestOrigin;
 use crate::protocol::state::ProtocolState;
+use crate::session::client_sessions::OpenedSession;
 use crate::session::resource_subscriptions::{ResourceRef, ResourceSubscription};
-use crate::session::sessions::{OpenedSession, Session};
+use crate::session::sessions::Session;
 
 /// Resumes the session that a request names, if it isn't open and can be resumed, and restores its subscriptions.
 pub(crate) async fn resume(state: &Arc<ProtocolState>, origin: &RequestOrigin<'_>, peer: &Peer) {

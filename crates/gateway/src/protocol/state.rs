@@ -14,9 +14,10 @@ use crate::clients::registry::DisconnectReason;
 use crate::protocol::catalog_lists::CatalogLists;
 use crate::protocol::input_required::InputRequiredCalls;
 use crate::protocol::subscriptions::ListenStreams;
+use crate::session::client_sessions::ClientSessions;
 use crate::session::resource_subscriptions::{ResourceSubscription, SubscriptionReleaser};
 use crate::session::saved_sessions::SavedSessions;
-use crate::session::sessions::{ClientSessions, Session};
+use crate::session::sessions::Session;
 use crate::session::sse_connections::SseConnections;
 use crate::tool_service::ToolService;
 

@@ -29,11 +29,12 @@ use crate::protocol::session_roots;
 use crate::protocol::state::ProtocolState;
 use crate::revision::Revision;
 use crate::session::changed_lists::ChangedLists;
+use crate::session::client_sessions::OpenedSession;
 use crate::session::event_log::{self, EventLog};
 use crate::session::identity::SessionInit;
 use crate::session::resource_subscriptions::ResourceRef;
 use crate::session::server_requests::SessionPeer;
-use crate::session::sessions::{CallCancellation, OpenedSession, Session};
+use crate::session::sessions::{CallCancellation, Session};
 
 /// Opens a session.
 pub(crate) fn initialize(request: &RpcRequest<'_>) -> Result<HandlerResponse, HttpRpcError> {
