@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::transport::{line, sse, stdio, streamable_http, websocket};
+use self::transport::{line, remote_line, sse, stdio, streamable_http, websocket};
 use crate::error::CloseReason;
 use crate::error::{ConnectError, RequestError};
 use crate::forwarded_notification::ForwardedNotification;
@@ -198,13 +198,13 @@ pub async fn connect(
                     ..
                 })) if spec.may_use_sse() => {
                     tracing::debug!(server = %spec.config.id, status, "the older transport is tried");
-                    sse::connect(spec, inbound, cancel).await
+                    remote_line::connect(spec, inbound, cancel, sse::open).await
                 }
                 done => done,
             },
             Transport::Http(_) => streamable_http::connect(spec, inbound, cancel).await,
-            Transport::Sse(_) => sse::connect(spec, inbound, cancel).await,
-            Transport::Ws(_) => websocket::connect(spec, inbound, cancel).await,
+            Transport::Sse(_) => remote_line::connect(spec, inbound, cancel, sse::open).await,
+            Transport::Ws(_) => remote_line::connect(spec, inbound, cancel, websocket::open).await,
             other @ Transport::Builtin { .. } => Err(ConnectError::Unsupported { kind: other.kind() }),
         }
     };

@@ -4,6 +4,7 @@
 
 pub(super) mod line;
 mod line_io;
+pub(super) mod remote_line;
 mod rmcp_line;
 pub(super) mod sse;
 mod stderr_log;

@@ -11,15 +11,13 @@ use futures::{FutureExt, StreamExt};
 use gatehouse_model::{BoxFuture, Message, message};
 use http::HeaderMap;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::line::{self, LineConnector, UnnegotiatedLine};
-use super::streamable_http;
+use super::line::{self, UnnegotiatedLine};
+use super::remote_line::RemoteLine;
 use super::streamable_http::endpoint::Endpoint;
 use super::streamable_http::events::Events;
-use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
+use crate::connection::envelope;
 use crate::error::CloseCause;
 use crate::error::{ConnectError, RequestError};
 
@@ -27,63 +25,43 @@ use crate::error::{ConnectError, RequestError};
 /// is done.
 const IN_ORDER: Duration = Duration::from_secs(1);
 
-/// Connects and shakes hands.
-pub(in crate::connection) async fn connect(
-    spec: &ConnectSpec,
-    inbound: mpsc::Sender<Inbound>,
-    cancel: &CancellationToken,
-) -> Result<Connection, ConnectError> {
-    let endpoint = streamable_http::prepare_endpoint(spec).await?;
-    line::connect(spec, &SseOpener { spec, endpoint, inbound }, cancel).await
-}
-
-struct SseOpener<'a> {
-    spec: &'a ConnectSpec,
-    endpoint: Arc<Endpoint>,
-    inbound: mpsc::Sender<Inbound>,
-}
-
-impl LineConnector for SseOpener<'_> {
-    fn open(&self) -> BoxFuture<'_, Result<UnnegotiatedLine, ConnectError>> {
-        Box::pin(self.opened())
-    }
-}
-
-impl SseOpener<'_> {
-    async fn opened(&self) -> Result<UnnegotiatedLine, ConnectError> {
-        let events = self.endpoint.stream().await?;
-        let (address, events) = self.address(events).await?;
-        let endpoint = Arc::clone(&self.endpoint);
-        Ok(line::start_carried(self.spec, self.inbound.clone(), |lines, _| {
+/// Opens the stream of events and waits for the URL for messages.
+pub(in crate::connection) fn open<'a>(
+    remote: &'a RemoteLine<'_>,
+) -> BoxFuture<'a, Result<UnnegotiatedLine, ConnectError>> {
+    Box::pin(async move {
+        let endpoint = Arc::clone(&remote.endpoint);
+        let events = endpoint.stream().await?;
+        let (address, events) = message_address(&endpoint, events).await?;
+        Ok(line::start_carried(remote.spec, remote.inbound.clone(), |lines, _| {
             relay(endpoint, address, events, lines)
         }))
-    }
+    })
+}
 
-    /// Waits for the `endpoint` event, which names the URL for messages.
-    async fn address(&self, mut events: Events) -> Result<(Url, Events), ConnectError> {
-        let wrong = |how: Message| ConnectError::Request(RequestError::protocol(how));
-        loop {
-            let event = match events.next().await {
-                Some(Ok(event)) => event,
-                Some(Err(error)) => {
-                    let reason = error.to_string();
-                    return Err(wrong(message!("error.servers.protocol.eventsBroke", reason = reason)));
-                }
-                None => return Err(wrong(message!("error.servers.protocol.noAddress"))),
-            };
-            if event.event.as_deref() != Some("endpoint") {
-                continue;
+/// Waits for the `endpoint` event, which names the URL for messages.
+async fn message_address(endpoint: &Endpoint, mut events: Events) -> Result<(Url, Events), ConnectError> {
+    let wrong = |how: Message| ConnectError::Request(RequestError::protocol(how));
+    loop {
+        let event = match events.next().await {
+            Some(Ok(event)) => event,
+            Some(Err(error)) => {
+                let reason = error.to_string();
+                return Err(wrong(message!("error.servers.protocol.eventsBroke", reason = reason)));
             }
-            let address = event.data.unwrap_or_default();
-            let base = self.endpoint.address();
-            let address = base
-                .join(address.trim())
-                .map_err(|_| wrong(message!("error.servers.protocol.badAddress")))?;
-            if address.origin() != base.origin() {
-                return Err(wrong(message!("error.servers.protocol.otherHost")));
-            }
-            return Ok((address, events));
+            None => return Err(wrong(message!("error.servers.protocol.noAddress"))),
+        };
+        if event.event.as_deref() != Some("endpoint") {
+            continue;
         }
+        let address = event.data.unwrap_or_default();
+        let base = endpoint.address();
+        let address =
+            base.join(address.trim()).map_err(|_| wrong(message!("error.servers.protocol.badAddress")))?;
+        if address.origin() != base.origin() {
+            return Err(wrong(message!("error.servers.protocol.otherHost")));
+        }
+        return Ok((address, events));
     }
 }
 

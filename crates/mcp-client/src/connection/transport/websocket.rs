@@ -11,61 +11,39 @@ use futures::{SinkExt, StreamExt};
 use gatehouse_common::random;
 use gatehouse_model::{BoxFuture, message};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
-use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_util::sync::CancellationToken;
 
-use super::line::{self, LineConnector, UnnegotiatedLine};
-use super::streamable_http;
-use super::streamable_http::endpoint::Endpoint;
+use super::line::{self, UnnegotiatedLine};
+use super::remote_line::RemoteLine;
 use crate::bounds;
-use crate::connection::{ConnectSpec, Connection, Inbound, envelope};
+use crate::connection::envelope;
 use crate::error::CloseCause;
 use crate::error::ConnectError;
 
 /// Time limit for the closing handshake.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Connects and shakes hands.
-pub(in crate::connection) async fn connect(
-    spec: &ConnectSpec,
-    inbound: mpsc::Sender<Inbound>,
-    cancel: &CancellationToken,
-) -> Result<Connection, ConnectError> {
-    let endpoint = streamable_http::prepare_endpoint(spec).await?;
-    line::connect(spec, &WebSocketOpener { spec, endpoint, inbound }, cancel).await
-}
-
-struct WebSocketOpener<'a> {
-    spec: &'a ConnectSpec,
-    endpoint: Arc<Endpoint>,
-    inbound: mpsc::Sender<Inbound>,
-}
-
-impl LineConnector for WebSocketOpener<'_> {
-    fn open(&self) -> BoxFuture<'_, Result<UnnegotiatedLine, ConnectError>> {
-        Box::pin(self.opened())
-    }
-}
-
-impl WebSocketOpener<'_> {
-    async fn opened(&self) -> Result<UnnegotiatedLine, ConnectError> {
+/// Opens the WebSocket.
+pub(in crate::connection) fn open<'a>(
+    remote: &'a RemoteLine<'_>,
+) -> BoxFuture<'a, Result<UnnegotiatedLine, ConnectError>> {
+    Box::pin(async move {
         let random: [u8; 16] = random::bytes().map_err(|error| {
             ConnectError::bad_config(message!("error.servers.config.noRandom", reason = error.to_string()))
         })?;
         let key = BASE64_STANDARD.encode(random);
-        let stream = self.endpoint.upgrade(&key, &derive_accept_key(key.as_bytes())).await?;
+        let stream = remote.endpoint.upgrade(&key, &derive_accept_key(key.as_bytes())).await?;
         let mut config = WebSocketConfig::default();
         config.max_message_size = Some(bounds::MESSAGE);
         config.max_frame_size = Some(bounds::MESSAGE);
         let socket = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
-        Ok(line::start_carried(self.spec, self.inbound.clone(), |lines, transport| {
+        Ok(line::start_carried(remote.spec, remote.inbound.clone(), |lines, transport| {
             relay(socket, lines, transport)
         }))
-    }
+    })
 }
 
 /// Sends lines as frames and writes frames as lines, until either side ends.
