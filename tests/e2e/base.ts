@@ -116,7 +116,7 @@ export class Gatehouse {
   /** Adds a server and waits until it runs. */
   async addServer(name: string, transport: Transport, trustLabels = false): Promise<string> {
     const draft = { name, transport, enabled: true, autostart: true } as ServerDraft;
-    const { config } = await this.command("servers.add", { draft, trustLabels, secrets: [] });
+    const { config } = await this.command("servers.add", { draft, trustLabels, secrets: [], run: null });
     await expect
       .poll(async () => (await this.command("servers.list", {})).find((it) => it.config.id === config.id)?.status.state)
       .toBe("connected");

@@ -51,6 +51,11 @@ async function startRegistry(gatehouse: Gatehouse, versions: string[]): Promise<
     response.statusCode = found === undefined ? 404 : 200;
     response.end(JSON.stringify(found ?? {}));
   });
+  return { asked, ...(await useRegistry(gatehouse, server)) };
+}
+
+/** Makes a server the registry of Gatehouse. */
+async function useRegistry(gatehouse: Gatehouse, server: Server): Promise<{ stop: () => void }> {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;
   const kept = await gatehouse.command("settings.show", {});
@@ -66,13 +71,32 @@ async function startRegistry(gatehouse: Gatehouse, versions: string[]): Promise<
     registry: `http://127.0.0.1:${String(port)}`,
   });
   return {
-    asked,
     stop: () => {
       server.close();
       server.closeAllConnections();
     },
   };
 }
+
+test("a search that takes long is cancelled, and its connection is closed", async ({ gatehouse, main }) => {
+  const open = new Set<unknown>();
+  const registry = await useRegistry(
+    gatehouse,
+    createServer(({ socket }) => {
+      open.add(socket);
+      socket.once("close", () => open.delete(socket));
+    }),
+  );
+  await main.getByRole("button", { name: "Add server" }).click();
+  const dialog = main.getByRole("dialog", { name: "Add a server" });
+  await dialog.getByRole("tab", { name: "Browse the registry" }).click();
+  const waiting = dialog.getByRole("status").filter({ hasText: "Loading" });
+  await waiting.getByRole("button", { name: "Cancel" }).click();
+  await expect(waiting).toBeHidden();
+  await expect.poll(() => open.size).toBe(0);
+  await expect(dialog.getByRole("alert")).toHaveCount(0);
+  registry.stop();
+});
 
 test("an entry of the registry fills the form in, and nothing else happens", async ({ gatehouse, main }) => {
   const registry = await startRegistry(gatehouse, ["1.2.0", "1.1.0"]);
@@ -119,11 +143,13 @@ test("a newer version is shown and filled into the settings", async ({ gatehouse
     option: "npm:@example/weather",
     values: { CITY: "Bonn" },
     secrets: ["API_KEY"],
+    run: null,
   });
   const { config } = await gatehouse.command("servers.add", {
     draft: { ...filled.draft, enabled: false },
     secrets: [{ field: "env/API_KEY", value: "k3y" }],
     trustLabels: false,
+    run: null,
   });
   await main.goto(`${gatehouse.address}/#/servers/${config.id}/tools`);
   await expect(main.getByText("Update available: 1.2.0 → 1.3.0")).toBeVisible();

@@ -98,6 +98,7 @@ test("a secret stays a reference, and follows to no other program", async ({ gat
     draft: { ...draft, transport: { ...draft.transport, args: [] }, limits: { ...draft.limits, roots: [] } },
     secrets: [{ field: "env/TOKEN", value: "s3cr3t-of-mine" }],
     trustLabels: false,
+    run: null,
   });
   await main.goto(`${gatehouse.address}/#/servers/${config.id}/settings`);
   await main.getByText("JSON", { exact: true }).click();

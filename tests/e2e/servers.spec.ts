@@ -1,4 +1,16 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
 import { expect, noViolations, pictures, test } from "./base.ts";
+
+/** Whether a process is there. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 test("a server is tried out in the form, added, and runs", async ({ gatehouse, main }) => {
   await main.getByRole("button", { name: "Add server" }).click();
@@ -33,6 +45,27 @@ test("a server is tried out in the form, added, and runs", async ({ gatehouse, m
   ).toBeVisible();
   await pictures(gatehouse, main, "server");
   await noViolations(main);
+});
+
+test("a connection test that takes long says so, and cancelling it ends its process", async ({ gatehouse, main }) => {
+  const pidFile = join(gatehouse.folder, "pid");
+  await main.getByRole("button", { name: "Add server" }).click();
+  const dialog = main.getByRole("dialog", { name: "Add a server" });
+  await dialog.getByRole("textbox", { name: "Name", exact: true }).first().fill("silent");
+  await dialog
+    .getByRole("textbox", { name: "Command", exact: true })
+    .fill(`sh -c 'echo $$ > "${pidFile}"; exec sleep 600'`);
+  await dialog.getByRole("button", { name: "Test connection" }).click();
+  const progress = main.getByRole("status").filter({ hasText: "Testing the connection…" });
+  await expect(progress).toBeVisible();
+  const pid = Number(readFileSync(pidFile, "utf8"));
+  expect(isRunning(pid)).toBe(true);
+  await noViolations(main);
+  await pictures(gatehouse, main, "slow-test");
+  await progress.getByRole("button", { name: "Cancel" }).click();
+  await expect.poll(() => isRunning(pid)).toBe(false);
+  await expect(dialog.getByRole("button", { name: "Test connection" })).toBeEnabled();
+  await expect(progress).toBeHidden();
 });
 
 test("what may run unasked is set on the server's page, and each rule is taken back there", async ({

@@ -30,7 +30,7 @@ test("a notification tells of a server that has stopped, and is taken back when 
     streams: "sockets",
   } as const;
   const draft = { name: "broken", transport, enabled: true, autostart: true } as unknown as ServerDraft;
-  const { config } = await gatehouse.command("servers.add", { draft, trustLabels: false, secrets: [] });
+  const { config } = await gatehouse.command("servers.add", { draft, trustLabels: false, secrets: [], run: null });
   const told = async () => (await gatehouse.noted()).filter((action) => action.startsWith("notification"));
   const text = "notification broken has stopped | Gatehouse won't retry automatically.";
   await expect.poll(told).toEqual([text]);
@@ -103,6 +103,7 @@ test("a tool that is left out says why, and a server has limits of its own", asy
     },
     secrets: [],
     trustLabels: false,
+    run: null,
   });
   await main.goto(`${gatehouse.address}/#/servers/${config.id}/tools`);
   await main.getByRole("button", { name: "Unavailable tools (1)" }).click();

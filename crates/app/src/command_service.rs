@@ -1,6 +1,7 @@
 //! The single entry point of the core: takes a typed command and the caller's authority, checks the
 //! authority first, and returns the reply as JSON. A command that was started is finished even if its
-//! caller disconnects, except a tool call and the binding of a bridge, which are cancelled with their caller.
+//! caller disconnects, except a tool call and the binding of a bridge, which are cancelled with their caller. What was
+//! given a name is cancelled by `servers.stopRun`.
 //!
 //! Must never run a command before its authority was checked, and never decide about a tool call itself.
 
@@ -157,7 +158,7 @@ async fn dispatch(
         Command::ServersSwitchOn(c) => encode_reply(&c, settings::switch_on(state)).await,
         Command::ServersReset(c) => encode_reply(&c, servers::reset(state)).await,
         Command::RegistrySearch(c) => Box::pin(encode_reply(&c, registry::search(state, &c))).await,
-        Command::RegistryVersions(c) => Box::pin(encode_reply(&c, registry::versions(state, &c.name))).await,
+        Command::RegistryVersions(c) => Box::pin(encode_reply(&c, registry::versions(state, &c))).await,
         Command::RegistryFill(c) => Box::pin(encode_reply(&c, registry::fill(state, &c))).await,
         Command::RegistryCheck(c) => Box::pin(encode_reply(&c, registry::report(state, &c))).await,
         Command::LinksRead(c) => encode_reply(&c, async { registry::link(&c.link) }).await,

@@ -60,7 +60,7 @@ fn code(code: ErrorCode) -> u8 {
     match code {
         ErrorCode::NotRunning => 3,
         ErrorCode::NotPermitted => 4,
-        ErrorCode::Refused | ErrorCode::Paused => 5,
+        ErrorCode::Refused | ErrorCode::Cancelled | ErrorCode::Paused => 5,
         ErrorCode::BadRequest
         | ErrorCode::NotFound
         | ErrorCode::NameTaken

@@ -95,6 +95,7 @@ impl BundleStore {
     }
 
     /// Reads a bundle, unpacks it and says what it would do. The folder of one that a server of `servers` uses stays.
+    /// Unpacking ends as soon as `is_cancelled` says so.
     ///
     /// # Errors
     /// If it is no bundle or not safe to unpack; then nothing is left of it.
@@ -103,6 +104,7 @@ impl BundleStore {
         file: &Path,
         machine: &BundleMachine<'_>,
         servers: &[ServerConfig],
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<BundlePreview, BundleError> {
         let bytes = read_file(file)?;
         let signed = SignedFile::split(&bytes);
@@ -127,7 +129,7 @@ impl BundleStore {
         let refusal = refusal(&manifest, machine, &preview.signature);
         let mut read = self.read.lock();
         owner_only::make_folder(&self.folder).map_err(BundleError::Unwritten)?;
-        unpacked::install(&archive, &self.folder, &name, is_used(&name, servers))?;
+        unpacked::install(&archive, &folder, is_used(&name, servers), is_cancelled)?;
         if let Some(program) = &launch.program_file {
             unpacked::mark_executable(&folder.join(program)).map_err(BundleError::Unwritten)?;
         }

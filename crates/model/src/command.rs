@@ -60,6 +60,9 @@ commands! {
         /// Secrets that the draft refers to as `${secret:NAME}`.
         #[serde(default)]
         secrets: Vec<FieldSecret>,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> ServerView, Operator: "It starts a program or opens a connection, and keeps secrets.";
     /// Changes a server; reconnects only when the connection is another one.
     "servers.edit" ServersEdit {
@@ -84,6 +87,9 @@ commands! {
         /// Secrets that the draft refers to; forgotten when the test is over.
         #[serde(default)]
         secrets: Vec<FieldSecret>,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> TestReport, Operator: "It starts a program or opens a connection.";
     /// The settings of a server as JSON text for an editor: an object with its name and its entry in
     /// servers.json. Placeholders stand for secrets that are written there in plain text.
@@ -107,6 +113,9 @@ commands! {
     "bundles.read" BundlesRead {
         /// Full path of the `.mcpb` or `.dxt` file.
         file: String,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> BundlePreview, Operator: "It reads and writes files.";
     /// Makes the settings of a server from a bundle that was read and the values of its options. No server is added.
     "bundles.configure" BundlesConfigure {
@@ -237,8 +246,9 @@ commands! {
         #[serde(default)]
         client: Option<String>,
     } -> ResultView, Operator: "It calls a tool without approval, or in the name of a client.";
-    /// Cancels a call, a read or a prompt that was given a name, also at the server, or an export, which then leaves no
-    /// file. Nothing happens when it has ended.
+    /// Cancels what was given a name: a call, a read or a prompt, also at the server; the test of a connection, whose
+    /// process then ends; adding a server, which is removed again; reading a bundle or the registry; or an export, which
+    /// leaves no file. Nothing happens when it has ended.
     "servers.stopRun" ServersStopRun {
         /// The name that the run was given.
         run: String,
@@ -309,11 +319,17 @@ commands! {
         /// Whether the registry is asked even if it was a moment ago.
         #[serde(default)]
         refresh: bool,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> RegistryPage, Operator: "It sends the text to the registry, past what keeps the caller from the network.";
     /// All versions of an entry of the MCP registry.
     "registry.versions" RegistryVersions {
         /// Name of the entry.
         name: String,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> RegistryPage, Operator: "It sends the name to the registry, past what keeps the caller from the network.";
     /// Makes settings of an option of an entry. Nothing is added.
     "registry.fill" RegistryFill {
@@ -328,6 +344,9 @@ commands! {
         /// Ids of the secrets that there is a value for.
         #[serde(default)]
         secrets: Vec<String>,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> RegistryDraft, Operator: "It sends the name to the registry, past what keeps the caller from the network.";
     /// What the registry says now about the entry that a server came from. Nothing changes.
     "registry.report" RegistryCheck {

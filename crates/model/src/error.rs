@@ -31,6 +31,8 @@ pub enum ErrorCode {
     NeedsClientRegistration,
     /// The call was refused.
     Refused,
+    /// The user cancelled it.
+    Cancelled,
     /// A settings file cannot be used as it is.
     BadConfig,
     /// The file was written by a newer version.

@@ -129,7 +129,7 @@ async function addServers(gatehouse: Gatehouse): Promise<void> {
   for (const [name, description, transport, trustLabels] of added) {
     const look = { description, icon: null, group: null };
     const draft = { name, transport, enabled: true, autostart: true, look } as unknown as ServerDraft;
-    const { config } = await gatehouse.command("servers.add", { draft, trustLabels, secrets: [] });
+    const { config } = await gatehouse.command("servers.add", { draft, trustLabels, secrets: [], run: null });
     const state = async () =>
       (await gatehouse.command("servers.list", {})).find((it) => it.config.id === config.id)?.status.state;
     await expect.poll(state).toBe(name === broken ? "failed" : "connected");

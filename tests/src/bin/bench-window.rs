@@ -95,8 +95,11 @@ mod linux {
                 streams: Default::default(),
             };
             let draft = ServerDraft::new("fixture", transport);
-            core.run(&ServersAdd { draft, trust_labels: false, secrets: Vec::new() }, Authority::Operator)
-                .await?;
+            core.run(
+                &ServersAdd { draft, trust_labels: false, secrets: Vec::new(), run: None },
+                Authority::Operator,
+            )
+            .await?;
             core.shutdown().await;
             anyhow::Ok(minted.token.reveal().to_owned())
         })?;

@@ -33,8 +33,7 @@ export function ExportCalls({ filter }: { filter: CallFilter }) {
         },
         (thrown: unknown) => {
           const error = toUserError(thrown);
-          // Who stops it knows.
-          if (error.code !== "refused") showError(error);
+          if (error.code !== "cancelled") showError(error);
         },
       )
       .finally(() => {

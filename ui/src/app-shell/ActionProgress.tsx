@@ -1,14 +1,14 @@
 import { Button, Loader } from "@mantine/core";
 import { useMutationState } from "@tanstack/react-query";
 
+import { SLOW_MS } from "../components/slow";
 import { useNow } from "../components/useNow";
+import { useCore } from "../core/CoreProvider";
+import { stopRun } from "../core/stopRun";
 import { useAction } from "../core/useAction";
 import type { Commands } from "../generated/commands";
 import { useMessages, type MessageKey } from "../messages";
 import styles from "./ActionProgress.module.css";
-
-/** From when on it is said which action runs, with Cancel where there is one, in milliseconds. */
-const SLOW_MS = 3000;
 
 type Running = { id: number; name: keyof Commands; args: unknown; since: number };
 
@@ -24,6 +24,9 @@ const names: Partial<Record<keyof Commands, MessageKey>> = {
   "servers.reset": "action.remove",
   "servers.signIn": "action.signIn",
   "servers.signOut": "action.signOut",
+  "bundles.read": "action.bundle",
+  "registry.search": "action.registry",
+  "registry.fill": "action.registry",
   "audit.verify": "action.verify",
   "audit.export": "action.export",
   "calls.export": "action.export",
@@ -69,19 +72,32 @@ function SlowActions({ running }: { running: readonly Running[] }) {
   );
 }
 
-/** Cancels an action, if the core can. */
+/** Cancels an action, if the core can: by the name of its run, or by its server. */
 function CancelButton({ action: { name, args } }: { action: Running }) {
   const t = useMessages();
+  const { platform } = useCore();
   const stop = useAction("servers.stop");
   const cancelSignIn = useAction("servers.cancelSignIn");
+  const run = runOf(args);
   const cancel = () => {
+    if (run !== null) {
+      stopRun(platform, run);
+      return;
+    }
     const { server } = args as Commands["servers.signIn" | "servers.start" | "servers.reconnect"]["args"];
     void (name === "servers.signIn" ? cancelSignIn.run({ server }) : stop.run({ server, disable: false }));
   };
-  if (name !== "servers.signIn" && name !== "servers.start" && name !== "servers.reconnect") return null;
+  const hasServer = name === "servers.signIn" || name === "servers.start" || name === "servers.reconnect";
+  if (run === null && !hasServer) return null;
   return (
     <Button size="compact-xs" variant="default" onClick={cancel}>
       {t("appShell.cancel")}
     </Button>
   );
+}
+
+/** The name that the action's run was given. */
+function runOf(args: unknown): string | null {
+  if (typeof args !== "object" || args === null || !("run" in args)) return null;
+  return typeof args.run === "string" ? args.run : null;
 }

@@ -3,6 +3,7 @@ import { useRef, useState } from "react";
 
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useAction } from "../core/useAction";
+import { useNamedRun } from "../core/useNamedRun";
 import { useCore } from "../core/CoreProvider";
 import { SchemaForm, type FormHandle } from "../forms/SchemaForm";
 import type { BundlePreview, UserError } from "../generated/types";
@@ -43,12 +44,14 @@ function BundleChoice({ onClose, onRead }: { onClose: () => void; onRead: (previ
   const [file, setFile] = useState("");
   const [error, setError] = useState<UserError | null>(null);
   const read = useAction("bundles.read");
+  const { begin, stop } = useNamedRun();
   const failed = (thrown: unknown) => {
-    setError(toUserError(thrown));
+    const why = toUserError(thrown);
+    setError(why.code === "cancelled" ? null : why);
   };
   const open = (path: string) => {
     setError(null);
-    void read.request({ file: path }).then(onRead, failed);
+    void begin((run) => read.request({ file: path, run })).then(onRead, failed);
   };
   const choose = async () => {
     setError(null);
@@ -92,7 +95,12 @@ function BundleChoice({ onClose, onRead }: { onClose: () => void; onRead: (previ
         </Group>
         {error && <ErrorAlert error={error} />}
         <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
+          <Button
+            variant="default"
+            onClick={() => {
+              if (!stop()) onClose();
+            }}
+          >
             {t("appShell.cancel")}
           </Button>
           <Button type="submit" disabled={file.trim() === ""} loading={read.busy}>

@@ -9,7 +9,7 @@ import { toUserError } from "../platform";
 import { useCore } from "./CoreProvider";
 
 export type Action<Name extends keyof Commands> = {
-  /** Runs the command; resolves to whether it succeeded. A failure is shown as a notification. */
+  /** Runs the command; resolves to whether it succeeded. A failure is shown as a notification, unless the user cancelled it. */
   run: (args: Commands[Name]["args"]) => Promise<boolean>;
   /** Runs the command and returns its reply or throws the `UserError`, which the caller has to show. */
   request: (args: Commands[Name]["args"]) => Promise<Commands[Name]["reply"]>;
@@ -30,7 +30,8 @@ export function useAction<Name extends keyof Commands>(name: Name): Action<Name>
         await mutateAsync(args);
         return true;
       } catch (thrown) {
-        showError(toUserError(thrown));
+        const error = toUserError(thrown);
+        if (error.code !== "cancelled") showError(error);
         return false;
       }
     },

@@ -311,7 +311,9 @@ secrets: Array<string>, };
  */
 export type BundlesRead = {
 /** Full path of the `.mcpb` or `.dxt` file. */
-file: string, };
+file: string,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** Calls a tool as the client that the token belongs to, with that client's permissions. */
 export type Call = {
@@ -831,7 +833,7 @@ client: ClientSummary | null,
 message: string, want: ElicitationMode, };
 
 /** What the UI and the command line switch on. A variant is added when somebody uses it. */
-export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "needs_client_registration" | "refused" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "timed_out" | "internal";
+export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "needs_client_registration" | "refused" | "cancelled" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "timed_out" | "internal";
 
 /** What happened. */
 export type Event = { "event": "server_added", server: ServerId, name: string, } | { "event": "server_removed", server: ServerId, name: string, } | { "event": "server_started", server: ServerId, } | { "event": "server_stopped", server: ServerId, } | { "event": "status_changed", server: ServerId,
@@ -1521,7 +1523,9 @@ option: string,
 /** What was entered, by the ids of inputs. Secrets are not in it: the reply says where they belong. */
 values: { [key in string]: string },
 /** Ids of the secrets that there is a value for. */
-secrets: Array<string>, };
+secrets: Array<string>,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** One thing that is entered for an option. */
 export type RegistryInput = {
@@ -1582,7 +1586,9 @@ text: string,
 /** Where the page begins, as the page before it says; the first one where absent. */
 cursor: string | null,
 /** Whether the registry is asked even if it was a moment ago. */
-refresh: boolean, };
+refresh: boolean,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** An entry of the MCP registry in one of its versions. */
 export type RegistrySource = {
@@ -1604,7 +1610,9 @@ draft: ServerDraft | null, };
 /** All versions of an entry of the MCP registry. */
 export type RegistryVersions = {
 /** Name of the entry. */
-name: string, };
+name: string,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** Where a remote server is and what is sent with each request to it (SRV-11). */
 export type Remote = {
@@ -2032,7 +2040,9 @@ export type ServersAdd = { draft: ServerDraft,
 /** The answer to "Trust this server's read-only labels and allow reads?" */
 trustLabels: boolean,
 /** Secrets that the draft refers to as `${secret:NAME}`. */
-secrets: Array<FieldSecret>, };
+secrets: Array<FieldSecret>,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /**
  * Calls a tool for the user, who has seen its arguments. As a client, the call is judged as one of that client
@@ -2184,8 +2194,9 @@ server: string,
 disable: boolean, };
 
 /**
- * Cancels a call, a read or a prompt that was given a name, also at the server, or an export, which then leaves no
- * file. Nothing happens when it has ended.
+ * Cancels what was given a name: a call, a read or a prompt, also at the server; the test of a connection, whose
+ * process then ends; adding a server, which is removed again; reading a bundle or the registry; or an export, which
+ * leaves no file. Nothing happens when it has ended.
  */
 export type ServersStopRun = {
 /** The name that the run was given. */
@@ -2203,7 +2214,9 @@ export type ServersSwitchOn = Record<symbol, never>;
 /** Connects to a draft without keeping it. */
 export type ServersTest = { draft: ServerDraft,
 /** Secrets that the draft refers to; forgotten when the test is over. */
-secrets: Array<FieldSecret>, };
+secrets: Array<FieldSecret>,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** Trusts a server's read-only labels, or ceases to. */
 export type ServersTrustLabels = {

@@ -23,7 +23,7 @@ type Props = { wanted: WantedEntry; onBack: () => void; onFill: OnFill };
 /** One entry: what it is, its versions, and what has to be entered. */
 export function RegistryEntryView({ wanted, onBack, onFill }: Props) {
   const t = useMessages();
-  const { data, error, loading } = useCoreQuery("registry.versions", { name: wanted.name });
+  const { data, error, stop } = useCoreQuery("registry.versions", { name: wanted.name, run: null });
   const [chosen, setChosen] = useState(wanted.version);
   const entries = data?.entries ?? [];
   const entry =
@@ -44,7 +44,7 @@ export function RegistryEntryView({ wanted, onBack, onFill }: Props) {
       </div>
       {data?.offline && <Offline error={data.offline} />}
       {error && <ErrorAlert error={error} />}
-      {loading && <LoadingIndicator />}
+      {stop !== null && data === undefined && <LoadingIndicator onCancel={stop} />}
       {data !== undefined && error === null && entry === undefined && <p role="status">{t("registry.noVersion")}</p>}
       {data !== undefined && entries.length > 1 && (
         <NativeSelect
@@ -163,7 +163,13 @@ function OptionForm({ entry, option, onFill }: { entry: RegistryEntry; option: R
   const proceed = async () => {
     const { name, version } = entry;
     const told = withoutSecrets(option.inputs, values);
-    const { draft, secrets } = await fill.request({ name, version, option: option.id, ...told });
+    const { draft, secrets } = await fill.request({
+      name,
+      version,
+      option: option.id,
+      ...told,
+      run: crypto.randomUUID(),
+    });
     onFill({ draft, secrets: composedSecrets(secrets, values) });
   };
   return (
@@ -175,7 +181,8 @@ function OptionForm({ entry, option, onFill }: { entry: RegistryEntry; option: R
         setError(null);
         if (missing.length > 0) return;
         proceed().catch((thrown: unknown) => {
-          setError(toUserError(thrown));
+          const why = toUserError(thrown);
+          if (why.code !== "cancelled") setError(why);
         });
       }}
     >

@@ -29,10 +29,11 @@ type Props = {
 export function RegistryList({ text, onText, onOpen }: Props) {
   const t = useMessages();
   const [wanted] = useDebouncedValue(text.trim(), PAUSE);
-  const { data, error, loading, refetch } = useCoreQuery("registry.search", {
+  const { data, error, loading, outdated, refetch, stop } = useCoreQuery("registry.search", {
     text: wanted,
     cursor: null,
     refresh: false,
+    run: null,
   });
   const search = useAction("registry.search");
   const [further, setFurther] = useState<{ of: string; pages: RegistryPage[] }>({ of: "", pages: [] });
@@ -49,15 +50,16 @@ export function RegistryList({ text, onText, onOpen }: Props) {
     setFailed(null);
     setAway(null);
     request.catch((thrown: unknown) => {
-      setFailed(toUserError(thrown));
+      const why = toUserError(thrown);
+      if (why.code !== "cancelled") setFailed(why);
     });
   };
   const more = async () => {
-    const page = await search.request({ text: wanted, cursor, refresh: false });
+    const page = await search.request({ text: wanted, cursor, refresh: false, run: crypto.randomUUID() });
     setFurther((before) => ({ of: wanted, pages: before.of === wanted ? [...before.pages, page] : [page] }));
   };
   const reload = async () => {
-    const page = await search.request({ text: wanted, cursor: null, refresh: true });
+    const page = await search.request({ text: wanted, cursor: null, refresh: true, run: crypto.randomUUID() });
     setAway(page.offline);
     setFurther({ of: "", pages: [] });
     await refetch();
@@ -81,7 +83,7 @@ export function RegistryList({ text, onText, onOpen }: Props) {
       </Group>
       {offline !== null && <Offline error={offline} />}
       {shownError && <ErrorAlert error={shownError} />}
-      {loading && <LoadingIndicator />}
+      {stop !== null && (loading || outdated) && <LoadingIndicator onCancel={stop} />}
       {data !== undefined && error === null && entries.length === 0 && (
         <EmptyState
           icon={<IconPackages size={26} />}

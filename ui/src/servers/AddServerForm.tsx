@@ -3,6 +3,7 @@ import { IconLink } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 
 import { useAction } from "../core/useAction";
+import { useNamedRun } from "../core/useNamedRun";
 import type { ImportOrigin, UserError } from "../generated/types";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
@@ -40,6 +41,7 @@ export function AddServerForm({ onClose, filled = null, onImport }: Props) {
   const [error, setError] = useState<UserError | null>(null);
   const { test, run, forget } = useConnectionTest();
   const add = useAction("servers.add");
+  const { begin: beginAdding, stop: stopAdding } = useNamedRun();
   const fields = useRef<HTMLFormElement>(null);
   const outcome = useRef<HTMLDivElement>(null);
   const { faults, formError, wasRefused, pending, begin } = useFormValidation<"add" | "test">(form, fields);
@@ -59,11 +61,14 @@ export function AddServerForm({ onClose, filled = null, onImport }: Props) {
   };
   const { draft, secrets } = toDraft(form);
   const failedWith = (thrown: unknown) => {
-    setError(toUserError(thrown));
+    const why = toUserError(thrown);
+    setError(why.code === "cancelled" ? null : why);
   };
   const save = () => {
     setError(null);
-    void begin("add", () => add.request({ draft, secrets, trustLabels: trust }).then(onClose, failedWith), failedWith);
+    const adding = () =>
+      beginAdding((run) => add.request({ draft, secrets, trustLabels: trust, run })).then(onClose, failedWith);
+    void begin("add", adding, failedWith);
   };
   const tryConnection = () => {
     setError(null);
@@ -121,7 +126,12 @@ export function AddServerForm({ onClose, filled = null, onImport }: Props) {
             </Button>
           )}
           <Group gap="xs">
-            <Button variant="default" onClick={onClose}>
+            <Button
+              variant="default"
+              onClick={() => {
+                if (!stopAdding()) onClose();
+              }}
+            >
               {t("appShell.cancel")}
             </Button>
             <Button type="submit" disabled={pending === "test" || !takesPresses} loading={pending === "add"}>

@@ -105,6 +105,28 @@ describe("the form of a new server", () => {
     expect(count(command)).toBe(0);
   });
 
+  it.each(["Stop test", "closing it"])("stops a test in the core by %s", async (by) => {
+    const { answer, count, unmount } = show();
+    fireEvent.click(button("Test connection"));
+    await answer();
+    expect([count("servers.test"), count("servers.stopRun")]).toEqual([1, 0]);
+    if (by === "Stop test") fireEvent.click(button(by));
+    unmount();
+    expect(count("servers.stopRun")).toBe(1);
+  });
+
+  it("stops an addition in the core by Cancel, and then closes", async () => {
+    const { answer, count, onClose } = show();
+    submit("Add server");
+    await answer();
+    expect([count("servers.add"), count("servers.stopRun")]).toEqual([1, 0]);
+    fireEvent.click(button("Cancel"));
+    expect(count("servers.stopRun")).toBe(1);
+    expect(onClose).not.toHaveBeenCalled();
+    fireEvent.click(button("Cancel"));
+    expect(onClose).toHaveBeenCalledOnce();
+  });
+
   it("shows what is wrong, and can be tried again", async () => {
     const { answer, count } = show();
     submit("Add server");

@@ -13,6 +13,7 @@ use gatehouse_model::{ErrorCode, UserError, message};
 use serde_json::{Map, Value};
 
 use super::AppState;
+use super::named_runs::NamedRun;
 use crate::disk_work::on_disk;
 use crate::server_configs::bundles;
 
@@ -21,12 +22,13 @@ pub(super) async fn read(state: &Arc<AppState>, wanted: BundlesRead) -> Result<B
     if !file.is_absolute() {
         return Err(UserError::new(ErrorCode::BadRequest, message!("error.bundles.relativePath")));
     }
+    let named = NamedRun::begin(state, wanted.run.as_deref())?;
     let programs = state.servers.program_lookup().await;
     let servers = state.configs.lock().await.clone();
-    let store = Arc::clone(&state.bundles);
+    let (store, cancel) = (Arc::clone(&state.bundles), named.cancel.clone());
     let preview = on_disk(move || {
         let machine = BundleMachine { places: places(), has_program: &|program| programs.has(program) };
-        store.read(&file, &machine, &servers)
+        store.read(&file, &machine, &servers, &|| cancel.is_cancelled())
     })
     .await??;
     let configs = state.configs.lock().await;

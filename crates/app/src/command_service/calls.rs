@@ -166,7 +166,7 @@ impl CallExport<'_> {
         let mut exporter = CallExporter::new(BufWriter::new(file), self.format).map_err(unwritten)?;
         loop {
             if self.cancel.is_cancelled() {
-                return Err(UserError::new(ErrorCode::Refused, message!("error.app.exportStopped")));
+                return Err(UserError::new(ErrorCode::Cancelled, message!("error.app.exportStopped")));
             }
             let records = activity.list(&page)?;
             for record in &records {

@@ -335,7 +335,7 @@ async fn import(
         refused(first)
     })?;
     if choice.action != ImportAction::Overwrite {
-        let added = ServersAdd { draft, trust_labels: false, secrets };
+        let added = ServersAdd { draft, trust_labels: false, secrets, run: None };
         return Ok(servers::add(state, added).await?.config.id);
     }
     let before = lookup::find(state, name)?;

@@ -1,6 +1,8 @@
-//! Work that the user began under a name, by which it can be cancelled: calls, reads, prompts and exports.
+//! Work that the user began under a name, by which it can be cancelled: calls, reads, prompts, tests of connections,
+//! additions, bundles, requests to the registry, and exports.
 
 use std::collections::hash_map::Entry;
+use std::future::Future;
 
 use gatehouse_model::{ErrorCode, UserError, message};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +32,27 @@ impl<'a> NamedRun<'a> {
         }
         Ok(Self { state, name, cancel })
     }
+
+    /// Does work that ends when it is dropped; a cancelled run drops it.
+    ///
+    /// # Errors
+    /// Those of the work; [`ErrorCode::Cancelled`] if the run is cancelled before the work is done.
+    pub(super) async fn unless_cancelled<T>(
+        &self,
+        work: impl Future<Output = Result<T, UserError>>,
+    ) -> Result<T, UserError> {
+        self.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(cancelled()))
+    }
+
+    /// # Errors
+    /// [`ErrorCode::Cancelled`] if the run was cancelled.
+    pub(super) fn ensure_not_cancelled(&self) -> Result<(), UserError> {
+        if self.cancel.is_cancelled() { Err(cancelled()) } else { Ok(()) }
+    }
+}
+
+fn cancelled() -> UserError {
+    UserError::new(ErrorCode::Cancelled, message!("error.app.runCancelled"))
 }
 
 impl Drop for NamedRun<'_> {

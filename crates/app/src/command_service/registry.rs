@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gatehouse_integrations::{RegistryChoice, RegistryQuery, read_link};
-use gatehouse_model::command::{RegistryCheck, RegistryFill, RegistrySearch};
+use gatehouse_model::command::{RegistryCheck, RegistryFill, RegistrySearch, RegistryVersions};
 use gatehouse_model::registry::{LinkContent, RegistryDraft, RegistryPage, RegistryReport};
 use gatehouse_model::{ErrorCode, UserError, message};
 use gatehouse_store::validate_name;
@@ -12,23 +12,30 @@ use gatehouse_store::validate_name;
 use super::AppState;
 use super::free_name::free_name;
 use super::lookup::find;
+use super::named_runs::NamedRun;
 
 pub(super) async fn search(
     state: &Arc<AppState>,
     wanted: &RegistrySearch,
 ) -> Result<RegistryPage, UserError> {
+    let named = NamedRun::begin(state, wanted.run.as_deref())?;
     let address = address(state).await;
     let query =
         RegistryQuery { text: &wanted.text, cursor: wanted.cursor.as_deref(), refresh: wanted.refresh };
-    Ok(state.registry.search(&address, query).await?)
+    named.unless_cancelled(async { Ok(state.registry.search(&address, query).await?) }).await
 }
 
-pub(super) async fn versions(state: &Arc<AppState>, name: &str) -> Result<RegistryPage, UserError> {
+pub(super) async fn versions(
+    state: &Arc<AppState>,
+    wanted: &RegistryVersions,
+) -> Result<RegistryPage, UserError> {
+    let named = NamedRun::begin(state, wanted.run.as_deref())?;
     let address = address(state).await;
-    Ok(state.registry.versions(&address, name).await?)
+    named.unless_cancelled(async { Ok(state.registry.versions(&address, &wanted.name).await?) }).await
 }
 
 pub(super) async fn fill(state: &Arc<AppState>, wanted: &RegistryFill) -> Result<RegistryDraft, UserError> {
+    let named = NamedRun::begin(state, wanted.run.as_deref())?;
     let address = address(state).await;
     let choice = RegistryChoice {
         name: &wanted.name,
@@ -37,7 +44,8 @@ pub(super) async fn fill(state: &Arc<AppState>, wanted: &RegistryFill) -> Result
         values: &wanted.values,
         secrets: &wanted.secrets,
     };
-    let mut filled = state.registry.draft(&address, choice).await?;
+    let mut filled =
+        named.unless_cancelled(async { Ok(state.registry.draft(&address, choice).await?) }).await?;
     let configs = state.configs.lock().await;
     // If no number helps, the form says that the name is taken.
     let is_free = |name: &str| validate_name(name, None, &configs).is_none();

@@ -23,6 +23,7 @@ use tokio::sync::MutexGuard;
 
 use super::approvals::answered_by;
 use super::lookup::{find, find_config, server_not_found};
+use super::named_runs::NamedRun;
 use super::{AppState, server_draft, sign_in};
 use crate::redact;
 use crate::removals::{RemovedItem, RemovedServer};
@@ -44,24 +45,41 @@ pub(super) async fn list(state: &Arc<AppState>, by: Authority) -> Result<Vec<Ser
     Ok(all)
 }
 
+/// If the run is cancelled while it waits for the server to connect, the server is removed again.
 pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<ServerView, UserError> {
+    let ServersAdd { draft, trust_labels, secrets: given, run } = wanted;
+    let named = NamedRun::begin(state, run.as_deref())?;
     let config = {
         let mut configs = state.configs.lock().await;
-        server_draft::check(&wanted.draft, None, &configs).await?;
-        let config = ServerConfig::from_draft(new_id()?, wanted.draft);
+        server_draft::check(&draft, None, &configs).await?;
+        let config = ServerConfig::from_draft(new_id()?, draft);
         check_admin_policy(state, &config).await?;
-        let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
+        let secret_changes = secrets::SecretChanges::new(None, &config, &given)?;
         secret_changes.store(state).await?;
-        if let Err(error) = put(state, &mut configs, config.clone(), ConfigCause::Added).await {
+        let added = match named.ensure_not_cancelled() {
+            Ok(()) => put(state, &mut configs, config.clone(), ConfigCause::Added).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = added {
             secrets::forget(state, &config).await;
             return Err(error);
         }
         config
     };
-    if wanted.trust_labels {
+    if trust_labels {
         let order = LabelTrust::of(&config.id, true, answered_by(state.owner));
         state.tools.permissions().trust_labels(order).await?;
-        grant_reads_once_connected(state, &config).await?;
+        let connected = async { Ok(is_connected_in_time(state, &config).await) };
+        match named.unless_cancelled(connected).await {
+            Ok(true) => grant_reads(state, &config).await?,
+            // Its labels are trusted all the same, and its read-only tools need approval.
+            Ok(false) => {}
+            Err(error) => {
+                let added = ServersRemove { server: config.id.as_str().to_owned(), undoable: false };
+                remove(state, &added).await?;
+                return Err(error);
+            }
+        }
     }
     view(state, &config.id).await
 }
@@ -117,12 +135,14 @@ pub(super) async fn duplicate(
 }
 
 pub(super) async fn test(state: &Arc<AppState>, wanted: ServersTest) -> Result<TestReport, UserError> {
-    server_draft::check(&wanted.draft, None, &[]).await?;
-    let config = ServerConfig::from_draft(new_id()?, wanted.draft);
-    let secret_changes = secrets::SecretChanges::new(None, &config, &wanted.secrets)?;
+    let ServersTest { draft, secrets: given, run } = wanted;
+    let named = NamedRun::begin(state, run.as_deref())?;
+    server_draft::check(&draft, None, &[]).await?;
+    let config = ServerConfig::from_draft(new_id()?, draft);
+    let secret_changes = secrets::SecretChanges::new(None, &config, &given)?;
     let kept = secret_changes.store(state).await;
     let tried = match kept {
-        Ok(()) => state.servers.test(config.clone()).await,
+        Ok(()) => named.unless_cancelled(state.servers.test(config.clone())).await,
         Err(error) => Err(error),
     };
     secrets::forget(state, &config).await;
@@ -326,17 +346,12 @@ fn change_cause(before: &ServerConfig, after: &ServerConfig) -> ConfigCause {
     }
 }
 
-/// A wide grant covers the tools that exist when it is given, so this waits for the first list of tools.
-/// If the server does not connect in time, its labels are trusted all the same, and its read-only tools
-/// need approval.
-async fn grant_reads_once_connected(state: &AppState, config: &ServerConfig) -> Result<(), UserError> {
-    if !is_connected_in_time(state, config).await {
-        return Ok(());
-    }
+/// Lets the reads of a connected server run without asking. A wide grant covers the tools that exist when it is given, so
+/// this is for after the first list of tools.
+async fn grant_reads(state: &AppState, config: &ServerConfig) -> Result<(), UserError> {
     state.tools.refresh().await;
     state.tools.permissions().set_auto_approve(&config.id, AutoApprove::Reads).await
 }
-
 /// Waits for a server that starts by itself to connect; `false` if it doesn't in the time that it has.
 pub(super) async fn is_connected_in_time(state: &AppState, config: &ServerConfig) -> bool {
     if !config.enabled || !config.autostart || !state.servers.is_on() {

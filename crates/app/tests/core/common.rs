@@ -126,7 +126,7 @@ pub(crate) fn draft_of(view: &ServerView) -> ServerDraft {
 }
 
 pub(crate) async fn add(core: &Core, draft: ServerDraft) -> Result<ServerView, UserError> {
-    run(core, ServersAdd { draft, trust_labels: false, secrets: Vec::new() }).await
+    run(core, ServersAdd { draft, trust_labels: false, secrets: Vec::new(), run: None }).await
 }
 
 pub(crate) async fn servers(core: &Core) -> Vec<ServerView> {

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod authority;
+#[cfg(unix)]
+mod cancellation;
 mod common;
 mod lifecycle;
 mod practice;

@@ -52,7 +52,7 @@ done
 async fn server_test_reports_tools_and_labels() {
     let home = TestHome::new();
     let core = home.start().await;
-    let wanted = ServersTest { draft: script("tried", MINIMAL_SERVER), secrets: vec![] };
+    let wanted = ServersTest { draft: script("tried", MINIMAL_SERVER), secrets: vec![], run: None };
     let report = run(&core, wanted).await.unwrap();
     assert_eq!((report.server.name.as_str(), report.server.version.as_str()), ("speaking", "7"));
     assert_eq!((report.resources, report.prompts), (1, 2));

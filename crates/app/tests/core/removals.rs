@@ -27,7 +27,7 @@ async fn add_with_secret(core: &Core) {
         Transport::Stdio { command: "x".into(), args: vec![], env, cwd: None, streams: Default::default() };
     let draft = ServerDraft { transport, enabled: false, ..draft("With secret", Builtin::Time) };
     let secret = FieldSecret { field: "env/KEY".into(), value: RequestSecret::new(&Secret::new("s3cret")) };
-    run(core, ServersAdd { draft, trust_labels: false, secrets: vec![secret] }).await.unwrap();
+    run(core, ServersAdd { draft, trust_labels: false, secrets: vec![secret], run: None }).await.unwrap();
 }
 
 #[tokio::test]

@@ -210,7 +210,8 @@ async fn removing_server_removes_its_permissions() {
 async fn trusting_labels_of_new_server_allows_reads() {
     let home = TestHome::new();
     let core = home.start().await;
-    let wanted = ServersAdd { draft: draft("Clock", Builtin::Time), trust_labels: true, secrets: vec![] };
+    let wanted =
+        ServersAdd { draft: draft("Clock", Builtin::Time), trust_labels: true, secrets: vec![], run: None };
     let view = run(&core, wanted).await.unwrap();
     assert!(view.trusted_labels && !view.auto_approve.is_empty(), "{view:?}");
     let view = server(&core, "Notes").await.unwrap();
@@ -240,8 +241,9 @@ async fn start_restarts_stopped_and_enables_disabled_server() {
 async fn server_test_stores_nothing() {
     let home = TestHome::new();
     let core = home.start().await;
-    let report =
-        run(&core, ServersTest { draft: draft("Tried", Builtin::Time), secrets: vec![] }).await.unwrap();
+    let report = run(&core, ServersTest { draft: draft("Tried", Builtin::Time), secrets: vec![], run: None })
+        .await
+        .unwrap();
     let tool = report.tools.iter().find(|tool| tool.name == "current_time").unwrap();
     assert!(tool.read_only && tool.description.is_some(), "{report:?}");
     assert!(server(&core, "Tried").await.is_none());
@@ -275,13 +277,21 @@ async fn secret_reaches_its_field_and_no_file() {
     let keyed = env_printing_draft(&[("API_KEY", "${secret:API_KEY}")]);
     let without = add(&core, keyed.clone()).await.unwrap_err();
     assert!(without.message.to_string().contains("env/API_KEY"), "{without}");
-    let misplaced =
-        ServersAdd { draft: keyed.clone(), trust_labels: false, secrets: vec![secret("env/OTHER", "x")] };
+    let misplaced = ServersAdd {
+        draft: keyed.clone(),
+        trust_labels: false,
+        secrets: vec![secret("env/OTHER", "x")],
+        run: None,
+    };
     assert!(run(&core, misplaced).await.is_err());
 
     let value = "twenty-four characters !";
-    let given =
-        ServersAdd { draft: keyed.clone(), trust_labels: false, secrets: vec![secret("env/API_KEY", value)] };
+    let given = ServersAdd {
+        draft: keyed.clone(),
+        trust_labels: false,
+        secrets: vec![secret("env/API_KEY", value)],
+        run: None,
+    };
     let view = run(&core, given).await.unwrap();
     run(&core, ServersStart { server: "keyed".into() }).await.unwrap();
     wait_until(&core, "the length of the secret", async || {
@@ -500,7 +510,7 @@ async fn add_server_with_secret(core: &Core) {
         ..draft("Remote", Builtin::Time)
     };
     let secrets = vec![secret("headers/X-Key", "very secret")];
-    run(core, ServersAdd { draft, trust_labels: false, secrets }).await.unwrap();
+    run(core, ServersAdd { draft, trust_labels: false, secrets, run: None }).await.unwrap();
 }
 
 async fn names_and_generations(core: &Core) -> Vec<(String, Generation)> {

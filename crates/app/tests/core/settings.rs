@@ -267,7 +267,8 @@ async fn reset_restores_default_servers() {
     };
     let value = RequestSecret::new(&gatehouse_model::Secret::new("very secret"));
     let secrets = vec![FieldSecret { field: "env/KEY".into(), value }];
-    let mine = run(&core, ServersAdd { draft: secret, trust_labels: false, secrets }).await.unwrap();
+    let mine =
+        run(&core, ServersAdd { draft: secret, trust_labels: false, secrets, run: None }).await.unwrap();
     let key = gatehouse_store::SecretKey::for_server_field(&mine.config.binding(), "env/KEY");
     assert!(home.secrets.get(&key).unwrap().is_some());
     run(&core, PolicyAutoApprove { server: Some("Time".into()), client: None, to: AutoApprove::All })

@@ -43,7 +43,7 @@ impl LoginService {
         let attempts = self.attempts.of_server(&server.id);
         let starting = self.attempts.replace(&attempts).await;
         let Some(started) = starting.cancel.run_until_cancelled(self.start(&server)).await else {
-            return Err(UserError::new(ErrorCode::Refused, message!("error.auth.cancelled")));
+            return Err(UserError::new(ErrorCode::Cancelled, message!("error.auth.cancelled")));
         };
         match started {
             Ok(None) => Ok(SignInStart { address: None }),

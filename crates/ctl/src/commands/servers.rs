@@ -55,7 +55,7 @@ pub(crate) async fn run(
                 Some(entry) => registry::draft(entry, &wanted, session, output).await?,
                 None => draft(&wanted)?,
             };
-            let report = session.run(&ServersTest { draft, secrets }).await?;
+            let report = session.run(&ServersTest { draft, secrets, run: None }).await?;
             output.show(&report, |report| {
                 let reads = terminal_text::message(&message!("ctl.servers.testReads"));
                 let tools = report.tools.iter().map(|tool| {
@@ -180,7 +180,8 @@ pub(crate) async fn run(
 
 async fn add(wanted: &AddServerArgs, session: &mut ControlSession, output: &Printer) -> Result<(), CliError> {
     let (draft, secrets) = draft(wanted)?;
-    add_draft(ServersAdd { draft, trust_labels: wanted.trust_labels, secrets }, session, output).await
+    add_draft(ServersAdd { draft, trust_labels: wanted.trust_labels, secrets, run: None }, session, output)
+        .await
 }
 
 /// Adds a server and prints it.

@@ -49,6 +49,8 @@ pub enum BundleError {
     Option { option: String, problem: OptionProblem },
     #[error("the bundle has to be read again")]
     Forgotten,
+    #[error("it was cancelled")]
+    Cancelled,
 }
 
 /// What is wrong with a manifest.
@@ -113,6 +115,7 @@ impl BundleError {
             Self::Unread(_) | Self::Unwritten(_) => ErrorCode::Storage,
             Self::UnknownVersion { .. } => ErrorCode::NewerVersion,
             Self::Forgotten => ErrorCode::NotFound,
+            Self::Cancelled => ErrorCode::Cancelled,
             Self::SignatureMismatch | Self::OtherSystem => ErrorCode::NotPermitted,
             _ => ErrorCode::BadRequest,
         }
@@ -146,6 +149,7 @@ impl BundleError {
                 message!("error.bundles.option", option = option, problem = problem.message())
             }
             Self::Forgotten => message!("error.bundles.forgotten"),
+            Self::Cancelled => message!("error.bundles.cancelled"),
         }
     }
 }

@@ -6,41 +6,39 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gatehouse_common::owner_only;
 
 use super::archive::{Archive, EntryKind};
 use super::error::BundleError;
 
-/// Unpacks an archive into the folder `name` of `home`, and answers its path. An existing folder is replaced, unless it
-/// is in use and has the same files.
+/// Unpacks an archive into a folder, whose name has no dot. An existing folder is replaced, unless it is in use and has
+/// the same files. Nothing is left if `is_cancelled` says so meanwhile.
 pub(super) fn install(
     archive: &Archive<'_>,
-    home: &Path,
-    name: &str,
+    folder: &Path,
     is_used: bool,
-) -> Result<PathBuf, BundleError> {
-    let folder = home.join(name);
-    if is_used && has_same_files(archive, &folder) {
-        return Ok(folder);
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(), BundleError> {
+    if is_used && has_same_files(archive, folder) {
+        return Ok(());
     }
-    let (new, old) = (home.join(format!("{name}.new")), home.join(format!("{name}.old")));
+    let (new, old) = (folder.with_extension("new"), folder.with_extension("old"));
     remove(&new).and_then(|()| remove(&old)).map_err(BundleError::Unwritten)?;
-    if let Err(error) = write_files(archive, &new) {
+    if let Err(error) = write_files(archive, &new, is_cancelled) {
         // The first error is the one to report; what is left is removed with the next bundle.
         drop(remove(&new));
-        return Err(error);
+        return Err(if is_cancelled() { BundleError::Cancelled } else { error });
     }
     let swap = || {
         if folder.symlink_metadata().is_ok() {
-            fs::rename(&folder, &old)?;
+            fs::rename(folder, &old)?;
         }
-        fs::rename(&new, &folder)?;
+        fs::rename(&new, folder)?;
         remove(&old)
     };
-    swap().map_err(BundleError::Unwritten)?;
-    Ok(folder)
+    swap().map_err(BundleError::Unwritten)
 }
 
 /// Makes the program of a bundle executable, whatever its archive said.
@@ -75,15 +73,19 @@ pub(super) fn sweep(home: &Path, is_wanted: impl Fn(&str) -> bool) {
     }
 }
 
-fn write_files(archive: &Archive<'_>, folder: &Path) -> Result<(), BundleError> {
+fn write_files(
+    archive: &Archive<'_>,
+    folder: &Path,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<(), BundleError> {
     owner_only::make_folder(folder).map_err(BundleError::Unwritten)?;
     for entry in archive.entries() {
         let path = entry.path.below(folder);
         match entry.kind {
             EntryKind::Folder => owner_only::make_folder(&path).map_err(BundleError::Unwritten)?,
             EntryKind::File { executable } => {
-                let mut file = create(&path).map_err(BundleError::Unwritten)?;
-                archive.unpack(entry, &mut file)?;
+                let file = create(&path).map_err(BundleError::Unwritten)?;
+                archive.unpack(entry, &mut CancellableFile { file, is_cancelled })?;
                 if executable {
                     mark_executable(&path).map_err(BundleError::Unwritten)?;
                 }
@@ -99,6 +101,22 @@ fn create(path: &Path) -> io::Result<File> {
         owner_only::make_folder(parent)?;
     }
     owner_only::file(OpenOptions::new().write(true).create_new(true)).open(path)
+}
+
+/// A file whose writing fails once it is cancelled.
+struct CancellableFile<'a> {
+    file: File,
+    is_cancelled: &'a dyn Fn() -> bool,
+}
+
+impl Write for CancellableFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if (self.is_cancelled)() { Err(io::ErrorKind::Other.into()) } else { self.file.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Whether all files of an archive are in a folder as they are in the archive.

@@ -5,6 +5,7 @@ mod hostile;
 mod signatures;
 mod zip;
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,13 +24,16 @@ pub(crate) struct Fixture {
     pub(crate) store: BundleStore,
     system: System,
     programs: &'static [&'static str],
+    /// After so many questions whether it was cancelled, it was.
+    cancel_after: Cell<usize>,
 }
 
 impl Fixture {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = BundleStore::new(&dir.path().join("data"));
-        Self { dir, store, system: System::Linux, programs: &["node", "python3", "uv"] }
+        let cancel_after = Cell::new(usize::MAX);
+        Self { dir, store, system: System::Linux, programs: &["node", "python3", "uv"], cancel_after }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -54,7 +58,12 @@ impl Fixture {
             },
             has_program: &|program| self.programs.contains(&program),
         };
-        self.store.read(&file, &machine, servers)
+        let is_cancelled = || {
+            let left = self.cancel_after.get();
+            self.cancel_after.set(left.saturating_sub(1));
+            left == 0
+        };
+        self.store.read(&file, &machine, servers, &is_cancelled)
     }
 
     fn configure(
@@ -166,6 +175,18 @@ fn another_content_is_another_server_to_permissions() {
     let first = binding(&[]);
     assert_eq!(binding(&[]), first);
     assert_ne!(binding(&[file("server/added.js", "")]), first);
+}
+
+#[test]
+fn leaves_nothing_of_a_bundle_that_is_cancelled() {
+    let fixture = Fixture::new();
+    let bytes = bundle(&manifest(|_| {}), &[file("data.txt", "x".repeat(1_000_000))]);
+    fixture.cancel_after.set(3);
+    assert!(matches!(fixture.read(&bytes), Err(BundleError::Cancelled)));
+    assert!(fixture.unpacked().is_empty());
+    fixture.cancel_after.set(usize::MAX);
+    fixture.read(&bytes).unwrap();
+    assert_eq!(fixture.unpacked().len(), 1);
 }
 
 #[test]

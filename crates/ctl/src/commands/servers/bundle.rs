@@ -21,7 +21,7 @@ pub(super) async fn add(
     output: &Printer,
 ) -> Result<(), CliError> {
     let file = std::path::absolute(&wanted.file)?.display().to_string();
-    let preview = session.run(&BundlesRead { file }).await?;
+    let preview = session.run(&BundlesRead { file, run: None }).await?;
     if wanted.preview {
         return output.show(&preview, describe);
     }
@@ -51,7 +51,8 @@ pub(super) async fn add(
     }
     draft.enabled = !wanted.disabled;
     draft.autostart = !wanted.no_autostart;
-    add_draft(ServersAdd { draft, trust_labels: wanted.trust_labels, secrets }, session, output).await
+    add_draft(ServersAdd { draft, trust_labels: wanted.trust_labels, secrets, run: None }, session, output)
+        .await
 }
 
 /// The settings of a server that is reached in another way.

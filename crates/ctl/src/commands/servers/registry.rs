@@ -29,12 +29,12 @@ pub(super) async fn run(
 ) -> Result<(), CliError> {
     match verb {
         RegistryVerb::Search { text, cursor, refresh } => {
-            let page = session.run(&RegistrySearch { text, cursor, refresh }).await?;
+            let page = session.run(&RegistrySearch { text, cursor, refresh, run: None }).await?;
             note_page(&page, output);
             output.show(&page, list)
         }
         RegistryVerb::Show { name, version } => {
-            let page = session.run(&RegistryVersions { name: name.clone() }).await?;
+            let page = session.run(&RegistryVersions { name: name.clone(), run: None }).await?;
             note_page(&page, output);
             let versions: Vec<String> = page.entries.iter().map(|entry| entry.version.clone()).collect();
             let entry = pick(page, &name, version.as_deref())?;
@@ -55,7 +55,8 @@ pub(super) async fn add(
     output: &Printer,
 ) -> Result<(), CliError> {
     let (draft, secrets) = draft(entry, wanted, session, output).await?;
-    add_draft(ServersAdd { draft, trust_labels: wanted.trust_labels, secrets }, session, output).await
+    add_draft(ServersAdd { draft, trust_labels: wanted.trust_labels, secrets, run: None }, session, output)
+        .await
 }
 
 /// The settings of an entry's server. What it runs or where it is goes to standard error.
@@ -66,7 +67,7 @@ pub(super) async fn draft(
     output: &Printer,
 ) -> Result<(ServerDraft, Vec<FieldSecret>), CliError> {
     let given = &wanted.from_registry;
-    let page = session.run(&RegistryVersions { name: entry.to_owned() }).await?;
+    let page = session.run(&RegistryVersions { name: entry.to_owned(), run: None }).await?;
     note_page(&page, output);
     let entry = pick(page, entry, given.version.as_deref())?;
     note_status(&entry, output);
@@ -95,6 +96,7 @@ pub(super) async fn draft(
             option: option.id.clone(),
             values,
             secrets: secrets.keys().cloned().collect(),
+            run: None,
         })
         .await?;
     let mut draft = filled.draft;

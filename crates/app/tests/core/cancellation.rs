@@ -1,0 +1,118 @@
+//! What the user began under a name is cancelled by it: its work ends, and nothing of it stays.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::common::{TIMEOUT, TestHome, draft, run, server, wait_until};
+use gatehouse_app::Core;
+use gatehouse_model::command::{
+    RegistrySearch, ServersAdd, ServersStopRun, ServersTest, SettingsSet, TypedCommand,
+};
+use gatehouse_model::server::{Builtin, ServerDraft};
+use gatehouse_model::{ErrorCode, Transport};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
+
+const RUN: &str = "mine";
+
+async fn stop_run(core: &Core) {
+    run(core, ServersStopRun { run: RUN.into() }).await.unwrap();
+}
+
+/// A server that writes its process id to a file and never answers.
+fn silent(pid_file: &Path) -> ServerDraft {
+    let transport = Transport::Stdio {
+        command: "sh".into(),
+        args: vec!["-c".into(), format!("echo $$ > '{}'; exec sleep 600", pid_file.display())],
+        env: BTreeMap::new(),
+        cwd: None,
+        streams: Default::default(),
+    };
+    ServerDraft { transport, ..draft("silent", Builtin::Time) }
+}
+
+fn is_running(pid: u32) -> bool {
+    let asked = Command::new("kill").args(["-0", &pid.to_string()]).stderr(Stdio::null()).status();
+    asked.unwrap().success()
+}
+
+/// Runs a command that starts the silent server, and cancels it once the server's process is there. Returns the code of
+/// its error, after the process has ended.
+async fn cancel_when_started<R: TypedCommand>(core: &Core, request: R, pid_file: &Path) -> ErrorCode {
+    let stopping = async {
+        let pid = wait_until(core, "the process", async || {
+            let text = std::fs::read_to_string(pid_file).ok()?;
+            text.strip_suffix('\n')?.parse::<u32>().ok()
+        })
+        .await;
+        assert!(is_running(pid));
+        stop_run(core).await;
+        pid
+    };
+    let (outcome, pid) = tokio::join!(run(core, request), stopping);
+    wait_until(core, "the process to end", async || (!is_running(pid)).then_some(())).await;
+    outcome.err().expect("it was not cancelled").code
+}
+
+#[tokio::test]
+async fn cancelling_a_connection_test_ends_its_process() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pid");
+    let wanted = ServersTest { draft: silent(&pid_file), secrets: vec![], run: Some(RUN.into()) };
+    assert_eq!(cancel_when_started(&core, wanted, &pid_file).await, ErrorCode::Cancelled);
+    // Its name is free again.
+    let again = ServersTest { draft: draft("Tried", Builtin::Time), secrets: vec![], run: Some(RUN.into()) };
+    run(&core, again).await.unwrap();
+    core.shutdown().await;
+}
+
+/// With trusted labels the addition waits until the server is connected.
+#[tokio::test]
+async fn cancelling_an_addition_removes_the_server() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pid");
+    let wanted =
+        ServersAdd { draft: silent(&pid_file), trust_labels: true, secrets: vec![], run: Some(RUN.into()) };
+    assert_eq!(cancel_when_started(&core, wanted, &pid_file).await, ErrorCode::Cancelled);
+    assert!(server(&core, "silent").await.is_none());
+    let file = std::fs::read_to_string(home.servers_file()).unwrap();
+    assert!(!file.contains("silent"), "{file}");
+    core.shutdown().await;
+}
+
+/// The registry accepts the connection and never answers.
+#[tokio::test]
+async fn cancelling_a_search_in_the_registry_closes_its_connection() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let settings = SettingsSet {
+        audit_days: None,
+        activity_days: 90,
+        activity_calls: 1_000_000,
+        packages: None,
+        client_document: None,
+        calls: None,
+        tool_names: None,
+        allowed_hosts: None,
+        registry: Some(format!("http://{}", listener.local_addr().unwrap())),
+    };
+    run(&core, settings).await.unwrap();
+    let search = RegistrySearch { text: "x".into(), cursor: None, refresh: true, run: Some(RUN.into()) };
+    let stopping = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stop_run(&core).await;
+        // It ends, or is reset.
+        let closed = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut Vec::new())).await;
+        assert!(closed.is_ok(), "the connection stays open");
+    };
+    let (outcome, ()) = tokio::join!(run(&core, search), stopping);
+    assert_eq!(outcome.err().unwrap().code, ErrorCode::Cancelled);
+    core.shutdown().await;
+}
