@@ -12,13 +12,17 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-pub use desktop::Desktop;
+pub use desktop::{Desktop, MOVED_SETTINGS};
 use driver::WebDriverSession;
 #[cfg(target_os = "linux")]
 pub use pointer::{Pointer, ScreenPoint};
 
+use crate::client::{Client, Sdk};
 use crate::eventually::eventually;
 use crate::paths;
+
+/// What a person can reach: the last open dialog, or else the whole page.
+const REACHABLE: &str = "([...document.querySelectorAll('[aria-modal=true]')].filter((it) => it.checkVisibility()).at(-1) ?? document)";
 
 /// The application with its pages under control. Killed when dropped.
 #[derive(Debug)]
@@ -72,6 +76,13 @@ impl AppWindow {
     /// The page of the prompt, which is loaded when a client connects.
     pub fn prompt(&self) -> WebPage<'_> {
         WebPage { driver: &self.driver, kind: PageKind::Prompt }
+    }
+
+    /// Adds a client with this name, and connects it to the gateway of this application.
+    pub fn connect_client(&self, name: &str) -> Result<Client> {
+        let minted = self.main().command("clients.add", &json!({ "name": name }))?;
+        let text = |member: &str| minted[member].as_str().context("nothing was minted");
+        Client::connect(Sdk::TypeScript, "2026-07-28", text("endpoint")?, Some(text("token")?))
     }
 
     /// How many pages there are.
@@ -140,6 +151,11 @@ impl WebPage<'_> {
         self.wait_for(&format!("return window.__TAURI_INTERNALS__.invoke({}, {args})", json!(command)))
     }
 
+    /// Runs a command of the core as the main page could.
+    pub fn command(&self, name: &str, args: &Value) -> Result<Value> {
+        self.invoke("command", &json!({ "name": name, "args": args }))
+    }
+
     /// Runs the body repeatedly until its value is not empty.
     pub fn wait_until(&self, body: &str) -> Result<Value> {
         let found = eventually(format!("the page to fulfil {body}"), || {
@@ -166,11 +182,11 @@ impl WebPage<'_> {
         self.driver.post(&format!("element/{element}/click"), &json!({})).map(drop)
     }
 
-    /// Clicks on the element with this name that is a button, a link, a label, an input or has an ARIA
-    /// role.
+    /// Clicks on the element with this name that is a button, a link, a label, an input, a summary or has an
+    /// ARIA role.
     pub fn press(&self, name: &str) -> Result<()> {
         let element = self.element(&format!(
-            "[...document.querySelectorAll('button, a, [role], label, input')].filter((it) => \
+            "[...{REACHABLE}.querySelectorAll('button, a, [role], label, input, summary')].filter((it) => \
              [it.getAttribute('aria-label'), it.innerText?.trim(), it.value].includes({}))",
             json!(name)
         ))?;
@@ -179,13 +195,21 @@ impl WebPage<'_> {
 
     /// Clears the field with this label and types into it.
     pub fn fill(&self, label: &str, text: &str) -> Result<()> {
-        let element = self.element(&format!(
-            "[...document.querySelectorAll('input, textarea')].filter((it) => \
-             [it.getAttribute('aria-label'), ...[...(it.labels ?? [])].map((one) => one.innerText.replace(/\\s*\\*$/, '').trim())].includes({}))",
-            json!(label)
-        ))?;
+        let element = self.element(&labelled("input, textarea", label))?;
         self.driver.post(&format!("element/{element}/clear"), &json!({}))?;
         self.driver.post(&format!("element/{element}/value"), &json!({ "text": text })).map(drop)
+    }
+
+    /// Chooses an option of the list with this label.
+    pub fn choose(&self, label: &str, option: &str) -> Result<()> {
+        let lists = labelled("select", label);
+        self.element(&lists)?;
+        let found = self.wait_until(&format!(
+            "return [...({lists}[0]?.options ?? [])].find((it) => it.text.trim() === {}) ?? null",
+            json!(option)
+        ))?;
+        let option = element_id(&found).context("no element")?;
+        self.driver.post(&format!("element/{option}/click"), &json!({})).map(drop)
     }
 
     /// Takes a screenshot of the page, once it stands still.
@@ -214,10 +238,24 @@ impl WebPage<'_> {
              return hit && String(before) === String(after) ? it : null;"
         );
         let id = eventually(format!("one of {list} that can be clicked on"), || {
-            let found = self.wait_for(&find)?;
-            let id = found.as_object().and_then(|object| object.values().next()).and_then(Value::as_str);
-            Ok(id.map(str::to_owned).ok_or("there is none"))
+            Ok(element_id(&self.wait_for(&find)?).ok_or("there is none"))
         });
         id.or_else(|error| bail!("{error}\n{}", self.text()?))
     }
+}
+
+/// The list of the elements of some kinds that a person can reach and that have this label.
+fn labelled(kinds: &str, label: &str) -> String {
+    format!(
+        "[...{REACHABLE}.querySelectorAll('{kinds}')].filter((it) => \
+         [it.getAttribute('aria-label'), document.getElementById(it.getAttribute('aria-labelledby'))?.innerText.trim(), \
+         ...[...(it.labels ?? [])].map((one) => one.innerText.replace(/\\s*\\*$/, '').trim())].includes({}))",
+        json!(label)
+    )
+}
+
+/// The id of an element that a script returned.
+fn element_id(found: &Value) -> Option<String> {
+    let id = found.as_object()?.values().next()?;
+    id.as_str().map(str::to_owned)
 }

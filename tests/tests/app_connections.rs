@@ -9,21 +9,8 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_tests::bridge::{Bridge, tool_names};
 use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::window::Desktop;
+use gatehouse_tests::window::{Desktop, MOVED_SETTINGS};
 use serde_json::{Value, json};
-
-/// Variables by which whoever runs the tests may have moved settings of applications.
-const MOVED: [&str; 9] = [
-    "XDG_CONFIG_HOME",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "GEMINI_CLI_HOME",
-    "OPENCODE_CONFIG",
-    "OPENCODE_CONFIG_DIR",
-    "CONTINUE_GLOBAL_DIR",
-    "CLINE_DATA_DIR",
-    "CLINE_MCP_SETTINGS_PATH",
-];
 
 /// An address at which no bus is.
 const NO_BUS: &str = "unix:path=/nonexistent/bus";
@@ -34,8 +21,9 @@ fn start(bus: &str) -> Result<(Gatehouse, PathBuf)> {
     gatehouse.stop()?;
     let home = gatehouse.folder("user")?;
     let home_text = home.to_str().context("path")?.to_owned();
-    let mut variables = vec![("HOME", home_text.as_str()), ("DBUS_SESSION_BUS_ADDRESS", bus)];
-    variables.extend(MOVED.map(|name| (name, "")));
+    let mut variables =
+        vec![("HOME", home_text.as_str()), ("DBUS_SESSION_BUS_ADDRESS", bus), ("XDG_CONFIG_HOME", "")];
+    variables.extend(MOVED_SETTINGS.map(|name| (name, "")));
     gatehouse.launch_with_env(&variables)?;
     Ok((gatehouse, home))
 }

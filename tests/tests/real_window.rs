@@ -7,7 +7,6 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use gatehouse_tests::client::{Client, Sdk};
 use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::paths;
 use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
@@ -96,7 +95,7 @@ fn windows_call_only_their_own_commands() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = AppWindow::start(&desktop)?;
     let (main, prompt) = (window.main(), window.prompt());
-    let _client = connect_client(main)?;
+    let _client = window.connect_client("Claude Code")?;
     assert_eq!(names(&of_main()), granted(include_str!("../../src-tauri/capabilities/main.json"))?);
     assert_eq!(names(&of_prompt()), granted(include_str!("../../src-tauri/capabilities/prompt.json"))?);
     for (command, args) in of_prompt() {
@@ -160,7 +159,7 @@ fn refused_navigations(desktop: &Desktop) -> Result<usize> {
 fn pages_cannot_run_foreign_code_or_navigate_away() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = AppWindow::start(&desktop)?;
-    let _client = connect_client(window.main())?;
+    let _client = window.connect_client("Claude Code")?;
     let others = TcpListener::bind(("127.0.0.1", 0))?;
     others.set_nonblocking(true)?;
     let there = json!(format!("http://{}/", others.local_addr()?));
@@ -201,7 +200,7 @@ fn prompt_shows_without_focus_and_delays_input() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = AppWindow::start(&desktop)?;
     let (main, prompt) = (window.main(), window.prompt());
-    let mut client = connect_client(main)?;
+    let mut client = window.connect_client("Claude Code")?;
     desktop.until_visible("Gatehouse", true)?;
     desktop.xdotool(&["search", "--onlyvisible", "--name", "^Gatehouse$", "windowactivate", "--sync"])?;
     assert_eq!(desktop.focused_window()?, "Gatehouse");
@@ -263,7 +262,7 @@ fn closed_window_comes_back_at_its_page() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = AppWindow::start(&desktop)?;
     let main = window.main();
-    let mut client = connect_client(main)?;
+    let mut client = window.connect_client("Claude Code")?;
     let _call = client.begin("current_time", &json!({}))?;
     desktop.until_visible("Gatehouse asks", true)?;
     for route in ["#/clients", "#/activity/events"] {
@@ -293,7 +292,7 @@ fn link_of_second_start_fills_the_form() -> Result<()> {
     let window = AppWindow::start(&desktop)?;
     let main = window.main();
     // Its prompt is a page that stays when the main window is closed.
-    let mut client = connect_client(main)?;
+    let mut client = window.connect_client("Claude Code")?;
     let _call = client.begin("current_time", &json!({}))?;
     desktop.until_visible("Gatehouse asks", true)?;
     let servers = || -> Result<usize> {
@@ -324,11 +323,4 @@ fn link_of_second_start_fills_the_form() -> Result<()> {
 /// Closes the main window as its page does, which gets no reply. The driver gets its own before that.
 fn close(main: WebPage<'_>) -> Result<()> {
     main.run("setTimeout(() => window.__TAURI_INTERNALS__.invoke('close_main'), 100); return null").map(drop)
-}
-
-/// A client of its own, connected to the gateway of this window.
-fn connect_client(main: WebPage<'_>) -> Result<Client> {
-    let minted = main.invoke("command", &json!({"name": "clients.add", "args": {"name": "Claude Code"}}))?;
-    let (endpoint, token) = (minted["endpoint"].as_str().unwrap(), minted["token"].as_str().unwrap());
-    Client::connect(Sdk::TypeScript, "2026-07-28", endpoint, Some(token))
 }

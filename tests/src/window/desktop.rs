@@ -27,6 +27,22 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
 </busconfig>
 "#;
 
+/// Variables by which whoever runs the tests may have moved the settings of other applications.
+pub const MOVED_SETTINGS: [&str; 9] = [
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GEMINI_CLI_HOME",
+    "OPENCODE_CONFIG",
+    "OPENCODE_CONFIG_DIR",
+    "CONTINUE_GLOBAL_DIR",
+    "CLINE_DATA_DIR",
+    "CLINE_MCP_SETTINGS_PATH",
+    "VSCODE_PORTABLE",
+];
+
+/// The preferences of the application, below its home folder.
+const PREFERENCES: &str = "data/app.gatehouse.desktop/preferences.json";
+
 #[derive(Debug)]
 pub struct Desktop {
     bus: String,
@@ -87,9 +103,9 @@ impl Desktop {
         let address = bus.next_line()?;
         let servers = [bus, display];
         // The pages are tested as after the first steps.
-        let preferences = home.path().join("data/app.gatehouse.desktop");
-        fs::create_dir_all(&preferences)?;
-        fs::write(preferences.join("preferences.json"), r#"{"preferences":{"firstRunDone":true}}"#)?;
+        let preferences = home.path().join(PREFERENCES);
+        fs::create_dir_all(preferences.parent().context("no folder")?)?;
+        fs::write(preferences, r#"{"preferences":{"firstRunDone":true}}"#)?;
         let mut desktop = Self { bus: address, display: number, helpers: Vec::new(), servers, home };
         desktop.window_manager()?;
         Ok(desktop)
@@ -117,7 +133,15 @@ impl Desktop {
             .env_remove("GNOME_KEYRING_CONTROL")
             .env_remove("GATEHOUSE_DATA_DIR")
             .current_dir(home);
+        for moved in MOVED_SETTINGS {
+            command.env_remove(moved);
+        }
         command
+    }
+
+    /// Makes the next start of the application a first one, which begins with the first steps.
+    pub fn forget_first_steps(&self) -> Result<()> {
+        Ok(fs::remove_file(self.home.path().join(PREFERENCES))?)
     }
 
     /// The address of its bus.
