@@ -1,6 +1,8 @@
 //! Third-party AI clients: the MCP SDKs for TypeScript and Python, driven over a line protocol
 //! (`tests/js/client*.mjs`, `tests/py/client*.py`).
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -109,6 +111,22 @@ impl Client {
         let command = json!({
             "op": "connect", "command": bridge.describe(), "revision": revision, "answers": answers,
         });
+        Self::start(&format!("the {sdk:?} client"), &mut sdk.program()?, &command)
+    }
+
+    /// Connects over standard streams to a program that the SDK's process starts, in the environment of the command.
+    pub fn connect_program(sdk: Sdk, revision: &str, program: &Command) -> Result<Self> {
+        let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        let mut environment: BTreeMap<String, String> =
+            program.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect();
+        if let Some(path) = std::env::var_os("PATH") {
+            environment.entry("PATH".to_owned()).or_insert_with(|| text(&path));
+        }
+        let arguments: Vec<String> = program.get_args().map(text).collect();
+        let started = json!({
+            "program": text(program.get_program()), "arguments": arguments, "environment": environment,
+        });
+        let command = json!({ "op": "connect", "command": started, "revision": revision });
         Self::start(&format!("the {sdk:?} client"), &mut sdk.program()?, &command)
     }
 

@@ -20,6 +20,8 @@ pub mod gatehouse;
 pub mod generated;
 pub mod http;
 pub mod mcp_registry;
+#[cfg(target_os = "linux")]
+pub mod newcomer;
 pub mod oidc;
 pub mod paths;
 pub mod pty;

@@ -15,7 +15,8 @@ use crate::{check, conformance, fuzz, setup, ui};
 const FUZZ_SECONDS: u64 = 60;
 
 /// Test programs that open windows and need the embedded pages.
-const WINDOW_TESTS: [&str; 4] = ["first_click", "hostile_environment", "real_window", "vault_window"];
+const WINDOW_TESTS: [&str; 6] =
+    ["first_click", "hostile_environment", "newcomer", "real_window", "vault_window", "window_stories"];
 
 struct Suite {
     name: &'static str,
