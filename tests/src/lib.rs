@@ -24,6 +24,8 @@ pub mod mcp_registry;
 pub mod newcomer;
 pub mod oidc;
 pub mod paths;
+#[cfg(target_os = "linux")]
+pub mod process_usage;
 pub mod pty;
 pub mod session_client;
 pub mod sign_in;

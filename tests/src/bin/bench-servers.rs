@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::paths;
+use gatehouse_tests::process_usage::processor_ticks;
 use serde_json::{Value, json};
 
 const GOOD: usize = 40;
@@ -124,15 +125,6 @@ fn idle() -> Result<()> {
         pss.trim()
     );
     Ok(())
-}
-
-fn processor_ticks(pid: u32) -> Result<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let (_, fields) = stat.rsplit_once(") ").context("stat")?;
-    let field = |number: usize| -> Result<u64> {
-        Ok(fields.split(' ').nth(number).context("a field of stat")?.parse()?)
-    };
-    Ok(field(11)? + field(12)?)
 }
 
 /// A hundred rounds of stopped servers, crashed servers and a killed Gatehouse, alternately. No process

@@ -1,6 +1,7 @@
-//! Cost of the windows in an optimised build and without WebDriver: start-up compared with an empty
-//! window of the same toolkit, time until an approval request is visible, time from an answer until the
-//! call is sent, and memory. `cargo xtask bench window` builds everything and runs it.
+//! Cost of the windows in an optimised build and without WebDriver: start-up and memory compared with an empty
+//! window of the same toolkit, processor time while nothing happens, time until an approval request is visible,
+//! with the prompt kept ready and with none, and time from an answer until the call is sent. `cargo xtask bench
+//! window` builds everything and runs it.
 
 use anyhow::{Result, bail};
 
@@ -22,7 +23,7 @@ fn main() -> Result<()> {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::time::{Duration, Instant};
 
     use anyhow::{Context, Result, ensure};
@@ -30,21 +31,30 @@ mod linux {
     use gatehouse_model::command::{ClientsAdd, ServersAdd};
     use gatehouse_model::server::{ServerDraft, Transport};
     use gatehouse_tests::child_process::{ChildProcess, TEST_TIMEOUT};
+    use gatehouse_tests::http::{self, BackgroundCall};
+    use gatehouse_tests::paths;
+    use gatehouse_tests::process_usage::{processor_share_of_family, pss_of_family};
     use gatehouse_tests::window::{Desktop, Pointer, ScreenPoint};
-    use gatehouse_tests::{http, paths};
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     const ROUNDS: usize = 7;
+    /// How long the processor time of an idle Gatehouse is watched.
+    const IDLE_FOR: Duration = Duration::from_secs(30);
     const PROMPT: &str = "Gatehouse asks";
 
     /// The colour of an enabled Allow button (`--mantine-color-teal-filled`).
     const ALLOW: [u8; 3] = [0x0f, 0x76, 0x6e];
+    /// The colour of buttons that take no answer yet (`--gh-sunken`), which only a request has.
+    const SLEEPING: [u8; 3] = [0xf4, 0xf4, 0xf1];
     /// A pointer position outside of all windows.
     const ASIDE: ScreenPoint = ScreenPoint { x: 5, y: 895 };
 
     pub(super) fn measure() -> Result<()> {
         starts()?;
-        windows()
+        let prepared = PreparedDesktop::new()?;
+        prepared.measure_warm()?;
+        prepared.measure_cold("with the window closed again", &[])?;
+        prepared.measure_cold("started at login", &["--hidden"])
     }
 
     /// Time from exec to first useful paint, alternately with the empty window.
@@ -64,14 +74,23 @@ mod linux {
         }
         let (bare, own) = (median(bare), median(own));
         println!("start: empty window {bare:.0} ms, Gatehouse {own:.0} ms, ratio {:.2}", own / bare);
+        let mut running = start(&desktop, &empty, &[])?;
+        running.wait_for_line(|line| line.contains("painted"))?;
+        settle();
+        println!("memory: empty window {:.0} MiB PSS", pss_of_family(running.pid())?);
         Ok(())
     }
 
-    fn until_line(desktop: &Desktop, program: &Path, wanted: &str) -> Result<f64> {
+    /// Starts a program with both of its output streams in one.
+    fn start(desktop: &Desktop, program: &Path, arguments: &[&str]) -> Result<ChildProcess> {
         let mut command = desktop.command("sh");
-        command.args(["-c", "exec \"$0\" 2>&1"]).arg(program);
+        command.args(["-c", "exec \"$0\" \"$@\" 2>&1"]).arg(program).args(arguments);
+        ChildProcess::start("the program", &mut command)
+    }
+
+    fn until_line(desktop: &Desktop, program: &Path, wanted: &str) -> Result<f64> {
         let begun = Instant::now();
-        let mut running = ChildProcess::start("the program", &mut command)?;
+        let mut running = start(desktop, program, &[])?;
         running.wait_for_line(|line| line.contains(wanted))?;
         Ok(begun.elapsed().as_secs_f64() * 1000.0)
     }
@@ -107,66 +126,166 @@ mod linux {
         Ok(())
     }
 
-    fn windows() -> Result<()> {
-        let desktop = Desktop::start()?;
-        let log = desktop.folder("bench")?.join("log");
-        let data_dir = desktop.data_dir();
-        let mut prepare = desktop.command(std::env::current_exe()?);
-        let token = String::from_utf8(prepare.arg("prepare").arg(&data_dir).arg(&log).output()?.stdout)?;
-        let token = token.trim().to_owned();
-        ensure!(!token.is_empty(), "nothing was prepared");
-        let mut command = desktop.command("sh");
-        command.args(["-c", "exec \"$0\" 2>&1"]).arg(paths::program("gatehouse")?);
-        let mut running = ChildProcess::start("gatehouse", &mut command)?;
-        let ready = running.wait_for_line(|line| line.contains("Gatehouse is ready"))?;
-        let endpoint = ready.split('"').nth(1).context("no endpoint")?.to_owned();
-        running.wait_for_line(|line| line.contains("first useful paint"))?;
-        wait_for(|| Ok(desktop.is_visible("Gatehouse")?.then_some(())))?;
-        settle();
-        println!("memory: main window {:.0} MiB PSS", pss(running.pid())?);
+    /// A desktop with the data folder of a Gatehouse that has a client and a server.
+    struct PreparedDesktop {
+        desktop: Desktop,
+        /// What the server received.
+        log: PathBuf,
+        token: String,
+        pointer: Pointer,
+    }
 
-        // Only the prompt window is on the screen, so that the first Allow button is in it.
-        to_tray(&desktop)?;
-        settle();
-        println!("memory: in the tray {:.0} MiB PSS", pss(running.pid())?);
-        // A client connects, for which the prompt is kept ready.
-        http::stateless_request(&endpoint, &token, "tools/list", "")?;
-        settle();
-        println!("memory: in the tray with a client {:.0} MiB PSS", pss(running.pid())?);
-        let pointer = Pointer::connect(&desktop)?;
-        let (mut shown, mut sent) = (Vec::new(), Vec::new());
-        for round in 0..ROUNDS {
-            let arguments = format!(r#"{{"text":"round {round}"}}"#);
-            let params = format!(r#""name":"echo","arguments":{arguments}"#);
-            let (endpoint, token) = (endpoint.clone(), token.clone());
+    /// A running Gatehouse.
+    struct RunningWindow {
+        process: ChildProcess,
+        endpoint: String,
+    }
+
+    /// A call whose approval request is on the screen, with the milliseconds until it was.
+    struct ShownRequest {
+        call: BackgroundCall,
+        /// Until the prompt was a visible window.
+        visible: f64,
+        /// Until the buttons of the request were painted.
+        painted: f64,
+    }
+
+    impl PreparedDesktop {
+        fn new() -> Result<Self> {
+            let desktop = Desktop::start()?;
+            let log = desktop.folder("bench")?.join("log");
+            let data_dir = desktop.data_dir();
+            let mut prepare = desktop.command(std::env::current_exe()?);
+            let token = String::from_utf8(prepare.arg("prepare").arg(&data_dir).arg(&log).output()?.stdout)?;
+            let token = token.trim().to_owned();
+            ensure!(!token.is_empty(), "nothing was prepared");
+            let pointer = Pointer::connect(&desktop)?;
+            Ok(Self { desktop, log, token, pointer })
+        }
+
+        /// Starts Gatehouse, and waits until its gateway serves.
+        fn start(&self, arguments: &[&str]) -> Result<RunningWindow> {
+            let mut process = start(&self.desktop, &paths::program("gatehouse")?, arguments)?;
+            let ready = process.wait_for_line(|line| line.contains("Gatehouse is ready"))?;
+            let endpoint = ready.split('"').nth(1).context("no endpoint")?.to_owned();
+            Ok(RunningWindow { process, endpoint })
+        }
+
+        /// Waits for the main window of a start.
+        fn wait_for_main(&self, running: &mut RunningWindow) -> Result<()> {
+            running.process.wait_for_line(|line| line.contains("first useful paint"))?;
+            wait_for(|| Ok(self.desktop.is_visible("Gatehouse")?.then_some(())))?;
+            settle();
+            Ok(())
+        }
+
+        /// Calls a tool, and waits until its approval request can be read.
+        fn ask(&self, endpoint: &str, round: usize) -> Result<ShownRequest> {
+            let arguments = json!({ "text": format!("round {round}") }).to_string();
             let begun = Instant::now();
-            let call =
-                std::thread::spawn(move || http::stateless_request(&endpoint, &token, "tools/call", &params));
-            wait_for(|| Ok(desktop.is_visible(PROMPT)?.then_some(())))?;
-            shown.push(begun.elapsed().as_secs_f64() * 1000.0);
+            let millis = || begun.elapsed().as_secs_f64() * 1000.0;
+            let call = BackgroundCall::call(endpoint, &self.token, "echo", &arguments);
+            wait_for(|| Ok(self.desktop.is_visible(PROMPT)?.then_some(())))?;
+            let visible = millis();
+            wait_for(|| self.pointer.find(&[SLEEPING, ALLOW]))?;
+            Ok(ShownRequest { call, visible, painted: millis() })
+        }
+
+        /// Memory and processor time, and how soon a prompt that is kept ready is visible and its answer sent.
+        fn measure_warm(&self) -> Result<()> {
+            let mut running = self.start(&[])?;
+            self.wait_for_main(&mut running)?;
+            let pid = running.process.pid();
+            println!("memory: main window {:.0} MiB PSS", pss_of_family(pid)?);
+            println!("idle: main window {:.2} % of a core", processor_share_of_family(pid, IDLE_FOR)?);
+
+            // Only the prompt window is on the screen, so that the first Allow button is in it.
+            to_tray(&self.desktop)?;
+            settle();
+            println!("memory: in the tray {:.0} MiB PSS", pss_of_family(pid)?);
+            println!("idle: in the tray {:.2} % of a core", processor_share_of_family(pid, IDLE_FOR)?);
+            // A client connects, for which the prompt is kept ready.
+            http::stateless_request(&running.endpoint, &self.token, "tools/list", "")?;
+            settle();
+            println!("memory: in the tray with a client {:.0} MiB PSS", pss_of_family(pid)?);
+            println!(
+                "idle: in the tray with a client {:.2} % of a core",
+                processor_share_of_family(pid, IDLE_FOR)?
+            );
+            let (mut visible, mut painted, mut sent) = (Vec::new(), Vec::new(), Vec::new());
+            for round in 0..ROUNDS {
+                let shown = self.ask(&running.endpoint, round)?;
+                visible.push(shown.visible);
+                painted.push(shown.painted);
+                sent.push(self.allow(shown.call)?);
+            }
+            print_ask("the prompt is kept ready", visible, painted);
+            println!(
+                "click to upstream dispatch: {:.1} ms (the server's log, looked at 5 times a millisecond)",
+                median(sent)
+            );
+            println!("memory: in the tray, after prompts {:.0} MiB PSS", pss_of_family(pid)?);
+            quit(running)
+        }
+
+        /// Allows a call by a click, and waits for its end. Returns the milliseconds until it was sent.
+        fn allow(&self, call: BackgroundCall) -> Result<f64> {
             // The buttons are disabled for half a second after the window came up, and have their colour
             // after that.
-            let button = wait_for(|| pointer.find(ALLOW))?;
-            pointer.move_to(button)?;
+            let button = wait_for(|| self.pointer.find(&[ALLOW]))?;
+            self.pointer.move_to(button)?;
             settle();
-            let before = size(&log);
+            let before = size(&self.log);
             let pressed = Instant::now();
-            pointer.click()?;
-            wait_for(|| Ok((size(&log) > before).then_some(())))?;
-            sent.push(pressed.elapsed().as_secs_f64() * 1000.0);
-            pointer.move_to(ASIDE)?;
-            let answer = call.join().map_err(|_| anyhow::anyhow!("the call broke off"))??;
+            self.pointer.click()?;
+            wait_for(|| Ok((size(&self.log) > before).then_some(())))?;
+            let sent = pressed.elapsed().as_secs_f64() * 1000.0;
+            self.pointer.move_to(ASIDE)?;
+            let answer = call.end()?;
             let body: Value = serde_json::from_str(&answer.body).unwrap_or(Value::Null);
             ensure!(answer.status == 200 && body["error"].is_null(), "{}", answer.body);
-            wait_for(|| Ok((!desktop.is_visible(PROMPT)?).then_some(())))?;
+            wait_for(|| Ok((!self.desktop.is_visible(PROMPT)?).then_some(())))?;
+            Ok(sent)
         }
-        println!("ask to visible prompt: {:.0} ms (polled by xdotool)", median(shown));
+
+        /// How soon a prompt is visible for which no window is kept ready. So it is for a client that comes back after
+        /// more than 12 hours, and for the first request of any client, which is measured here: each time in another
+        /// Gatehouse that was started with these arguments and is in the tray.
+        fn measure_cold(&self, how: &str, arguments: &[&str]) -> Result<()> {
+            let (mut visible, mut painted) = (Vec::new(), Vec::new());
+            for round in 0..=ROUNDS {
+                let mut running = self.start(arguments)?;
+                if arguments.is_empty() {
+                    self.wait_for_main(&mut running)?;
+                    to_tray(&self.desktop)?;
+                }
+                settle();
+                let shown = self.ask(&running.endpoint, round)?;
+                // The first round fills caches.
+                if round > 0 {
+                    visible.push(shown.visible);
+                    painted.push(shown.painted);
+                }
+                quit(running)?;
+                // It was refused, or its connection ended.
+                shown.call.end().ok();
+            }
+            print_ask(&format!("no prompt is kept ready, {how}"), visible, painted);
+            Ok(())
+        }
+    }
+
+    fn print_ask(how: &str, visible: Vec<f64>, painted: Vec<f64>) {
         println!(
-            "click to upstream dispatch: {:.1} ms (the server's log, looked at 5 times a millisecond)",
-            median(sent)
+            "ask to visible prompt, {how}: {:.0} ms (polled by xdotool), painted {:.0} ms (polled by pictures)",
+            median(visible),
+            median(painted)
         );
-        println!("memory: in the tray, after prompts {:.0} MiB PSS", pss(running.pid())?);
-        Ok(())
+    }
+
+    fn quit(mut running: RunningWindow) -> Result<()> {
+        running.process.signal("TERM")?;
+        running.process.wait().map(drop)
     }
 
     /// Closes the main window twice: the first time it explains that Gatehouse keeps running.
@@ -210,26 +329,5 @@ mod linux {
     fn median(mut values: Vec<f64>) -> f64 {
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-    }
-
-    /// Proportional set size of a process and all its descendants, in MiB.
-    fn pss(root: u32) -> Result<f64> {
-        let mut family = vec![root];
-        let mut at = 0;
-        while let Some(parent) = family.get(at).copied() {
-            for task in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
-                let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-                family.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-            }
-            at += 1;
-        }
-        let mut sum = 0.0;
-        for pid in family {
-            let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-            let line = rollup.lines().find(|line| line.starts_with("Pss:")).unwrap_or_default();
-            sum += line.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).unwrap_or(0.0);
-        }
-        ensure!(sum > 0.0, "the memory cannot be read");
-        Ok(sum / 1024.0)
     }
 }

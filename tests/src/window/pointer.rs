@@ -35,17 +35,16 @@ impl Pointer {
         Ok(Self { display, root, size })
     }
 
-    /// The centre of the leftmost area of one colour (red, green, blue) on the screen that is at least
-    /// 20 by 20 pixels large.
-    pub fn find(&self, colour: [u8; 3]) -> Result<Option<ScreenPoint>> {
+    /// The centre of the leftmost area on the screen that has one of these colours (red, green, blue) and is at
+    /// least 20 by 20 pixels large.
+    pub fn find(&self, colours: &[[u8; 3]]) -> Result<Option<ScreenPoint>> {
         let (width, height) = self.size;
         let image = self
             .display
             .get_image(ImageFormat::Z_PIXMAP, self.root, 0, 0, width, height, u32::MAX)?
             .reply()?;
         ensure!(image.data.len() == usize::from(width) * usize::from(height) * 4, "pixels of another size");
-        let [red, green, blue] = colour;
-        let is = |x: usize, y: usize| {
+        let is = |[red, green, blue]: [u8; 3], x: usize, y: usize| {
             let at = (y * usize::from(width) + x) * 4;
             image.data.get(at..at + 3) == Some(&[blue, green, red])
         };
@@ -54,8 +53,12 @@ impl Pointer {
             for y in 0..usize::from(height) - SIDE {
                 // The corners are round and letters cover the area: only its upper and left edges are
                 // checked.
-                if is(x, y) && (0..SIDE).all(|step| is(x, y + step)) && (0..SIDE).all(|step| is(x + step, y))
-                {
+                let is_corner = |colour: [u8; 3]| {
+                    is(colour, x, y)
+                        && (0..SIDE).all(|step| is(colour, x, y + step))
+                        && (0..SIDE).all(|step| is(colour, x + step, y))
+                };
+                if colours.iter().copied().any(is_corner) {
                     let side = i16::try_from(SIDE / 2)?;
                     return Ok(Some(ScreenPoint {
                         x: i16::try_from(x)? + side,
