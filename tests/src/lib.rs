@@ -30,6 +30,7 @@ pub mod pty;
 pub mod session_client;
 pub mod sign_in;
 pub mod sse_stream;
+pub mod stored_calls;
 #[cfg(target_os = "linux")]
 pub mod walkthrough;
 #[cfg(target_os = "linux")]

@@ -32,7 +32,8 @@ cargo xtask <task>
   setup      installs what building and testing need: system packages, npm and Python packages;
              with --nextest also cargo-nextest, which `test` then uses
   run        sets up, builds and opens Gatehouse
-  demo       runs the first-use scenario in the real windows and takes screenshots
+  demo       runs the first-use scenario and the walk of a newcomer in the real windows, and takes
+             screenshots
   screenshots  takes pictures of every page and main dialog in a browser, in both themes and languages:
              [FOLDER]. Further arguments go to Playwright, such as -g overview
   test       sets up, checks and tests everything; or one suite: unit, integration, window, doc, ui,
@@ -46,7 +47,8 @@ cargo xtask <task>
              [CLIENT…]; a wrong name lists them all
   codegen    writes ui/src/generated and the configuration reference from the types of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`
-             many of them, `bridge` its start, `window` the windows, `frames` how smooth they stay
+             many of them, `bridge` its start, `activity` a million stored calls, `window` the windows,
+             `frames` how smooth they stay
   bundle     builds the installable package
 ";
 
