@@ -1,7 +1,7 @@
 // What every test of the interface starts from: a fresh Gatehouse behind the browser host, the two windows
 // as two pages, AI clients of the real SDK.
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
@@ -232,11 +232,19 @@ export class BrowserHost {
   }
 }
 
-export type Fixtures = { gatehouse: Gatehouse; main: Page; prompt: Page };
+export type Fixtures = {
+  /** Calls that are stored before Gatehouse starts. */
+  storedCalls: number;
+  gatehouse: Gatehouse;
+  main: Page;
+  prompt: Page;
+};
 
 export const test = plain.extend<Fixtures>({
-  gatehouse: async ({}, use) => {
+  storedCalls: [0, { option: true }],
+  gatehouse: async ({ storedCalls }, use) => {
     const folder = mkdtempSync(join(tmpdir(), "gatehouse-e2e-"));
+    if (storedCalls > 0) execFileSync(join(programs, "fill-calls"), [join(folder, "data"), String(storedCalls)]);
     const host = new BrowserHost(folder);
     try {
       const { address, endpoint } = await host.ready();
@@ -276,6 +284,33 @@ export function watch(page: Page): string[] {
     if (message.type() === "error" && !message.text().includes("400 (Bad Request)")) broken.push(message.text());
   });
   return broken;
+}
+
+/** How long frames take while something is done, told and not checked. */
+export async function frames(page: Page, what: string, work: () => Promise<void>): Promise<void> {
+  // A page behind another one has hardly any frames.
+  await page.bringToFront();
+  await page.evaluate(() => {
+    const all: number[] = [];
+    Object.assign(window, { frames: all });
+    let before = performance.now();
+    const next = (now: number) => {
+      all.push(now - before);
+      before = now;
+      if ("frames" in window) requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+  });
+  await work();
+  const all = await page.evaluate(() => {
+    const found = (window as unknown as { frames: number[] }).frames;
+    Reflect.deleteProperty(window, "frames");
+    return found.toSorted((one, other) => other - one);
+  });
+  const late = all.filter((one) => one > 50).length;
+  console.log(
+    `${what}: ${String(all.length)} frames, longest ${all.slice(0, 3).map(Math.round).join(", ")} ms, ${String(late)} over 50 ms`,
+  );
 }
 
 /** Nothing that keeps people out (WCAG 2.2, A and AA). */

@@ -1,6 +1,6 @@
-import type { Page, Response } from "@playwright/test";
+import type { Response } from "@playwright/test";
 
-import { expect, noViolations, pictures, test } from "./base.ts";
+import { expect, frames, noViolations, pictures, test } from "./base.ts";
 
 const text = (answer: { content: { text?: string }[] }) => answer.content.map((block) => block.text).join("\n");
 
@@ -281,33 +281,6 @@ test("an approval request tells what the server is for, and which program it is 
   await card.getByRole("button", { name: "Deny", exact: true }).click();
   expect((await call).isError).toBe(true);
 });
-
-/** How long frames take while something is done, told and not checked. */
-async function frames(page: Page, what: string, work: () => Promise<void>): Promise<void> {
-  // A page behind another one has hardly any frames.
-  await page.bringToFront();
-  await page.evaluate(() => {
-    const all: number[] = [];
-    Object.assign(window, { frames: all });
-    let before = performance.now();
-    const next = (now: number) => {
-      all.push(now - before);
-      before = now;
-      if ("frames" in window) requestAnimationFrame(next);
-    };
-    requestAnimationFrame(next);
-  });
-  await work();
-  const all = await page.evaluate(() => {
-    const found = (window as unknown as { frames: number[] }).frames;
-    Reflect.deleteProperty(window, "frames");
-    return found.toSorted((one, other) => other - one);
-  });
-  const late = all.filter((one) => one > 50).length;
-  console.log(
-    `${what}: ${String(all.length)} frames, longest ${all.slice(0, 3).map(Math.round).join(", ")} ms, ${String(late)} over 50 ms`,
-  );
-}
 
 test("five megabytes of arguments are all there, and only what is in sight is drawn", async ({ gatehouse, prompt }) => {
   const client = await gatehouse.connect("Claude Code");

@@ -1,7 +1,8 @@
 //! Frame times of the windows with 64 pending approvals, one of them of five megabytes: while requests
 //! arrive, and while the user goes through them, scrolls and answers, compared with the same page at
-//! rest. Drives the real window by WebDriver, so it is the development build; its pages are those that
-//! are shipped. `cargo xtask bench frames` builds and runs it.
+//! rest; and of Activity with 100,000 calls in its list. Drives the real window by WebDriver, so it is the
+//! development build; its pages are those that are shipped. `cargo xtask bench frames [approvals|activity]`
+//! builds and runs it.
 
 use anyhow::{Result, bail};
 
@@ -12,9 +13,12 @@ fn main() -> Result<()> {
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<()> {
-    match std::env::args().nth(1) {
-        None => linux::measure(),
-        Some(_) => bail!("there is nothing to choose"),
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => linux::approvals().and_then(|()| linux::activity()),
+        ["approvals"] => linux::approvals(),
+        ["activity"] => linux::activity(),
+        _ => bail!("there is `approvals` and `activity`"),
     }
 }
 
@@ -23,17 +27,22 @@ mod linux {
     use std::thread::JoinHandle;
     use std::time::Duration;
 
-    use anyhow::{Context, Result};
+    use anyhow::{Context, Result, ensure};
     use gatehouse_tests::http;
+    use gatehouse_tests::stored_calls;
     use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
     use serde_json::{Value, json};
 
     const REQUESTS: usize = 64;
     const HUGE: usize = 5 * 1024 * 1024;
+    /// Calls in the list of Activity.
+    const CALLS: u64 = 100_000;
+    /// The list of Activity.
+    const LIST: &str = "document.querySelector('[role=list][aria-label=Calls]')";
     /// Longest frame time in milliseconds that is not perceived as late.
     const LATE: f64 = 50.0;
 
-    pub(super) fn measure() -> Result<()> {
+    pub(super) fn approvals() -> Result<()> {
         let desktop = Desktop::start()?;
         let window = AppWindow::start(&desktop)?;
         let (main, prompt) = (window.main(), window.prompt());
@@ -117,6 +126,66 @@ mod linux {
             call.join().map_err(|_| anyhow::anyhow!("a call broke off"))??;
         }
         window.quit()
+    }
+
+    /// Activity with all its calls in the list: while they are read, and while the list is scrolled.
+    pub(super) fn activity() -> Result<()> {
+        let desktop = Desktop::start()?;
+        stored_calls::fill(&desktop.data_dir(), CALLS)?;
+        let window = AppWindow::start(&desktop)?;
+        let main = window.main();
+        record(main)?;
+        main.click("a[href*=activity]")?;
+        main.wait_until(&format!("return {LIST}?.querySelector('button') != null"))?;
+        settle();
+        report("main window, Activity opens", main)?;
+
+        record(main)?;
+        read_all_calls(main)?;
+        report(&format!("main window, {CALLS} calls are read page by page"), main)?;
+
+        // From the first call on, then from place to place all over the list.
+        record(main)?;
+        main.wait_for(&format!(
+            "{EACH_FRAME} const area = {LIST}; area.scrollTop = 0; \
+             await eachFrame(600, () => {{ area.scrollTop += 300 }}); return area.scrollTop"
+        ))?;
+        report(&format!("main window, {CALLS} calls scrolled by the wheel"), main)?;
+        record(main)?;
+        main.wait_for(&format!(
+            "{EACH_FRAME} const area = {LIST}; let step = 0; const height = area.scrollHeight; \
+             await eachFrame(600, () => {{ area.scrollTop = height * ((step++ * 7) % 100) / 100 }}); return area.scrollTop"
+        ))?;
+        report(&format!("main window, {CALLS} calls scrolled by the scroll bar"), main)?;
+
+        record(main)?;
+        main.fill("Search tools, arguments and results", "letter")?;
+        settle();
+        report("main window, a search while all calls are in the list", main)?;
+        window.quit()
+    }
+
+    /// Scrolls up until every call is in the list.
+    fn read_all_calls(main: WebPage<'_>) -> Result<()> {
+        const ROW_HEIGHT: u64 = 36;
+        // A script may take 30 seconds at most.
+        let read = format!(
+            "const area = {LIST}; const until = performance.now() + 10000; \
+             await new Promise((done) => {{ const next = () => {{ \
+             if (area.scrollHeight >= {} || performance.now() > until) return done(); \
+             area.scrollTop = 0; requestAnimationFrame(next) }}; requestAnimationFrame(next) }}); \
+             return area.scrollHeight",
+            CALLS * ROW_HEIGHT
+        );
+        let mut before = 0;
+        loop {
+            let height = main.wait_for(&read)?.as_u64().context("no height")?;
+            if height >= CALLS * ROW_HEIGHT {
+                return Ok(());
+            }
+            ensure!(height > before, "only {} calls are in the list", height / ROW_HEIGHT);
+            before = height;
+        }
     }
 
     /// Runs a function in each of a number of frames.
