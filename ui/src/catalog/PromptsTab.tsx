@@ -5,10 +5,9 @@ import { useState } from "react";
 import { useCoreQuery } from "../core/useCoreQuery";
 import { useMessages } from "../messages";
 import { EmptyState } from "../components/EmptyState";
-import { PickList } from "../components/PickList";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { FilterInput } from "../components/FilterBar";
+import { CatalogColumns } from "./CatalogColumns";
 import { PromptPanel } from "./PromptPanel";
 import catalogStyles from "./catalog.module.css";
 
@@ -37,21 +36,20 @@ export function PromptsTab({ server }: { server: string }) {
     .filter(({ key, title, line }) => `${key} ${title} ${line}`.toLowerCase().includes(words));
   const prompt = prompts.find(({ name }) => name === picked);
   return (
-    <div className={catalogStyles.catalog}>
-      <div className={catalogStyles.list}>
-        <FilterInput label={t("catalog.filterPrompts")} text={filter} onChange={setFilter} />
-        {picks.length === 0 && <p className="dim">{t("catalog.noMatch", { text: filter })}</p>}
-        {picks.length > 0 && (
-          <PickList label={t("servers.tab.prompts")} picks={picks} picked={picked} onPick={setPicked} />
-        )}
-      </div>
-      <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("catalog.one")}>
-        {prompt ? (
-          <PromptPanel key={prompt.name} prompt={prompt} server={server} completes={declared.completions} />
-        ) : (
-          <p className={clsx("dim", catalogStyles.hint)}>{t("catalog.pickPrompt")}</p>
-        )}
-      </div>
-    </div>
+    <CatalogColumns
+      filterLabel={t("catalog.filterPrompts")}
+      filter={filter}
+      onFilter={setFilter}
+      listLabel={t("servers.tab.prompts")}
+      picks={picks}
+      picked={picked}
+      onPick={setPicked}
+    >
+      {prompt ? (
+        <PromptPanel key={prompt.name} prompt={prompt} server={server} completes={declared.completions} />
+      ) : (
+        <p className={clsx("dim", catalogStyles.hint)}>{t("catalog.pickPrompt")}</p>
+      )}
+    </CatalogColumns>
   );
 }

@@ -5,10 +5,10 @@ import { useState } from "react";
 import { useCoreQuery } from "../core/useCoreQuery";
 import { useMessages } from "../messages";
 import { EmptyState } from "../components/EmptyState";
-import { PickList, type PickListItem } from "../components/PickList";
+import { type PickListItem } from "../components/PickList";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { FilterInput } from "../components/FilterBar";
+import { CatalogColumns } from "./CatalogColumns";
 import { ResourcePanel, TemplatePanel } from "./ResourcePanel";
 import catalogStyles from "./catalog.module.css";
 
@@ -45,19 +45,18 @@ export function ResourcesTab({ server }: { server: string }) {
   const resource = resources.find(({ uri }) => `resource ${uri}` === picked);
   const template = templates.find(({ uriTemplate }) => `template ${uriTemplate}` === picked);
   return (
-    <div className={catalogStyles.catalog}>
-      <div className={catalogStyles.list}>
-        <FilterInput label={t("catalog.filterResources")} text={filter} onChange={setFilter} />
-        {picks.length === 0 && <p className="dim">{t("catalog.noMatch", { text: filter })}</p>}
-        {picks.length > 0 && (
-          <PickList label={t("servers.tab.resources")} picks={picks} picked={picked} onPick={setPicked} />
-        )}
-      </div>
-      <div className={catalogStyles.selected} tabIndex={0} role="region" aria-label={t("catalog.one")}>
-        {resource && <ResourcePanel key={picked} resource={resource} server={server} catalog={catalog} />}
-        {template && <TemplatePanel key={picked} template={template} server={server} catalog={catalog} />}
-        {!resource && !template && <p className={clsx("dim", catalogStyles.hint)}>{t("catalog.pickResource")}</p>}
-      </div>
-    </div>
+    <CatalogColumns
+      filterLabel={t("catalog.filterResources")}
+      filter={filter}
+      onFilter={setFilter}
+      listLabel={t("servers.tab.resources")}
+      picks={picks}
+      picked={picked}
+      onPick={setPicked}
+    >
+      {resource && <ResourcePanel key={picked} resource={resource} server={server} catalog={catalog} />}
+      {template && <TemplatePanel key={picked} template={template} server={server} catalog={catalog} />}
+      {!resource && !template && <p className={clsx("dim", catalogStyles.hint)}>{t("catalog.pickResource")}</p>}
+    </CatalogColumns>
   );
 }
