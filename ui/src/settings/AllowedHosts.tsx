@@ -1,5 +1,4 @@
-import { Button, Group, TextInput } from "@mantine/core";
-import { notifications } from "@mantine/notifications";
+import { TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
@@ -8,8 +7,9 @@ import type { Settings } from "../generated/types";
 import { useMessages } from "../messages";
 import { userErrorLine } from "../messages/userError";
 import { toUserError } from "../platform";
+import { SettingsForm } from "./SettingsForm";
 import { currentSettings } from "./currentSettings";
-import settingsSectionStyles from "./SettingsSection.module.css";
+import { useSettingText } from "./useSettingText";
 
 /** Further names under which clients reach the gateway. Which ones are names is said by the core. */
 export function AllowedHosts() {
@@ -20,11 +20,9 @@ export function AllowedHosts() {
 function HostsForm({ kept }: { kept: Settings }) {
   const t = useMessages();
   const set = useAction("settings.set");
-  const { refetch } = useCoreQuery("settings.show", {});
-  const [edited, setEdited] = useState<string | null>(null);
   const [error, setError] = useState<string | null>(null);
   const before = kept.allowedHosts.join(", ");
-  const text = edited ?? before;
+  const { text, setText, finishSaving } = useSettingText(before);
   const hosts = text.split(/[\s,]+/).filter((host) => host !== "");
   const save = async () => {
     try {
@@ -33,20 +31,10 @@ function HostsForm({ kept }: { kept: Settings }) {
       setError(userErrorLine(t, toUserError(thrown)));
       return;
     }
-    notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
-    await refetch();
-    // What was typed meanwhile stays.
-    setEdited((now) => (now === text ? null : now));
+    await finishSaving();
   };
   return (
-    <form
-      noValidate
-      className={settingsSectionStyles.stack}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <SettingsForm layout="stack" isChanged={hosts.join(", ") !== before} busy={set.busy} onSave={save}>
       <TextInput
         label={t("settings.hosts")}
         description={t("settings.hostsText")}
@@ -55,17 +43,10 @@ function HostsForm({ kept }: { kept: Settings }) {
         value={text}
         error={error}
         onChange={(event) => {
-          setEdited(event.currentTarget.value);
+          setText(event.currentTarget.value);
           setError(null);
         }}
       />
-      {hosts.join(", ") !== before && (
-        <Group justify="flex-end">
-          <Button type="submit" loading={set.busy}>
-            {t("settings.save")}
-          </Button>
-        </Group>
-      )}
-    </form>
+    </SettingsForm>
   );
 }

@@ -1,4 +1,4 @@
-import { Button, Group, NumberInput, Radio, Stack } from "@mantine/core";
+import { NumberInput, Radio, Stack } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 
@@ -6,9 +6,9 @@ import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { Settings, ToolNaming } from "../generated/types";
 import { useMessages } from "../messages";
+import { SettingsForm } from "./SettingsForm";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
-import settingsSectionStyles from "./SettingsSection.module.css";
 
 /** How long calls may take, and how clients see the names of tools. */
 export function CallsSection() {
@@ -43,13 +43,7 @@ function Limits({ kept, onSaved }: Props) {
     }
   };
   return (
-    <form
-      className={settingsSectionStyles.fields}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <SettingsForm layout="fields" isChanged={isChanged} busy={set.busy} onSave={save}>
       <NumberInput
         label={t("settings.callSilent")}
         description={t("settings.callSilentHint")}
@@ -72,14 +66,7 @@ function Limits({ kept, onSaved }: Props) {
         value={cap}
         onChange={setCap}
       />
-      {isChanged && (
-        <Group justify="flex-end">
-          <Button type="submit" loading={set.busy}>
-            {t("settings.save")}
-          </Button>
-        </Group>
-      )}
-    </form>
+    </SettingsForm>
   );
 }
 

@@ -1,14 +1,14 @@
-import { Button, Group, TextInput } from "@mantine/core";
-import { notifications } from "@mantine/notifications";
+import { TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { Settings } from "../generated/types";
 import { useMessages } from "../messages";
+import { SettingsForm } from "./SettingsForm";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
-import settingsSectionStyles from "./SettingsSection.module.css";
+import { useSettingText } from "./useSettingText";
 
 /** Where the document is that says to authorization servers who Gatehouse is. */
 export function ClientDocumentSection() {
@@ -25,31 +25,17 @@ export function ClientDocumentSection() {
 function Address({ kept }: { kept: Settings }) {
   const t = useMessages();
   const set = useAction("settings.set");
-  const { refetch } = useCoreQuery("settings.show", {});
-  const [edited, setEdited] = useState<string | null>(null);
+  const { text: address, setText, finishSaving } = useSettingText(kept.clientDocument ?? "");
   const [tried, setTried] = useState(false);
-  const address = edited ?? kept.clientDocument ?? "";
   const wanted = address.trim();
   const isRight = wanted === "" || /^https:\/\/[^\s/?#]+\/[^\s#]+$/i.test(wanted);
   const save = async () => {
     setTried(true);
     if (!isRight) return;
-    if (await set.run({ ...currentSettings(kept), clientDocument: wanted })) {
-      notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
-      await refetch();
-      // What was typed meanwhile stays.
-      setEdited((now) => (now === address ? null : now));
-    }
+    if (await set.run({ ...currentSettings(kept), clientDocument: wanted })) await finishSaving();
   };
   return (
-    <form
-      noValidate
-      className={settingsSectionStyles.stack}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <SettingsForm layout="stack" isChanged={wanted !== (kept.clientDocument ?? "")} busy={set.busy} onSave={save}>
       <TextInput
         aria-label={t("settings.documentAddress")}
         placeholder="https://"
@@ -57,16 +43,9 @@ function Address({ kept }: { kept: Settings }) {
         value={address}
         error={tried && !isRight ? t("settings.badDocument") : null}
         onChange={(event) => {
-          setEdited(event.currentTarget.value);
+          setText(event.currentTarget.value);
         }}
       />
-      {wanted !== (kept.clientDocument ?? "") && (
-        <Group justify="flex-end">
-          <Button type="submit" loading={set.busy}>
-            {t("settings.save")}
-          </Button>
-        </Group>
-      )}
-    </form>
+    </SettingsForm>
   );
 }

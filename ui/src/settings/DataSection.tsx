@@ -1,4 +1,4 @@
-import { Button, Group, NumberInput } from "@mantine/core";
+import { NumberInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 
@@ -9,6 +9,7 @@ import { useMessages } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { useVault } from "../vault/useVault";
 import { VaultButton } from "../vault/VaultButton";
+import { SettingsForm } from "./SettingsForm";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
 import settingsSectionStyles from "./SettingsSection.module.css";
@@ -53,13 +54,7 @@ function Retention({ kept }: { kept: Settings }) {
     }
   };
   return (
-    <form
-      className={settingsSectionStyles.fields}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <SettingsForm layout="fields" isChanged canSave={isRight} busy={set.busy} onSave={save}>
       <NumberInput
         label={t("settings.activityDays")}
         min={1}
@@ -85,11 +80,6 @@ function Retention({ kept }: { kept: Settings }) {
         value={auditDays}
         onChange={setAuditDays}
       />
-      <Group justify="flex-end">
-        <Button type="submit" disabled={!isRight} loading={set.busy}>
-          {t("settings.save")}
-        </Button>
-      </Group>
-    </form>
+    </SettingsForm>
   );
 }

@@ -1,4 +1,4 @@
-import { Button, Group, SegmentedControl, TextInput } from "@mantine/core";
+import { SegmentedControl, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useId, useState } from "react";
 
@@ -7,6 +7,7 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import type { Settings } from "../generated/types";
 import { useMessages } from "../messages";
 import { toSourceForm, toPackageSource, type SourceForm } from "./packageSource";
+import { SettingsForm } from "./SettingsForm";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
 import settingsSectionStyles from "./SettingsSection.module.css";
@@ -43,24 +44,10 @@ function Sources({ kept }: { kept: Settings }) {
     }
   };
   return (
-    <form
-      noValidate
-      className={settingsSectionStyles.stack}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <SettingsForm layout="stack" isChanged={isChanged} busy={set.busy} onSave={save}>
       <Source label={t("settings.npm")} form={npm} wrong={tried && !wanted.npm} onChange={setNpm} />
       <Source label={t("settings.pypi")} form={pypi} wrong={tried && !wanted.pypi} onChange={setPypi} />
-      {isChanged && (
-        <Group justify="flex-end">
-          <Button type="submit" loading={set.busy}>
-            {t("settings.save")}
-          </Button>
-        </Group>
-      )}
-    </form>
+    </SettingsForm>
   );
 }
 

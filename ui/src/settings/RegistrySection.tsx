@@ -1,14 +1,13 @@
-import { Button, Group, TextInput } from "@mantine/core";
-import { notifications } from "@mantine/notifications";
-import { useState } from "react";
+import { TextInput } from "@mantine/core";
 
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { Settings } from "../generated/types";
 import { useMessages } from "../messages";
+import { SettingsForm } from "./SettingsForm";
 import { SettingsSection } from "./SettingsSection";
 import { currentSettings } from "./currentSettings";
-import settingsSectionStyles from "./SettingsSection.module.css";
+import { useSettingText } from "./useSettingText";
 
 /** Where servers are looked for. */
 export function RegistrySection() {
@@ -25,43 +24,22 @@ export function RegistrySection() {
 function RegistryAddress({ kept }: { kept: Settings }) {
   const t = useMessages();
   const set = useAction("settings.set");
-  const { refetch } = useCoreQuery("settings.show", {});
-  const [edited, setEdited] = useState<string | null>(null);
-  const address = edited ?? kept.registry;
+  const { text: address, setText, finishSaving } = useSettingText(kept.registry);
   const save = async () => {
     // The core says which addresses may be used; an empty one is the official registry's.
-    if (await set.run({ ...currentSettings(kept), registry: address.trim() })) {
-      notifications.show({ message: t("settings.saved"), color: "teal", autoClose: 2000 });
-      await refetch();
-      // What was typed meanwhile stays.
-      setEdited((now) => (now === address ? null : now));
-    }
+    if (await set.run({ ...currentSettings(kept), registry: address.trim() })) await finishSaving();
   };
   return (
-    <form
-      noValidate
-      className={settingsSectionStyles.stack}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <SettingsForm layout="stack" isChanged={address.trim() !== kept.registry} busy={set.busy} onSave={save}>
       <TextInput
         aria-label={t("settings.registryAddress")}
         placeholder={t("settings.registryOfficial")}
         spellCheck={false}
         value={address}
         onChange={(event) => {
-          setEdited(event.currentTarget.value);
+          setText(event.currentTarget.value);
         }}
       />
-      {address.trim() !== kept.registry && (
-        <Group justify="flex-end">
-          <Button type="submit" loading={set.busy}>
-            {t("settings.save")}
-          </Button>
-        </Group>
-      )}
-    </form>
+    </SettingsForm>
   );
 }
