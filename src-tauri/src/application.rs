@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gatehouse_desktop::{Desktop, DesktopOptions, KeychainUse, server_link_in};
 use gatehouse_model::UserError;
 use tauri::plugin::TauriPlugin;
-use tauri::{App, AppHandle, Manager, RunEvent, Window, WindowEvent, Wry};
+use tauri::{App, AppHandle, DragDropEvent, Manager, RunEvent, Window, WindowEvent, Wry};
 use tauri_plugin_autostart::MacosLauncher;
 
 use crate::commands::{main as of_main, prompt as of_prompt};
@@ -148,6 +148,9 @@ fn window_event(window: &Window, event: &WindowEvent) {
                 _ => {}
             }
         }
+        WindowEvent::DragDrop(DragDropEvent::Drop { paths, .. }) if window.label() == MAIN => {
+            app.state::<Desktop>().offer_bundle_file(paths);
+        }
         WindowEvent::Destroyed if window.label() == MAIN => main_window::on_destroyed(app),
         _ => {}
     }
@@ -231,5 +234,12 @@ mod tests {
         assert!(name("/home/ana/a").chars().all(|c| c.is_ascii_alphanumeric() || c == '.'));
         let config: serde_json::Value = serde_json::from_str(include_str!("../tauri.conf.json")).unwrap();
         assert_eq!(config["identifier"], IDENTIFIER);
+    }
+
+    #[test]
+    fn main_window_takes_dropped_files() {
+        let config: serde_json::Value = serde_json::from_str(include_str!("../tauri.conf.json")).unwrap();
+        assert_eq!(config["app"]["windows"][0]["label"], MAIN);
+        assert_eq!(config["app"]["windows"][0]["dragDropEnabled"], true);
     }
 }

@@ -37,6 +37,33 @@ function bundle(folder: string, files: Record<string, string>): string {
   return path;
 }
 
+test("a bundle that is dropped on the window is shown as if it were picked, and not added", async ({
+  gatehouse,
+  main,
+}) => {
+  const file = bundle(gatehouse.folder, {
+    "manifest.json": JSON.stringify(manifest),
+    "server/index.mjs": readFileSync(server, "utf8"),
+  });
+  const text = join(gatehouse.folder, "notes.txt");
+  await expect(main.getByRole("heading", { level: 1 })).toBeVisible();
+  await gatehouse.send("drop_files", [text]);
+  await gatehouse.send("drop_files", [text, file]);
+  const dialog = main.getByRole("dialog", { name: "Add a server" });
+  const summary = dialog.getByRole("region", { name: "About this bundle" });
+  await expect(summary.getByRole("heading", { name: "Teller 2.0.1" })).toBeVisible();
+  await noViolations(main);
+
+  // What is open stays.
+  await gatehouse.send("drop_files", [file]);
+  await expect(dialog.getByText("Another bundle was dropped meanwhile.")).toBeVisible();
+  await dialog.getByRole("button", { name: "Close" }).first().click();
+  await expect(dialog).toBeHidden();
+  await gatehouse.send("drop_files", [join(gatehouse.folder, "none.mcpb")]);
+  await expect(dialog.getByRole("alert")).toBeVisible();
+  expect((await gatehouse.command("servers.list", {})).length).toBe(2);
+});
+
 test("a bundle is shown, filled in, tried and added", async ({ gatehouse, main }) => {
   const file = bundle(gatehouse.folder, {
     "manifest.json": JSON.stringify(manifest),

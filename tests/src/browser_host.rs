@@ -87,6 +87,7 @@ fn routes(host: Arc<BrowserHost>) -> Router {
         .route("/host/main_signals", get(channels::main_signals))
         .route("/host/prompt_signals", get(channels::prompt_signals))
         .route("/host/open_server_link", post(windows::open_server_link))
+        .route("/host/drop_files", post(windows::drop_files))
         .route("/host/{command}", post(windows::run))
         .fallback(pages::page)
         .layer(middleware::from_fn_with_state(Arc::clone(&host), require_own_origin))

@@ -10,6 +10,7 @@ use gatehouse_model::UserError;
 use gatehouse_model::command::{Pause, Resume};
 use tokio::runtime::Handle;
 
+use crate::bundle_file::bundle_file_in;
 use crate::event_forwarder::{EventReceivers, on_core_start};
 use crate::host::{Host, HostOptions, StartPermit};
 use crate::i18n::Locale;
@@ -149,6 +150,14 @@ impl Desktop {
             return;
         }
         self.page().offer_link(link.to_owned());
+    }
+
+    /// Shows what the first bundle among files would do, which were dropped on the main window; nothing is added. Other
+    /// files are ignored.
+    pub fn offer_bundle_file(&self, dropped: &[PathBuf]) {
+        if let Some(file) = bundle_file_in(dropped) {
+            self.page().offer_bundle(file);
+        }
     }
 
     /// Handles the choice of a menu item of the tray.

@@ -4,6 +4,7 @@
 //! A toolkit implements [`Platform`] and [`PromptWindow`]. It makes no decision about calls, and it must
 //! never pass a secret to a window.
 
+mod bundle_file;
 mod commands;
 mod desktop;
 mod event_forwarder;

@@ -21,6 +21,8 @@ pub enum MainPageSignal {
     Open(PageTarget),
     /// Show what this `gatehouse://` link says, in the form for a new server.
     AddServer(String),
+    /// Show what the bundle in the file at this path would do, as if it were picked for a new server.
+    AddBundle(String),
 }
 
 /// Pages that can be opened from other windows and from notifications.
@@ -81,6 +83,11 @@ impl MainPage {
         self.deliver(MainPageSignal::AddServer(link));
     }
 
+    /// Makes the page show what a bundle would do; if the window is closed, when it is open again.
+    pub(crate) fn offer_bundle(&self, file: String) {
+        self.deliver(MainPageSignal::AddBundle(file));
+    }
+
     /// Sends a signal, or keeps it for the next page in the place of an earlier one.
     fn deliver(&self, signal: MainPageSignal) {
         if !self.send_signal(signal.clone()) {
@@ -135,6 +142,7 @@ mod tests {
         let server = PageTarget::Server("srv-1".into());
         assert_eq!(text(MainPageSignal::Open(server)), r#"{"open":{"server":"srv-1"}}"#);
         assert_eq!(text(MainPageSignal::AddServer("a://b".into())), r#"{"add_server":"a://b"}"#);
+        assert_eq!(text(MainPageSignal::AddBundle("/a.mcpb".into())), r#"{"add_bundle":"/a.mcpb"}"#);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The commands of both windows, as requests.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Json;
@@ -39,6 +40,15 @@ pub(super) async fn open_server_link(
     if let Some(link) = server_link_in(arguments) {
         host.desktop.offer_server_link(&link);
     }
+    Json(())
+}
+
+/// Drops files on the main window.
+pub(super) async fn drop_files(
+    State(host): State<Arc<BrowserHost>>,
+    Json(paths): Json<Vec<PathBuf>>,
+) -> Json<()> {
+    host.desktop.offer_bundle_file(&paths);
     Json(())
 }
 

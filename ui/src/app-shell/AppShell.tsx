@@ -36,7 +36,7 @@ import {
 import { pages } from "./pages";
 import { ShortcutsDialog } from "./ShortcutsDialog";
 import { Sidebar } from "./Sidebar";
-import { offerAddServerLink } from "../navigation/addServerLink";
+import { offerServer } from "../navigation/serverOffer";
 import { navigate, useRoute, type Route } from "../navigation/route";
 import { TopBar } from "./TopBar";
 import pageStyles from "../components/Page.module.css";
@@ -205,7 +205,10 @@ function CloseNotice({ preferences, onPreferences }: PreferencesProps) {
       platform.signals((signal) => {
         if (signal === "closing") setAsked(true);
         else if ("add_server" in signal) {
-          offerAddServerLink(signal.add_server);
+          offerServer({ link: signal.add_server });
+          navigate({ page: "servers" });
+        } else if ("add_bundle" in signal) {
+          offerServer({ bundle: signal.add_bundle });
           navigate({ page: "servers" });
         } else if (signal.open === "approvals") navigate({ page: "approvals" });
         else if (signal.open === "settings") navigate({ page: "settings" });

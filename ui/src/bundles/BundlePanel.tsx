@@ -1,5 +1,5 @@
 import { Button, Group, PasswordInput, Stack, TextInput } from "@mantine/core";
-import { useRef, useState } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useAction } from "../core/useAction";
@@ -16,20 +16,24 @@ import { withDefaults } from "../forms/schemaDefaults";
 import { BundleSummary } from "./BundleSummary";
 
 type Props = {
+  /** Path of the file that is read at once; the user picks one where it is `null`. */
+  start: string | null;
   onClose: () => void;
   /** Takes the settings over into the form, where they can be tried and added. */
   onFill: (filled: FilledSettings) => void;
 };
 
 /** Adds the server of a bundle: a file is chosen, what it would do is shown, and its options are filled in. */
-export function BundlePanel({ onClose, onFill }: Props) {
+export function BundlePanel({ start, onClose, onFill }: Props) {
   const [preview, setPreview] = useState<BundlePreview | null>(null);
+  const [first, setFirst] = useState(start);
   return preview === null ? (
-    <BundleChoice onClose={onClose} onRead={setPreview} />
+    <BundleChoice start={first} onClose={onClose} onRead={setPreview} />
   ) : (
     <BundleOptions
       preview={preview}
       onBack={() => {
+        setFirst(null);
         setPreview(null);
       }}
       onFill={onFill}
@@ -37,11 +41,13 @@ export function BundlePanel({ onClose, onFill }: Props) {
   );
 }
 
+type ChoiceProps = { start: string | null; onClose: () => void; onRead: (preview: BundlePreview) => void };
+
 /** Which file. Its path can be typed too, for files that the system's dialog does not reach. */
-function BundleChoice({ onClose, onRead }: { onClose: () => void; onRead: (preview: BundlePreview) => void }) {
+function BundleChoice({ start, onClose, onRead }: ChoiceProps) {
   const t = useMessages();
   const { platform } = useCore();
-  const [file, setFile] = useState("");
+  const [file, setFile] = useState(start ?? "");
   const [error, setError] = useState<UserError | null>(null);
   const read = useAction("bundles.read");
   const { begin, stop } = useNamedRun();
@@ -49,10 +55,19 @@ function BundleChoice({ onClose, onRead }: { onClose: () => void; onRead: (previ
     const why = toUserError(thrown);
     setError(why.code === "cancelled" ? null : why);
   };
-  const open = (path: string) => {
-    setError(null);
+  const load = (path: string) => {
     void begin((run) => read.request({ file: path, run })).then(onRead, failed);
   };
+  const open = (path: string) => {
+    setError(null);
+    load(path);
+  };
+  const loadFirst = useEffectEvent(() => {
+    if (start !== null) load(start);
+  });
+  useEffect(() => {
+    loadFirst();
+  }, []);
   const choose = async () => {
     setError(null);
     const path = await platform.pickFile(["mcpb", "dxt"]);

@@ -41,7 +41,9 @@ type MainSignal =
   | "closing"
   | { open: "approvals" | "servers" | "settings" | { server: ServerId } }
   /** A `gatehouse://` link that was opened. */
-  | { add_server: string };
+  | { add_server: string }
+  /** The path of a bundle file that was dropped on the window. */
+  | { add_bundle: string };
 
 /** What the shell tells the prompt: read again, it came up or was raised, its look changed, the user wants a request. */
 type PromptSignal = "changed" | "shown" | "preferences" | { open: ApprovalId };

@@ -7,6 +7,7 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { ImportOrigin } from "../generated/types";
+import type { ServerOffer } from "../navigation/serverOffer";
 import type { WantedEntry } from "../registry/registryForm";
 import type { FilledServer } from "./serverForm";
 import styles from "./AddServerDialog.module.css";
@@ -30,6 +31,8 @@ type PanelProps = {
   importFrom: ImportOrigin | null;
   /** The entry of the registry that is wanted. */
   entry: WantedEntry | null;
+  /** Path of the bundle file that is read at once. */
+  bundle: string | null;
 };
 
 /** One way to add a server. */
@@ -54,7 +57,7 @@ const tabs: readonly AddServerTab[] = [
   {
     id: "bundle",
     label: "bundles.tab",
-    panel: ({ onClose, onFill }) => <BundlePanel onClose={onClose} onFill={onFill} />,
+    panel: ({ onClose, onFill, bundle }) => <BundlePanel start={bundle} onClose={onClose} onFill={onFill} />,
   },
 ];
 
@@ -62,35 +65,37 @@ type Props = {
   opened: boolean;
   /** The way to add a server that is shown first; the form where absent. */
   start?: "form" | "import";
-  /** A `gatehouse://` link that the dialog is opened for. */
-  link?: string | null;
+  /** What the dialog is opened for. */
+  offer?: ServerOffer | null;
   onClose: () => void;
 };
 
 /** The dialog that adds a server. Its content, secrets included, is dropped when it closes. */
-export function AddServerDialog({ opened, start = "form", link = null, onClose }: Props) {
+export function AddServerDialog({ opened, start = "form", offer = null, onClose }: Props) {
   const t = useMessages();
   return (
     <Modal opened={opened} onClose={onClose} title={t("servers.form.add")} size="lg" closeOnClickOutside={false}>
-      {opened && <AddServerContent start={start} link={link} onClose={onClose} />}
+      {opened && <AddServerContent start={start} offer={offer} onClose={onClose} />}
     </Modal>
   );
 }
 
-type ContentProps = { start: "form" | "import"; link: string | null; onClose: () => void };
+type ContentProps = { start: "form" | "import"; offer: ServerOffer | null; onClose: () => void };
 
-/** What is in the dialog. It stays what it was opened for: a link that comes later replaces nothing. */
-function AddServerContent({ start, link, onClose }: ContentProps) {
+/** What is in the dialog. It stays what it was opened for: what is offered later replaces nothing. */
+function AddServerContent({ start, offer, onClose }: ContentProps) {
   const t = useMessages();
-  const [own] = useState(link);
+  const [own] = useState(offer);
   return (
     <Stack gap="md">
-      {link !== null && link !== own && (
+      {offer !== null && offer !== own && (
         <Alert color="orange" role="status">
-          {t("servers.form.another")}
+          {t("link" in offer ? "servers.form.another" : "servers.form.anotherBundle")}
         </Alert>
       )}
-      {own === null ? <AddServerTabs start={start} onClose={onClose} /> : <LinkedServer link={own} onClose={onClose} />}
+      {own === null && <AddServerTabs start={start} onClose={onClose} />}
+      {own !== null && "link" in own && <LinkedServer link={own.link} onClose={onClose} />}
+      {own !== null && "bundle" in own && <AddServerTabs start="bundle" bundle={own.bundle} onClose={onClose} />}
     </Stack>
   );
 }
@@ -124,15 +129,17 @@ function LinkedServer({ link, onClose }: { link: string; onClose: () => void }) 
 
 type TabsProps = {
   /** The way that is shown first. */
-  start: "form" | "import" | "registry";
+  start: "form" | "import" | "registry" | "bundle";
   /** What the form begins with. */
   form?: FilledServer | null;
   /** The entry of the registry that is shown first. */
   entry?: WantedEntry | null;
+  /** The bundle file that is read first. */
+  bundle?: string | null;
   onClose: () => void;
 };
 
-function AddServerTabs({ start, form = null, entry = null, onClose }: TabsProps) {
+function AddServerTabs({ start, form = null, entry = null, bundle = null, onClose }: TabsProps) {
   const t = useMessages();
   const [tab, setTab] = useState<string | null>(start);
   const [importFrom, setImportFrom] = useState<ImportOrigin | null>(null);
@@ -169,7 +176,7 @@ function AddServerTabs({ start, form = null, entry = null, onClose }: TabsProps)
         // What was typed into the form is still there after a look at another tab.
         <Tabs.Panel key={id} value={id} keepMounted={id === "form"}>
           <Suspense key={times} fallback={<LoadingIndicator />}>
-            {panel({ onClose, onFill, filled, onImport, importFrom, entry })}
+            {panel({ onClose, onFill, filled, onImport, importFrom, entry, bundle })}
           </Suspense>
         </Tabs.Panel>
       ))}

@@ -13,7 +13,7 @@ import { Page } from "../components/Page";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useConfirm } from "../components/useConfirm";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { dropAddServerLink, useAddServerLink } from "../navigation/addServerLink";
+import { dropServerOffer, useServerOffer } from "../navigation/serverOffer";
 import { AddServerDialog } from "./AddServerDialog";
 import { ServerCard } from "./ServerCard";
 import styles from "./ServersPage.module.css";
@@ -23,7 +23,7 @@ export function ServersPage() {
   const t = useMessages();
   const { data, error, loading } = useCoreQuery("servers.list", {});
   const [adding, setAdding] = useState<"form" | "import" | null>(null);
-  const link = useAddServerLink();
+  const offer = useServerOffer();
   const [filter, setFilter] = useState("");
   const all = data ?? [];
   const taken = all.map(({ config }) => config.name);
@@ -75,12 +75,12 @@ export function ServersPage() {
         </section>
       ))}
       <AddServerDialog
-        opened={adding !== null || link !== null}
+        opened={adding !== null || offer !== null}
         start={adding ?? "form"}
-        link={link}
+        offer={offer}
         onClose={() => {
           setAdding(null);
-          dropAddServerLink();
+          dropServerOffer();
         }}
       />
     </Page>
