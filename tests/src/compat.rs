@@ -1,13 +1,22 @@
 //! The matrix of real clients: what AI clients from npm and PyPI can do through Gatehouse, over HTTP and over the bridge.
-//! `cargo xtask compat` runs all of it, the tests run the SDKs.
+//! `cargo xtask compat` runs all of it, the tests run the SDKs. Beside the matrix, applications from npm are connected and
+//! imported from as their users do it.
 //!
-//! Must never leave out a cell that a client fails.
+//! Must never leave out a cell that a client fails, or a step that an application fails.
 
+#[cfg(target_os = "linux")]
+mod application_trial;
+#[cfg(target_os = "linux")]
+mod applications;
 mod cells;
 mod clients;
 
 use anyhow::{Result, bail};
 
+#[cfg(target_os = "linux")]
+pub use application_trial::ApplicationRow;
+#[cfg(target_os = "linux")]
+pub use applications::{APPLICATIONS, Application, ApplicationStep};
 use cells::Trial;
 pub use clients::{CLIENTS, CompatClient};
 

@@ -46,6 +46,19 @@ impl CommandRunner {
     }
 }
 
+/// Variables by which whoever runs the tests may have moved the settings of other applications.
+pub(crate) const MOVED_SETTINGS: [&str; 9] = [
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GEMINI_CLI_HOME",
+    "OPENCODE_CONFIG",
+    "OPENCODE_CONFIG_DIR",
+    "CONTINUE_GLOBAL_DIR",
+    "CLINE_DATA_DIR",
+    "CLINE_MCP_SETTINGS_PATH",
+    "VSCODE_PORTABLE",
+];
+
 /// A running `gatehousectl serve`.
 #[derive(Debug)]
 pub struct Gatehouse {
@@ -111,6 +124,18 @@ impl Gatehouse {
         command.env_clear().envs(kept).env("HOME", home);
         gatehouse.run(&mut command)?;
         Ok(gatehouse)
+    }
+
+    /// Starts for a user with an empty home folder, which is returned too, and the bus at this address with a keychain.
+    pub fn start_for_user(bus: &str) -> Result<(Self, PathBuf)> {
+        let mut gatehouse = Self::not_started()?;
+        let home = gatehouse.folder("user")?;
+        let home_text = home.to_str().context("the path is no text")?;
+        let mut variables =
+            vec![("HOME", home_text), ("DBUS_SESSION_BUS_ADDRESS", bus), ("XDG_CONFIG_HOME", "")];
+        variables.extend(MOVED_SETTINGS.map(|name| (name, "")));
+        gatehouse.launch_with_env(&variables)?;
+        Ok((gatehouse, home))
     }
 
     /// Starts again after [`Gatehouse::stop`] or [`Gatehouse::kill`].

@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-pub use desktop::{Desktop, MOVED_SETTINGS};
+pub use desktop::Desktop;
 use driver::WebDriverSession;
 #[cfg(target_os = "linux")]
 pub use pointer::{Pointer, ScreenPoint};

@@ -3,30 +3,17 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::bridge::{Bridge, tool_names};
 use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::gatehouse::Gatehouse;
-use gatehouse_tests::window::{Desktop, MOVED_SETTINGS};
+use gatehouse_tests::window::Desktop;
 use serde_json::{Value, json};
 
 /// An address at which no bus is.
 const NO_BUS: &str = "unix:path=/nonexistent/bus";
-
-/// A Gatehouse whose user has this home folder, and this bus with the keychain.
-fn start(bus: &str) -> Result<(Gatehouse, PathBuf)> {
-    let mut gatehouse = Gatehouse::start()?;
-    gatehouse.stop()?;
-    let home = gatehouse.folder("user")?;
-    let home_text = home.to_str().context("path")?.to_owned();
-    let mut variables =
-        vec![("HOME", home_text.as_str()), ("DBUS_SESSION_BUS_ADDRESS", bus), ("XDG_CONFIG_HOME", "")];
-    variables.extend(MOVED_SETTINGS.map(|name| (name, "")));
-    gatehouse.launch_with_env(&variables)?;
-    Ok((gatehouse, home))
-}
 
 /// What one application has before it is connected, and how its entry is read.
 struct Case {
@@ -125,7 +112,7 @@ fn content(file: &Path) -> Option<String> {
 #[test]
 fn written_entries_start_a_bridge_and_go_without_a_trace() -> Result<()> {
     let desktop = Desktop::start()?;
-    let (gatehouse, home) = start(desktop.bus())?;
+    let (gatehouse, home) = Gatehouse::start_for_user(desktop.bus())?;
     gatehouse.await_status("Time", "connected")?;
     gatehouse.ask(&["policy", "auto-approve", "Time", "all"])?;
     for Case { app, file, before, words } in CASES {
@@ -179,7 +166,7 @@ fn written_entries_start_a_bridge_and_go_without_a_trace() -> Result<()> {
 #[test]
 fn allow_rule_comes_and_goes_with_the_connection() -> Result<()> {
     let desktop = Desktop::start()?;
-    let (gatehouse, home) = start(desktop.bus())?;
+    let (gatehouse, home) = Gatehouse::start_for_user(desktop.bus())?;
     let file = home.join(".claude/settings.json");
     fs::create_dir_all(home.join(".claude"))?;
     let before = "{\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\"]\n  }\n}\n";
@@ -211,7 +198,7 @@ fn allow_rule_comes_and_goes_with_the_connection() -> Result<()> {
 /// Whatever fails, nothing is left half done.
 #[test]
 fn failed_connections_change_nothing() -> Result<()> {
-    let (gatehouse, home) = start(NO_BUS)?;
+    let (gatehouse, home) = Gatehouse::start_for_user(NO_BUS)?;
     let file = home.join(".cursor/mcp.json");
     fs::create_dir_all(home.join(".cursor"))?;
     for before in ["{}\n", "{ \"mcpServers\": [] }", "{ \"mcpServers\": "] {
@@ -242,7 +229,7 @@ fn failed_connections_change_nothing() -> Result<()> {
 #[test]
 fn shows_what_became_of_a_connection() -> Result<()> {
     let desktop = Desktop::start()?;
-    let (gatehouse, home) = start(desktop.bus())?;
+    let (gatehouse, home) = Gatehouse::start_for_user(desktop.bus())?;
     let state = || -> Result<String> {
         Ok(app_view(&gatehouse, "cursor")?["state"].as_str().context("no state")?.to_owned())
     };

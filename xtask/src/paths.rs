@@ -47,6 +47,11 @@ impl WorkspacePaths {
         self.root.join("tests/compat/npm")
     }
 
+    /// The packages of the applications that are connected and imported from.
+    pub(crate) fn compat_applications(&self) -> PathBuf {
+        self.root.join("tests/compat/applications")
+    }
+
     /// The Python environments of the clients of the matrix, by name, each with its list of requirements.
     pub(crate) fn compat_venvs(&self) -> Result<Vec<(String, PathBuf, PathBuf)>> {
         let folder = self.root.join("tests/compat/pypi");

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::child_process::ChildProcess;
 use crate::eventually::eventually_holds;
+use crate::gatehouse::MOVED_SETTINGS;
 
 /// A bus that starts no services.
 const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -26,19 +27,6 @@ const BUS: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus C
   </policy>
 </busconfig>
 "#;
-
-/// Variables by which whoever runs the tests may have moved the settings of other applications.
-pub const MOVED_SETTINGS: [&str; 9] = [
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "GEMINI_CLI_HOME",
-    "OPENCODE_CONFIG",
-    "OPENCODE_CONFIG_DIR",
-    "CONTINUE_GLOBAL_DIR",
-    "CLINE_DATA_DIR",
-    "CLINE_MCP_SETTINGS_PATH",
-    "VSCODE_PORTABLE",
-];
 
 /// The preferences of the application, below its home folder.
 const PREFERENCES: &str = "data/app.gatehouse.desktop/preferences.json";
