@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use gatehouse_common::secret_names::is_secret_setting;
 use gatehouse_common::user_environment;
 use gatehouse_mcp_client::{ConnectError, Redactor};
 use gatehouse_model::{Secret, ServerConfig, message};
