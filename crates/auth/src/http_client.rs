@@ -7,7 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use gatehouse_common::bounded_body::{BodyTooLarge, BoundedBody};
-use gatehouse_common::ip_address::{LOOPBACK, ip_literal, is_https_or_loopback, is_loopback, is_public};
+use gatehouse_common::ip_address::{
+    ip_literal, is_https_or_loopback, is_loopback, is_public, pinned_loopback,
+};
 use gatehouse_model::{Message, Secret, UserText, message};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, HeaderMap};
@@ -179,11 +181,10 @@ impl AuthHttpClient {
             .timeout(REQUEST_TIMEOUT)
             .referer(false)
             .redirect(if self.follows_redirects { same_origin() } else { Policy::none() });
-        let domain = url.host_str().unwrap_or_default();
         if is_loopback(url) {
             builder = builder.no_proxy();
-            if ip_literal(url).is_none() {
-                builder = builder.resolve_to_addrs(domain, &LOOPBACK);
+            if let Some((domain, addresses)) = pinned_loopback(url) {
+                builder = builder.resolve_to_addrs(domain, addresses);
             }
         } else if ip_literal(url).is_none() {
             let found = lookup(url).await.unwrap_or_default();
@@ -195,7 +196,7 @@ impl AuthHttpClient {
             if allowed.is_empty() && !found.is_empty() {
                 return Err(private(&name));
             }
-            builder = builder.resolve_to_addrs(domain, &allowed);
+            builder = builder.resolve_to_addrs(url.host_str().unwrap_or_default(), &allowed);
         }
         let client = builder.build().map_err(|error| network_error(url, error))?;
         self.clients.lock().insert(name, client.clone());
@@ -329,7 +330,7 @@ mod tests {
     #[tokio::test]
     async fn names_below_localhost_lead_to_this_machine() {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let listener = tokio::net::TcpListener::bind(LOOPBACK[0]).await.unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let serving = tokio::spawn(async move {
             loop {

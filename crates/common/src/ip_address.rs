@@ -8,9 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use url::{Host, Url};
 
-/// Addresses of `localhost` and the names below it, for callers that don't trust a resolver with them
-/// ([`is_loopback`]). The port is taken from the URL.
-pub const LOOPBACK: [SocketAddr; 2] = [
+/// Addresses of `localhost` and the names below it.
+const LOOPBACK: [SocketAddr; 2] = [
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
     SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0),
 ];
@@ -29,7 +28,7 @@ pub fn ip_literal(url: &Url) -> Option<IpAddr> {
 /// `localhost` and the names below it, also with the trailing dot of a fully qualified name.
 ///
 /// RFC 6761 reserves these names, but not every resolver obeys it. A caller that sends secrets to such a
-/// name without encryption has to connect to a loopback address without using a resolver.
+/// name without encryption has to connect to the addresses of [`pinned_loopback`].
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -42,6 +41,15 @@ pub fn is_loopback(url: &Url) -> bool {
         }
         None => false,
     }
+}
+
+/// The name of this machine that is the host of a URL, if it is one ([`is_loopback`]), and where to connect to for it
+/// without using a resolver. The port is taken from the URL.
+#[must_use]
+pub fn pinned_loopback(url: &Url) -> Option<(&str, &'static [SocketAddr])> {
+    let Some(Host::Domain(name)) = url.host() else { return None };
+    let addresses: &'static [SocketAddr] = &LOOPBACK;
+    is_loopback(url).then_some((name, addresses))
 }
 
 /// Whether requests to a URL cannot be read in transit: https, or http to this machine.
@@ -148,6 +156,23 @@ mod tests {
         ] {
             let parsed = Url::parse(url).unwrap();
             assert_eq!((is_loopback(&parsed), is_https_or_loopback(&parsed)), (loopback, unread), "{url}");
+        }
+    }
+
+    #[test]
+    fn names_of_this_machine_need_no_resolver() {
+        for (url, pinned) in [
+            ("http://localhost:1/", Some("localhost")),
+            ("http://App.Localhost./a", Some("app.localhost.")),
+            ("http://127.0.0.1/", None),
+            ("http://[::1]/", None),
+            ("http://localhost.example/", None),
+            ("data:,localhost", None),
+        ] {
+            let parsed = Url::parse(url).unwrap();
+            let found = pinned_loopback(&parsed);
+            assert_eq!(found.map(|(name, _)| name), pinned, "{url}");
+            assert!(found.is_none_or(|(_, addresses)| addresses.iter().all(|at| at.ip().is_loopback())));
         }
     }
 

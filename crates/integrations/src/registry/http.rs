@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gatehouse_common::bounded_body::{BodyTooLarge, BoundedBody};
-use gatehouse_common::ip_address::{LOOPBACK, ip_literal, is_loopback};
+use gatehouse_common::ip_address::{is_loopback, pinned_loopback};
 use reqwest::header::{ACCEPT, ETAG, IF_NONE_MATCH};
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
@@ -80,8 +80,8 @@ fn client(url: &Url, limits: RegistryLimits) -> reqwest::Result<Client> {
         .redirect(Policy::none());
     if is_loopback(url) {
         builder = builder.no_proxy();
-        if ip_literal(url).is_none() {
-            builder = builder.resolve_to_addrs(url.host_str().unwrap_or_default(), &LOOPBACK);
+        if let Some((domain, addresses)) = pinned_loopback(url) {
+            builder = builder.resolve_to_addrs(domain, addresses);
         }
     }
     builder.build()

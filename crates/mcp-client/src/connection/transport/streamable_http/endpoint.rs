@@ -8,7 +8,7 @@ use bytes::Bytes;
 use gatehouse_auth::{AuthError, AuthRecovery, AuthRejection, TokenSource, issuer_hint};
 use gatehouse_common::bounded_body::{BodyTooLarge, BoundedBody};
 use gatehouse_common::invisible_chars::one_line;
-use gatehouse_common::ip_address::is_loopback;
+use gatehouse_common::ip_address::{is_loopback, pinned_loopback};
 use gatehouse_model::server::HeaderProgram;
 use gatehouse_model::{Secret, ServerConfig, message};
 use http::header::{
@@ -623,9 +623,12 @@ fn client(url: &Url) -> Result<reqwest::Client, ConnectError> {
         .tcp_keepalive(Duration::from_secs(60))
         .referer(false)
         .redirect(same_origin());
-    // Loopback addresses are never reached through a proxy.
+    // This machine is never reached through a proxy, nor by what a resolver says: nothing may be encrypted.
     if is_loopback(url) {
         builder = builder.no_proxy();
+        if let Some((domain, addresses)) = pinned_loopback(url) {
+            builder = builder.resolve_to_addrs(domain, addresses);
+        }
     }
     builder.build().map_err(|error| {
         let reason = classification::classify_network_error(&error).text;
@@ -642,4 +645,34 @@ fn same_origin() -> reqwest::redirect::Policy {
         let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
         if keeps && same && attempt.previous().len() <= 5 { attempt.follow() } else { attempt.stop() }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn names_below_localhost_lead_to_this_machine() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serving = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    assert_ne!(stream.read_buf(&mut head).await.unwrap(), 0);
+                }
+                let response = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+                stream.write_all(response).await.unwrap();
+            }
+        });
+        for name in ["localhost", "no-such-name.localhost", "a.b.localhost.", "127.0.0.1"] {
+            let url = Url::parse(&format!("http://{name}:{port}/")).unwrap();
+            let response = client(&url).unwrap().get(url).send().await.unwrap();
+            assert_eq!(response.status(), StatusCode::NO_CONTENT, "{name}");
+        }
+        serving.abort();
+    }
 }
