@@ -13,6 +13,7 @@ pub mod owner_only;
 pub mod random;
 pub mod regular_file;
 pub mod secret_names;
+pub mod url_password;
 pub mod user_environment;
 
 /// Rendering of the core's texts in the user's language.

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use gatehouse_common::secret_names::is_secret_argument;
+use gatehouse_common::url_password::password_range;
 use gatehouse_model::secret::REDACTED;
 
 use crate::json::Json;
@@ -174,10 +175,8 @@ fn token_length(text: &str) -> usize {
 /// The password of `user:password@` at the start of a URL's authority.
 fn password_in_address(text: &str, start: usize) -> Option<(usize, usize)> {
     let authority = text[start..].split(['/', '?', '#', ' ', '\n', '"', '\'']).next()?;
-    let (user, _) = authority.rsplit_once('@')?;
-    let (name, password) = user.split_once(':')?;
-    let from = start + name.len() + 1;
-    (!password.is_empty()).then_some((from, from + password.len()))
+    let password = password_range(authority).filter(|password| !password.is_empty())?;
+    Some((start + password.start, start + password.end))
 }
 
 fn private_key(text: &str, at: usize) -> Option<(usize, usize)> {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use gatehouse_common::secret_names::is_secret_setting;
+use gatehouse_common::url_password::password_range;
 use gatehouse_model::ServerConfig;
 use gatehouse_model::grant::{FieldChange, FieldConcern};
 use gatehouse_model::secret::REDACTED;
@@ -153,9 +154,9 @@ fn is_reference(text: &str) -> bool {
 fn mask_url_password(url: &str, mask: &mut dyn FnMut(&str) -> String) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let Some(at) = rest[..authority_end].rfind('@') else { return url.to_owned() };
-    let Some(colon) = rest[..at].find(':') else { return url.to_owned() };
-    format!("{scheme}://{}:{}{}", &rest[..colon], mask(&rest[colon + 1..at]), &rest[at..])
+    let Some(password) = password_range(&rest[..authority_end]) else { return url.to_owned() };
+    let (before, after) = (&rest[..password.start], &rest[password.end..]);
+    format!("{scheme}://{before}{}{after}", mask(&rest[password]))
 }
 
 #[cfg(test)]
