@@ -259,9 +259,7 @@ fn query(uri: &Uri) -> OAuthParams {
 }
 
 async fn form((head, body): UnreadRequest) -> Result<OAuthParams, OAuthError> {
-    let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+    if !request_guard::is_content_type(&head.headers, "application/x-www-form-urlencoded") {
         return Err(OAuthError::invalid_request("The body must be application/x-www-form-urlencoded."));
     }
     read_body(body).await.map(|body| OAuthParams::parse(&body))

@@ -137,9 +137,14 @@ pub(crate) fn too_many_connections() -> HttpRpcError {
 
 /// Whether the `Content-Type` is JSON. Requiring it also rejects HTML forms, which can't send it.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    is_content_type(headers, "application/json")
+}
+
+/// Whether the `Content-Type` is this one, with any parameters.
+pub(crate) fn is_content_type(headers: &HeaderMap, media_type: &str) -> bool {
     match single_header(headers, &CONTENT_TYPE) {
         SingleHeader::One(value) => {
-            value.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+            value.split(';').next().is_some_and(|own| own.trim().eq_ignore_ascii_case(media_type))
         }
         SingleHeader::None | SingleHeader::Unusable => false,
     }
