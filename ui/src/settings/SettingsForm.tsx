@@ -20,7 +20,7 @@ export function SettingsForm({ layout, isChanged, canSave = true, busy, onSave, 
   return (
     <form
       noValidate
-      className={settingsSectionStyles[layout]}
+      className={layout === "stack" ? settingsSectionStyles.stack : settingsSectionStyles.fields}
       onSubmit={(event) => {
         event.preventDefault();
         void onSave();
