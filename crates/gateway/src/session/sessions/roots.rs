@@ -29,7 +29,7 @@ impl Default for RootsRequests {
 impl Session {
     /// Asks on the GET stream. The result of `roots/list`; `None` if there is no stream, or the client doesn't answer.
     pub(crate) async fn request_roots(&self) -> Option<Box<RawValue>> {
-        let log = self.streams.lock().notification_stream.clone()?;
+        let log = self.notification_stream()?;
         let OpenRequest { id, response } = self.open_request()?;
         let text = format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"roots/list"}}"#);
         log.push(std::iter::once(text.as_bytes()));

@@ -87,11 +87,15 @@ impl SessionStreams {
 }
 
 impl Session {
+    /// The GET stream.
+    pub(super) fn notification_stream(&self) -> Option<Arc<EventLog>> {
+        self.streams.lock().notification_stream.clone()
+    }
+
     /// Writes a notification to the GET stream.
     pub(crate) fn push_notification(&self, method: &str, params: &str) {
-        let log = self.streams.lock().notification_stream.clone();
         // The GET stream can't be resumed, so events without a reader would be stored in vain.
-        if let Some(log) = log.filter(|log| log.is_expecting_reader()) {
+        if let Some(log) = self.notification_stream().filter(|log| log.is_expecting_reader()) {
             let method = quoted(method);
             let text = format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#);
             log.push(std::iter::once(text.as_bytes()));
