@@ -1,8 +1,10 @@
 // The MCP registry in the dialog that adds a server, newer versions on a server's page, and `gatehouse://` links. All
 // of them only fill forms.
 
+import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 
 import { expect, noViolations, pictures, test, type Gatehouse } from "./base.ts";
 
@@ -24,7 +26,11 @@ const weather = (version: string) => ({
         { name: "API_KEY", isRequired: true, isSecret: true },
       ],
     },
-    { registryType: "mcpb", identifier: "https://github.com/example/weather/weather.mcpb" },
+    {
+      registryType: "mcpb",
+      identifier: "https://github.com/example/weather/weather.mcpb",
+      fileSha256: "ab".repeat(32),
+    },
   ],
 });
 
@@ -115,8 +121,18 @@ test("an entry of the registry fills the form in, and nothing else happens", asy
   await expect(dialog.getByRole("region", { name: "Entry of the registry" })).toContainText(name);
   await dialog.getByRole("combobox", { name: "How to run it" }).selectOption({ index: 1 });
   await expect(dialog.getByText("It is a bundle file.")).toBeVisible();
-  await dialog.getByRole("button", { name: "Download" }).click();
+  await dialog.getByRole("button", { name: "Download", exact: true }).click();
   expect(await gatehouse.noted()).toContain("browser https://github.com/example/weather/weather.mcpb");
+  await dialog.getByRole("button", { name: "Open the downloaded file" }).click();
+  await expect(dialog.getByText("only if it is the one that the registry entry lists")).toBeVisible();
+  await noViolations(main);
+  writeFileSync(join(gatehouse.folder, "weather.mcpb"), "something else");
+  await dialog.getByRole("textbox", { name: "Bundle file" }).fill(join(gatehouse.folder, "weather.mcpb"));
+  await dialog.getByRole("button", { name: "Open", exact: true }).click();
+  await expect(dialog.getByRole("alert")).toContainText("The file isn't the one that the registry entry lists.");
+  await pictures(gatehouse, main, "registry-bundle");
+  await dialog.getByRole("tab", { name: "Browse the registry" }).click();
+  await dialog.getByRole("button", { name: /Weather station/ }).click();
   await dialog.getByRole("combobox", { name: "How to run it" }).selectOption({ index: 0 });
   await dialog.getByRole("button", { name: "Fill in the form" }).click();
   await expect(dialog.getByText("This is required.")).toHaveCount(2);

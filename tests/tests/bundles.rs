@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::gatehouse::Gatehouse;
+use gatehouse_tests::mcp_registry::McpRegistryServer;
 use gatehouse_tests::paths;
 use serde_json::{Value, json};
 
@@ -54,6 +55,14 @@ fn manifest() -> Value {
     })
 }
 
+/// The SHA-256 of a file in hexadecimal.
+fn sha256(file: &Path) -> Result<String> {
+    let program = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())";
+    let output = Command::new(paths::python()?).args(["-c", program]).arg(file).output()?;
+    ensure!(output.status.success(), "{output:?}");
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
 fn text(path: &Path) -> Result<&str> {
     path.to_str().context("path")
 }
@@ -61,6 +70,40 @@ fn text(path: &Path) -> Result<&str> {
 fn unpacked(gatehouse: &Gatehouse) -> Result<Vec<PathBuf>> {
     let folder = gatehouse.data_dir().join("bundles");
     fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+/// What the registry lists is compared before anything of the file is looked at.
+#[test]
+fn bundle_is_compared_with_its_entry_of_the_registry() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let registry = McpRegistryServer::start()?;
+    gatehouse.ask(&["settings", "set", "--registry", &registry.address])?;
+    let file = pack(&gatehouse, "teller", &manifest())?;
+    let listed = sha256(&file)?;
+    let package = json!({
+        "registryType": "mcpb",
+        "identifier": "https://teller.example/teller.mcpb",
+        "fileSha256": listed,
+        "transport": { "type": "stdio" },
+    });
+    let name = "io.example/teller";
+    registry.publish(&[json!({
+        "name": name, "description": "Tells", "version": "2.0.1", "packages": [package],
+    })])?;
+    let entry = gatehouse.ask(&["servers", "registry", "show", name])?;
+    ensure!(entry["options"][0]["fileSha256"] == *listed, "{entry:#}");
+
+    let words = ["servers", "add-bundle", text(&file)?, "--sha256", &listed, "--preview"];
+    let shown = gatehouse.ask(&words)?;
+    ensure!(shown["name"] == "Teller", "{shown:#}");
+    let mut changed = fs::read(&file)?;
+    changed.push(0);
+    fs::write(&file, changed)?;
+    let refused = gatehouse.run_as_operator(&words)?;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    ensure!(refused.status.code() == Some(4), "{refused:?}");
+    ensure!(said.contains("The file isn't the one that the registry entry lists."), "{said}");
+    Ok(())
 }
 
 #[test]

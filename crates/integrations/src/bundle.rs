@@ -88,25 +88,37 @@ impl From<BundleRefusal> for BundleError {
     }
 }
 
+/// A file that is read as a bundle.
+#[derive(Clone, Copy, Debug)]
+pub struct BundleFile<'a> {
+    pub path: &'a Path,
+    /// SHA-256 that it must have, in hexadecimal.
+    pub sha256: Option<&'a str>,
+}
+
 impl BundleStore {
     #[must_use]
     pub fn new(data_dir: &Path) -> Self {
         Self { folder: data_dir.join(FOLDER), read: Mutex::default() }
     }
 
-    /// Reads a bundle, unpacks it and says what it would do. The folder of one that a server of `servers` uses stays.
+    /// Compares a bundle with its hash, reads it, unpacks it and says what it would do. The folder of one that a server of `servers` uses stays.
     /// Unpacking ends as soon as `is_cancelled` says so.
     ///
     /// # Errors
     /// If it is no bundle or not safe to unpack; then nothing is left of it.
     pub fn read(
         &self,
-        file: &Path,
+        file: BundleFile<'_>,
         machine: &BundleMachine<'_>,
         servers: &[ServerConfig],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<BundlePreview, BundleError> {
-        let bytes = read_file(file)?;
+        let bytes = read_file(file.path)?;
+        let has_hash = |expected: &str| hex::encode(Sha256::digest(&bytes)).eq_ignore_ascii_case(expected);
+        if !file.sha256.is_none_or(has_hash) {
+            return Err(BundleError::OtherFile);
+        }
         let signed = SignedFile::split(&bytes);
         let archive = Archive::read(signed.content, signed.appended())?;
         let manifest = read_manifest(&archive)?;

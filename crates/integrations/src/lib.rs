@@ -19,7 +19,9 @@ mod registry;
 
 pub use apps::{AppSettings, FileFormat, ServersPlace};
 pub use base_folders::{BaseFolders, System};
-pub use bundle::{BundleError, BundleMachine, BundlePlaces, BundleStore, ManifestError, OptionProblem};
+pub use bundle::{
+    BundleError, BundleFile, BundleMachine, BundlePlaces, BundleStore, ManifestError, OptionProblem,
+};
 pub use documents::{Document, DocumentError};
 pub use gatehouse_model::App;
 pub use link::{AddLinkError, read_link};

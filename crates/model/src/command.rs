@@ -113,6 +113,9 @@ commands! {
     "bundles.read" BundlesRead {
         /// Full path of the `.mcpb` or `.dxt` file.
         file: String,
+        /// SHA-256 that the file must have, in hexadecimal; any where absent.
+        #[serde(default)]
+        sha256: Option<String>,
         /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
         #[serde(default)]
         run: Option<String>,

@@ -80,6 +80,8 @@ pub struct RegistryOption {
     pub inputs: Vec<RegistryInput>,
     /// Why Gatehouse makes no settings of it.
     pub unusable: Option<Message>,
+    /// SHA-256 of the bundle's file in hexadecimal, as the entry says; absent for all others.
+    pub file_sha256: Option<String>,
 }
 
 /// What a [`RegistryOption`] is.

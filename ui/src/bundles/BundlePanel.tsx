@@ -15,20 +15,28 @@ import { buttons } from "../forms/formButtons";
 import { withDefaults } from "../forms/schemaDefaults";
 import { BundleSummary } from "./BundleSummary";
 
-type Props = {
+/** A bundle that is wanted. */
+export type WantedBundle = {
   /** Path of the file that is read at once; the user picks one where it is `null`. */
-  start: string | null;
+  file: string | null;
+  /** SHA-256 that the file must have; any where it is `null`. */
+  sha256: string | null;
+};
+
+type Props = {
+  /** The bundle that is wanted, where it is known. */
+  wanted: WantedBundle | null;
   onClose: () => void;
   /** Takes the settings over into the form, where they can be tried and added. */
   onFill: (filled: FilledSettings) => void;
 };
 
 /** Adds the server of a bundle: a file is chosen, what it would do is shown, and its options are filled in. */
-export function BundlePanel({ start, onClose, onFill }: Props) {
+export function BundlePanel({ wanted, onClose, onFill }: Props) {
   const [preview, setPreview] = useState<BundlePreview | null>(null);
-  const [first, setFirst] = useState(start);
+  const [first, setFirst] = useState(wanted?.file ?? null);
   return preview === null ? (
-    <BundleChoice start={first} onClose={onClose} onRead={setPreview} />
+    <BundleChoice start={first} sha256={wanted?.sha256 ?? null} onClose={onClose} onRead={setPreview} />
   ) : (
     <BundleOptions
       preview={preview}
@@ -41,10 +49,15 @@ export function BundlePanel({ start, onClose, onFill }: Props) {
   );
 }
 
-type ChoiceProps = { start: string | null; onClose: () => void; onRead: (preview: BundlePreview) => void };
+type ChoiceProps = {
+  start: string | null;
+  sha256: string | null;
+  onClose: () => void;
+  onRead: (preview: BundlePreview) => void;
+};
 
 /** Which file. Its path can be typed too, for files that the system's dialog does not reach. */
-function BundleChoice({ start, onClose, onRead }: ChoiceProps) {
+function BundleChoice({ start, sha256, onClose, onRead }: ChoiceProps) {
   const t = useMessages();
   const { platform } = useCore();
   const [file, setFile] = useState(start ?? "");
@@ -56,7 +69,7 @@ function BundleChoice({ start, onClose, onRead }: ChoiceProps) {
     setError(why.code === "cancelled" ? null : why);
   };
   const load = (path: string) => {
-    void begin((run) => read.request({ file: path, run })).then(onRead, failed);
+    void begin((run) => read.request({ file: path, sha256, run })).then(onRead, failed);
   };
   const open = (path: string) => {
     setError(null);
@@ -85,6 +98,7 @@ function BundleChoice({ start, onClose, onRead }: ChoiceProps) {
     >
       <Stack gap="md">
         <p className="dim">{t("bundles.about")}</p>
+        {sha256 !== null && <p>{t("bundles.compared")}</p>}
         <Group align="flex-end" wrap="nowrap">
           <TextInput
             flex={1}

@@ -312,6 +312,8 @@ secrets: Array<string>, };
 export type BundlesRead = {
 /** Full path of the `.mcpb` or `.dxt` file. */
 file: string,
+/** SHA-256 that the file must have, in hexadecimal; any where absent. */
+sha256: string | null,
 /** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
 run: string | null, };
 
@@ -1554,7 +1556,9 @@ label: string,
 /** What is entered for it. */
 inputs: Array<RegistryInput>,
 /** Why Gatehouse makes no settings of it. */
-unusable: Message | null, };
+unusable: Message | null,
+/** SHA-256 of the bundle's file in hexadecimal, as the entry says; absent for all others. */
+fileSha256: string | null, };
 
 /** What a [`RegistryOption`] is. */
 export type RegistryOptionKind = "npm" | "pypi" | "oci" | "nuget" | "mcpb" | "http" | "sse" | "other";

@@ -18,10 +18,16 @@ import styles from "./RegistryPanel.module.css";
 
 type OnFill = (filled: FilledSettings) => void;
 
-type Props = { wanted: WantedEntry; onBack: () => void; onFill: OnFill };
+type Props = {
+  wanted: WantedEntry;
+  onBack: () => void;
+  onFill: OnFill;
+  /** Lets the user choose the file of a bundle, which must have this hash. */
+  onBundle: (sha256: string | null) => void;
+};
 
 /** One entry: what it is, its versions, and what has to be entered. */
-export function RegistryEntryView({ wanted, onBack, onFill }: Props) {
+export function RegistryEntryView({ wanted, onBack, onFill, onBundle }: Props) {
   const t = useMessages();
   const { data, error, stop } = useCoreQuery("registry.versions", { name: wanted.name, run: null });
   const [chosen, setChosen] = useState(wanted.version);
@@ -60,7 +66,7 @@ export function RegistryEntryView({ wanted, onBack, onFill }: Props) {
         />
       )}
       {entry !== undefined && <About entry={entry} />}
-      {entry !== undefined && <Options key={entry.version} entry={entry} onFill={onFill} />}
+      {entry !== undefined && <Options key={entry.version} entry={entry} onFill={onFill} onBundle={onBundle} />}
     </Stack>
   );
 }
@@ -111,7 +117,7 @@ function About({ entry }: { entry: RegistryEntry }) {
 }
 
 /** The ways to run it, and what is entered for one of them. */
-function Options({ entry, onFill }: { entry: RegistryEntry; onFill: OnFill }) {
+function Options({ entry, onFill, onBundle }: { entry: RegistryEntry } & Pick<Props, "onFill" | "onBundle">) {
   const t = useMessages();
   const { platform } = useCore();
   const [chosen, setChosen] = useState(firstOption(entry.options)?.id);
@@ -146,6 +152,18 @@ function Options({ entry, onFill }: { entry: RegistryEntry; onFill: OnFill }) {
                 {t("registry.download")}
               </Button>
             )}
+            {option.kind === "mcpb" && (
+              <Button
+                size="compact-sm"
+                variant="default"
+                onClick={() => {
+                  onBundle(option.fileSha256);
+                }}
+              >
+                {t("registry.openBundle")}
+              </Button>
+            )}
+            {option.kind === "mcpb" && option.fileSha256 === null && <p className="dim">{t("registry.noChecksum")}</p>}
           </Stack>
         </Alert>
       )}

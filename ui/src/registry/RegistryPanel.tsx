@@ -10,10 +10,12 @@ type Props = {
   wanted?: WantedEntry | null;
   /** Takes the settings over into the form, where they can be tried and added. */
   onFill: (filled: FilledSettings) => void;
+  /** Lets the user choose the file of a bundle, which must have this hash. */
+  onBundle: (sha256: string | null) => void;
 };
 
 /** Looks for a server in the MCP registry and fills the form in with what it says. Nothing is added here. */
-export function RegistryPanel({ wanted = null, onFill }: Props) {
+export function RegistryPanel({ wanted = null, onFill, onBundle }: Props) {
   const [entry, setEntry] = useState(wanted);
   const [text, setText] = useState("");
   return entry === null ? (
@@ -25,6 +27,7 @@ export function RegistryPanel({ wanted = null, onFill }: Props) {
         setEntry(null);
       }}
       onFill={onFill}
+      onBundle={onBundle}
     />
   );
 }

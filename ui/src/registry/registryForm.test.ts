@@ -23,6 +23,7 @@ const option = (id: string, unusable: RegistryOption["unusable"] = null): Regist
   label: id,
   inputs: [],
   unusable,
+  fileSha256: null,
 });
 
 describe("what is entered for an entry of the registry", () => {

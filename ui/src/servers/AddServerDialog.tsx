@@ -6,6 +6,7 @@ import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { useCoreQuery } from "../core/useCoreQuery";
+import type { WantedBundle } from "../bundles/BundlePanel";
 import type { ImportOrigin } from "../generated/types";
 import type { ServerOffer } from "../navigation/serverOffer";
 import type { WantedEntry } from "../registry/registryForm";
@@ -31,8 +32,10 @@ type PanelProps = {
   importFrom: ImportOrigin | null;
   /** The entry of the registry that is wanted. */
   entry: WantedEntry | null;
-  /** Path of the bundle file that is read at once. */
-  bundle: string | null;
+  /** The bundle that is wanted. */
+  bundle: WantedBundle | null;
+  /** Lets the user choose the file of a bundle, which must have this hash. */
+  onBundle: (sha256: string | null) => void;
 };
 
 /** One way to add a server. */
@@ -52,12 +55,12 @@ const tabs: readonly AddServerTab[] = [
   {
     id: "registry",
     label: "registry.tab",
-    panel: ({ onFill, entry }) => <RegistryPanel onFill={onFill} wanted={entry} />,
+    panel: ({ onFill, onBundle, entry }) => <RegistryPanel onFill={onFill} onBundle={onBundle} wanted={entry} />,
   },
   {
     id: "bundle",
     label: "bundles.tab",
-    panel: ({ onClose, onFill, bundle }) => <BundlePanel start={bundle} onClose={onClose} onFill={onFill} />,
+    panel: ({ onClose, onFill, bundle }) => <BundlePanel wanted={bundle} onClose={onClose} onFill={onFill} />,
   },
 ];
 
@@ -95,7 +98,9 @@ function AddServerContent({ start, offer, onClose }: ContentProps) {
       )}
       {own === null && <AddServerTabs start={start} onClose={onClose} />}
       {own !== null && "link" in own && <LinkedServer link={own.link} onClose={onClose} />}
-      {own !== null && "bundle" in own && <AddServerTabs start="bundle" bundle={own.bundle} onClose={onClose} />}
+      {own !== null && "bundle" in own && (
+        <AddServerTabs start="bundle" bundle={{ file: own.bundle, sha256: null }} onClose={onClose} />
+      )}
     </Stack>
   );
 }
@@ -134,12 +139,12 @@ type TabsProps = {
   form?: FilledServer | null;
   /** The entry of the registry that is shown first. */
   entry?: WantedEntry | null;
-  /** The bundle file that is read first. */
-  bundle?: string | null;
+  /** The bundle that is shown first. */
+  bundle?: WantedBundle | null;
   onClose: () => void;
 };
 
-function AddServerTabs({ start, form = null, entry = null, bundle = null, onClose }: TabsProps) {
+function AddServerTabs({ start, form = null, entry = null, bundle: firstBundle = null, onClose }: TabsProps) {
   const t = useMessages();
   const [tab, setTab] = useState<string | null>(start);
   const [importFrom, setImportFrom] = useState<ImportOrigin | null>(null);
@@ -152,6 +157,11 @@ function AddServerTabs({ start, form = null, entry = null, bundle = null, onClos
     setFilled((before) => ({ filled: next, times: before.times + 1 }));
     setTab("form");
   };
+  const [bundle, setBundle] = useState(firstBundle);
+  const onBundle = (sha256: string | null) => {
+    setBundle({ file: null, sha256 });
+    setTab("bundle");
+  };
   const onImport = (from: ImportOrigin) => {
     setImportFrom(from);
     setTab("import");
@@ -162,6 +172,7 @@ function AddServerTabs({ start, form = null, entry = null, bundle = null, onClos
       keepMounted={false}
       onChange={(next) => {
         setImportFrom(null);
+        setBundle(null);
         setTab(next);
       }}
     >
@@ -176,7 +187,7 @@ function AddServerTabs({ start, form = null, entry = null, bundle = null, onClos
         // What was typed into the form is still there after a look at another tab.
         <Tabs.Panel key={id} value={id} keepMounted={id === "form"}>
           <Suspense key={times} fallback={<LoadingIndicator />}>
-            {panel({ onClose, onFill, filled, onImport, importFrom, entry, bundle })}
+            {panel({ onClose, onFill, filled, onImport, importFrom, entry, bundle, onBundle })}
           </Suspense>
         </Tabs.Panel>
       ))}

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gatehouse_integrations::{BundleMachine, BundlePlaces, System};
+use gatehouse_integrations::{BundleFile, BundleMachine, BundlePlaces, System};
 use gatehouse_model::bundle::{BundlePreview, BundleServer};
 use gatehouse_model::command::{BundlesConfigure, BundlesRead};
 use gatehouse_model::{ErrorCode, UserError, message};
@@ -18,17 +18,19 @@ use crate::disk_work::on_disk;
 use crate::server_configs::bundles;
 
 pub(super) async fn read(state: &Arc<AppState>, wanted: BundlesRead) -> Result<BundlePreview, UserError> {
-    let file = PathBuf::from(wanted.file);
-    if !file.is_absolute() {
+    let BundlesRead { file, sha256, run } = wanted;
+    let path = PathBuf::from(file);
+    if !path.is_absolute() {
         return Err(UserError::new(ErrorCode::BadRequest, message!("error.bundles.relativePath")));
     }
-    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+    let named = NamedRun::begin(state, run.as_deref())?;
     let programs = state.servers.program_lookup().await;
     let servers = state.configs.lock().await.clone();
     let (store, cancel) = (Arc::clone(&state.bundles), named.cancel.clone());
     let preview = on_disk(move || {
         let machine = BundleMachine { places: places(), has_program: &|program| programs.has(program) };
-        store.read(&file, &machine, &servers, &|| cancel.is_cancelled())
+        let file = BundleFile { path: &path, sha256: sha256.as_deref() };
+        store.read(file, &machine, &servers, &|| cancel.is_cancelled())
     })
     .await??;
     let configs = state.configs.lock().await;

@@ -273,6 +273,9 @@ pub(crate) struct AddBundleArgs {
     /// The bundle.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// SHA-256 that the file must have, in hexadecimal, as `servers registry show` says.
+    #[arg(long, value_name = "HASH")]
+    pub(crate) sha256: Option<String>,
     /// Name of the server; that of the bundle where absent.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,

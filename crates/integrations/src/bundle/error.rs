@@ -41,6 +41,8 @@ pub enum BundleError {
     Manifest(#[source] ManifestError),
     #[error("the manifest has version {version}")]
     UnknownVersion { version: String },
+    #[error("the file does not have the expected hash")]
+    OtherFile,
     #[error("the signature does not match")]
     SignatureMismatch,
     #[error("the bundle is not for this system")]
@@ -116,7 +118,7 @@ impl BundleError {
             Self::UnknownVersion { .. } => ErrorCode::NewerVersion,
             Self::Forgotten => ErrorCode::NotFound,
             Self::Cancelled => ErrorCode::Cancelled,
-            Self::SignatureMismatch | Self::OtherSystem => ErrorCode::NotPermitted,
+            Self::OtherFile | Self::SignatureMismatch | Self::OtherSystem => ErrorCode::NotPermitted,
             _ => ErrorCode::BadRequest,
         }
     }
@@ -143,6 +145,7 @@ impl BundleError {
             Self::NoManifest => message!("error.bundles.noManifest"),
             Self::Manifest(problem) => message!("error.bundles.manifest", problem = problem.message()),
             Self::UnknownVersion { version } => message!("error.bundles.unknownVersion", version = version),
+            Self::OtherFile => message!("error.bundles.otherFile"),
             Self::SignatureMismatch => message!("error.bundles.signatureMismatch"),
             Self::OtherSystem => message!("error.bundles.otherSystem"),
             Self::Option { option, problem } => {
@@ -161,6 +164,9 @@ impl From<BundleError> for UserError {
             BundleError::Unread(reason) | BundleError::Unwritten(reason) => {
                 whole.with_cause(format!("{reason}."))
             }
+            BundleError::OtherFile => whole
+                .with_cause(message!("error.bundles.otherFileCause"))
+                .with_hint(message!("error.bundles.otherFileHint")),
             BundleError::SignatureMismatch => {
                 whole.with_hint(message!("error.bundles.signatureMismatchHint"))
             }

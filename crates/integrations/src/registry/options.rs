@@ -19,6 +19,8 @@ const MAX_LABEL_CHARS: usize = 300;
 /// Written in pieces, because `cargo xtask check` refuses names of package registries.
 const NPM_HOST: &str = concat!("registry.npm", "js.org");
 const PYPI_HOST: &str = concat!("pypi", ".org");
+/// Length of a SHA-256 in hexadecimal digits.
+const SHA256_DIGITS: usize = 64;
 /// Most arguments, variables or headers of an option.
 const MAX_ITEMS: usize = 100;
 
@@ -43,7 +45,7 @@ impl ParsedOption {
         // An option that can't be used asks for no inputs.
         let inputs = if recipe.is_some() { inputs.into_inputs() } else { Vec::new() };
         let id = format!("{}:{label}", kind.as_str());
-        Self { view: RegistryOption { id, kind, label, inputs, unusable }, recipe }
+        Self { view: RegistryOption { id, kind, label, inputs, unusable, file_sha256: None }, recipe }
     }
 }
 
@@ -62,7 +64,12 @@ pub(super) fn package(value: &Value) -> Option<ParsedOption> {
     };
     let mut inputs = InputList::default();
     let recipe = program(kind, identifier, fields, &mut inputs);
-    Some(ParsedOption::new(kind, label, inputs, recipe))
+    let mut option = ParsedOption::new(kind, label, inputs, recipe);
+    if kind == RegistryOptionKind::Mcpb {
+        // One that can't be a hash is passed on too: then no file is the one that is meant.
+        option.view.file_sha256 = fields.shown("fileSha256", SHA256_DIGITS);
+    }
+    Some(option)
 }
 
 /// The option of a remote server; `None` if it has no address.

@@ -9,11 +9,12 @@ use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gatehouse_integrations::{BundleError, BundleMachine, BundlePlaces, BundleStore, System};
+use gatehouse_integrations::{BundleError, BundleFile, BundleMachine, BundlePlaces, BundleStore, System};
 use gatehouse_model::bundle::{BundlePreview, BundleServer, BundleSignature};
 use gatehouse_model::composed_secret::SecretPart;
 use gatehouse_model::{ServerConfig, Transport, UserError};
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use zip::{ZipEntry, file, zip};
@@ -44,7 +45,21 @@ impl Fixture {
         self.read_among(bytes, &[])
     }
 
+    /// Reads a bundle whose file must have this hash.
+    fn read_listed(&self, bytes: &[u8], sha256: &str) -> Result<BundlePreview, BundleError> {
+        self.read_file(bytes, Some(sha256), &[])
+    }
+
     fn read_among(&self, bytes: &[u8], servers: &[ServerConfig]) -> Result<BundlePreview, BundleError> {
+        self.read_file(bytes, None, servers)
+    }
+
+    fn read_file(
+        &self,
+        bytes: &[u8],
+        sha256: Option<&str>,
+        servers: &[ServerConfig],
+    ) -> Result<BundlePreview, BundleError> {
         let file = self.path("a.mcpb");
         fs::write(&file, bytes).unwrap();
         let home = self.path("home");
@@ -63,7 +78,8 @@ impl Fixture {
             self.cancel_after.set(left.saturating_sub(1));
             left == 0
         };
-        self.store.read(&file, &machine, servers, &is_cancelled)
+        let file = BundleFile { path: &file, sha256 };
+        self.store.read(file, &machine, servers, &is_cancelled)
     }
 
     fn configure(
@@ -175,6 +191,22 @@ fn another_content_is_another_server_to_permissions() {
     let first = binding(&[]);
     assert_eq!(binding(&[]), first);
     assert_ne!(binding(&[file("server/added.js", "")]), first);
+}
+
+/// The hash is that of the whole file, and nothing is looked at before it is right.
+#[test]
+fn opens_only_the_file_that_is_listed() {
+    let fixture = Fixture::new();
+    let bytes = bundle_of(&manifest(|_| {}));
+    let hash = hex::encode(Sha256::digest(&bytes));
+    for wrong in ["", "0", &hash[1..], &hex::encode(Sha256::digest("other"))] {
+        assert!(matches!(fixture.read_listed(&bytes, wrong), Err(BundleError::OtherFile)), "{wrong}");
+    }
+    assert!(matches!(fixture.read_listed(b"no bundle", &hash), Err(BundleError::OtherFile)));
+    assert!(fixture.unpacked().is_empty());
+    for right in [&hash, &hash.to_uppercase()] {
+        assert_eq!(fixture.read_listed(&bytes, right).unwrap().name, fixture.read(&bytes).unwrap().name);
+    }
 }
 
 #[test]

@@ -311,6 +311,29 @@ async fn says_why_an_option_cannot_be_used() {
     }
 }
 
+/// The hash of a bundle's file, which only a bundle has. One that can't be a hash stays, so that no file is taken for it.
+#[tokio::test]
+async fn tells_the_hash_of_a_bundle() {
+    let hash = "ab".repeat(32);
+    let bundle = json!({"registryType": "mcpb", "identifier": "https://github.com/a/b/c.mcpb"});
+    let with_hash = |package: &Value, hash: &str| {
+        let mut package = package.clone();
+        package["fileSha256"] = json!(hash);
+        package
+    };
+    let npm = json!({"registryType": "npm", "identifier": "weather", "version": "1.0.2"});
+    let table = [
+        (with_hash(&bundle, &hash), Some(&*hash)),
+        (with_hash(&bundle, "none"), Some("none")),
+        (bundle, None),
+        (with_hash(&npm, &hash), None),
+    ];
+    for (package, expected) in table {
+        let filled = fill(&with_package(package.clone()), &[], &[]).await;
+        assert_eq!(filled.entry.options[0].file_sha256.as_deref(), expected, "{package}");
+    }
+}
+
 /// A reference to a secret or a variable can't be put together of several parts either.
 #[tokio::test]
 async fn refuses_references_in_parts() {

@@ -21,7 +21,7 @@ pub(super) async fn add(
     output: &Printer,
 ) -> Result<(), CliError> {
     let file = std::path::absolute(&wanted.file)?.display().to_string();
-    let preview = session.run(&BundlesRead { file, run: None }).await?;
+    let preview = session.run(&BundlesRead { file, sha256: wanted.sha256.clone(), run: None }).await?;
     if wanted.preview {
         return output.show(&preview, describe);
     }

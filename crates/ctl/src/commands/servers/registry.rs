@@ -221,6 +221,9 @@ fn describe(entry: &RegistryEntry, versions: &[String]) -> Vec<String> {
         if let Some(why) = &option.unusable {
             say(message!("ctl.registry.unusable", reason = why.clone()));
         }
+        if let Some(sha256) = &option.file_sha256 {
+            say(message!("ctl.registry.sha256", sha256 = sha256));
+        }
         for input in &option.inputs {
             say(describe_input(input));
         }
