@@ -102,6 +102,8 @@ pub fn is_secret_setting(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -145,40 +147,15 @@ mod tests {
         }
     }
 
+    /// Has the names for the pages too, where a pasted text is read.
     #[test]
     fn recognises_secret_settings() {
-        for name in [
-            "API_KEY",
-            "OPENAI_KEY",
-            "X-Key",
-            "--key",
-            "GITHUB_PAT",
-            "DB_PASS",
-            "DB_PWD",
-            "DBPASSWORD",
-            "SESSIONCOOKIE",
-            "Set-Cookies",
-            "Authorization",
-            "X-Auth-Request",
-            "AUTH_COMMAND",
-            "GITHUB_TOKEN_2",
-            "SIGNED_JWT",
-            "GOOGLE_CREDENTIALS",
-        ] {
-            assert!(is_secret_setting(name), "{name}");
-        }
-        for name in [
-            "PATH",
-            "HOME",
-            "PWD",
-            "LD_PRELOAD",
-            "X-Trace",
-            "GIT_ASKPASS",
-            "PROXY_BYPASS",
-            "--v",
-            "COMPASS_URL",
-        ] {
-            assert!(!is_secret_setting(name), "{name}");
+        let names: BTreeMap<String, Vec<String>> =
+            serde_json::from_str(include_str!("../../../ui/src/servers/secret-names.json")).unwrap();
+        for (names, is_secret) in [(&names["secret"], true), (&names["plain"], false)] {
+            for name in names {
+                assert_eq!(is_secret_setting(name), is_secret, "{name}");
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 import { emptyServerForm, type ServerForm, type NameValueLine } from "./serverForm";
 import { joinCommand, splitCommand } from "./commandLine";
+import { isSecretSetting } from "./secretNames";
 
 /** The fields that a pasted text fills. */
 export type RecognisedFields = Pick<
@@ -150,7 +151,7 @@ function linesOf(values: unknown): NameValueLine[] {
   return Object.entries(values).map(([name, value]) => ({
     name,
     value: textOf(value),
-    secret: /key|token|secret|passw|pwd|auth|credential|cookie/i.test(name),
+    secret: isSecretSetting(name),
     kept: false,
   }));
 }
