@@ -11,6 +11,7 @@ mod bridge;
 mod bundles;
 mod calls;
 mod clients;
+mod configuration;
 mod connections;
 mod free_name;
 mod imports;
@@ -212,6 +213,13 @@ async fn dispatch(
         Command::AuditExport(c) => encode_reply(&c, audit::export(state, c.format, by)).await,
         Command::SettingsShow(c) => encode_reply(&c, settings::show(state)).await,
         Command::SettingsSet(c) => encode_reply(&c, settings::set(state, &c)).await,
+        Command::ConfigurationExport(c) => encode_reply(&c, configuration::export(state, c.save)).await,
+        Command::ConfigurationPreview(c) => {
+            Box::pin(encode_reply(&c.clone(), configuration::preview(state, c.from))).await
+        }
+        Command::ConfigurationImport(c) => {
+            Box::pin(encode_reply(&c.clone(), configuration::import(state, c))).await
+        }
         Command::OperatorKeyRotate(c) => encode_reply(&c, operator_key::rotate(state)).await,
         Command::Pause(c) => encode_reply(&c, status::pause(state)).await,
         Command::Resume(c) => encode_reply(&c, status::resume(state)).await,

@@ -11,6 +11,7 @@ mod audit;
 mod bridge;
 mod calls;
 mod clients;
+mod configuration;
 mod policy;
 pub(crate) mod profiles;
 mod registry;
@@ -27,6 +28,7 @@ pub(crate) use calls::{
     CallArgs, CallExportArg, CallFilterArgs, CallsArgs, CallsVerb, DecisionArg, OutcomeArg, StatisticsArg,
 };
 pub(crate) use clients::ClientsVerb;
+pub(crate) use configuration::{ExportArgs, ImportArgs};
 pub(crate) use policy::{AutoApproveArg, LifetimeArg, PolicyVerb, ScopeArgs, SimulateArgs, TimeSpan};
 pub(crate) use profiles::ProfilesVerb;
 pub(crate) use registry::RegistryVerb;
@@ -116,6 +118,11 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: SettingsVerb,
     },
+    /// Write everything that is set as one JSON document, without secrets: servers, clients without their tokens, profiles,
+    /// permanent permissions and settings.
+    Export(ExportArgs),
+    /// Import a document that `export` wrote. Nothing changes unless all of it is valid.
+    Import(ImportArgs),
     /// The key that proves you.
     OperatorKey {
         #[command(subcommand)]
@@ -150,6 +157,21 @@ mod tests {
     fn command_line_definition_is_valid() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn exports_to_standard_output_and_imports_from_a_file() {
+        for (words, is_valid) in [
+            (&["export"][..], true),
+            (&["export", "here.json"], true),
+            (&["import"], false),
+            (&["import", "-", "--list"], true),
+            (&["import", "here.json", "--on-conflict", "overwrite", "--allow-rules"], true),
+            (&["import", "here.json", "--on-conflict", "ask"], false),
+        ] {
+            let all = [&["gatehousectl"], words].concat();
+            assert_eq!(Cli::try_parse_from(all).is_ok(), is_valid, "{words:?}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub(crate) mod bridge;
 pub(crate) mod call_records;
 pub(crate) mod calls;
 pub(crate) mod clients;
+pub(crate) mod configuration;
 mod findings;
 pub(crate) mod operator_key;
 pub(crate) mod policy;

@@ -26,8 +26,8 @@ use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Verb};
 use commands::{
-    approvals, audit, call_records, calls, clients, operator_key, policy, profiles, serve, servers, settings,
-    status, tools, undo,
+    approvals, audit, call_records, calls, clients, configuration, operator_key, policy, profiles, serve,
+    servers, settings, status, tools, undo,
 };
 use error::CliError;
 use output::Printer;
@@ -85,6 +85,8 @@ async fn drive(verb: Verb, session: &mut ControlSession, output: &Printer) -> Re
         Verb::Undo { removal } => undo::run(removal, session, output).await,
         Verb::Audit { verb } => audit::run(verb, session, output).await,
         Verb::Settings { verb } => settings::run(verb, session, output).await,
+        Verb::Export(wanted) => configuration::export(wanted, session, output).await,
+        Verb::Import(wanted) => configuration::import(wanted, session, output).await,
         Verb::OperatorKey { verb } => operator_key::run(verb, session, output).await,
         Verb::Serve(_) | Verb::Bridge(_) | Verb::Completions { .. } => Ok(()),
     }

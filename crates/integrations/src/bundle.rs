@@ -203,6 +203,12 @@ impl BundleStore {
             is_used(name, servers) || read.iter().any(|read| read.name == name)
         });
     }
+
+    /// Whether a server runs a bundle that was unpacked here.
+    #[must_use]
+    pub fn runs(&self, server: &ServerConfig) -> bool {
+        self.folder.to_str().is_some_and(|folder| is_used(folder, std::slice::from_ref(server)))
+    }
 }
 
 /// Whether a server runs in the folder of a bundle, or names it anywhere in what it is started with.

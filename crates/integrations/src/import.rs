@@ -88,6 +88,25 @@ pub fn read_text(text: &str, folders: &BaseFolders) -> Result<ForeignSettings, U
     ForeignSettings::new(None, None, text.to_owned(), &document, folders)
 }
 
+impl ForeignServer {
+    /// A server that Gatehouse exported: its entry already has the shape of `servers.json`. Of its inputs are asked for
+    /// those that stand in it; references to secrets and variables stay references.
+    #[must_use]
+    pub fn own(name: &str, entry: &Map<String, Value>, declared: &[ImportInput]) -> Self {
+        let text = Value::Object(entry.clone()).to_string();
+        let is_used = |input: &&ImportInput| text.contains(&translate::input_place(&input.id));
+        Self {
+            name: name.to_owned(),
+            project: None,
+            entry: entry.clone(),
+            inputs: declared.iter().filter(is_used).cloned().collect(),
+            auto_approve: None,
+            left_out: Vec::new(),
+            problem: None,
+        }
+    }
+}
+
 impl ForeignSettings {
     fn new(
         app: Option<App>,

@@ -1,5 +1,5 @@
-//! Where servers come from: the settings files of other AI applications, bundles, the MCP registry, and `gatehouse://`
-//! links.
+//! Where servers come from: the settings files of other AI applications, bundles, the MCP registry, `gatehouse://` links,
+//! and exported configurations.
 //!
 //! Nothing here starts a program, asks a person or reads the process's environment: the base folders are passed in
 //! ([`BaseFolders`]), so that tests never see the files of whoever runs them. Of all modules only `registry` uses the
@@ -9,6 +9,7 @@
 mod apps;
 mod base_folders;
 mod bundle;
+pub mod configuration;
 pub mod connect;
 mod diff;
 mod documents;

@@ -2,6 +2,7 @@
 //! else. Routing, types and TypeScript are generated from this list.
 
 mod authority;
+mod configuration_request;
 mod import_request;
 mod table;
 mod typescript;
@@ -14,6 +15,7 @@ use serde_json::value::RawValue;
 use ts_rs::TS;
 
 pub use self::authority::{Authority, CommandRule, TypedCommand};
+pub use self::configuration_request::{ConfigurationChoice, ConfigurationOrigin};
 pub use self::import_request::{ImportAction, ImportChoice, ImportInputValue, ImportOrigin};
 use self::table::commands;
 use self::typescript::ExportReply;
@@ -25,6 +27,7 @@ use crate::app::App;
 use crate::approval::{AutoApprove, GrantChoice, PendingApproval, RevealedArgument, SubmittedAnswer};
 use crate::bundle::{BundlePreview, BundleServer};
 use crate::client::ClientView;
+use crate::configuration::{ConfigurationContent, ConfigurationOutcome, ExportedConfiguration};
 use crate::connection::{AppView, ConnectPreview, ConnectResult, DisconnectResult};
 use crate::error::{ErrorCode, UserError};
 use crate::event::EventEnvelope;
@@ -678,6 +681,29 @@ commands! {
         registry: Option<String>,
     } -> Settings,
         Operator: "It destroys entries that are older than is wanted, and can open the gateway to further host names.";
+
+    /// Everything that is set, as a document without secrets: servers, clients without their tokens, profiles, permanent
+    /// permissions and settings.
+    "configuration.export" ConfigurationExport {
+        /// Whether it is also written to a file in the user's folder of downloads.
+        #[serde(default)]
+        save: bool,
+    } -> ExportedConfiguration, Operator: "It tells what rules say of arguments, and can write a file.";
+    /// What a configuration has, and what of it is here already. Nothing changes.
+    "configuration.preview" ConfigurationPreview {
+        from: ConfigurationOrigin,
+    } -> ConfigurationContent, Operator: "It reads any file of the user's.";
+    /// Imports the chosen parts of a configuration. All of them are validated first; if one is not valid, nothing changes.
+    "configuration.import" ConfigurationImport {
+        from: ConfigurationOrigin,
+        /// The fingerprint of the content that the choices were made for.
+        fingerprint: String,
+        items: Vec<ConfigurationChoice>,
+        /// Values of the inputs of the chosen servers.
+        #[serde(default)]
+        inputs: Vec<ImportInputValue>,
+    } -> ConfigurationOutcome,
+        Operator: "It starts programs, keeps secrets, adds clients, and lets tools run without asking.";
 
     /// Makes another operator key; the one before it counts no more.
     "operatorKey.rotate" OperatorKeyRotate {} -> RotatedKey, Operator: "It mints a key and destroys the one before it.";

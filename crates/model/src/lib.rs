@@ -13,6 +13,7 @@ pub mod bundle;
 pub mod client;
 pub mod command;
 pub mod composed_secret;
+pub mod configuration;
 pub mod connection;
 pub mod error;
 pub mod event;

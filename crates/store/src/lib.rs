@@ -38,10 +38,10 @@ pub use secrets::key::{SecretKey, generations};
 pub use secrets::secret_store::{SecretStore, SecretStoreKind};
 pub use secrets::{has_vault, make_vault, memory, open_keychain, open_vault, unlock_vault, vault_file};
 pub use servers_file::{
-    ConfigProblem, EntryText, HandEdit, LoadedServers, PROJECT_FILE, ProjectFile, ProjectServerEntry,
-    ServersFile, SettingsView, WatchGuard, diff_settings, fill_kept_values, holds_secret, project_change,
-    read_project_file, settings_text, shown_value, to_server_name, validate_draft, validate_name,
-    validate_secrets,
+    ConfigProblem, EntryText, HandEdit, LoadedServers, PROJECT_FILE, PortableEntry, ProjectFile,
+    ProjectServerEntry, ServersFile, SettingsView, WatchGuard, diff_settings, fill_kept_values, holds_secret,
+    portable_entry, project_change, read_project_file, secret_reference, settings_text, shown_value,
+    to_server_name, validate_draft, validate_name, validate_secrets,
 };
 pub use sessions::{SavedSession, SavedSessionId, SessionSeal, SessionStore};
 pub use store::{Store, StoreOptions};

@@ -49,7 +49,8 @@ pub use manager::{ToolDeps, ToolManager};
 pub use paths::{PathResolver, RealPath, SystemPaths};
 pub use permissions::simulation::SimulationDraft;
 pub use permissions::{
-    AutoApproveSpec, LabelTrust, PermissionHealth, PermissionStore, RemovedPermissions, RuleSpec, RuleWords,
+    AutoApproveSpec, ImportedClass, ImportedPermissions, ImportedRule, LabelTrust, PermissionHealth,
+    PermissionStore, RemovedPermissions, RuleSpec, RuleWords,
 };
 pub use profiles::{CatalogViewKey, ProfileStore};
 pub use task_table::TaskNotice;

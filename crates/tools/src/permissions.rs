@@ -9,6 +9,7 @@ mod change;
 pub(crate) mod current;
 pub(crate) mod effective;
 mod health;
+mod imported;
 mod permission_store;
 mod removed;
 pub(crate) mod rule_draft;
@@ -19,6 +20,7 @@ mod view;
 
 pub(crate) use change::PermissionChange;
 pub use health::PermissionHealth;
+pub use imported::{ImportedClass, ImportedPermissions, ImportedRule};
 pub(crate) use permission_store::PermissionStoreDeps;
 pub use permission_store::{AutoApproveSpec, LabelTrust, PermissionStore, RuleSpec};
 pub use removed::RemovedPermissions;

@@ -1,5 +1,6 @@
 // Pictures of the dialogs of the main window.
 
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Locator, Page } from "@playwright/test";
@@ -48,7 +49,7 @@ test("import checklist", async ({ lived, picture }) => {
       const dialog = await addServer(page, t, "imports.tab");
       const file = join(lived.home, ".cursor/mcp.json");
       await dialog.getByRole("button", { name: t("imports.chooseFrom", { name: "Cursor", file }) }).click();
-      await expect(dialog.getByRole("checkbox", { name: "tickets" })).toBeChecked();
+      await expect(dialog.getByRole("checkbox", { name: "tickets", exact: true })).toBeChecked();
     },
   });
 });
@@ -96,6 +97,25 @@ test("bundle", async ({ lived, picture }) => {
       await dialog.getByRole("textbox", { name: t("bundles.file") }).fill(bundle(lived));
       await dialog.getByRole("button", { name: t("bundles.open"), exact: true }).click();
       await expect(dialog.getByRole("region", { name: t("bundles.summary") })).toBeVisible();
+    },
+  });
+});
+
+test("import of a configuration", async ({ lived, picture }) => {
+  await picture(lived, {
+    name: "import-configuration",
+    at: "#/settings",
+    open: async (page, t) => {
+      const { text } = await lived.command("configuration.export", { save: false });
+      const document = JSON.parse(text) as { mcpServers: Record<string, unknown> };
+      document.mcpServers["tickets"] = { command: "npx", args: ["tickets-mcp"], env: { API_KEY: "${secret:API_KEY}" } };
+      const file = join(lived.folder, "configuration.json");
+      writeFileSync(file, JSON.stringify(document));
+      await page.getByRole("button", { name: t("transfer.import") }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("textbox", { name: t("transfer.path") }).fill(file);
+      await dialog.getByRole("button", { name: t("imports.openFile"), exact: true }).click();
+      await expect(dialog.getByRole("checkbox", { name: "tickets" })).toBeChecked();
     },
   });
 });

@@ -42,12 +42,18 @@ import type {
   ClientsRotate,
   ClientsSet,
   Completion,
+  ConfigurationContent,
+  ConfigurationExport,
+  ConfigurationImport,
+  ConfigurationOutcome,
+  ConfigurationPreview,
   ConnectPreview,
   ConnectResult,
   DisconnectResult,
   EventEnvelope,
   EventsList,
   ExportedCalls,
+  ExportedConfiguration,
   ExportedText,
   FindingsReport,
   ImportOutcome,
@@ -242,6 +248,9 @@ export type Commands = {
   "audit.export": { args: AuditExport; reply: ExportedText };
   "settings.show": { args: SettingsShow; reply: Settings };
   "settings.set": { args: SettingsSet; reply: Settings };
+  "configuration.export": { args: ConfigurationExport; reply: ExportedConfiguration };
+  "configuration.preview": { args: ConfigurationPreview; reply: ConfigurationContent };
+  "configuration.import": { args: ConfigurationImport; reply: ConfigurationOutcome };
   "operatorKey.rotate": { args: OperatorKeyRotate; reply: RotatedKey };
   "pause": { args: Pause; reply: null };
   "resume": { args: Resume; reply: null };

@@ -733,6 +733,92 @@ action: ConfigChangeKind,
 /** The name of the profile for whose clients alone the server is, if a project asks for it. */
 profile: string | null, };
 
+/** What is to become of one part of a configuration. Those that are not chosen are left alone. */
+export type ConfigurationChoice = {
+/** Its place in the configuration. */
+index: number,
+/** Permissions are added, and settings overwritten. */
+action: ImportAction,
+/** Values of the secrets that its fields refer to. Those that are not given can be entered later. */
+secrets: Array<FieldSecret>, };
+
+/** Something here that a part of a configuration would stand beside or replace. */
+export type ConfigurationConflict = {
+/** Whether it is the same, so that there is nothing to import. */
+isSame: boolean,
+/** A name under which both can be kept; absent where only one can be. */
+freeName: string | null,
+/** Fields whose secret is stored here already, and stays if this is replaced. */
+keptSecrets: Array<string>, };
+
+/** What a configuration has to import. */
+export type ConfigurationContent = {
+/** SHA-256 of the content, for `configuration.import`. */
+fingerprint: string,
+/** Path of the file; absent for a text. */
+file: string | null,
+/** Servers first, then profiles, clients, permissions and settings: each may name what comes before it. */
+items: Array<ConfigurationItem>, };
+
+/**
+ * Everything that is set, as a document without secrets: servers, clients without their tokens, profiles, permanent
+ * permissions and settings.
+ */
+export type ConfigurationExport = {
+/** Whether it is also written to a file in the user's folder of downloads. */
+save: boolean, };
+
+/** Imports the chosen parts of a configuration. All of them are validated first; if one is not valid, nothing changes. */
+export type ConfigurationImport = { from: ConfigurationOrigin,
+/** The fingerprint of the content that the choices were made for. */
+fingerprint: string, items: Array<ConfigurationChoice>,
+/** Values of the inputs of the chosen servers. */
+inputs: Array<ImportInputValue>, };
+
+/** One part of a configuration that can be imported by itself. */
+export type ConfigurationItem = {
+/** Its place in the configuration, from 0. */
+index: number, kind: ConfigurationItemKind,
+/** Name of a server, a profile or a client; empty for all others. */
+name: string,
+/** What it is or does, in words. */
+summary: Message | null,
+/** Everything else that it says. */
+details: Array<ImportedSetting>,
+/** Whether it lets something run without asking, or count as a read. It is imported only if it is chosen by itself. */
+widens: boolean,
+/** Values that are asked for. */
+inputs: Array<ImportInput>,
+/**
+ * Fields that refer to a stored secret: `env/NAME`, `headers/NAME`, `signIn/secret` and the like. A server without
+ * one of them is imported switched off.
+ */
+secrets: Array<string>,
+/** What has its name here. */
+conflict: ConfigurationConflict | null,
+/** Why it can't be imported; empty if it can. */
+problems: Array<Message>, };
+
+/** What a part of a configuration is. */
+export type ConfigurationItemKind = "server" | "profile" | "client" | "permission" | "settings";
+
+/** Where a configuration is read from. */
+export type ConfigurationOrigin = { "file": string } | { "text": RequestSecret };
+
+/** What came of an import. */
+export type ConfigurationOutcome = {
+/** How many parts were imported. */
+imported: number,
+/** Names of the servers that are switched off because a secret wasn't given. */
+withoutSecrets: Array<string>,
+/** Names of the clients that are new. Nobody has their tokens: each needs a new one. */
+newClients: Array<string>,
+/** What could not be imported although it was valid, because of the disk or the keychain. */
+problems: Array<UserError>, };
+
+/** What a configuration has, and what of it is here already. Nothing changes. */
+export type ConfigurationPreview = { from: ConfigurationOrigin, };
+
 /** What connecting an application would change. */
 export type ConnectPreview = { app: App, name: string,
 /** Name of the client that is added. */
@@ -899,6 +985,15 @@ export type ExportFormat = "json_lines" | "csv";
 export type ExportedCalls = { path: string,
 /** How many. */
 calls: number, };
+
+/** The configuration as a text that can be kept and imported elsewhere. */
+export type ExportedConfiguration = {
+/** A JSON document. Secrets are not in it. */
+text: string,
+/** Path of the file that it was written to; absent if it was only to be read. */
+file: string | null,
+/** What is not in it, apart from secrets. */
+leftOut: Array<Message>, };
 
 export type ExportedText = { text: string, };
 

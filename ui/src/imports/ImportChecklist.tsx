@@ -140,7 +140,15 @@ function LoadedChecklist({ from, preview, onBack, onImported }: LoadedProps) {
             />
           ))}
         </ul>
-        {inputs.length > 0 && <ImportInputs inputs={inputs} decisions={decisions} onDecisions={setDecisions} />}
+        {inputs.length > 0 && (
+          <ImportInputs
+            inputs={inputs}
+            values={decisions.inputs}
+            onValues={(values) => {
+              setDecisions((before) => ({ ...before, inputs: values }));
+            }}
+          />
+        )}
         {secrets > 0 && (
           <Checkbox
             label={t("imports.toKeychain", { count: secrets })}

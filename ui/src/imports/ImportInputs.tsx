@@ -2,17 +2,18 @@ import { NativeSelect, PasswordInput, Stack, TextInput } from "@mantine/core";
 
 import type { ImportInput } from "../generated/types";
 import { useMessages, type Translate } from "../messages";
-import { hasHiddenValue, inputValue, type ImportDecisions } from "./importChoices";
+import { hasHiddenValue, inputValue } from "./importChoices";
 import styles from "./ImportInputs.module.css";
 
 type Props = {
   inputs: readonly ImportInput[];
-  decisions: ImportDecisions;
-  onDecisions: (decisions: ImportDecisions) => void;
+  /** What was entered, by the ids of inputs. */
+  values: ReadonlyMap<string, string>;
+  onValues: (values: ReadonlyMap<string, string>) => void;
 };
 
-/** The values that the other application asks for, or takes from where Gatehouse can't. */
-export function ImportInputs({ inputs, decisions, onDecisions }: Props) {
+/** The values that imported settings ask for, or that came from where Gatehouse can't look. */
+export function ImportInputs({ inputs, values, onValues }: Props) {
   const t = useMessages();
   return (
     <fieldset className={styles.inputs}>
@@ -23,10 +24,9 @@ export function ImportInputs({ inputs, decisions, onDecisions }: Props) {
             label: input.description ?? input.id,
             description: describeInput(t, input),
             required: !hasHiddenValue(input),
-            value: inputValue(decisions, input),
+            value: inputValue(values, input),
             onChange: (event: { currentTarget: { value: string } }) => {
-              const values = new Map(decisions.inputs).set(input.id, event.currentTarget.value);
-              onDecisions({ ...decisions, inputs: values });
+              onValues(new Map(values).set(input.id, event.currentTarget.value));
             },
           };
           if (input.isSecret) return <PasswordInput key={input.id} autoComplete="off" {...field} />;

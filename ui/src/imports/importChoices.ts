@@ -72,13 +72,13 @@ export function pickedServers(
 }
 
 /** The inputs of some servers, each once. */
-export function inputsOf(candidates: readonly ImportCandidate[]): readonly ImportInput[] {
+export function inputsOf(candidates: readonly Pick<ImportCandidate, "inputs">[]): readonly ImportInput[] {
   const inputs = new Map(candidates.flatMap(({ inputs }) => inputs).map((input) => [input.id, input]));
   return [...inputs.values()];
 }
 
-export const inputValue = ({ inputs }: ImportDecisions, { id, default: usual }: ImportInput) =>
-  inputs.get(id) ?? usual ?? "";
+export const inputValue = (values: ReadonlyMap<string, string>, { id, default: usual }: ImportInput) =>
+  values.get(id) ?? usual ?? "";
 
 /** Whether the settings have a value that is used where nothing is entered, but that is a secret. */
 export const hasHiddenValue = ({ default: usual, hasDefault }: ImportInput) => hasDefault && usual === null;
@@ -89,8 +89,12 @@ export function isIncomplete(decisions: ImportDecisions, picked: readonly Import
     const { plan, newName } = choiceOf(decisions, candidate);
     return plan === "rename" && newName.trim() === "";
   };
-  const isMissing = (input: ImportInput) => inputValue(decisions, input) === "" && !hasHiddenValue(input);
-  return picked.some(isNameless) || inputsOf(picked).some(isMissing);
+  return picked.some(isNameless) || isInputMissing(inputsOf(picked), decisions.inputs);
+}
+
+/** Whether an input has no value. */
+export function isInputMissing(inputs: readonly ImportInput[], values: ReadonlyMap<string, string>): boolean {
+  return inputs.some((input) => inputValue(values, input) === "" && !hasHiddenValue(input));
 }
 
 /** How many values of these servers look like secrets. */
@@ -111,7 +115,7 @@ export function toImportChoices(
         action: plan === "rename" ? { rename: newName.trim() } : plan,
         keepPlain: !decisions.toKeychain,
         autoApprove: autoApprove && candidate.autoApprove !== null,
-        inputs: candidate.inputs.map((input) => ({ id: input.id, value: inputValue(decisions, input) })),
+        inputs: candidate.inputs.map((input) => ({ id: input.id, value: inputValue(decisions.inputs, input) })),
       },
     ];
   });

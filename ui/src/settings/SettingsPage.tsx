@@ -18,6 +18,7 @@ import { DesktopSection } from "./DesktopSection";
 import { PackagesSection } from "./PackagesSection";
 import { RegistrySection } from "./RegistrySection";
 import { SettingsSection } from "./SettingsSection";
+import { TransferSection } from "./TransferSection";
 import { UpdatesSection } from "./UpdatesSection";
 import settingsSectionStyles from "./SettingsSection.module.css";
 import styles from "./SettingsPage.module.css";
@@ -39,6 +40,7 @@ export function SettingsPage(look: PreferencesProps) {
         <RegistrySection />
         <ClientDocumentSection />
         {report && <DataSection report={report} />}
+        <TransferSection />
         <AuditSection />
         <KeyboardShortcuts />
         {report && (

@@ -278,7 +278,7 @@ fn candidate(index: u32, server: &ForeignServer, name: &str, known: &KnownNames<
 }
 
 /// A text of another application as people see it: cut, and with invisible characters marked.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let end = text.char_indices().nth(LONGEST_TEXT).map_or(text.len(), |(end, _)| end);
     reveal(&text[..end], Layout::OneLine).into_owned()
 }
@@ -294,7 +294,7 @@ fn shown_approvals(approvals: &ImportedApprovals) -> ImportedApprovals {
 }
 
 /// Why an entry can't be shown whole, so that the user would import what they have not seen.
-fn too_long(entry: &Map<String, Value>) -> Option<Message> {
+pub(super) fn too_long(entry: &Map<String, Value>) -> Option<Message> {
     let settings = entry_settings(entry);
     let is_long = |text: &str| text.chars().nth(LONGEST_TEXT).is_some();
     let is_too_long = is_long(&entry_summary(entry))
@@ -304,7 +304,7 @@ fn too_long(entry: &Map<String, Value>) -> Option<Message> {
 }
 
 /// The settings of an entry, as the one parser of entries reads them.
-fn draft(name: &str, entry: Map<String, Value>) -> Result<ServerDraft, Vec<Message>> {
+pub(super) fn draft(name: &str, entry: Map<String, Value>) -> Result<ServerDraft, Vec<Message>> {
     let text = Value::Object(Map::from_iter([(name.to_owned(), Value::Object(entry))])).to_string();
     let (_, draft) = EntryText::read(&text);
     draft.map_err(|problems| problems.iter().map(ConfigProblem::sentence).collect())

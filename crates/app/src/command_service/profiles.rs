@@ -9,6 +9,7 @@ use gatehouse_model::profile::ProfileServer;
 use gatehouse_model::{ErrorCode, Profile, ProfileSettings, ProfileView, ServerId, UserError, message};
 
 use super::{AppState, lookup, project_servers};
+use crate::disk_work::on_disk;
 use crate::removals::{RemovedItem, RemovedProfile};
 use crate::server_configs::removals;
 
@@ -86,6 +87,15 @@ async fn with_real_folders(
             .with_cause(format!("{error}.")))
     })?;
     Ok(ProfileSettings { folders, ..settings })
+}
+
+/// The same for settings of another computer. A folder that is not here stays as it is: without it, a strict profile would
+/// show its servers everywhere.
+pub(super) async fn with_imported_folders(settings: ProfileSettings) -> Result<ProfileSettings, UserError> {
+    let folders = settings.folders.clone();
+    let is_absent = |folder: &String| !Path::new(folder).exists();
+    let absent = on_disk(move || folders.into_iter().filter(is_absent).collect::<Vec<_>>()).await?;
+    with_real_folders(settings, absent).await
 }
 
 /// An existing folder as an absolute path without links. Blocks.

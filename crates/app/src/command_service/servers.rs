@@ -28,6 +28,7 @@ use super::{AppState, server_draft, sign_in};
 use crate::redact;
 use crate::removals::{RemovedItem, RemovedServer};
 use crate::server_configs::apply::{apply_configs, forget_stored};
+use crate::server_configs::secrets::SecretChanges;
 use crate::server_configs::{bundles, first_start, removals, secrets};
 
 pub(super) type Configs<'a> = MutexGuard<'a, Vec<ServerConfig>>;
@@ -54,16 +55,14 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Ser
         server_draft::check(&draft, None, &configs).await?;
         let config = ServerConfig::from_draft(new_id()?, draft);
         check_admin_policy(state, &config).await?;
-        let secret_changes = secrets::SecretChanges::new(None, &config, &given)?;
+        let secret_changes = SecretChanges::new(None, &config, &given)?;
         secret_changes.store(state).await?;
-        let added = match named.ensure_not_cancelled() {
-            Ok(()) => put(state, &mut configs, config.clone(), ConfigCause::Added).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = added {
+        if let Err(error) = named.ensure_not_cancelled() {
             secrets::forget(state, &config).await;
             return Err(error);
         }
+        let change = ServerChange { before: None, after: config.clone(), secrets: secret_changes };
+        write_change(state, &mut configs, change).await?;
         config
     };
     if trust_labels {
@@ -93,22 +92,67 @@ pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<S
     if is_new_generation || after.name != before.name {
         check_admin_policy(state, &after).await?;
     }
-    let secret_changes = secrets::SecretChanges::new(Some(&before), &after, &wanted.secrets)?;
-    secret_changes.store(state).await?;
-    put(state, &mut configs, after.clone(), change_cause(&before, &after)).await?;
-    let reconnect = secret_changes.has_new() && !is_new_generation && after.enabled;
-    if is_new_generation {
-        state.sign_ins.forget(&before).await;
-    }
-    secret_changes.forget_old(state).await;
-    if is_new_generation {
-        bundles::sweep(state, &configs, std::slice::from_ref(&before)).await;
-    }
+    let secrets = SecretChanges::new(Some(&before), &after, &wanted.secrets)?;
+    let change = ServerChange { before: Some(before), after: after.clone(), secrets };
+    let reconnect = change.needs_reconnect();
+    apply_change(state, &mut configs, change).await?;
     drop(configs);
     if reconnect {
         state.servers.reconnect(&after.id).await?;
     }
     view(state, &after.id).await
+}
+
+/// A server that is added, or one that gets other settings, with what becomes of its secrets.
+pub(super) struct ServerChange {
+    /// The server as it is; absent for a new one.
+    pub(super) before: Option<ServerConfig>,
+    pub(super) after: ServerConfig,
+    pub(super) secrets: SecretChanges,
+}
+
+impl ServerChange {
+    /// Whether the server has to be reconnected after the change, which does not do that by itself: only secrets differ.
+    pub(super) fn needs_reconnect(&self) -> bool {
+        let is_same = self.before.as_ref().is_some_and(|before| before.generation == self.after.generation);
+        is_same && self.secrets.has_new() && self.after.enabled
+    }
+}
+
+/// Makes a validated change of a server: stores its secrets, writes it, and applies it to the running servers.
+pub(super) async fn apply_change(
+    state: &Arc<AppState>,
+    configs: &mut Configs<'_>,
+    change: ServerChange,
+) -> Result<(), UserError> {
+    change.secrets.store(state).await?;
+    write_change(state, configs, change).await
+}
+
+/// The same once its secrets are stored. Those of a new server are forgotten if it can't be written.
+async fn write_change(
+    state: &Arc<AppState>,
+    configs: &mut Configs<'_>,
+    change: ServerChange,
+) -> Result<(), UserError> {
+    let ServerChange { before, after, secrets: secret_changes } = change;
+    let Some(before) = before else {
+        if let Err(error) = put(state, configs, after.clone(), ConfigCause::Added).await {
+            secrets::forget(state, &after).await;
+            return Err(error);
+        }
+        return Ok(());
+    };
+    let is_new_generation = after.generation != before.generation;
+    put(state, configs, after.clone(), change_cause(&before, &after)).await?;
+    if is_new_generation {
+        state.sign_ins.forget(&before).await;
+    }
+    secret_changes.forget_old(state).await;
+    if is_new_generation {
+        bundles::sweep(state, configs, std::slice::from_ref(&before)).await;
+    }
+    Ok(())
 }
 
 pub(super) async fn duplicate(
@@ -139,7 +183,7 @@ pub(super) async fn test(state: &Arc<AppState>, wanted: ServersTest) -> Result<T
     let named = NamedRun::begin(state, run.as_deref())?;
     server_draft::check(&draft, None, &[]).await?;
     let config = ServerConfig::from_draft(new_id()?, draft);
-    let secret_changes = secrets::SecretChanges::new(None, &config, &given)?;
+    let secret_changes = SecretChanges::new(None, &config, &given)?;
     let kept = secret_changes.store(state).await;
     let tried = match kept {
         Ok(()) => named.unless_cancelled(state.servers.test(config.clone())).await,

@@ -28,31 +28,8 @@ pub(super) async fn problem(state: &Arc<AppState>) -> Option<UserError> {
 }
 
 pub(super) async fn set(state: &Arc<AppState>, wanted: &SettingsSet) -> Result<Settings, UserError> {
-    check(wanted)?;
     let mut effective = state.settings.lock().await;
-    let set = Settings {
-        audit_days: wanted.audit_days,
-        activity_days: wanted.activity_days,
-        activity_calls: wanted.activity_calls,
-        mcp_on: effective.settings.mcp_on,
-        packages: wanted.packages.clone().unwrap_or_else(|| effective.settings.packages.clone()),
-        client_document: match wanted.client_document.as_deref().map(str::trim) {
-            None => effective.settings.client_document.clone(),
-            Some("") => None,
-            Some(address) => Some(address.to_owned()),
-        },
-        calls: wanted.calls.unwrap_or(effective.settings.calls),
-        tool_names: wanted.tool_names.unwrap_or(effective.settings.tool_names),
-        allowed_hosts: match &wanted.allowed_hosts {
-            Some(hosts) => hosts.iter().map(|host| host.trim().to_lowercase()).collect(),
-            None => effective.settings.allowed_hosts.clone(),
-        },
-        registry: match wanted.registry.as_deref().map(str::trim) {
-            None => effective.settings.registry.clone(),
-            Some("") => OFFICIAL_REGISTRY.to_owned(),
-            Some(address) => registry_address(address)?,
-        },
-    };
+    let set = with(&effective.settings, wanted)?;
     if effective.problem.is_none() && effective.settings == set {
         return Ok(set);
     }
@@ -67,6 +44,39 @@ pub(super) async fn set(state: &Arc<AppState>, wanted: &SettingsSet) -> Result<S
     state.config_changed(ConfigCause::Settings, None);
     apply_retention(state, &effective).await?;
     Ok(set)
+}
+
+/// Checks settings that are to be set. Nothing changes.
+pub(super) async fn validate(state: &Arc<AppState>, wanted: &SettingsSet) -> Result<(), UserError> {
+    with(&state.settings.lock().await.settings, wanted).map(drop)
+}
+
+/// The settings with what is wanted.
+fn with(now: &Settings, wanted: &SettingsSet) -> Result<Settings, UserError> {
+    check(wanted)?;
+    Ok(Settings {
+        audit_days: wanted.audit_days,
+        activity_days: wanted.activity_days,
+        activity_calls: wanted.activity_calls,
+        mcp_on: now.mcp_on,
+        packages: wanted.packages.clone().unwrap_or_else(|| now.packages.clone()),
+        client_document: match wanted.client_document.as_deref().map(str::trim) {
+            None => now.client_document.clone(),
+            Some("") => None,
+            Some(address) => Some(address.to_owned()),
+        },
+        calls: wanted.calls.unwrap_or(now.calls),
+        tool_names: wanted.tool_names.unwrap_or(now.tool_names),
+        allowed_hosts: match &wanted.allowed_hosts {
+            Some(hosts) => hosts.iter().map(|host| host.trim().to_lowercase()).collect(),
+            None => now.allowed_hosts.clone(),
+        },
+        registry: match wanted.registry.as_deref().map(str::trim) {
+            None => now.registry.clone(),
+            Some("") => OFFICIAL_REGISTRY.to_owned(),
+            Some(address) => registry_address(address)?,
+        },
+    })
 }
 
 pub(super) async fn switch_on(state: &Arc<AppState>) -> Result<(), UserError> {

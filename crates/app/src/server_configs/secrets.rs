@@ -31,8 +31,19 @@ impl SecretChanges {
         after: &ServerConfig,
         given: &[FieldSecret],
     ) -> Result<Self, UserError> {
+        let (changes, absent) = Self::with_absent(before, after, given)?;
+        absent.first().map_or(Ok(changes), |field| Err(missing(field)))
+    }
+
+    /// As [`SecretChanges::new`], with the fields whose secrets are neither given nor stored.
+    pub(crate) fn with_absent(
+        before: Option<&ServerConfig>,
+        after: &ServerConfig,
+        given: &[FieldSecret],
+    ) -> Result<(Self, Vec<String>), UserError> {
         let wanted = after.transport.secret_references();
         let mut changes = Self::default();
+        let mut absent = Vec::new();
         for secret in given {
             if !wanted.contains_key(&secret.field) {
                 return Err(UserError::new(
@@ -51,10 +62,12 @@ impl SecretChanges {
             if given.iter().any(|secret| &secret.field == field) {
                 continue;
             }
-            let carried = before
-                .filter(|before| after.transport.keeps_secret(&before.transport, field))
-                .ok_or_else(|| missing(field))?;
-            changes.carried.push((key(carried, field), key(after, field), field.clone()));
+            match before.filter(|before| after.transport.keeps_secret(&before.transport, field)) {
+                Some(carried) => {
+                    changes.carried.push((key(carried, field), key(after, field), field.clone()));
+                }
+                None => absent.push(field.clone()),
+            }
         }
         if let Some(before) = before {
             let gone = kept
@@ -62,7 +75,7 @@ impl SecretChanges {
                 .filter(|field| key(before, field) != key(after, field) || !wanted.contains_key(*field));
             changes.dropped = gone.map(|field| key(before, field)).collect();
         }
-        Ok(changes)
+        Ok((changes, absent))
     }
 
     /// Stores given secrets and those carried over, before the server is written.
@@ -222,6 +235,13 @@ mod tests {
         assert!(SecretChanges::new(None, &server(0, "a", &[REF]), &[]).is_err());
         assert!(SecretChanges::new(None, &server(0, "a", &[REF]), &[secret("env/KEY")]).is_ok());
         assert!(SecretChanges::new(None, &server(0, "a", &[("KEY", "plain")]), &[]).is_ok());
+    }
+
+    #[test]
+    fn names_secrets_that_are_absent() {
+        let after = server(0, "a", &[REF, ("OTHER", "${secret:other}")]);
+        let (changes, absent) = SecretChanges::with_absent(None, &after, &[secret("env/OTHER")]).unwrap();
+        assert_eq!((absent, changes.has_new()), (vec!["env/KEY".to_owned()], true));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod authority;
 #[cfg(unix)]
 mod cancellation;
 mod common;
+mod configuration;
 mod lifecycle;
 mod practice;
 mod queries;

@@ -404,7 +404,7 @@ fn transport(
     }
 }
 
-fn parse_pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>, CliError> {
+pub(super) fn parse_pairs(given: &[String], flag: &str) -> Result<BTreeMap<String, String>, CliError> {
     given
         .iter()
         .map(|pair| match pair.split_once('=') {

@@ -240,13 +240,7 @@ impl ClientRegistry {
         self.retry_locked().await?;
         let snapshot = self.snapshot.load_full();
         let name = validate_name(&name.into())?;
-        if snapshot.clients.iter().any(|other| display_name::is_taken_by(&name, &other.entry.name)) {
-            return Err(UserError::new(
-                ErrorCode::NameTaken,
-                message!("error.gateway.nameTaken", name = &name),
-            )
-            .with_hint(message!("error.gateway.nameTakenHint")));
-        }
+        check_free(&name, snapshot.clients.iter().map(|other| other.entry.name.as_str()))?;
         let token = token::generate()?;
         let entry = ClientEntry {
             id: ClientId::from_random(u64::from_le_bytes(token::random()?)),
@@ -261,6 +255,20 @@ impl ClientRegistry {
         self.write(&clients, &entry, "added", keys).await?;
         self.snapshot.store(Arc::new(ClientList { clients, rejected: None }));
         Ok((entry, token))
+    }
+
+    /// Checks the names of clients that are to be added together. Nothing changes.
+    ///
+    /// # Errors
+    /// When one of them is taken or invalid.
+    pub fn check_names(&self, names: &[&str]) -> Result<(), UserError> {
+        let snapshot = self.snapshot.load();
+        for (at, name) in names.iter().enumerate() {
+            let name = validate_name(name)?;
+            let known = snapshot.clients.iter().map(|other| other.entry.name.as_str());
+            check_free(&name, known.chain(names.iter().take(at).copied()))?;
+        }
+        Ok(())
     }
 
     /// Gives a client (id or name) a new token. The old token becomes invalid, and the client's sessions and
@@ -457,6 +465,15 @@ fn free_name(clients: &[Arc<ClientState>], wanted: &str) -> String {
 
 fn unknown_client(client: &str) -> UserError {
     UserError::new(ErrorCode::NotFound, message!("error.gateway.noClient", name = client))
+}
+
+/// That no other client has a name, or one that people would take for it.
+fn check_free<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> Result<(), UserError> {
+    if others.any(|other| display_name::is_taken_by(name, other)) {
+        return Err(UserError::new(ErrorCode::NameTaken, message!("error.gateway.nameTaken", name = name))
+            .with_hint(message!("error.gateway.nameTakenHint")));
+    }
+    Ok(())
 }
 
 fn validate_name(name: &str) -> Result<String, UserError> {

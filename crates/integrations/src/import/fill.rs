@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gatehouse_model::import::{ImportInput, ImportedSetting};
 use gatehouse_model::{Message, Secret, message};
-use gatehouse_store::{holds_secret, shown_value};
+use gatehouse_store::{holds_secret, secret_reference, shown_value};
 use serde_json::{Map, Value, json};
 
 use super::ForeignServer;
@@ -150,18 +150,13 @@ impl FilledServer {
             && let Some(text) = secret.as_str()
             && !text.is_empty()
             && !text.contains("${env:")
+            && !text.contains("${secret:")
         {
             self.secrets.push(FoundSecret { field: "signIn/secret".to_owned(), value: Secret::new(text) });
             *secret = json!(secret_reference("client"));
         }
         settings
     }
-}
-
-/// What stands for a secret in a field. It is stored for the field, whatever its name says.
-fn secret_reference(name: &str) -> String {
-    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
-    format!("${{secret:{}}}", if is_plain { name } else { "value" })
 }
 
 /// A value with the inputs in its texts replaced.

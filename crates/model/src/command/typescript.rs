@@ -9,6 +9,7 @@ use super::values::{
 use crate::approval::RevealedArgument;
 use crate::bundle::{BundlePreview, BundleServer};
 use crate::client::ClientView;
+use crate::configuration::{ConfigurationContent, ConfigurationOutcome, ExportedConfiguration};
 use crate::connection::{ConnectPreview, ConnectResult, DisconnectResult};
 use crate::grant::{AutoApproveCoverage, PolicyView};
 use crate::health::FindingsReport;
@@ -63,6 +64,9 @@ export_named!(
     BridgeBinding,
     BundlePreview,
     BundleServer,
+    ConfigurationContent,
+    ConfigurationOutcome,
+    ExportedConfiguration,
     StatusReport,
     ServerImage,
     ServerView,

@@ -83,7 +83,7 @@ fn fields(server: Option<&ServerConfig>) -> BTreeMap<String, Value> {
 /// The value of a field with each secret in it replaced by what `mask` returns for it.
 pub(super) fn mask_secrets(pointer: &str, value: &Value, mask: &mut dyn FnMut(&str) -> String) -> Value {
     match (pointer, value) {
-        ("/url", Value::String(url)) => Value::from(mask_url_password(url, mask)),
+        ("/url", Value::String(url)) => Value::from(mask_url(url, mask)),
         ("/args", Value::Array(args)) => {
             let mut masked = Vec::with_capacity(args.len());
             let mut next_is_secret = false;
@@ -94,7 +94,7 @@ pub(super) fn mask_secrets(pointer: &str, value: &Value, mask: &mut dyn FnMut(&s
                     Some((name, value)) if is_flag && is_secret_setting(name) => {
                         Value::from(format!("{name}={}", mask(value)))
                     }
-                    _ => Value::from(mask_url_password(arg, mask)),
+                    _ => Value::from(mask_url(arg, mask)),
                 });
                 next_is_secret = is_flag && !arg.contains('=') && is_secret_setting(arg);
             }
@@ -159,6 +159,25 @@ fn mask_url_password(url: &str, mask: &mut dyn FnMut(&str) -> String) -> String 
     format!("{scheme}://{before}{}{after}", mask(&rest[password]))
 }
 
+/// A URL with its userinfo password masked, and the values of parameters of its query whose names suggest secrets.
+fn mask_url(url: &str, mask: &mut dyn FnMut(&str) -> String) -> String {
+    let url = mask_url_password(url, mask);
+    let Some((_, rest)) = url.split_once("://") else { return url };
+    let Some((before, query)) = rest.split_once('?') else { return url };
+    let start = url.len() - rest.len() + before.len() + 1;
+    let (query, fragment) = query.split_at(query.find('#').unwrap_or(query.len()));
+    let masked: Vec<String> = query
+        .split('&')
+        .map(|parameter| match parameter.split_once('=') {
+            Some((name, value)) if is_secret_setting(name) && !value.is_empty() && !is_reference(value) => {
+                format!("{name}={}", mask(value))
+            }
+            _ => parameter.to_owned(),
+        })
+        .collect();
+    format!("{}{}{fragment}", &url[..start], masked.join("&"))
+}
+
 #[cfg(test)]
 mod tests {
     use gatehouse_model::Transport;
@@ -220,6 +239,11 @@ mod tests {
                 json!(format!("https://me:{REDACTED}@h.example/x?a@b")),
             ),
             ("/url", json!("https://h.example/x:y@z"), json!("https://h.example/x:y@z")),
+            (
+                "/url",
+                json!("https://h.example/mcp?page=2&api_key=1&empty_key=#key=2"),
+                json!(format!("https://h.example/mcp?page=2&api_key={REDACTED}&empty_key=#key=2")),
+            ),
             (
                 "/args",
                 json!(["-y", "--api-key=1", "--token", "2", "x=3", "--token", "--v"]),

@@ -284,9 +284,13 @@ impl PermissionStore {
         work(&items)
     }
 
+    pub(super) fn new_rule_id(&self) -> GrantId {
+        GrantId::from_random(self.state.ids.next())
+    }
+
     /// Makes the rule for a draft; `None` if the draft leaves no rule (once).
     pub(crate) fn rule(&self, draft: &RuleDraft) -> Result<Option<Grant>, UserError> {
-        self.rule_with_id(GrantId::from_random(self.state.ids.next()), draft)
+        self.rule_with_id(self.new_rule_id(), draft)
     }
 
     pub(crate) fn rule_with_id(&self, id: GrantId, draft: &RuleDraft) -> Result<Option<Grant>, UserError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gatehouse_model::ServerBinding;
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject};
-use gatehouse_model::grant::ClientScope;
+use gatehouse_model::grant::{ClientScope, Condition};
 use gatehouse_model::{
     ApprovedVersions, CallHash, ClientId, ErrorCode, Fingerprint, Grant, GrantChoice, GrantId, Lifetime,
     Message, RuleAuthor, RuleEffect, Scope, SessionId, Timestamp, UserError, message,
@@ -46,6 +46,26 @@ fn bad_request(what: Message) -> UserError {
     UserError::new(ErrorCode::BadRequest, what)
 }
 
+/// Checks what every rule has to meet: the length of its subject's rule name, and its conditions.
+pub(crate) fn check_limits(subject: Option<&str>, conditions: &[Condition]) -> Result<(), UserError> {
+    if conditions.len() > MOST_CONDITIONS {
+        return Err(bad_request(message!(
+            "error.tools.tooManyConditions",
+            count = MOST_CONDITIONS.to_string()
+        )));
+    }
+    if subject.is_some_and(|subject| subject.len() > LONGEST_TARGET) {
+        let size = (LONGEST_TARGET / 1024).to_string();
+        return Err(bad_request(message!("error.tools.nameTooLong", size = size)));
+    }
+    for condition in conditions {
+        validate(condition).map_err(|defect| {
+            bad_request(message!("error.tools.impossibleCondition")).with_cause(format!("{defect}."))
+        })?;
+    }
+    Ok(())
+}
+
 impl RuleDraft {
     /// Makes the rule; `None` if the choice is for one time and leaves no rule.
     pub(crate) fn rule(
@@ -55,23 +75,7 @@ impl RuleDraft {
         items: &[SubjectFacts<'_>],
     ) -> Result<Option<Grant>, UserError> {
         let choice = &self.choice;
-        if choice.conditions.len() > MOST_CONDITIONS {
-            return Err(bad_request(message!(
-                "error.tools.tooManyConditions",
-                count = MOST_CONDITIONS.to_string()
-            )));
-        }
-        if self.subject.as_ref().is_some_and(|subject| subject.len() > LONGEST_TARGET) {
-            return Err(bad_request(message!(
-                "error.tools.nameTooLong",
-                size = (LONGEST_TARGET / 1024).to_string()
-            )));
-        }
-        for condition in &choice.conditions {
-            validate(condition).map_err(|defect| {
-                bad_request(message!("error.tools.impossibleCondition")).with_cause(format!("{defect}."))
-            })?;
-        }
+        check_limits(self.subject.as_deref(), &choice.conditions)?;
         let lifetime = match choice.lifetime {
             ChoiceLifetime::Once => return Ok(None),
             ChoiceLifetime::QuarterHour => Lifetime::Until { at: now.plus(QUARTER_HOUR) },

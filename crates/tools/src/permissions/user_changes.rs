@@ -41,6 +41,15 @@ fn unknown_tools(servers: &[String]) -> UserError {
         .with_hint(message!("error.tools.unknownToolsHint"))
 }
 
+/// Checks the reason of a block.
+pub(super) fn check_reason(reason: Option<&str>) -> Result<(), UserError> {
+    if reason.is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
+        let what = message!("error.tools.reasonTooLong", count = LONGEST_REASON.to_string());
+        return Err(UserError::new(ErrorCode::BadRequest, what));
+    }
+    Ok(())
+}
+
 /// Error for an order whose rule would be for one time only.
 pub(super) fn empty_choice_error() -> UserError {
     UserError::new(ErrorCode::BadRequest, message!("error.tools.emptyChoice"))
@@ -76,10 +85,7 @@ impl PermissionStore {
                 .with_cause(message!("error.tools.reasonNeedsKeyCause"))
                 .with_hint(message!("error.tools.reasonNeedsKeyHint")));
         }
-        if reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
-            let what = message!("error.tools.reasonTooLong", count = LONGEST_REASON.to_string());
-            return Err(UserError::new(ErrorCode::BadRequest, what));
-        }
+        check_reason(reason.as_deref())?;
         let draft = self.rule_draft(RuleEffect::Deny, order, reason, by.into())?;
         let plan = match by {
             Authority::Operator => PermissionChange::narrowing_by_person(),
@@ -377,7 +383,7 @@ impl PermissionStore {
     }
 
     /// The current generation and identity of a server, to which rules are bound.
-    fn require_binding(&self, server: &ServerId) -> Result<ServerBinding, UserError> {
+    pub(super) fn require_binding(&self, server: &ServerId) -> Result<ServerBinding, UserError> {
         self.binding(server).ok_or_else(|| server_not_found(server))
     }
 

@@ -294,6 +294,32 @@ impl ProfileStore {
         Ok(profile)
     }
 
+    /// Checks settings that are to be set one after the other, each for the profile of this id, or for a new one. Nothing
+    /// changes.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them, or that the stored profiles can't be verified.
+    pub fn check(
+        &self,
+        changes: impl IntoIterator<Item = (Option<ProfileId>, ProfileSettings)>,
+    ) -> Result<(), UserError> {
+        if let Some(error) = self.problem() {
+            return Err(error);
+        }
+        let mut stored = self.stored();
+        for (own, settings) in changes {
+            let settings = validate(settings, &stored, own.as_ref())?;
+            match stored.profiles.iter_mut().find(|known| Some(&known.id) == own.as_ref()) {
+                Some(known) => known.settings = settings,
+                None => {
+                    let id = ProfileId::from_random(self.state.ids.next());
+                    stored.profiles.push(Profile { id, settings });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The clients that may connect.
     async fn known_clients(&self) -> Result<Vec<ClientId>, UserError> {
         let store = Arc::clone(&self.state.store);

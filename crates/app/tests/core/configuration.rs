@@ -1,0 +1,357 @@
+//! Export and import of everything but secrets (DATA-4): what one Gatehouse exports, another one imports, without secrets
+//! in between; nothing changes unless all of it is valid; and nothing runs without asking that wasn't chosen.
+
+use std::collections::BTreeMap;
+
+use crate::common::{TestHome, add, draft, run, server, servers, wait_until_state};
+use gatehouse_app::Core;
+use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
+use gatehouse_model::command::*;
+use gatehouse_model::configuration::{
+    ConfigurationContent, ConfigurationItem, ConfigurationItemKind, ConfigurationOutcome,
+};
+use gatehouse_model::grant::{AccessClass, Condition, ConditionTest};
+use gatehouse_model::profile::{OtherServers, ProfileServer, ToolSelection};
+use gatehouse_model::server::{Builtin, Remote, ServerDraft};
+use gatehouse_model::{ErrorCode, GrantChoice, ProfileSettings, Secret, Transport, UserError};
+use serde_json::{Value, json};
+
+fn secret(text: &str) -> RequestSecret {
+    RequestSecret::new(&Secret::new(text))
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Servers that are off, so that none of them is ever started: a program and a remote one, with secrets in every place.
+async fn add_servers_with_secrets(core: &Core) {
+    let program = Transport::Stdio {
+        command: "no-such-program".into(),
+        args: ["--token", "s3cret-argument", "--verbose"].map(str::to_owned).into(),
+        env: pairs(&[
+            ("MODE", "fast"),
+            ("PLAIN_KEY", "s3cret-plain"),
+            ("STORED_KEY", "${secret:STORED_KEY}"),
+        ]),
+        cwd: None,
+        streams: Default::default(),
+    };
+    let remote = Transport::Http(Remote {
+        headers: pairs(&[("Authorization", "Bearer ${env:NO_SUCH_TOKEN}")]),
+        ..Remote::at("https://mcp.example/mcp?api_key=s3cret-query")
+    });
+    for (name, transport, fields) in
+        [("Program", program, &["env/STORED_KEY"][..]), ("Remote", remote, &[][..])]
+    {
+        let draft = ServerDraft { enabled: false, ..ServerDraft::new(name, transport) };
+        let given = |field: &&str| FieldSecret { field: (*field).to_owned(), value: secret("s3cret-stored") };
+        let secrets = fields.iter().map(given).collect();
+        run(core, ServersAdd { draft, trust_labels: false, secrets, run: None }).await.unwrap();
+    }
+}
+
+/// Sets something of every kind.
+async fn fill(core: &Core) {
+    wait_until_state(core, "Notes", "connected").await;
+    add_servers_with_secrets(core).await;
+    run(core, ClientsAdd { name: "Claude".into() }).await.unwrap();
+    let shown = ProfileServer {
+        server: "Notes".into(),
+        tools: ToolSelection::Only { tools: vec!["add_note".into(), "list_notes".into()] },
+    };
+    let settings = ProfileSettings {
+        name: "Work".into(),
+        servers: vec![shown],
+        other_servers: OtherServers::Hidden,
+        calls_per_minute: Some(10),
+        ..ProfileSettings::default()
+    };
+    run(core, ProfilesAdd { settings }).await.unwrap();
+    run(core, ClientsSet { client: "Claude".into(), profile: Some("Work".into()) }).await.unwrap();
+    let all = PolicyAutoApprove { server: Some("Notes".into()), client: None, to: AutoApprove::All };
+    run(core, all).await.unwrap();
+    run(core, ServersTrustLabels { server: "Notes".into(), trusted: true, generation: None }).await.unwrap();
+    let class = Some(AccessClass::Read);
+    run(core, ToolsClassify { server: "Notes".into(), tool: "add_note".into(), class }).await.unwrap();
+    let choice = |conditions| GrantChoice {
+        lifetime: ChoiceLifetime::Always,
+        width: ChoiceScope::Tool,
+        every_client: false,
+        conditions,
+    };
+    let (server, tool, client) = ("Notes".to_owned(), Some("add_note".to_owned()), Some("Claude".to_owned()));
+    let grant = PolicyGrant {
+        server: server.clone(),
+        tool: tool.clone(),
+        client: client.clone(),
+        choice: choice(Vec::new()),
+    };
+    run(core, grant).await.unwrap();
+    let condition =
+        Condition { pointer: "/text".into(), test: ConditionTest::StartsWith { text: "private".into() } };
+    let deny = PolicyDeny {
+        server: Some(server),
+        tool,
+        client,
+        choice: choice(vec![condition]),
+        reason: Some("Not this".into()),
+    };
+    run(core, deny).await.unwrap();
+    let settings = SettingsSet {
+        audit_days: Some(400),
+        activity_days: 30,
+        activity_calls: 5000,
+        packages: None,
+        client_document: None,
+        calls: None,
+        tool_names: None,
+        allowed_hosts: Some(vec!["box.example".into()]),
+        registry: None,
+    };
+    run(core, settings).await.unwrap();
+}
+
+async fn export(core: &Core) -> String {
+    run(core, ConfigurationExport { save: false }).await.unwrap().text
+}
+
+async fn preview(core: &Core, text: &str) -> Result<ConfigurationContent, UserError> {
+    run(core, ConfigurationPreview { from: ConfigurationOrigin::Text(secret(text)) }).await
+}
+
+/// Imports what `choose` makes a choice of.
+async fn import(
+    core: &Core,
+    text: &str,
+    choose: impl Fn(&ConfigurationItem) -> Option<ImportAction>,
+) -> Result<ConfigurationOutcome, UserError> {
+    let content = preview(core, text).await?;
+    let choice = |item: &ConfigurationItem| {
+        let given = |field: &String| FieldSecret { field: field.clone(), value: secret("s3cret-given") };
+        let secrets = item.secrets.iter().map(given).collect();
+        choose(item).map(|action| ConfigurationChoice { index: item.index, action, secrets })
+    };
+    let items = content.items.iter().filter_map(choice).collect();
+    let inputs = content.items.iter().flat_map(|item| &item.inputs);
+    let inputs = inputs
+        .map(|input| ImportInputValue { id: input.id.clone(), value: secret("s3cret-input") })
+        .collect();
+    let from = ConfigurationOrigin::Text(secret(text));
+    run(core, ConfigurationImport { from, fingerprint: content.fingerprint, items, inputs }).await
+}
+
+/// Everything that is not here already.
+fn all_new(item: &ConfigurationItem) -> Option<ImportAction> {
+    match &item.conflict {
+        None => Some(ImportAction::Add),
+        Some(conflict) if conflict.is_same => None,
+        Some(_) => Some(ImportAction::Overwrite),
+    }
+}
+
+#[tokio::test]
+async fn imported_configuration_is_the_exported_one_without_secrets() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    fill(&core).await;
+    let token = run(&core, ClientsRotate { client: "Claude".into() }).await.unwrap().token;
+    let exported = export(&core).await;
+    assert!(!exported.contains("s3cret"), "{exported}");
+    assert!(!exported.contains(token.reveal()) && !exported.contains(home.key().reveal()), "{exported}");
+    for reference in
+        ["${secret:STORED_KEY}", "${secret:PLAIN_KEY}", "${env:NO_SUCH_TOKEN}", "${input:program-1}"]
+    {
+        assert!(exported.contains(reference), "{reference}: {exported}");
+    }
+    core.shutdown().await;
+
+    let other = TestHome::new();
+    let core = other.start().await;
+    wait_until_state(&core, "Notes", "connected").await;
+    let outcome = import(&core, &exported, all_new).await.unwrap();
+    assert!(outcome.problems.is_empty() && outcome.without_secrets.is_empty(), "{outcome:?}");
+    assert_eq!(outcome.new_clients, ["Claude"]);
+    assert_eq!(export(&core).await, exported);
+    let again = preview(&core, &exported).await.unwrap();
+    let is_same = |item: &ConfigurationItem| item.conflict.as_ref().is_some_and(|conflict| conflict.is_same);
+    assert!(again.items.iter().all(is_same), "{again:?}");
+
+    // Values of inputs stand where the secrets stood; the others are stored.
+    let program = server(&core, "Program").await.unwrap();
+    let Transport::Stdio { args, env, .. } = &program.config.transport else { panic!("{program:?}") };
+    assert_eq!(args[1], "s3cret-input");
+    assert_eq!(env["PLAIN_KEY"], "${secret:PLAIN_KEY}");
+
+    // The rules count: what every client may do runs without asking, and the block holds.
+    let token = run(&core, ClientsRotate { client: "Claude".into() }).await.unwrap().token;
+    let call = |text: &str| Call {
+        token: token.clone(),
+        tool: "add_note".into(),
+        arguments: json!({ "text": text }).to_string(),
+    };
+    let allowed = run(&core, call("public")).await.unwrap();
+    assert!(!allowed.is_tool_error, "{allowed:?}");
+    let blocked = run(&core, call("private")).await.unwrap();
+    assert!(blocked.is_tool_error && blocked.body.contains("Not this"), "{blocked:?}");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn widening_permissions_are_imported_only_when_chosen_with_their_server() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    fill(&core).await;
+    let exported = export(&core).await;
+    core.shutdown().await;
+
+    let other = TestHome::new();
+    let core = other.start().await;
+    let content = preview(&core, &exported).await.unwrap();
+    let widening: Vec<bool> = content
+        .items
+        .iter()
+        .filter(|item| item.kind == ConfigurationItemKind::Permission)
+        .map(|item| item.widens)
+        .collect();
+    assert_eq!(widening, [true, true, false, true, true], "two allows, a block, a class and the labels");
+    let mut covered = content.items.iter().filter(|item| item.widens).flat_map(|item| &item.details);
+    assert!(covered.any(|detail| detail.name == "tools" && detail.value.contains("add_note")));
+
+    import(&core, &exported, |item| all_new(item).filter(|_| !item.widens)).await.unwrap();
+    let policy = run(&core, PolicyShow {}).await.unwrap();
+    assert_eq!(policy.rules.len(), 1, "only the block: {policy:?}");
+    assert!(policy.overrides.is_empty() && policy.trusted_labels.is_empty(), "{policy:?}");
+
+    // A server that is another one here gets nothing of what the exported one was allowed.
+    let mut document: Value = serde_json::from_str(&exported).unwrap();
+    document["mcpServers"]["Notes"] = json!({ "command": "no-such-program" });
+    let before = export(&core).await;
+    let refused = import(&core, &document.to_string(), |item| item.widens.then_some(ImportAction::Add)).await;
+    assert_eq!(refused.unwrap_err().code, ErrorCode::BadRequest);
+    assert_eq!(export(&core).await, before);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn invalid_configurations_change_nothing() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let before = export(&core).await;
+    let good = || json!({ "new": { "type": "builtin", "builtin": { "kind": "time" } } });
+    let rule = |part: Value| {
+        let mut rule = json!({ "effect": "allow", "server": "new", "scope": { "width": "reads" } });
+        rule.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+        json!({ "permissions": { "rules": [rule] } })
+    };
+    let settings = |part: Value| {
+        let mut settings = json!({ "auditDays": null, "activityDays": 1, "activityCalls": 1 });
+        settings.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+        json!({ "settings": settings })
+    };
+    for bad in [
+        json!({ "mcpServers": { "new": { "url": "not an address" } } }),
+        json!({ "mcpServers": { "a/b": { "command": "x" } } }),
+        json!({ "mcpServers": { "new": { "command": "x", "unknownMember": 1 } } }),
+        json!({ "mcpServers": { "new": 1 } }),
+        json!({ "profiles": [{ "name": "" }] }),
+        json!({ "profiles": [{ "name": "a" }, { "name": "A" }] }),
+        json!({ "profiles": [{ "name": "a", "servers": [{ "server": "gone", "tools": { "shows": "all" } }] }] }),
+        json!({ "profiles": [{ "name": "a", "folders": ["relative"] }] }),
+        json!({ "clients": [{ "name": "\u{202e}" }] }),
+        json!({ "clients": [{ "name": "a", "profile": "gone" }] }),
+        rule(json!({ "server": "gone" })),
+        rule(json!({ "server": null })),
+        rule(json!({ "client": "gone" })),
+        rule(json!({ "scope": { "width": "call", "hash": "h" } })),
+        rule(json!({ "definitions": { "now": "no fingerprint" } })),
+        rule(json!({ "conditions": [{ "pointer": "", "test": { "test": "glob", "pattern": "" } }] })),
+        settings(json!({ "activityDays": 0 })),
+        settings(json!({ "registry": "ftp://packages.example" })),
+        settings(json!({ "allowedHosts": ["not a host"] })),
+    ] {
+        let mut document = json!({ "gatehouseConfiguration": 1, "mcpServers": good() });
+        document.as_object_mut().unwrap().extend(bad.as_object().unwrap().clone());
+        let refused = import(&core, &document.to_string(), |item| match item.kind {
+            ConfigurationItemKind::Settings => Some(ImportAction::Overwrite),
+            _ => Some(ImportAction::Add),
+        })
+        .await;
+        assert!(refused.is_err(), "{bad}: {refused:?}");
+        assert_eq!(export(&core).await, before, "{bad}");
+    }
+
+    let text = json!({ "gatehouseConfiguration": 1, "mcpServers": good() }).to_string();
+    let fingerprint = preview(&core, &text).await.unwrap().fingerprint;
+    let choice = ConfigurationChoice { index: 0, action: ImportAction::Add, secrets: Vec::new() };
+    for (items, fingerprint, code) in [
+        (vec![choice.clone()], "stale".to_owned(), ErrorCode::StaleAnswer),
+        (vec![choice.clone(), choice.clone()], fingerprint.clone(), ErrorCode::BadRequest),
+        (vec![ConfigurationChoice { index: 1, ..choice }], fingerprint, ErrorCode::BadRequest),
+    ] {
+        let from = ConfigurationOrigin::Text(secret(&text));
+        let wanted = ConfigurationImport { from, fingerprint, items, inputs: Vec::new() };
+        assert_eq!(run(&core, wanted).await.unwrap_err().code, code);
+    }
+    assert_eq!(export(&core).await, before);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn servers_without_their_secrets_are_imported_switched_off() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let text = json!({
+        "gatehouseConfiguration": 1,
+        "mcpServers": { "one": { "command": "no-such-program", "env": { "KEY": "${secret:KEY}" } } },
+    })
+    .to_string();
+    let content = preview(&core, &text).await.unwrap();
+    assert_eq!(content.items[0].secrets, ["env/KEY"]);
+    let from = || ConfigurationOrigin::Text(secret(&text));
+    let choice = ConfigurationChoice { index: 0, action: ImportAction::Add, secrets: Vec::new() };
+    let wanted = ConfigurationImport {
+        from: from(),
+        fingerprint: content.fingerprint.clone(),
+        items: vec![choice.clone()],
+        inputs: Vec::new(),
+    };
+    let outcome = run(&core, wanted).await.unwrap();
+    assert_eq!((outcome.imported, outcome.without_secrets), (1, vec!["one".to_owned()]));
+    assert!(!server(&core, "one").await.unwrap().config.enabled);
+
+    // With the secret it replaces itself; a second one stands beside it under another name.
+    let conflict = preview(&core, &text).await.unwrap().items.remove(0).conflict.unwrap();
+    let given = FieldSecret { field: "env/KEY".into(), value: secret("s3cret") };
+    let rename = ImportAction::Rename(conflict.free_name.unwrap());
+    for action in [ImportAction::Overwrite, rename] {
+        let items = vec![ConfigurationChoice { index: 0, action, secrets: vec![given.clone()] }];
+        let fingerprint = content.fingerprint.clone();
+        let wanted = ConfigurationImport { from: from(), fingerprint, items, inputs: Vec::new() };
+        let outcome = run(&core, wanted).await.unwrap();
+        assert!(outcome.problems.is_empty() && outcome.without_secrets.is_empty(), "{outcome:?}");
+    }
+    let all = servers(&core).await;
+    let enabled = |name: &str| all.iter().any(|view| view.config.name == name && view.config.enabled);
+    assert!(enabled("one") && enabled("one 2"), "{all:?}");
+    let kept = preview(&core, &text).await.unwrap().items.remove(0).conflict.unwrap();
+    assert_eq!((kept.is_same, kept.kept_secrets), (true, vec!["env/KEY".to_owned()]));
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn export_to_a_file_writes_the_same_text() {
+    let home = TestHome::new();
+    let downloads = tempfile::tempdir().unwrap();
+    let options = gatehouse_app::CoreOptions { downloads: downloads.path().to_owned(), ..home.options() };
+    let core = Core::start(options).await.unwrap();
+    add(&core, draft("More", Builtin::Time)).await.unwrap();
+    let saved = run(&core, ConfigurationExport { save: true }).await.unwrap();
+    let file = saved.file.unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), saved.text);
+    assert!(saved.left_out.is_empty(), "{:?}", saved.left_out);
+    let read =
+        run(&core, ConfigurationPreview { from: ConfigurationOrigin::File(file.clone()) }).await.unwrap();
+    assert_eq!(read.file, Some(file));
+    core.shutdown().await;
+}
