@@ -59,6 +59,32 @@ test("a tool is called from a form and from JSON, which show the same", async ({
   await expect(result(main).getByRole("button", { name: "Copy response" })).toBeVisible();
 });
 
+test("the field of a text is as high as its text, up to ten lines", async ({ gatehouse, main }) => {
+  await gatehouse.addFixture("fixture");
+  await pick(main, "write note", /^Write note/);
+  const field = panel(main).getByRole("textbox", { name: /^text/ });
+  const size = () =>
+    field.evaluate((it) => ({
+      height: it.clientHeight,
+      hidden: it.scrollHeight - it.clientHeight,
+      all: it.scrollWidth - it.clientWidth,
+    }));
+  const { height: line } = await size();
+  await field.fill(`/home/ana/${"a-folder-with-a-long-name/".repeat(8)}file.txt`);
+  const path = await size();
+  expect(path.height).toBeGreaterThan(1.5 * line);
+  expect(Math.max(path.hidden, path.all)).toBeLessThanOrEqual(1);
+  await field.fill("one\ntwo\nthree");
+  expect((await size()).hidden).toBeLessThanOrEqual(1);
+  await pictures(gatehouse, main, "playground-text");
+  await field.fill("line\n".repeat(100));
+  const many = await size();
+  expect(many.hidden).toBeGreaterThan(line);
+  expect(many.height).toBeLessThan(12 * line);
+  await field.fill("");
+  expect((await size()).height).toBe(line);
+});
+
 test("where there is little room, the form and the JSON are tabs of the same arguments", async ({
   gatehouse,
   main,

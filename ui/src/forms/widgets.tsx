@@ -88,6 +88,9 @@ export function Input({
   );
 }
 
+/** How much of a text decides about the height of its field, which has a limit. */
+const MEASURED_CHARS = 4000;
+
 /** A text that grows with what is typed, or stays in one line where the form says so; everything else is as its type wants it. */
 export function TextWidget(props: WidgetProps) {
   const { schema, options, registry } = props;
@@ -108,20 +111,23 @@ export function TextareaWidget({
 }: WidgetProps & { least?: number }) {
   const text = typeof rest.value === "string" ? rest.value : "";
   return (
-    <textarea
-      id={id}
-      className="form-control"
-      rows={Math.min(10, Math.max(least, text.split("\n").length))}
-      spellCheck={false}
-      {...aria({ id, ...rest })}
-      disabled={disabled}
-      readOnly={readonly}
-      value={text}
-      onChange={(event) => {
-        const typed = event.currentTarget.value;
-        onChange(typed === "" ? options.emptyValue : typed);
-      }}
-    />
+    // The text once more, unseen: it makes the field as high as it is with its lines broken.
+    <div className="form-text" data-text={text.slice(0, MEASURED_CHARS)}>
+      <textarea
+        id={id}
+        className="form-control"
+        rows={least}
+        spellCheck={false}
+        {...aria({ id, ...rest })}
+        disabled={disabled}
+        readOnly={readonly}
+        value={text}
+        onChange={(event) => {
+          const typed = event.currentTarget.value;
+          onChange(typed === "" ? options.emptyValue : typed);
+        }}
+      />
+    </div>
   );
 }
 
