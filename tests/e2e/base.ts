@@ -178,6 +178,7 @@ const moved = Object.fromEntries(
     "OPENCODE_CONFIG",
     "OPENCODE_CONFIG_DIR",
     "CONTINUE_GLOBAL_DIR",
+    "CLINE_DIR",
     "CLINE_DATA_DIR",
     "CLINE_MCP_SETTINGS_PATH",
     "VSCODE_PORTABLE",

@@ -47,13 +47,14 @@ impl CommandRunner {
 }
 
 /// Variables by which whoever runs the tests may have moved the settings of other applications.
-pub(crate) const MOVED_SETTINGS: [&str; 9] = [
+pub(crate) const MOVED_SETTINGS: [&str; 10] = [
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
     "GEMINI_CLI_HOME",
     "OPENCODE_CONFIG",
     "OPENCODE_CONFIG_DIR",
     "CONTINUE_GLOBAL_DIR",
+    "CLINE_DIR",
     "CLINE_DATA_DIR",
     "CLINE_MCP_SETTINGS_PATH",
     "VSCODE_PORTABLE",

@@ -11,8 +11,14 @@ use gatehouse_tests::paths;
 use serde_json::{Value, json};
 
 /// Variables by which whoever runs the tests may have moved the settings that are used here.
-const MOVED: [&str; 5] =
-    ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CLINE_DATA_DIR", "CLINE_MCP_SETTINGS_PATH", "VSCODE_PORTABLE"];
+const MOVED: [&str; 6] = [
+    "XDG_CONFIG_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CLINE_DIR",
+    "CLINE_DATA_DIR",
+    "CLINE_MCP_SETTINGS_PATH",
+    "VSCODE_PORTABLE",
+];
 
 /// The value of a secret in settings.
 const SECRET: &str = "s3cret-of-the-fixture";

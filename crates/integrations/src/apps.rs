@@ -147,8 +147,9 @@ fn zed_folder(folders: &BaseFolders) -> PathBuf {
 /// Cline is an extension of several editors; its newer versions share one folder.
 fn cline_files(folders: &BaseFolders) -> Vec<PathBuf> {
     const NAME: &str = "cline_mcp_settings.json";
-    let own =
-        folders.variable("CLINE_DATA_DIR").unwrap_or_else(|| folders.home().join(".cline").join("data"));
+    let own = folders.variable("CLINE_DATA_DIR").unwrap_or_else(|| {
+        folders.variable("CLINE_DIR").unwrap_or_else(|| folders.home().join(".cline")).join("data")
+    });
     let editors = ["Cursor", "Windsurf"].map(|editor| folders.app_config().join(editor).join("User"));
     let extension =
         |user: PathBuf| user.join("globalStorage").join("saoudrizwan.claude-dev").join("settings").join(NAME);

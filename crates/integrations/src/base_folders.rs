@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The variables by which users move settings files of applications, or the folders of a system.
-const VARIABLES: [&str; 12] = [
+const VARIABLES: [&str; 13] = [
     "APPDATA",
     "LOCALAPPDATA",
     "XDG_CONFIG_HOME",
@@ -16,6 +16,7 @@ const VARIABLES: [&str; 12] = [
     "OPENCODE_CONFIG",
     "OPENCODE_CONFIG_DIR",
     "CONTINUE_GLOBAL_DIR",
+    "CLINE_DIR",
     "CLINE_DATA_DIR",
     "CLINE_MCP_SETTINGS_PATH",
     "VSCODE_PORTABLE",

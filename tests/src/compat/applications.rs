@@ -68,6 +68,8 @@ pub struct Application {
     /// What is in the first one before the application runs.
     pub(super) settings: Option<&'static str>,
     pub(super) variables: &'static [(&'static str, &'static str)],
+    /// The words by which it learns of its model, if settings and variables don't say that.
+    pub(super) set_up: Option<&'static [&'static str]>,
     /// The words by which it gives its model a task.
     pub(super) ask: &'static [&'static str],
     pub(super) list: Option<ListCommand>,
@@ -111,7 +113,7 @@ fn packages() -> PathBuf {
 const TASK: &str = "Keep a note.";
 
 /// All of them. The version of each is in `tests/compat/applications/package.json`.
-pub static APPLICATIONS: [Application; 5] = [
+pub static APPLICATIONS: [Application; 6] = [
     Application {
         name: "claude-code",
         package: "@anthropic-ai/claude-code",
@@ -127,11 +129,38 @@ pub static APPLICATIONS: [Application; 5] = [
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("DISABLE_AUTOUPDATER", "1"),
         ],
+        set_up: None,
         ask: &["-p", TASK],
         list: Some(ListCommand { words: &["mcp", "list"], connected: " Connected" }),
         add: AddServer::Command(&[
             "mcp", "add", "--scope", "user", "imported", "--env", SECRET, "--", PROGRAM,
         ]),
+        cannot_be_tried: &[],
+    },
+    Application {
+        name: "cline",
+        package: "@cline/cli-linux-x64",
+        program: "@cline/cli-linux-x64/bin/cline",
+        has_allow_rule: false,
+        files: &[".cline/data/settings/cline_mcp_settings.json"],
+        settings: None,
+        // Without it, it leaves a process that other sessions share.
+        variables: &[("CLINE_SESSION_BACKEND_MODE", "local")],
+        set_up: Some(&[
+            "auth",
+            "--provider",
+            "openai-compatible",
+            "--apikey",
+            "none",
+            "--modelid",
+            "stand-in",
+            "--baseurl",
+            "{model}/v1",
+        ]),
+        ask: &[TASK],
+        list: Some(ListCommand { words: &["config", "mcp"], connected: "[stdio]" }),
+        // It has no word for variables.
+        add: AddServer::Command(&["mcp", "add", "imported", "--yes", "--", PROGRAM]),
         cannot_be_tried: &[],
     },
     Application {
@@ -145,6 +174,7 @@ pub static APPLICATIONS: [Application; 5] = [
              name = \"Local\"\nbase_url = \"{model}/v1\"\nwire_api = \"responses\"\n",
         ),
         variables: &[],
+        set_up: None,
         // It refuses settings that it doesn't know.
         ask: &["exec", "--strict-config", "--skip-git-repo-check", TASK],
         list: Some(ListCommand { words: &["mcp", "list"], connected: " enabled" }),
@@ -166,6 +196,7 @@ pub static APPLICATIONS: [Application; 5] = [
             // It uses servers only in folders that the user trusts.
             ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
         ],
+        set_up: None,
         // Without a name it first asks one model which one to use.
         ask: &["--model", "gemini-2.5-flash", "--prompt", TASK],
         list: Some(ListCommand { words: &["mcp", "list"], connected: " Connected" }),
@@ -186,6 +217,7 @@ pub static APPLICATIONS: [Application; 5] = [
              \"models\": { \"stand-in\": {} },\n    },\n  },\n}\n",
         ),
         variables: &[("OPENCODE_DISABLE_AUTOUPDATE", "1")],
+        set_up: None,
         ask: &["run", TASK],
         list: Some(ListCommand { words: &["mcp", "list"], connected: "connected" }),
         add: AddServer::Command(&["mcp", "add", "imported", "--env", SECRET, "--", PROGRAM]),
@@ -202,6 +234,7 @@ pub static APPLICATIONS: [Application; 5] = [
              provider: openai\n    model: stand-in\n    apiBase: {model}/v1\n    apiKey: none\n",
         ),
         variables: &[],
+        set_up: None,
         ask: &["-p", TASK],
         list: None,
         add: AddServer::ByHand(

@@ -397,6 +397,8 @@ fn finds_settings_on_each_system_and_where_variables_moved_them() {
         (System::Linux, App::LmStudio, None, "h/.lmstudio/mcp.json"),
         (System::Windows, App::OpenCode, None, "h/.config/opencode/opencode.json"),
         (System::Linux, App::OpenCode, Some("OPENCODE_CONFIG"), "/moved"),
+        (System::Linux, App::Cline, None, "h/.cline/data/settings/cline_mcp_settings.json"),
+        (System::Linux, App::Cline, Some("CLINE_DIR"), "/moved/data/settings/cline_mcp_settings.json"),
         (System::Linux, App::Continue, Some("CONTINUE_GLOBAL_DIR"), "/moved/config.yaml"),
     ] {
         let root = if cfg!(windows) { "C:/" } else { "/" };
