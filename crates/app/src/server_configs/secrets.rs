@@ -78,6 +78,14 @@ impl SecretChanges {
         Ok((changes, absent))
     }
 
+    /// Leaves out secrets that would be carried over and are not among the `stored` fields; returns their fields.
+    pub(crate) fn drop_unstored(&mut self, stored: &HashSet<String>) -> Vec<String> {
+        let fields = self.carried.iter().map(|(_, _, field)| field);
+        let lost = fields.filter(|field| !stored.contains(*field)).cloned().collect();
+        self.carried.retain(|(_, _, field)| stored.contains(field));
+        lost
+    }
+
     /// Stores given secrets and those carried over, before the server is written.
     pub(crate) async fn store(&self, state: &AppState) -> Result<(), UserError> {
         let (given, carried) = (self.given.clone(), self.carried.clone());
@@ -104,6 +112,25 @@ impl SecretChanges {
     pub(crate) fn has_new(&self) -> bool {
         !self.given.is_empty()
     }
+}
+
+/// The fields of a server that refer to a secret which is stored. A server that was copied or imported may lack some.
+pub(crate) async fn stored_fields(
+    state: &AppState,
+    config: &ServerConfig,
+) -> Result<HashSet<String>, UserError> {
+    let references = config.transport.secret_references();
+    let fields: Vec<_> = references.into_keys().map(|field| (key(config, &field), field)).collect();
+    with_secrets(state, move |secrets| {
+        let mut stored = HashSet::new();
+        for (key, field) in fields {
+            if secrets.get(&key)?.is_some() {
+                stored.insert(field);
+            }
+        }
+        Ok(stored)
+    })
+    .await
 }
 
 /// Deletes every secret of a server, including those of earlier generations and those stored under the
@@ -164,9 +191,10 @@ fn missing(field: &str) -> UserError {
         .with_hint(message!("error.app.secretMissingHint"))
 }
 
-async fn with_secrets<F>(state: &AppState, work: F) -> Result<(), UserError>
+async fn with_secrets<T, F>(state: &AppState, work: F) -> Result<T, UserError>
 where
-    F: FnOnce(&dyn SecretStore) -> Result<(), SecretFailure> + Send + 'static,
+    T: Send + 'static,
+    F: FnOnce(&dyn SecretStore) -> Result<T, SecretFailure> + Send + 'static,
 {
     let secrets: Arc<dyn SecretStore> = state.store.secrets();
     match tokio::task::spawn_blocking(move || work(&*secrets)).await {
@@ -242,6 +270,12 @@ mod tests {
         let after = server(0, "a", &[REF, ("OTHER", "${secret:other}")]);
         let (changes, absent) = SecretChanges::with_absent(None, &after, &[secret("env/OTHER")]).unwrap();
         assert_eq!((absent, changes.has_new()), (vec!["env/KEY".to_owned()], true));
+
+        let (mut changes, absent) = SecretChanges::with_absent(Some(&after), &after, &[]).unwrap();
+        assert!(absent.is_empty());
+        let stored = HashSet::from(["env/OTHER".to_owned()]);
+        assert_eq!(changes.drop_unstored(&stored), ["env/KEY"]);
+        assert_eq!(changes.carried.len(), 1);
     }
 
     #[test]

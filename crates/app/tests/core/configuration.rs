@@ -313,15 +313,26 @@ async fn servers_without_their_secrets_are_imported_switched_off() {
     let wanted = ConfigurationImport {
         from: from(),
         fingerprint: content.fingerprint.clone(),
-        items: vec![choice.clone()],
+        items: vec![choice],
         inputs: Vec::new(),
     };
     let outcome = run(&core, wanted).await.unwrap();
     assert_eq!((outcome.imported, outcome.without_secrets), (1, vec!["one".to_owned()]));
     assert!(!server(&core, "one").await.unwrap().config.enabled);
 
+    let overwriting = || ConfigurationImport {
+        from: from(),
+        fingerprint: content.fingerprint.clone(),
+        items: vec![ConfigurationChoice { index: 0, action: ImportAction::Overwrite, secrets: Vec::new() }],
+        inputs: Vec::new(),
+    };
+    // Again without it: there is still none that could be kept.
+    let again = run(&core, overwriting()).await.unwrap();
+    assert_eq!((again.problems.len(), again.without_secrets), (0, vec!["one".to_owned()]));
+
     // With the secret it replaces itself; a second one stands beside it under another name.
     let conflict = preview(&core, &text).await.unwrap().items.remove(0).conflict.unwrap();
+    assert!(conflict.kept_secrets.is_empty(), "there is none: {conflict:?}");
     let given = FieldSecret { field: "env/KEY".into(), value: secret("s3cret") };
     let rename = ImportAction::Rename(conflict.free_name.unwrap());
     for action in [ImportAction::Overwrite, rename] {

@@ -1,11 +1,13 @@
-//! Fuzz target: settings of each application that are broken in a few places. The file stays as it is, an error repeats
-//! nothing of it, and what was entered as a secret is in no variable or header.
+//! Fuzz targets: settings of each application, and exported configurations, that are broken in a few places. A file of
+//! settings stays as it is, an error repeats nothing of it, and what was entered as a secret is in no variable or header. A
+//! configuration is refused, or its own text says the same.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use gatehouse_fuzz::{fuzz, mutated};
 use gatehouse_integrations::App;
+use gatehouse_integrations::configuration::read_configuration;
 use gatehouse_integrations::import::{ForeignServer, read_file, read_text};
 use gatehouse_model::Secret;
 use proptest::prelude::*;
@@ -88,4 +90,49 @@ fn keeps_secrets(server: &ForeignServer) -> Result<(), TestCaseError> {
 fn fuzz_import() {
     let home = TestHome::new();
     fuzz("import", &settings(), |(app, text)| holds(&home, app, &text)).unwrap();
+}
+
+/// A configuration with something of every kind.
+const CONFIGURATION: &str = r#"{
+  "gatehouseConfiguration": 1,
+  "mcpServers": { "a": { "command": "x", "args": ["${input:k}"], "env": { "K": "${secret:K}" } } },
+  "inputs": [{ "type": "promptString", "id": "k", "password": true }],
+  "profiles": [{ "name": "Work", "servers": [{ "server": "a", "tools": { "shows": "all" } }] }],
+  "clients": [{ "name": "Editor", "profile": "Work" }],
+  "permissions": {
+    "rules": [
+      {
+        "effect": "allow",
+        "server": "a",
+        "client": "Editor",
+        "scope": { "width": "tool", "tool": "read" },
+        "conditions": [{ "pointer": "/path", "test": { "test": "inside", "folder": "/tmp" } }],
+        "definitions": { "read": "00" }
+      }
+    ],
+    "accessClasses": [{ "server": "a", "tool": "read", "class": "read" }],
+    "trustedLabels": ["a"]
+  },
+  "settings": { "auditDays": null, "activityDays": 90, "activityCalls": 1000 }
+}"#;
+
+fn says_the_same_again(text: &str) -> Result<(), TestCaseError> {
+    let Ok(read) = read_configuration(text) else { return Ok(()) };
+    let servers = read.document.servers();
+    prop_assert_eq!(servers.len(), read.document.mcp_servers.len());
+    for server in &servers {
+        keeps_secrets(server)?;
+    }
+    let written = read.document.to_text().unwrap();
+    let again = read_configuration(&written).map(|again| again.document.to_text().unwrap());
+    prop_assert_eq!(again, Ok(written));
+    Ok(())
+}
+
+#[test]
+fn fuzz_configuration() {
+    says_the_same_again(CONFIGURATION).unwrap();
+    assert!(read_configuration(CONFIGURATION).is_ok());
+    let cases = mutated(Just(CONFIGURATION.to_owned()), TOKENS);
+    fuzz("configuration", &cases, |text| says_the_same_again(&text)).unwrap();
 }

@@ -23,7 +23,7 @@ use super::super::servers::{Configs, ServerChange};
 use super::super::{AppState, clients, imports, lookup, profiles, server_draft, servers, settings};
 use super::content::{Content, ContentPart};
 use super::preview::{imported_rule, owner};
-use crate::server_configs::secrets::SecretChanges;
+use crate::server_configs::secrets::{SecretChanges, stored_fields};
 
 /// What is to be imported.
 pub(super) struct ImportWishes<'a> {
@@ -350,7 +350,10 @@ impl ImportPlanner<'_> {
             value: RequestSecret::new(&secret.value),
         });
         let given: Vec<FieldSecret> = choice.secrets.iter().cloned().chain(found).collect();
-        let (secrets, absent) = SecretChanges::with_absent(before.as_ref(), &after, &given)?;
+        let (mut secrets, mut absent) = SecretChanges::with_absent(before.as_ref(), &after, &given)?;
+        if let Some(before) = &before {
+            absent.extend(secrets.drop_unstored(&stored_fields(self.state, before).await?));
+        }
         let after = if absent.is_empty() { after } else { ServerConfig { enabled: false, ..after } };
         if !absent.is_empty() {
             self.plan.without_secrets.push(after.name.clone());

@@ -24,6 +24,7 @@ use super::super::free_name::free_name;
 use super::super::{AppState, imports, server_draft};
 use super::content::{Content, ContentPart};
 use super::exported;
+use crate::server_configs::secrets::stored_fields;
 
 /// Number of tools in one line of details.
 const TOOLS_IN_LINE: usize = 20;
@@ -43,7 +44,7 @@ pub(super) async fn items(
     let mut items = Vec::new();
     for (part, index) in content.parts().into_iter().zip(0_u32..) {
         let item = match part {
-            ContentPart::Server(server) => present.server(content, server).await,
+            ContentPart::Server(server) => present.server(state, content, server).await,
             ContentPart::Profile(profile) => present.profile(content, profile),
             ContentPart::Client(client) => present.client(content, client),
             ContentPart::Rule(rule) => present.rule(content, rule),
@@ -120,7 +121,12 @@ impl PresentConfiguration {
         self.configs.iter().any(|config| config.name == name)
     }
 
-    async fn server(&self, content: &Content, server: &ForeignServer) -> ConfigurationItem {
+    async fn server(
+        &self,
+        state: &Arc<AppState>,
+        content: &Content,
+        server: &ForeignServer,
+    ) -> ConfigurationItem {
         let mut item = item(ConfigurationItemKind::Server, &server.name);
         item.problems.extend(server.problem.clone());
         let filled = server.fill_known().unwrap_or_else(|problem| {
@@ -143,7 +149,11 @@ impl PresentConfiguration {
                 item.secrets =
                     references.keys().filter(|field| !given.contains(&field.as_str())).cloned().collect();
                 if let Some(owner) = owner {
-                    let is_kept = |field: &&String| draft.transport.keeps_secret(&owner.transport, field);
+                    // One that can't be read now is asked for.
+                    let stored = stored_fields(state, owner).await.unwrap_or_default();
+                    let is_kept = |field: &&String| {
+                        stored.contains(*field) && draft.transport.keeps_secret(&owner.transport, field)
+                    };
                     kept_secrets = item.secrets.iter().filter(is_kept).cloned().collect();
                 }
                 // Whether its name is free is no problem of its own.
