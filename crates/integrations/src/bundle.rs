@@ -116,7 +116,7 @@ impl BundleStore {
     ) -> Result<BundlePreview, BundleError> {
         let bytes = read_file(file.path)?;
         let has_hash = |expected: &str| hex::encode(Sha256::digest(&bytes)).eq_ignore_ascii_case(expected);
-        if !file.sha256.is_none_or(has_hash) {
+        if file.sha256.is_some_and(|expected| !has_hash(expected)) {
             return Err(BundleError::OtherFile);
         }
         let signed = SignedFile::split(&bytes);

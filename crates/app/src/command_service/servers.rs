@@ -75,7 +75,7 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Ser
             Ok(false) => {}
             Err(error) => {
                 let added = ServersRemove { server: config.id.as_str().to_owned(), undoable: false };
-                remove(state, &added).await?;
+                Box::pin(remove(state, &added)).await?;
                 return Err(error);
             }
         }

@@ -19,8 +19,6 @@ const MAX_LABEL_CHARS: usize = 300;
 /// Written in pieces, because `cargo xtask check` refuses names of package registries.
 const NPM_HOST: &str = concat!("registry.npm", "js.org");
 const PYPI_HOST: &str = concat!("pypi", ".org");
-/// Length of a SHA-256 in hexadecimal digits.
-const SHA256_DIGITS: usize = 64;
 /// Most arguments, variables or headers of an option.
 const MAX_ITEMS: usize = 100;
 
@@ -67,7 +65,7 @@ pub(super) fn package(value: &Value) -> Option<ParsedOption> {
     let mut option = ParsedOption::new(kind, label, inputs, recipe);
     if kind == RegistryOptionKind::Mcpb {
         // One that can't be a hash is passed on too: then no file is the one that is meant.
-        option.view.file_sha256 = fields.shown("fileSha256", SHA256_DIGITS);
+        option.view.file_sha256 = fields.shown("fileSha256", MAX_LABEL_CHARS);
     }
     Some(option)
 }
