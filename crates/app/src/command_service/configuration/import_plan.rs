@@ -120,7 +120,8 @@ impl ImportPlan {
         configs: &[ServerConfig],
         wishes: &ImportWishes<'_>,
     ) -> Result<Self, UserError> {
-        let ImportWishes { content, items, inputs } = wishes;
+        let ImportWishes { items, inputs, .. } = wishes;
+        let content = wishes.content;
         let parts = content.parts();
         let mut chosen = HashSet::new();
         let mut picked = Vec::with_capacity(items.len());
