@@ -146,6 +146,9 @@ commands! {
         /// The fingerprint of the content that the choices were made for.
         fingerprint: String,
         servers: Vec<ImportChoice>,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> Vec<ImportOutcome>,
         Operator: "It starts programs, opens connections, keeps secrets, and may let tools run without asking.";
     /// Removes a server and every right that it had.
@@ -253,8 +256,8 @@ commands! {
         client: Option<String>,
     } -> ResultView, Operator: "It calls a tool without approval, or in the name of a client.";
     /// Cancels what was given a name: a call, a read or a prompt, also at the server; the test of a connection, whose
-    /// process then ends; adding a server, which is removed again; reading a bundle or the registry; or an export, which
-    /// leaves no file. Nothing happens when it has ended.
+    /// process then ends; adding a server, which is removed again; an import, which goes no further; reading a bundle or the
+    /// registry; or an export, which leaves no file. Nothing happens when it has ended.
     "servers.stopRun" ServersStopRun {
         /// The name that the run was given.
         run: String,

@@ -24,6 +24,7 @@ const names: Partial<Record<keyof Commands, MessageKey>> = {
   "servers.reset": "action.remove",
   "servers.signIn": "action.signIn",
   "servers.signOut": "action.signOut",
+  "imports.run": "action.import",
   "bundles.read": "action.bundle",
   "registry.search": "action.registry",
   "registry.fill": "action.registry",

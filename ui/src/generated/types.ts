@@ -1221,7 +1221,9 @@ export type ImportsPreview = { from: ImportOrigin, };
 /** Imports servers, each by itself: one that fails leaves the others. The other application's file stays as it is. */
 export type ImportsRun = { from: ImportOrigin,
 /** The fingerprint of the content that the choices were made for. */
-fingerprint: string, servers: Array<ImportChoice>, };
+fingerprint: string, servers: Array<ImportChoice>,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** The settings files of other applications on this computer, with the number of servers in each. */
 export type ImportsSources = Record<symbol, never>;
@@ -2294,8 +2296,8 @@ disable: boolean, };
 
 /**
  * Cancels what was given a name: a call, a read or a prompt, also at the server; the test of a connection, whose
- * process then ends; adding a server, which is removed again; reading a bundle or the registry; or an export, which
- * leaves no file. Nothing happens when it has ended.
+ * process then ends; adding a server, which is removed again; an import, which goes no further; reading a bundle or the
+ * registry; or an export, which leaves no file. Nothing happens when it has ended.
  */
 export type ServersStopRun = {
 /** The name that the run was given. */

@@ -106,7 +106,7 @@ function LoadedChecklist({ from, preview, onBack, onImported }: LoadedProps) {
     setError(null);
     try {
       const servers = [...toImportChoices(decisions, candidates)];
-      onImported(await request({ from, fingerprint, servers }));
+      onImported(await request({ from, fingerprint, servers, run: crypto.randomUUID() }));
     } catch (thrown) {
       setError(toUserError(thrown));
     }

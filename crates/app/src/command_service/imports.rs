@@ -33,6 +33,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::free_name::{free_name, numbered};
+use super::named_runs::NamedRun;
 use super::{AppState, lookup, server_draft, servers};
 use crate::app_folders;
 use crate::disk_work::on_disk;
@@ -97,6 +98,7 @@ pub(super) async fn preview(state: &Arc<AppState>, from: ImportOrigin) -> Result
 
 /// Imports the chosen servers.
 pub(super) async fn run(state: &Arc<AppState>, wanted: ImportsRun) -> Result<Vec<ImportOutcome>, UserError> {
+    let named = NamedRun::begin(state, wanted.run.as_deref())?;
     let settings = read(wanted.from).await?;
     if fingerprint(&settings) != wanted.fingerprint {
         return Err(UserError::new(ErrorCode::StaleAnswer, message!("error.import.changed"))
@@ -120,7 +122,11 @@ pub(super) async fn run(state: &Arc<AppState>, wanted: ImportsRun) -> Result<Vec
             ImportAction::Rename(name) => name.clone(),
             ImportAction::Add | ImportAction::Overwrite => (*name).clone(),
         };
-        let (server, problem) = match import(state, server, &name, choice).await {
+        let imported = match named.ensure_not_cancelled() {
+            Ok(()) => import(state, server, &name, choice).await,
+            Err(error) => Err(error),
+        };
+        let (server, problem) = match imported {
             Ok(id) => (Some(id), None),
             Err(problem) => (None, Some(problem)),
         };
@@ -128,7 +134,7 @@ pub(super) async fn run(state: &Arc<AppState>, wanted: ImportsRun) -> Result<Vec
     }
     let approvals = picked.iter().zip(&outcomes).map(|((choice, foreign, _), outcome)| {
         let approvals = foreign.auto_approve.as_ref().filter(|_| choice.auto_approve);
-        approve(state, outcome.server.as_ref().zip(approvals))
+        approve(state, &named, outcome.server.as_ref().zip(approvals))
     });
     let approved = join_all(approvals).await;
     for (outcome, approved) in outcomes.iter_mut().zip(approved) {
@@ -359,14 +365,16 @@ fn over(before: &ServerConfig, draft: ServerDraft) -> ServerDraft {
 }
 
 /// Lets run without asking what did so in the other application. A rule covers what a tool is now, so this waits for the
-/// server to connect.
+/// server to connect, until the run is cancelled.
 async fn approve(
     state: &Arc<AppState>,
+    named: &NamedRun<'_>,
     wanted: Option<(&ServerId, &ImportedApprovals)>,
 ) -> Result<(), UserError> {
     let Some((server, approvals)) = wanted else { return Ok(()) };
     let config = lookup::find(state, server.as_str())?;
-    if !servers::is_connected_in_time(state, &config).await {
+    let connected = named.cancel.run_until_cancelled(servers::is_connected_in_time(state, &config)).await;
+    if connected != Some(true) {
         return Err(UserError::new(
             ErrorCode::ServerUnavailable,
             message!("error.import.approvalsUnset", server = &config.name),

@@ -1,5 +1,5 @@
 //! Work that the user began under a name, by which it can be cancelled: calls, reads, prompts, tests of connections,
-//! additions, bundles, requests to the registry, and exports.
+//! additions, imports, bundles, requests to the registry, and exports.
 
 use std::collections::hash_map::Entry;
 use std::future::Future;

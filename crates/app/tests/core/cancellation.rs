@@ -5,13 +5,14 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{TIMEOUT, TestHome, draft, run, server, wait_until};
+use crate::common::{TIMEOUT, TestHome, draft, run, server, wait_until, wait_until_state};
 use gatehouse_app::Core;
 use gatehouse_model::command::{
-    RegistrySearch, ServersAdd, ServersStopRun, ServersTest, SettingsSet, TypedCommand,
+    ImportAction, ImportChoice, ImportOrigin, ImportsPreview, ImportsRun, RegistrySearch, RequestSecret,
+    ServersAdd, ServersStopRun, ServersTest, SettingsSet, TypedCommand,
 };
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::{ErrorCode, Transport};
+use gatehouse_model::{ErrorCode, Secret, Transport};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
@@ -83,6 +84,45 @@ async fn cancelling_an_addition_removes_the_server() {
     assert!(server(&core, "silent").await.is_none());
     let file = std::fs::read_to_string(home.servers_file()).unwrap();
     assert!(!file.contains("silent"), "{file}");
+    core.shutdown().await;
+}
+
+/// What ran without asking elsewhere is set once the server is connected. Cancelled, the import ends before, and what comes
+/// after it in the list isn't imported.
+#[tokio::test]
+async fn cancelling_an_import_ends_the_wait_for_its_servers() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let settings = serde_json::json!({ "mcpServers": {
+        "silent": { "command": "sleep", "args": ["600"], "autoApprove": ["read"] },
+    } });
+    let from = || ImportOrigin::Text(RequestSecret::new(&Secret::new(settings.to_string())));
+    let preview = run(&core, ImportsPreview { from: from() }).await.unwrap();
+    let choice = ImportChoice {
+        index: preview.candidates[0].index,
+        action: ImportAction::Add,
+        keep_plain: false,
+        auto_approve: true,
+        inputs: vec![],
+    };
+    let wanted = ImportsRun {
+        from: from(),
+        fingerprint: preview.fingerprint,
+        servers: vec![choice],
+        run: Some(RUN.into()),
+    };
+    let stopping = async {
+        wait_until_state(&core, "silent", "connecting").await;
+        stop_run(&core).await;
+    };
+    // The server has 30 s to connect.
+    let importing = async { tokio::join!(run(&core, wanted), stopping) };
+    let (outcomes, ()) = tokio::time::timeout(TIMEOUT / 2, importing).await.expect("the import goes on");
+    let outcomes = outcomes.unwrap();
+    let [outcome] = &outcomes[..] else { panic!("one server was picked") };
+    assert!(outcome.server.is_some(), "{outcome:?}");
+    assert_eq!(outcome.problem.as_ref().map(|problem| problem.code), Some(ErrorCode::ServerUnavailable));
+    assert!(server(&core, "silent").await.is_some());
     core.shutdown().await;
 }
 

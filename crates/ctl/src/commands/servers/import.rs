@@ -48,7 +48,8 @@ pub(super) async fn run(
         inputs: server.inputs.iter().filter_map(|input| value_of(input, &values)).collect(),
     };
     let servers = picked.into_iter().map(choice).collect();
-    let outcomes = session.run(&ImportsRun { from, fingerprint: preview.fingerprint, servers }).await?;
+    let outcomes =
+        session.run(&ImportsRun { from, fingerprint: preview.fingerprint, servers, run: None }).await?;
     output.show(&outcomes, |outcomes| list_outcomes(outcomes))?;
     let is_done = outcomes.iter().all(|outcome| outcome.problem.is_none());
     if is_done { Ok(()) } else { Err(CliError::NotImported) }
