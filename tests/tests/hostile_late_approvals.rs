@@ -274,6 +274,10 @@ fn python_sdk_retry_after_timeout_runs_once() -> Result<()> {
         let call = client.begin_with_timeout("write_note", &note, 3500)?;
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         ensure!(!client.finish(&call)?.is_ok(), "{revision}: it did not give up");
+        // An answer that overtakes the cancellation starts the call, and the cancellation ends it.
+        eventually_holds("nobody waits", || {
+            Ok(approvals::wait_for_pending(&gatehouse, 1)?[0]["waiting"] == false)
+        })?;
         approvals::allow(
             &gatehouse,
             &question["id"],
