@@ -122,8 +122,8 @@ async fn dispatch(
     match command {
         Command::Status(c) => encode_reply(&c, status::report(state)).await,
         Command::ServersList(c) => encode_reply(&c, servers::list(state, by)).await,
-        Command::ServersAdd(c) => encode_reply(&c.clone(), servers::add(state, c)).await,
-        Command::ServersEdit(c) => encode_reply(&c.clone(), servers::edit(state, c)).await,
+        Command::ServersAdd(c) => Box::pin(encode_reply(&c.clone(), servers::add(state, c))).await,
+        Command::ServersEdit(c) => Box::pin(encode_reply(&c.clone(), servers::edit(state, c))).await,
         Command::ServersDuplicate(c) => encode_reply(&c, servers::duplicate(state, &c)).await,
         Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c)).await,
         Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c)).await,

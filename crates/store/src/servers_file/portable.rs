@@ -37,7 +37,7 @@ pub fn portable_entry(server: &ServerConfig, prefix: &str) -> serde_json::Result
     }
     for (pointer, mask_as) in [("/args", "/args"), ("/url", "/url"), ("/headersFrom/args", "/args")] {
         let Some(value) = value_at(&mut entry, pointer) else { continue };
-        *value = mask_secrets(mask_as, value, &mut |secret| {
+        *value = mask_secrets(mask_as, value, &mut |_| {
             let id = format!("{prefix}-{}", inputs.len() + 1);
             let reference = format!("${{input:{id}}}");
             inputs.push(id);
