@@ -146,7 +146,7 @@ fn input_values(
         if !input.is_secret {
             return Err(CliError::usage(message!("error.ctl.inputMissing", input = *id)));
         }
-        let value = read(*id).ok_or_else(|| CliError::usage(message!("error.ctl.noSecret", name = *id)))?;
+        let value = read(id).ok_or_else(|| CliError::usage(message!("error.ctl.noSecret", name = *id)))?;
         values.insert((*id).to_owned(), value);
     }
     let value = |(id, value): (String, Secret)| ImportInputValue { id, value: RequestSecret::new(&value) };
