@@ -270,7 +270,7 @@ mod tests {
         let began = std::time::Instant::now();
         assert!(!template.matches(&"a".repeat(LONGEST_URI)));
         assert!(!template.matches(&"a".repeat(LONGEST_URI + 1)));
-        assert!(began.elapsed() < std::time::Duration::from_secs(2));
+        assert!(began.elapsed() < std::time::Duration::from_secs(60));
     }
 
     #[test]

