@@ -216,7 +216,8 @@ test("a prompt is completed and got", async ({ gatehouse, main }) => {
   await panel(main).getByRole("combobox", { name: "tone" }).pressSequentially("f");
   await main.getByRole("option", { name: "friendly" }).click();
   await panel(main).getByRole("button", { name: "Get" }).click();
-  await expect(panel(main).getByText("Done", { exact: true })).toBeVisible();
+  // It stands in the history too.
+  await expect(panel(main).getByText("Done", { exact: true }).first()).toBeVisible();
   await noViolations(main);
 
   // Its values come back from the history.

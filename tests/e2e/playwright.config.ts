@@ -10,8 +10,8 @@ if (!executablePath) throw new Error("No Chromium here: `cargo xtask setup` inst
 export default defineConfig({
   testDir: ".",
   outputDir: process.env["GATEHOUSE_E2E_OUTPUT"] ?? "results",
-  // Stories wait for most of their time: two share a machine of two cores well.
-  workers: 2,
+  // Two cores: a host, a browser and a client make two busy already.
+  workers: 1,
   forbidOnly: true,
   reporter: "line",
   timeout: 60_000,

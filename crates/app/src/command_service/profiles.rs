@@ -93,7 +93,7 @@ async fn with_real_folders(
 /// show its servers everywhere.
 pub(super) async fn with_imported_folders(settings: ProfileSettings) -> Result<ProfileSettings, UserError> {
     let folders = settings.folders.clone();
-    let is_absent = |folder: &String| !Path::new(folder).exists();
+    let is_absent = |folder: &String| Path::new(folder).is_absolute() && !Path::new(folder).exists();
     let absent = on_disk(move || folders.into_iter().filter(is_absent).collect::<Vec<_>>()).await?;
     with_real_folders(settings, absent).await
 }

@@ -217,10 +217,13 @@ pub(super) mod tests {
         // After the marker of a frame come its length, the bits of a sample, the height and the width.
         let jpeg: fn(&[u8]) -> usize =
             |bytes| bytes.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap() + 5;
+        // The size is in the header of an extended file.
+        let webp: fn(&[u8]) -> usize =
+            |bytes| bytes.windows(4).position(|name| name == b"VP8X").unwrap() + 12;
         for (format, bytes) in [
             (ImageFormat::Jpeg, patched(ImageFormat::Jpeg, jpeg, &[0xff, 0xff, 0xff, 0xff])),
-            // Width and height less 1, of 14 bits each.
-            (ImageFormat::WebP, patched(ImageFormat::WebP, |_| 21, &[0xff, 0xff, 0xff, 0x0f])),
+            // Width and height less 1, of 24 bits each.
+            (ImageFormat::WebP, patched(ImageFormat::WebP, webp, &[0xfe, 0xff, 0, 0xfe, 0xff, 0])),
             (ImageFormat::Gif, patched(ImageFormat::Gif, |_| 6, &[0xff, 0xff, 0xff, 0xff])),
             (ImageFormat::Png, picture(2048, 2049, ImageFormat::Png)),
         ] {
