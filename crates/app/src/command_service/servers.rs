@@ -61,7 +61,7 @@ pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<Ser
             secrets::forget(state, &config).await;
             return Err(error);
         }
-        let change = ServerChange { before: None, after: config.clone(), secrets: secret_changes };
+        let change = ServerConfigChange { before: None, after: config.clone(), secrets: secret_changes };
         write_change(state, &mut configs, change).await?;
         config
     };
@@ -93,7 +93,7 @@ pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<S
         check_admin_policy(state, &after).await?;
     }
     let secrets = SecretChanges::new(Some(&before), &after, &wanted.secrets)?;
-    let change = ServerChange { before: Some(before), after: after.clone(), secrets };
+    let change = ServerConfigChange { before: Some(before), after: after.clone(), secrets };
     let reconnect = change.needs_reconnect();
     apply_change(state, &mut configs, change).await?;
     drop(configs);
@@ -104,14 +104,14 @@ pub(super) async fn edit(state: &Arc<AppState>, wanted: ServersEdit) -> Result<S
 }
 
 /// A server that is added, or one that gets other settings, with what becomes of its secrets.
-pub(super) struct ServerChange {
+pub(super) struct ServerConfigChange {
     /// The server as it is; absent for a new one.
     pub(super) before: Option<ServerConfig>,
     pub(super) after: ServerConfig,
     pub(super) secrets: SecretChanges,
 }
 
-impl ServerChange {
+impl ServerConfigChange {
     /// Whether the server has to be reconnected after the change, which does not do that by itself: only secrets differ.
     pub(super) fn needs_reconnect(&self) -> bool {
         let is_same = self.before.as_ref().is_some_and(|before| before.generation == self.after.generation);
@@ -123,7 +123,7 @@ impl ServerChange {
 pub(super) async fn apply_change(
     state: &Arc<AppState>,
     configs: &mut Configs<'_>,
-    change: ServerChange,
+    change: ServerConfigChange,
 ) -> Result<(), UserError> {
     change.secrets.store(state).await?;
     write_change(state, configs, change).await
@@ -133,9 +133,9 @@ pub(super) async fn apply_change(
 async fn write_change(
     state: &Arc<AppState>,
     configs: &mut Configs<'_>,
-    change: ServerChange,
+    change: ServerConfigChange,
 ) -> Result<(), UserError> {
-    let ServerChange { before, after, secrets: secret_changes } = change;
+    let ServerConfigChange { before, after, secrets: secret_changes } = change;
     let Some(before) = before else {
         if let Err(error) = put(state, configs, after.clone(), ConfigCause::Added).await {
             secrets::forget(state, &after).await;

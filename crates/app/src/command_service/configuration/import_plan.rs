@@ -19,7 +19,7 @@ use gatehouse_model::{
 use gatehouse_tools::{ImportedClass, ImportedPermissions};
 
 use super::super::approvals::answered_by;
-use super::super::servers::{Configs, ServerChange};
+use super::super::servers::{Configs, ServerConfigChange};
 use super::super::{AppState, clients, imports, lookup, profiles, server_draft, servers, settings};
 use super::content::{Content, ContentPart};
 use super::preview::{imported_rule, owner};
@@ -34,7 +34,7 @@ pub(super) struct ImportWishes<'a> {
 
 /// Everything that was chosen, validated.
 pub(super) struct ImportPlan {
-    servers: Vec<ServerChange>,
+    servers: Vec<ServerConfigChange>,
     /// Names of servers that are off because a secret is absent.
     without_secrets: Vec<String>,
     profiles: Vec<PlannedProfile>,
@@ -364,7 +364,7 @@ impl ImportPlanner<'_> {
             None => self.simulated.push(after.clone()),
         }
         self.server_ids.insert(server.name.clone(), after.id.clone());
-        self.plan.servers.push(ServerChange { before, after, secrets });
+        self.plan.servers.push(ServerConfigChange { before, after, secrets });
         Ok(())
     }
 
