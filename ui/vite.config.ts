@@ -47,5 +47,7 @@ export default defineConfig(({ mode }) => ({
     environment: "happy-dom",
     include: ["src/**/*.test.{ts,tsx}"],
     setupFiles: ["src/test-setup.ts"],
+    // A busy machine is slow, and a test that hangs still ends.
+    testTimeout: 30_000,
   },
 }));
