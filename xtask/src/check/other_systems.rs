@@ -14,7 +14,7 @@ use crate::paths::{WorkspacePaths, cargo_home};
 use crate::process::{output, print_step, program, run, succeeds};
 
 /// Changes whenever the toolchain has to be made again.
-const TOOLCHAIN: &str = "1";
+const TOOLCHAIN: &str = "2";
 
 const ZIG: &str = "ziglang==0.17.1";
 
@@ -75,7 +75,8 @@ printf '[package]\nname = "probe"\nedition = "2024"\n' >/probe/Cargo.toml
 : >/probe/src/lib.rs
 "#;
 
-/// A compiler for macOS: Zig's, without the options that only Apple's knows. `%` is its name.
+/// A compiler for macOS: Zig's, without the options that only Apple's knows. `%` is its name. Zig has no headers of
+/// Apple's frameworks, so that Objective-C can't be compiled; an empty file is, since nothing is linked.
 const MAC_COMPILER: &str = r#"#!/bin/sh
 skip=no
 for argument do
@@ -84,6 +85,7 @@ for argument do
   case "$argument" in
     --target=* | -mmacosx-version-min=* | -fembed-bitcode*) continue ;;
     -target | -arch | -isysroot) skip=yes; continue ;;
+    *.m) argument=/usr/local/share/empty.c ;;
   esac
   set -- "$@" "$argument"
 done
@@ -194,6 +196,7 @@ impl Toolchain {
             fs::write(&path, text)?;
             run(program("chmod", &self.checkout).arg("+x").arg(path))?;
         }
+        fs::write(self.root.join("usr/local/share/empty.c"), "")?;
         // Sources of packages that replace the usual ones on this machine.
         let config = cargo_home()?.join("config.toml");
         if config.exists() {
@@ -269,7 +272,9 @@ mod tests {
         let mut command = program("sh", folder.path());
         command.args(["-euc", &script, "sh", "-arch", "arm64", "-O2", "--target=arm64-apple-macosx"]);
         command.args(["-isysroot", "/sdk", "-mmacosx-version-min=11.0", "-c", "a b.c"]);
-        assert_eq!(output(&mut command).unwrap(), "cc\n-target\naarch64-macos\n-O2\n-c\na b.c\n");
+        command.arg("notify.m");
+        let expected = "cc\n-target\naarch64-macos\n-O2\n-c\na b.c\n/usr/local/share/empty.c\n";
+        assert_eq!(output(&mut command).unwrap(), expected);
     }
 
     #[test]

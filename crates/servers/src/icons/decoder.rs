@@ -205,7 +205,8 @@ pub(super) mod tests {
         }
     }
 
-    /// A header says how large a picture is: with it alone, nothing is decoded.
+    /// A header says how large a picture is: with it alone, nothing is decoded. A WebP file says it twice, so a changed
+    /// one is damaged before it is too large.
     #[test]
     fn refuses_pictures_by_their_size_before_decoding_them() {
         let patched = |format: ImageFormat, at: fn(&[u8]) -> usize, size: &[u8]| {
@@ -217,13 +218,8 @@ pub(super) mod tests {
         // After the marker of a frame come its length, the bits of a sample, the height and the width.
         let jpeg: fn(&[u8]) -> usize =
             |bytes| bytes.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap() + 5;
-        // The size is in the header of an extended file.
-        let webp: fn(&[u8]) -> usize =
-            |bytes| bytes.windows(4).position(|name| name == b"VP8X").unwrap() + 12;
         for (format, bytes) in [
             (ImageFormat::Jpeg, patched(ImageFormat::Jpeg, jpeg, &[0xff, 0xff, 0xff, 0xff])),
-            // Width and height less 1, of 24 bits each.
-            (ImageFormat::WebP, patched(ImageFormat::WebP, webp, &[0xfe, 0xff, 0, 0xfe, 0xff, 0])),
             (ImageFormat::Gif, patched(ImageFormat::Gif, |_| 6, &[0xff, 0xff, 0xff, 0xff])),
             (ImageFormat::Png, picture(2048, 2049, ImageFormat::Png)),
         ] {
