@@ -135,7 +135,7 @@ fn tool_is_tried_as_the_user_and_as_a_client() -> Result<()> {
     add_server(main, "fixture", &paths::program("fixture-server")?, &[])?;
     main.command("clients.add", &json!({"name": CLIENT}))?;
     main.press("Playground")?;
-    main.fill("Search tools, prompts and resources", "Keeps a note")?;
+    main.fill("Search tools, prompts and resources", "fixture keeps a note")?;
     wait_for_count(main, "[role=option]", 1)?;
     main.click("[role=option]")?;
     main.fill("text", "from the window")?;
