@@ -23,6 +23,14 @@ pub fn wait_for_pending(gatehouse: &Gatehouse, count: usize) -> Result<Vec<Value
     })
 }
 
+/// Waits until `count` approvals are pending, by their number alone: their arguments, which can be large, are not read.
+pub fn wait_for_count(gatehouse: &Gatehouse, count: usize) -> Result<()> {
+    eventually(format!("{count} pending approvals"), || {
+        let status = gatehouse.ask(&["status"])?;
+        Ok(if status["waiting"] == count { Ok(()) } else { Err(format!("{status:#}")) })
+    })
+}
+
 /// A little longer than the shortest time-out that a client is assumed to have.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(3200);
 
