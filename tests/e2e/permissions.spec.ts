@@ -104,6 +104,8 @@ test("a block that was added without the operator key says so, until it is the u
 });
 
 test("a thousand rules are all there, and only those in sight are drawn", async ({ gatehouse, main }) => {
+  // A thousand commands one after the other, each of which is recorded.
+  test.slow();
   for (let at = 0; at < 1000; at += 1) {
     await gatehouse.command("policy.deny", {
       server: "Notes",
