@@ -290,7 +290,8 @@ fn slow_heads_and_bodies_end() -> Result<()> {
     let with_token = format!("POST /mcp HTTP/1.1\r\n{}X-Slow: ", testbed.head());
     let body = format!("POST /mcp HTTP/1.1\r\n{}Content-Length: 100000\r\n\r\n[", testbed.head());
     let slow = std::thread::scope(|scope| {
-        let begun = [(&without_token, 'a', 10), (&with_token, 'a', 15), (&body, ' ', 55)]
+        // The limits are 5, 10 and 30 s. What ends much sooner was refused for another reason.
+        let begun = [(&without_token, 'a', 3..10), (&with_token, 'a', 7..15), (&body, ' ', 25..55)]
             .map(|(request, rest, secs)| (scope.spawn(move || trickle(authority, request, rest)), secs));
         // Meanwhile others are served.
         testbed.assert_untouched()?;
@@ -300,7 +301,7 @@ fn slow_heads_and_bodies_end() -> Result<()> {
         ended.into_iter().collect::<Result<Vec<_>>>()
     })?;
     for (took, answer, secs) in &slow {
-        ensure!(*took < Duration::from_secs(*secs), "{took:?}: {answer}");
+        ensure!(secs.contains(&took.as_secs()), "{took:?}: {answer}");
         ensure!(!answer.contains(" 200 "), "{answer}");
     }
     let body = slow.last().context("no body")?;
