@@ -229,7 +229,9 @@ fn all_pending_calls_are_answered_at_once() -> Result<()> {
     let output = gatehouse.run_as_operator(&["--json", "approvals", "answer", "--all", "allow"])?;
     ensure!(output.status.code() == Some(1), "{output:?}");
     let answered: Value = serde_json::from_slice(&output.stdout)?;
-    for (one, pending) in answered.as_array().context("no list")?.iter().zip(&pending) {
+    let answered_each = answered.as_array().context("no list")?;
+    ensure!(answered_each.len() == pending.len(), "{answered:#}");
+    for (one, pending) in answered_each.iter().zip(&pending) {
         ensure!(one["id"] == pending["id"] && one["hash"] == pending["request"]["hash"], "{answered:#}");
         ensure!((one["error"] == Value::Null) == (pending["request"]["kind"] == "call"), "{answered:#}");
     }

@@ -375,7 +375,9 @@ fn switches_mcp_off_and_on() {
     assert_eq!(serve.json(&["status"])["switchedOn"], false);
     let status = serve.ctl(false, &["status"]);
     assert!(text(&status.stdout).contains("MCP is off"), "{status:?}");
-    for server in serve.json(&["servers", "list"]).as_array().unwrap() {
+    let servers = serve.json(&["servers", "list"]);
+    assert!(servers.as_array().is_some_and(|servers| !servers.is_empty()), "{servers}");
+    for server in servers.as_array().unwrap() {
         assert_eq!(server["status"]["state"], "stopped", "{server}");
     }
     let started = serve.ctl(true, &["servers", "start", "Time"]);

@@ -125,7 +125,8 @@ async fn switch_survives_restart() {
 
     let core = home.start().await;
     assert!(!run(&core, Status {}).await.unwrap().switched_on);
-    assert!(servers(&core).await.iter().all(|view| view.status.as_str() == "stopped"));
+    let all = servers(&core).await;
+    assert!(!all.is_empty() && all.iter().all(|view| view.status.as_str() == "stopped"), "{all:?}");
     // Nothing was ever connected in this run, so no tool is known; the answer is the same.
     let reply = run(&core, call.clone()).await.unwrap();
     assert!(reply.is_tool_error && reply.body.contains("MCP is switched off"), "{reply:?}");

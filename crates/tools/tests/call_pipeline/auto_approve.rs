@@ -131,7 +131,11 @@ async fn client_auto_approve_covers_every_server_for_that_client() {
         ]
     );
     permissions.client_removed(&"Claude".into()).await.unwrap();
-    assert!(rules(&harness).iter().all(|(_, client, _)| client.is_none()));
+    assert_eq!(
+        rules(&harness),
+        [("notes".into(), None, Scope::Writes), ("time".into(), None, Scope::Writes)],
+        "only what was for this client goes"
+    );
 }
 
 #[tokio::test(start_paused = true)]
