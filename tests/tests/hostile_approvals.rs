@@ -161,7 +161,7 @@ fn approval_covers_exact_argument_bytes() -> Result<()> {
         approvals::deny(&gatehouse, other)?;
     }
     for call in waiting {
-        ensure!(call.end()?.body.contains("isError"), "another call ran");
+        ensure!(call.end()?.body.contains(r#""isError":true"#), "another call ran");
     }
     let sent = calls(&log);
     ensure!(sent.len() == 1 && sent[0].contains(&format!(r#""arguments":{SHOWN}"#)), "{sent:#?}");
@@ -198,7 +198,7 @@ fn asks_again_when_tool_changes_while_pending() -> Result<()> {
     let sent = calls(&log);
     ensure!(sent.len() == 1 && sent[0].contains("mutate"), "the changed tool was sent to: {sent:#?}");
     approvals::deny(&gatehouse, &again)?;
-    ensure!(call.end()?.body.contains("isError"), "the changed tool ran");
+    ensure!(call.end()?.body.contains(r#""isError":true"#), "the changed tool ran");
     ensure!(calls(&log).len() == 1, "the changed tool ran");
     Ok(())
 }
@@ -249,7 +249,10 @@ fn suspends_grant_when_tool_changes() -> Result<()> {
         "a wide answer was taken"
     );
     approvals::deny(&gatehouse, &question)?;
-    ensure!(call.end()?.body.contains("isError") && calls(&log).len() == before, "the changed tool ran");
+    ensure!(
+        call.end()?.body.contains(r#""isError":true"#) && calls(&log).len() == before,
+        "the changed tool ran"
+    );
     Ok(())
 }
 
@@ -392,7 +395,7 @@ fn rejects_foreign_or_reused_request_state() -> Result<()> {
             let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
             approvals::deny(&gatehouse, &question)?;
             let end = call.end()?;
-            ensure!(end.body.contains("isError"), "{lifecycle}, {what}: {end:?}");
+            ensure!(end.body.contains(r#""isError":true"#), "{lifecycle}, {what}: {end:?}");
             Ok(())
         };
         refused(&token, &round(r#"{"a":2}"#, &right), "other arguments")?;
@@ -447,7 +450,10 @@ fn another_program_goes_on_with_a_round() -> Result<()> {
             approvals::deny(&gatehouse, &asked)?;
             stolen.end()?
         };
-        ensure!(end.body.contains("requestState") || end.body.contains("isError"), "{lifecycle}: {end:?}");
+        ensure!(
+            end.body.contains("requestState") || end.body.contains(r#""isError":true"#),
+            "{lifecycle}: {end:?}"
+        );
         ensure!(!end.body.contains("Zoe"), "{lifecycle}: the other program got the result: {end:?}");
         approvals::wait_for_pending(&gatehouse, 0)?;
         ensure!(calls(&log).len() == 1, "{lifecycle}: it went out: {:#?}", calls(&log));
@@ -509,7 +515,7 @@ fn lost_session_sends_approved_call_once() -> Result<()> {
     let again = BackgroundCall::call(&gatehouse.endpoint, &token, "echo", r#"{"once":true}"#);
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     approvals::deny(&gatehouse, &question)?;
-    ensure!(again.end()?.body.contains("isError") && calls(&log).len() == 2, "it ran again");
+    ensure!(again.end()?.body.contains(r#""isError":true"#) && calls(&log).len() == 2, "it ran again");
     Ok(())
 }
 
@@ -536,7 +542,7 @@ fn asks_for_call_with_forged_request_state() -> Result<()> {
     ensure!(calls(&log).len() == 1, "it went out before anybody answered");
     approvals::deny(&gatehouse, &question)?;
     let end = call.end()?;
-    ensure!(end.body.contains("isError"), "{end:?}");
+    ensure!(end.body.contains(r#""isError":true"#), "{end:?}");
     ensure!(calls(&log).len() == 1, "it went out after a no");
     Ok(())
 }

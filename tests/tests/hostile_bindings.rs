@@ -49,9 +49,9 @@ fn rejects_permissions_bound_to_another_command() -> Result<()> {
             "the labels are trusted: {question:#}"
         );
         gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-        ensure!(call.end()?.body.contains("isError"), "“{identity}”: it ran");
+        ensure!(call.end()?.body.contains(r#""isError":true"#), "“{identity}”: it ran");
         let blocked = http::BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", r#"{"text":"x"}"#);
-        ensure!(blocked.end()?.body.contains("isError"), "the deny is gone");
+        ensure!(blocked.end()?.body.contains(r#""isError":true"#), "the deny is gone");
         let deadline = Instant::now() + TEST_TIMEOUT;
         let shown = loop {
             let shown = gatehouse.ask(&["policy", "show"])?;

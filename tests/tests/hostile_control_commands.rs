@@ -223,7 +223,7 @@ fn rejects_privileged_commands_without_key() -> Result<()> {
     ensure!(compared, "nothing was compared");
     drop(gatehouse);
     // However the call ended, it did not run.
-    ensure!(call.end().map_or(true, |end| end.body.contains("isError")), "the call ran");
+    ensure!(call.end().map_or(true, |end| end.body.contains(r#""isError":true"#)), "the call ran");
     Ok(())
 }
 
@@ -256,7 +256,7 @@ fn rejects_shortening_of_users_deny() -> Result<()> {
     let token = gatehouse.add_client("agent")?;
     let params = r#""name":"add_note","arguments":{"text":"x"}"#;
     let answer = http::stateless_request(&gatehouse.endpoint, &token, "tools/call", params)?;
-    ensure!(answer.body.contains("isError"), "{answer:?}");
+    ensure!(answer.body.contains(r#""isError":true"#), "{answer:?}");
     Ok(())
 }
 

@@ -236,7 +236,7 @@ fn rejects_altered_messages() -> Result<()> {
         }
         impostor.leave(&gatehouse)?;
     }
-    ensure!(call.end()?.body.contains("isError"), "it ran");
+    ensure!(call.end()?.body.contains(r#""isError":true"#), "it ran");
     Ok(())
 }
 

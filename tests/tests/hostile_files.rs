@@ -136,7 +136,7 @@ fn rejects_forged_grant() -> Result<()> {
             let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
             ensure!(!approvals::offers_always(&question)?, "{what}: something lasting is on offer");
             gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-            ensure!(call.end()?.body.contains("isError"), "{what}: {tool} ran");
+            ensure!(call.end()?.body.contains(r#""isError":true"#), "{what}: {tool} ran");
         }
     }
     Ok(())
@@ -265,7 +265,7 @@ fn detects_rewritten_tool_definition() -> Result<()> {
     });
     ensure!(whole, "the forged text is believed: {question:#}");
     gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-    ensure!(call.end()?.body.contains("isError"), "the changed tool ran");
+    ensure!(call.end()?.body.contains(r#""isError":true"#), "the changed tool ran");
     Ok(())
 }
 
@@ -295,7 +295,7 @@ fn unsealed_files_confer_no_permissions() -> Result<()> {
         let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
         ensure!(question["request"]["subject"]["name"] == "add_note", "it is shown as another: {question:#}");
         gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-        ensure!(call.end()?.body.contains("isError"), "{forged}: it ran");
+        ensure!(call.end()?.body.contains(r#""isError":true"#), "{forged}: it ran");
         gatehouse.stop()?;
     }
     Ok(())

@@ -71,7 +71,7 @@ fn one_approval(gatehouse: &Gatehouse, server: &str, call: BackgroundCall) -> Re
         approvals::find_deceptive_char(&shown)
     );
     gatehouse.ask(&["approvals", "answer", &id, "deny"])?;
-    ensure!(call.end()?.body.contains("isError"), "it ran: {question:#}");
+    ensure!(call.end()?.body.contains(r#""isError":true"#), "it ran: {question:#}");
     let after = printed_output(gatehouse, server)?;
     ensure!(
         approvals::find_deceptive_char(&after).is_none(),

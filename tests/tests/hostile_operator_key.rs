@@ -97,7 +97,7 @@ fn key_reset_suspends_permissions() -> Result<()> {
     let waiting = http::BackgroundCall::call(&gatehouse.endpoint, &token, "list_notes", "{}");
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-    ensure!(waiting.end()?.body.contains("isError"), "a suspended rule let it run");
+    ensure!(waiting.end()?.body.contains(r#""isError":true"#), "a suspended rule let it run");
     let rules = gatehouse.ask(&["policy", "show"])?["rules"].clone();
     let effects: Vec<_> =
         rules.as_array().into_iter().flatten().map(|view| view["rule"]["effect"].clone()).collect();
@@ -184,7 +184,7 @@ fn rejects_rotated_operator_key() -> Result<()> {
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     ensure!(watching.next_approval().is_err(), "an open watch with the old key goes on");
     gatehouse.ask(&["approvals", "answer", question["id"].as_str().context("id")?, "deny"])?;
-    ensure!(waiting.end()?.body.contains("isError"), "it ran");
+    ensure!(waiting.end()?.body.contains(r#""isError":true"#), "it ran");
     for name in ["one", "two"] {
         let output = with_key(&gatehouse, &seen, &["clients", "add", "x"])?;
         ensure!(output.status.code() == Some(4), "the old key counts: {output:?}");
