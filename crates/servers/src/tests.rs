@@ -3,3 +3,4 @@
 pub(crate) mod scripted_server;
 mod second_connection;
 mod server_lifecycle;
+mod server_lists;
