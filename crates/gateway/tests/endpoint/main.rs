@@ -13,6 +13,7 @@ mod rejections;
 mod resources_and_prompts;
 mod resumed_sessions;
 mod routes;
+mod scripted_tools;
 mod stale_lists;
 mod stateful;
 mod stateless;

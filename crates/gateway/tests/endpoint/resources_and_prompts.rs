@@ -3,7 +3,8 @@
 use gatehouse_tools::{AccessKind, CatalogList};
 use serde_json::Value;
 
-use crate::fixture::{Fixture, RecordedAccess, SseReader, text};
+use crate::fixture::{Fixture, SseReader, text};
+use crate::scripted_tools::RecordedAccess;
 
 const LISTS: [(CatalogList, &str, &str, &str); 3] = [
     (CatalogList::Resources, "resources/list", "resources", r#"{"uri":"x://a", "n":1.00}"#),

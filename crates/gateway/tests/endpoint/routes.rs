@@ -4,8 +4,9 @@ use gatehouse_model::ServerId;
 use gatehouse_tools::{AccessKind, CatalogVersions, NotificationKind, ServerDescription, ToolName};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, SseReader, description, eventually, text};
+use crate::fixture::{Fixture, SseReader, eventually, text};
 use crate::rejections::raw_http;
+use crate::scripted_tools::description;
 
 const SERVER: &str = "/servers/own%20server/mcp";
 
