@@ -64,6 +64,39 @@ impl SecretStore for LockableSecrets {
     }
 }
 
+/// A keychain that refuses to store one secret.
+pub(crate) struct RefusingSecrets {
+    items: Arc<dyn SecretStore>,
+    refused: &'static str,
+}
+
+impl RefusingSecrets {
+    pub(crate) fn new(refused: &'static str) -> Self {
+        Self { items: memory(), refused }
+    }
+}
+
+impl SecretStore for RefusingSecrets {
+    fn get(&self, key: &SecretKey) -> Result<Option<Secret>, SecretError> {
+        self.items.get(key)
+    }
+
+    fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError> {
+        if secret.reveal() == self.refused {
+            return Err(SecretError::Locked);
+        }
+        self.items.set(key, secret)
+    }
+
+    fn delete(&self, key: &SecretKey) -> Result<(), SecretError> {
+        self.items.delete(key)
+    }
+
+    fn kind(&self) -> SecretStoreKind {
+        self.items.kind()
+    }
+}
+
 /// A data folder with its secrets; cores come and go on it.
 pub(crate) struct TestHome {
     dir: TempDir,

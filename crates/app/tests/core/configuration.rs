@@ -2,8 +2,9 @@
 //! in between; nothing changes unless all of it is valid; and nothing runs without asking that wasn't chosen.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::common::{TestHome, add, draft, run, server, servers, wait_until_state};
+use crate::common::{RefusingSecrets, TestHome, add, draft, run, server, servers, wait_until_state};
 use gatehouse_app::Core;
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
 use gatehouse_model::command::*;
@@ -230,6 +231,49 @@ async fn widening_permissions_are_imported_only_when_chosen_with_their_server() 
     let refused = import(&core, &document.to_string(), |item| item.widens.then_some(ImportAction::Add)).await;
     assert_eq!(refused.unwrap_err().code, ErrorCode::BadRequest);
     assert_eq!(export(&core).await, before);
+    core.shutdown().await;
+}
+
+/// Tried: a server whose import fails, so that its permissions go to the one that has its name here.
+#[tokio::test]
+async fn permissions_of_a_server_that_could_not_be_imported_go_to_no_other() {
+    let home = TestHome::with_secrets(Arc::new(RefusingSecrets::new("s3cret-given")));
+    let core = home.start().await;
+    wait_until_state(&core, "Notes", "connected").await;
+    let text = json!({
+        "gatehouseConfiguration": 1,
+        "mcpServers": {
+            "Notes": { "command": "no-such-program", "env": { "KEY": "${secret:KEY}" } },
+            "More": { "type": "builtin", "builtin": { "kind": "time" } },
+        },
+        "profiles": [{ "name": "Work", "servers": [{ "server": "Notes", "tools": { "shows": "all" } }] }],
+        "clients": [{ "name": "Claude", "profile": "Work" }],
+        "permissions": {
+            "rules": [
+                { "effect": "allow", "server": "Notes", "scope": { "width": "everything" } },
+                { "effect": "allow", "server": "More", "client": "Claude", "scope": { "width": "reads" } },
+                { "effect": "allow", "server": "More", "scope": { "width": "reads" } },
+            ],
+            "accessClasses": [{ "server": "Notes", "tool": "add_note", "class": "read" }],
+            "trustedLabels": ["Notes"],
+        },
+    })
+    .to_string();
+    let outcome = import(&core, &text, all_new).await.unwrap();
+    assert_eq!(outcome.imported, 2, "the other server and its rule: {outcome:?}");
+    assert_eq!(outcome.problems.len(), 7, "{outcome:?}");
+
+    assert!(matches!(
+        server(&core, "Notes").await.unwrap().config.transport,
+        Transport::Builtin { builtin: Builtin::Notes }
+    ));
+    let policy = run(&core, PolicyShow {}).await.unwrap();
+    assert_eq!(policy.rules.len(), 1, "{policy:?}");
+    let more = server(&core, "More").await.unwrap().config.id;
+    assert_eq!(policy.rules[0].rule.server.as_ref().map(|bound| &bound.server), Some(&more));
+    assert!(policy.overrides.is_empty() && policy.trusted_labels.is_empty(), "{policy:?}");
+    assert!(run(&core, ProfilesList {}).await.unwrap().is_empty());
+    assert!(run(&core, ClientsList {}).await.unwrap().is_empty());
     core.shutdown().await;
 }
 

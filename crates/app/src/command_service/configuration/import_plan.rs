@@ -45,6 +45,38 @@ pub(super) struct ImportPlan {
     settings: Option<SettingsSet>,
     /// Servers that need a new connection, which the change didn't make.
     reconnect: Vec<ServerId>,
+    failed: FailedParts,
+}
+
+/// What could not be imported. What names it isn't imported either: it would go to what has that name here, or still is
+/// what it was before (SRV-16).
+#[derive(Default)]
+struct FailedParts {
+    /// Names by the ids that the servers have or would have here.
+    servers: HashMap<ServerId, String>,
+    /// By their names in the configuration.
+    profiles: HashSet<String>,
+    /// By their names in the configuration.
+    clients: HashSet<String>,
+}
+
+impl FailedParts {
+    fn check_server(&self, server: &ServerId) -> Result<(), UserError> {
+        self.servers.get(server).map_or(Ok(()), |name| Err(not_imported(name)))
+    }
+
+    fn check_profile(&self, name: &str) -> Result<(), UserError> {
+        if self.profiles.contains(name) { Err(not_imported(name)) } else { Ok(()) }
+    }
+
+    fn check_client(&self, name: &str) -> Result<(), UserError> {
+        if self.clients.contains(name) { Err(not_imported(name)) } else { Ok(()) }
+    }
+}
+
+/// The error of a part that needs another one.
+fn not_imported(needed: &str) -> UserError {
+    refused(message!("error.configuration.notImported", name = imports::shown(needed)))
 }
 
 /// A profile that is added, or one that gets other settings.
@@ -152,6 +184,7 @@ impl ImportPlan {
                 trusted_labels: Vec::new(),
                 settings: None,
                 reconnect: Vec::new(),
+                failed: FailedParts::default(),
             },
         };
         for (part, choice) in picked {
@@ -188,8 +221,10 @@ impl ImportPlan {
             let (server, name) = (change.after.id.clone(), change.after.name.clone());
             let needs_reconnect = change.needs_reconnect();
             let done = servers::apply_change(state, configs, change).await;
-            if needs_reconnect && done.is_ok() {
-                self.reconnect.push(server);
+            match &done {
+                Ok(()) if needs_reconnect => self.reconnect.push(server),
+                Ok(()) => {}
+                Err(_) => drop(self.failed.servers.insert(server, name.clone())),
             }
             note(outcome, &name, done);
         }
@@ -199,43 +234,83 @@ impl ImportPlan {
 
     /// Makes everything else.
     pub(super) async fn apply(self, state: &Arc<AppState>, outcome: &mut ConfigurationOutcome) {
-        for server in &self.reconnect {
+        let Self {
+            profiles,
+            clients,
+            rules,
+            classes,
+            trusted_labels,
+            reconnect,
+            mut failed,
+            settings: wanted,
+            ..
+        } = self;
+        for server in &reconnect {
             if let Err(error) = state.servers.reconnect(server).await {
                 outcome.problems.push(error);
             }
         }
         // What isn't in these maps is found by its name.
         let mut profile_ids = HashMap::new();
-        for PlannedProfile { name, id, settings } in self.profiles {
-            let done = match &id {
-                Some(id) => state.tools.set_profile(id.as_str(), settings).await,
-                None => state.tools.add_profile(settings).await,
+        for PlannedProfile { name, id, settings } in profiles {
+            let known = settings.servers.iter().try_for_each(|shown| failed.check_server(&shown.server));
+            let done = match (known, &id) {
+                (Err(error), _) => Err(error),
+                (Ok(()), Some(id)) => state.tools.set_profile(id.as_str(), settings).await,
+                (Ok(()), None) => state.tools.add_profile(settings).await,
             };
-            let done = done.map(|profile| drop(profile_ids.insert(name.clone(), profile.id)));
-            note(outcome, &name, done);
+            match &done {
+                Ok(profile) => drop(profile_ids.insert(name.clone(), profile.id.clone())),
+                Err(_) => {
+                    failed.profiles.insert(name.clone());
+                }
+            }
+            note(outcome, &name, done.map(drop));
         }
         let mut client_ids: HashMap<String, ClientId> = HashMap::new();
-        for client in self.clients {
+        for client in clients {
             let name = client.name.clone();
-            let done = client.apply(state, &profile_ids, outcome).await;
-            let done = done.map(|id| drop(client_ids.insert(name.clone(), id)));
-            note(outcome, &name, done);
+            let known = client.profile.as_deref().map_or(Ok(()), |profile| failed.check_profile(profile));
+            let done = match known {
+                Ok(()) => client.apply(state, &profile_ids, outcome).await,
+                Err(error) => Err(error),
+            };
+            match &done {
+                Ok(id) => drop(client_ids.insert(name.clone(), id.clone())),
+                Err(_) => {
+                    failed.clients.insert(name.clone());
+                }
+            }
+            note(outcome, &name, done.map(drop));
         }
         let mut permissions = ImportedPermissions {
-            rules: Vec::with_capacity(self.rules.len()),
-            classes: self.classes,
-            trusted_labels: self.trusted_labels,
+            rules: Vec::with_capacity(rules.len()),
+            classes: Vec::with_capacity(classes.len()),
+            trusted_labels: Vec::with_capacity(trusted_labels.len()),
         };
-        for PlannedRule { rule, server } in self.rules {
-            let client = match &rule.client {
+        for PlannedRule { rule, server } in rules {
+            let known = server.as_ref().map_or(Ok(()), |server| failed.check_server(server));
+            let client = known.and_then(|()| match &rule.client {
                 None => Ok(None),
                 Some(name) => match client_ids.get(name) {
                     Some(id) => Ok(Some(id.clone())),
-                    None => client_named(state, name).map(Some),
+                    None => failed.check_client(name).and_then(|()| client_named(state, name)).map(Some),
                 },
-            };
+            });
             match client {
                 Ok(client) => permissions.rules.push(imported_rule(&rule, server, client)),
+                Err(error) => outcome.problems.push(error),
+            }
+        }
+        for class in classes {
+            match failed.check_server(&class.server) {
+                Ok(()) => permissions.classes.push(class),
+                Err(error) => outcome.problems.push(error),
+            }
+        }
+        for server in trusted_labels {
+            match failed.check_server(&server) {
+                Ok(()) => permissions.trusted_labels.push(server),
                 Err(error) => outcome.problems.push(error),
             }
         }
@@ -249,7 +324,7 @@ impl ImportPlan {
                 Err(error) => outcome.problems.push(error),
             }
         }
-        if let Some(wanted) = &self.settings {
+        if let Some(wanted) = &wanted {
             match settings::set(state, wanted).await {
                 Ok(_) => outcome.imported = outcome.imported.saturating_add(1),
                 Err(error) => outcome.problems.push(error),
