@@ -1,12 +1,12 @@
 //! Child processes: how they exit, how they are restarted, and that none is left behind.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::eventually::{eventually, eventually_holds};
 use gatehouse_tests::gatehouse::{Gatehouse, status_text};
 use gatehouse_tests::paths;
+use serde_json::json;
 
 /// Processes whose command line contains a text.
 fn processes(mark: &str) -> Vec<u32> {
@@ -51,6 +51,13 @@ fn restarts_killed_server_and_reports_exit() -> Result<()> {
         Ok(now.len() == 1 && now != first)
     })?;
     gatehouse.await_status("raw", "connected")?;
+    let events = gatehouse.command("events.list", &json!({}))?;
+    let ended = events.as_array().context("no list of events")?.iter().find(|event| {
+        event["event"]["event"] == "status_changed" && event["event"]["cause"]["cause"] == "unexpected_close"
+    });
+    let reason =
+        ended.with_context(|| format!("no unexpected end: {events:#}"))?["event"]["cause"].to_string();
+    ensure!(reason.contains("signal"), "{reason}");
     Ok(())
 }
 
@@ -119,12 +126,16 @@ fn repeated_start_creates_one_process() -> Result<()> {
 #[test]
 fn broken_server_does_not_delay_others() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
-    add_fixture(&gatehouse, "silent", &["--fault", "slow-start"])?;
+    add_fixture(&gatehouse, "silent", &["--fault", "slow-start=25000"])?;
     add_fixture(&gatehouse, "dies", &["--fault", "dies-at-start"])?;
     add_fixture(&gatehouse, "good", &[])?;
     gatehouse.stop()?;
     gatehouse.launch()?;
     gatehouse.await_status("good", "connected")?;
+    let servers = gatehouse.ask(&["servers", "list"])?;
+    let silent = servers.as_array().into_iter().flatten().find(|server| server["config"]["name"] == "silent");
+    let silent = silent.context("the silent server is gone")?;
+    ensure!(silent["status"]["state"] == "connecting", "the good one came after it: {silent:#}");
     let dead = gatehouse.await_status("dies", "failed")?;
     ensure!(status_text(&dead["status"])?.contains('3'), "no exit code: {dead:#}");
     Ok(())
@@ -133,15 +144,17 @@ fn broken_server_does_not_delay_others() -> Result<()> {
 #[test]
 fn server_secrets_reach_only_that_server() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
-    let seen = gatehouse.folder("log")?.join("env");
-    let script = format!(
-        "echo \"$API_KEY\" > {}; exec {}",
-        seen.display(),
-        paths::program("fixture-server")?.display()
-    );
-    gatehouse.ask(&["servers", "add", "keyed", "--env", "API_KEY=plain-value", "--", "sh", "-c", &script])?;
+    let folder = gatehouse.folder("log")?;
+    let server = paths::program("fixture-server")?;
+    let script = |file: &str| format!("env > {}; exec {}", folder.join(file).display(), server.display());
+    let (own, other) = (script("own"), script("other"));
+    gatehouse.ask(&["servers", "add", "keyed", "--env", "API_KEY=plain-value", "--", "sh", "-c", &own])?;
     gatehouse.await_status("keyed", "connected")?;
-    ensure!(fs::read_to_string(&seen)?.trim() == "plain-value", "the environment did not arrive");
-    ensure!(Path::new(&seen).exists(), "no file");
+    gatehouse.ask(&["servers", "add", "other", "--", "sh", "-c", &other])?;
+    gatehouse.await_status("other", "connected")?;
+    let seen = |file: &str| fs::read_to_string(folder.join(file));
+    ensure!(seen("own")?.lines().any(|line| line == "API_KEY=plain-value"), "the environment did not arrive");
+    let others = seen("other")?;
+    ensure!(others.contains("PATH=") && !others.contains("plain-value"), "{others}");
     Ok(())
 }
