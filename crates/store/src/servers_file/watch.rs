@@ -134,3 +134,30 @@ fn watch_error(why: &str) -> StoreError {
             .with_hint(message!("error.store.fileUnwatchedHint")),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_content_that_another_program_wrote_is_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("servers.json");
+        let write = |content: &str| std::fs::write(&path, content);
+        let known = KnownContent::default();
+        known.set_if_unknown(None);
+        assert!(!known.detect_change(&path), "no file, as before");
+        known.record_own_write(Some(b"{}"), || write("{}")).unwrap();
+        assert!(!known.detect_change(&path), "our own write");
+        write("{}").unwrap();
+        assert!(!known.detect_change(&path), "a touch without a change");
+        write("{ }").unwrap();
+        assert!(known.detect_change(&path));
+        assert!(!known.detect_change(&path), "each change is reported once");
+        std::fs::remove_file(&path).unwrap();
+        assert!(known.detect_change(&path), "the file is gone");
+        known.record_own_write(Some(b"{}"), || Err("no room")).unwrap_err();
+        write("{}").unwrap();
+        assert!(known.detect_change(&path), "a write of ours that failed is not known");
+    }
+}

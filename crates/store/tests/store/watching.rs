@@ -45,18 +45,3 @@ fn notifies_of_edit_before_watch_started() {
     let _guard = store.servers().watch(Box::new(move || tell.send(()).unwrap())).unwrap();
     told.recv_timeout(SOON).unwrap();
 }
-
-#[test]
-fn ignores_touch_without_change() {
-    let fixture = StoreFixture::new();
-    let store = fixture.open();
-    store.servers().save(&[]).unwrap();
-    let (tell, told) = channel();
-    let guard = store.servers().watch(Box::new(move || tell.send(()).unwrap())).unwrap();
-    // A touch without a change, and other files of the folder.
-    let text = std::fs::read(fixture.path("servers.json")).unwrap();
-    std::fs::write(fixture.path("servers.json"), text).unwrap();
-    std::fs::write(fixture.path("other.json"), "{}").unwrap();
-    drop(guard);
-    assert_eq!(told.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
-}
