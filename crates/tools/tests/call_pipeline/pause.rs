@@ -19,11 +19,9 @@ async fn pause_refuses_calls_and_ends_temporary_grants() {
     harness.tools.permissions().classify(&"notes".into(), "list_notes", None).await.unwrap();
     let waiting = harness.spawn_call("list_notes", "{}");
     let approval = harness.approval().await;
-    let began = std::time::Instant::now();
     harness.tools.pause().await.unwrap();
     let end = waiting.result().await;
     assert!(is_error(&end) && text(&end).contains("paused"), "{end}");
-    assert!(began.elapsed().as_millis() < 1000);
     assert!(harness.answer(&approval, once()).await.is_err());
     let end = harness.call("add_note", MILK).await;
     assert!(is_error(&end) && text(&end).contains("paused"), "{end}");

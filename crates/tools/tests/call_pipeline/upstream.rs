@@ -190,8 +190,11 @@ async fn cancel_and_pause_reach_the_server() {
 
     let running = harness.spawn_call("act", "{}");
     harness.wait_until(|_| calls(folder.path()).len() == 3).await;
+    let begun = std::time::Instant::now();
     harness.tools.pause().await.unwrap();
     let end = running.result().await;
+    // PERM-13. The time of this test is real.
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     assert!(is_error(&end) && text(&end).contains("paused"), "{end}");
     harness.wait_until(|_| calls(folder.path()).len() == 4).await;
     assert_eq!(calls(folder.path())[3], "# cancelled: The caller no longer waits.");
