@@ -86,7 +86,7 @@ pub(super) fn mask_secrets(pointer: &str, value: &Value, mask: &mut dyn FnMut(&s
         ("/url", Value::String(url)) => Value::from(mask_url(url, mask)),
         ("/args", Value::Array(args)) => {
             let mut masked = Vec::with_capacity(args.len());
-            let mut next_is_secret = false;
+            let (mut next_is_secret, mut next_is_header) = (false, false);
             for arg in args.iter().filter_map(Value::as_str) {
                 let is_flag = arg.starts_with('-');
                 masked.push(match arg.split_once('=') {
@@ -94,8 +94,13 @@ pub(super) fn mask_secrets(pointer: &str, value: &Value, mask: &mut dyn FnMut(&s
                     Some((name, value)) if is_flag && is_secret_setting(name) => {
                         Value::from(format!("{name}={}", mask(value)))
                     }
-                    _ => Value::from(mask_url(arg, mask)),
+                    Some((name, value)) if is_flag => {
+                        let is_header = HEADER_FLAGS.contains(&name);
+                        Value::from(format!("{name}={}", mask_named(value, is_header, mask)))
+                    }
+                    _ => Value::from(mask_named(arg, next_is_header, mask)),
                 });
+                next_is_header = HEADER_FLAGS.contains(&arg);
                 next_is_secret = is_flag && !arg.contains('=') && is_secret_setting(arg);
             }
             Value::from(masked)
@@ -148,6 +153,37 @@ const SHELL_CHARACTERS: [char; 14] = ['|', '&', ';', '<', '>', '$', '`', '(', ')
 
 fn is_reference(text: &str) -> bool {
     text.strip_prefix("${").is_some_and(|rest| rest.find('}') == Some(rest.len() - 1))
+}
+
+/// Flags that a header follows, by which programs such as curl and mcp-remote take it.
+const HEADER_FLAGS: [&str; 3] = ["-H", "--header", "--headers"];
+/// What stands before the secret in an `Authorization` header.
+pub(super) const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
+
+/// An argument with its secret masked: that of a variable (`NAME=value`), of a header (`Name: value`), or of a URL.
+fn mask_named(text: &str, is_header: bool, mask: &mut dyn FnMut(&str) -> String) -> String {
+    match named_secret(text, is_header) {
+        Some(at) => format!("{}{}", &text[..at], mask(&text[at..])),
+        None => mask_url(text, mask),
+    }
+}
+
+/// Where the value begins in `NAME=value` or `Name: value`, if the name suggests a secret. The space may be left out if the
+/// text `is_header`; elsewhere, a colon without it is part of a name.
+fn named_secret(text: &str, is_header: bool) -> Option<usize> {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'))?;
+    let (name, rest) = text.split_at(end);
+    let value = match rest.strip_prefix('=') {
+        Some(value) => value,
+        None => rest.strip_prefix(':').filter(|value| is_header || value.starts_with(' '))?,
+    };
+    let value = value.trim_start();
+    let credential = match value.split_once(' ') {
+        Some((scheme, rest)) if SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => rest.trim_start(),
+        _ => value,
+    };
+    let is_secret = is_secret_setting(name) && !credential.is_empty() && !is_reference(credential);
+    is_secret.then(|| text.len() - credential.len())
 }
 
 /// A URL with its userinfo password masked.
@@ -209,6 +245,9 @@ mod tests {
             ["-c", "eval \"${1#*=}\"", "--token=evil&", "x"],
             ["-c", "eval \"${1#*=}\"", "--token=$(evil)", "x"],
             ["-c", "true http://a:;evil@x", "y", "z"],
+            ["-c", "eval \"${1#*=}\"", "API_KEY=$(evil)", "x"],
+            ["-c", "eval \"${1#*:}\"", "Authorization: rm -rf evil", "x"],
+            ["-c", "eval \"$API_KEY\"", "--env=API_KEY=/bin/evil", "x"],
         ] {
             assert!(shown(&args, "k").contains("evil"), "{args:?}: {}", shown(&args, "k"));
         }
@@ -248,6 +287,63 @@ mod tests {
                 "/args",
                 json!(["-y", "--api-key=1", "--token", "2", "x=3", "--token", "--v"]),
                 json!(["-y", format!("--api-key={REDACTED}"), "--token", REDACTED, "x=3", "--token", "--v"]),
+            ),
+            (
+                "/args",
+                json!([
+                    "-e",
+                    "API_TOKEN=1",
+                    "--env=API_TOKEN=2",
+                    "-e",
+                    "API_TOKEN",
+                    "-e",
+                    "MODE=fast",
+                    "API_KEY="
+                ]),
+                json!([
+                    "-e",
+                    format!("API_TOKEN={REDACTED}"),
+                    format!("--env=API_TOKEN={REDACTED}"),
+                    "-e",
+                    "API_TOKEN",
+                    "-e",
+                    "MODE=fast",
+                    "API_KEY=",
+                ]),
+            ),
+            (
+                "/args",
+                json!([
+                    "--header",
+                    "Authorization: Bearer a",
+                    "-H",
+                    "X-Api-Key:b",
+                    "--header=Authorization:c"
+                ]),
+                json!([
+                    "--header",
+                    format!("Authorization: Bearer {REDACTED}"),
+                    "-H",
+                    format!("X-Api-Key:{REDACTED}"),
+                    format!("--header=Authorization:{REDACTED}"),
+                ]),
+            ),
+            (
+                "/args",
+                json!([
+                    "run",
+                    "auth:server",
+                    "--header",
+                    "Authorization:${AUTH}",
+                    "--url=https://me:pw@h.example/"
+                ]),
+                json!([
+                    "run",
+                    "auth:server",
+                    "--header",
+                    "Authorization:${AUTH}",
+                    format!("--url=https://me:{REDACTED}@h.example/"),
+                ]),
             ),
         ] {
             assert_eq!(

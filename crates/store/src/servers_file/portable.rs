@@ -5,7 +5,7 @@
 use gatehouse_model::ServerConfig;
 use serde_json::{Map, Value};
 
-use super::changes::mask_secrets;
+use super::changes::{SCHEMES, mask_secrets};
 use super::entry;
 
 /// The entry of a server without its secrets.
@@ -85,7 +85,8 @@ fn is_reference_alone(text: &str) -> bool {
         rest = after;
     }
     plain.push_str(rest);
-    has_reference && ["", "bearer", "basic", "token"].contains(&plain.trim().to_ascii_lowercase().as_str())
+    let plain = plain.trim().to_ascii_lowercase();
+    has_reference && (plain.is_empty() || SCHEMES.contains(&plain.as_str()))
 }
 
 #[cfg(test)]
@@ -139,6 +140,39 @@ mod tests {
             })
         );
         assert_eq!(inputs, ["one-1", "one-2", "one-3", "one-4"]);
+    }
+
+    #[test]
+    fn secrets_of_headers_and_variables_in_arguments_are_asked_for() {
+        let transport = Transport::Stdio {
+            command: "npx".into(),
+            args: [
+                "mcp-remote",
+                "https://a.example/mcp",
+                "--header",
+                "Authorization: Bearer first",
+                "-e",
+                "API_KEY=second",
+            ]
+            .map(str::to_owned)
+            .into(),
+            env: BTreeMap::new(),
+            cwd: None,
+            streams: StdioStreams::default(),
+        };
+        let PortableEntry { entry, .. } =
+            portable_entry(&ServerConfig::new("srv-1", "one", transport), "one").unwrap();
+        assert_eq!(
+            entry["args"],
+            json!([
+                "mcp-remote",
+                "https://a.example/mcp",
+                "--header",
+                "Authorization: Bearer ${input:one-1}",
+                "-e",
+                "API_KEY=${input:one-2}",
+            ])
+        );
     }
 
     #[test]
