@@ -106,9 +106,8 @@ pub(super) fn mask_secrets(pointer: &str, value: &Value, mask: &mut dyn FnMut(&s
             Value::from(masked)
         }
         (_, Value::String(text)) => {
-            let is_env = pointer
-                .strip_prefix("/env/")
-                .is_some_and(|name| is_secret_setting(name) && !may_be_executed(text));
+            let is_env =
+                pointer.strip_prefix("/env/").is_some_and(|name| is_secret_setting(name) && !is_path(text));
             let is_header = pointer.strip_prefix("/headers/").is_some_and(is_secret_setting);
             if (is_env || is_header) && !is_reference(text) { Value::from(mask(text)) } else { value.clone() }
         }
@@ -134,8 +133,12 @@ pub fn shown_value(pointer: &str, value: &Value) -> Value {
     mask_secrets(pointer, value, &mut |secret| shown_secret(pointer, secret).to_owned())
 }
 
-/// Whether the value of a variable looks like a path or a command line. The server may execute it, so it is
-/// never masked.
+/// Whether the value of a variable is a path: one that names a secret is often that of a file or a socket.
+fn is_path(text: &str) -> bool {
+    ["/", "~/", "./", "../"].iter().any(|start| text.starts_with(start))
+}
+
+/// Whether a secret looks like a path or a command line. The server may execute it, so people see it.
 fn may_be_executed(text: &str) -> bool {
     text.starts_with(['/', '~', '.', '$', '-']) || text.contains(char::is_whitespace)
 }
@@ -251,7 +254,9 @@ mod tests {
         ] {
             assert!(shown(&args, "k").contains("evil"), "{args:?}: {}", shown(&args, "k"));
         }
-        assert!(shown(&["-c", "$API_KEY"], "evil|sh").contains("evil"));
+        for key in ["evil|sh", "sh -c evil", "$evil", "-evil", "~evil/x", ".evil"] {
+            assert!(shown(&["-c", "$API_KEY"], key).contains("evil"), "{key}");
+        }
         let secret =
             shown(&["--token", "ghp_secret", "--key=ghp_secret", "db://me:ghp_secret@h/x"], "ghp_secret");
         assert!(!secret.contains("ghp_secret"), "{secret}");
@@ -267,7 +272,11 @@ mod tests {
             ("/env/PROXY_BYPASS", json!("evil"), json!("evil")),
             ("/env/GIT_ASKPASS", json!("evil"), json!("evil")),
             ("/env/AUTH_COMMAND", json!("/bin/evil"), json!("/bin/evil")),
-            ("/env/AUTH_COMMAND", json!("sh -c evil"), json!("sh -c evil")),
+            // A password may look like a command line; people still see it (`shown_secret`).
+            ("/env/DB_PASSWORD", json!("correct horse battery"), json!(REDACTED)),
+            ("/env/DB_PASSWORD", json!("$wordfish"), json!(REDACTED)),
+            ("/env/DB_PASSWORD", json!("-swordfish"), json!(REDACTED)),
+            ("/env/SSH_AUTH_SOCK", json!("/run/agent"), json!("/run/agent")),
             ("/env/LD_PRELOAD", json!("evil.so"), json!("evil.so")),
             ("/env/PATH", json!("/bin"), json!("/bin")),
             ("/headers/Authorization", json!("Bearer abc"), json!(REDACTED)),

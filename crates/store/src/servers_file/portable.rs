@@ -142,6 +142,23 @@ mod tests {
         assert_eq!(inputs, ["one-1", "one-2", "one-3", "one-4"]);
     }
 
+    /// Tried: passwords that begin like a path, or have spaces like a command line.
+    #[test]
+    fn passwords_of_any_form_are_left_out() {
+        for password in ["correct horse battery", "$wordfish", "-swordfish", ".swordfish", "~swordfish"] {
+            let transport = Transport::Stdio {
+                command: "x".into(),
+                args: Vec::new(),
+                env: pairs(&[("DB_PASSWORD", password)]),
+                cwd: None,
+                streams: StdioStreams::default(),
+            };
+            let PortableEntry { entry, .. } =
+                portable_entry(&ServerConfig::new("srv-1", "one", transport), "one").unwrap();
+            assert_eq!(entry["env"], json!({ "DB_PASSWORD": "${secret:DB_PASSWORD}" }), "{password}");
+        }
+    }
+
     #[test]
     fn secrets_of_headers_and_variables_in_arguments_are_asked_for() {
         let transport = Transport::Stdio {
