@@ -1,7 +1,6 @@
 //! An agent that may edit files of the same user truncates the audit, to remove the latest decisions.
 //! Each test states what the agent tried and what stopped it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -128,20 +127,16 @@ fn detects_truncation_while_running() -> Result<()> {
     assert_gap_reported(&gatehouse, first)
 }
 
-/// Not attacks: a crash leaves a mark that lags behind, and retention removes entries from the front.
+/// Not an attack: a crash leaves a mark that lags behind.
 #[test]
-fn accepts_audit_after_crash_and_retention() -> Result<()> {
+fn accepts_audit_after_crash() -> Result<()> {
     let mut gatehouse = Gatehouse::start()?;
     for number in 0..5 {
         gatehouse.add_client(&format!("client {number}"))?;
     }
     gatehouse.kill()?;
     gatehouse.launch()?;
-    gatehouse.ask(&["settings", "set", "--audit-days", "7"])?;
-    gatehouse.kill()?;
-    gatehouse.launch()?;
     ensure!(gatehouse.run_as_operator(&["audit", "verify"])?.status.success(), "{}", gatehouse.stderr());
     ensure!(!gatehouse.problems()?.contains("audit"), "a false alarm");
-    ensure!(fs::metadata(ledger(&gatehouse)).is_ok(), "no ledger");
     Ok(())
 }
