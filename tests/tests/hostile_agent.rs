@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use gatehouse_tests::child_process::TEST_TIMEOUT;
 use gatehouse_tests::client::{Client, Sdk};
+use gatehouse_tests::eventually::eventually_holds;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::{approvals, http, paths};
 use serde_json::{Value, json};
@@ -188,6 +189,9 @@ fn writes_no_secrets_to_files() -> Result<()> {
     let mut client = Client::connect(Sdk::TypeScript, "2025-11-25", &gatehouse.endpoint, Some(&token))?;
     let secret = "sk-live-0123456789abcdefghijklmnop";
     client.call("add_note", &json!({ "text": "a note", "api_key": secret }))?;
+    eventually_holds("the record of the call with its arguments", || {
+        Ok(gatehouse.ask(&["calls"])?.to_string().contains("a note"))
+    })?;
     gatehouse.stop()?;
     let mut files = vec![gatehouse.data_dir()];
     let mut read = 0;
