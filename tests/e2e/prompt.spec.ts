@@ -381,6 +381,7 @@ test("64 approval requests, one of them huge: nothing that stands is drawn anew 
   await expect(main.getByRole("heading", { name: "Zed → Time" })).toBeVisible();
   gone.abort();
   await other;
+  await expect(main.getByText("Zed has stopped waiting.")).toBeVisible();
   await expect(main.getByText("Claude Code → Notes")).toBeVisible();
   expect(await main.evaluate(() => (window as unknown as { changed: string[] }).changed)).toEqual([]);
 
