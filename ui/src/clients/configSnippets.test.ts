@@ -3,7 +3,9 @@ import { expect, it } from "vitest";
 import { bridgeSnippets, configSnippets } from "./configSnippets";
 
 it("puts the token into every snippet over HTTP, and into none for the bridge", () => {
-  for (const { text } of configSnippets("http://127.0.0.1:1/mcp", "t0ken")) expect(text).toContain("Bearer t0ken");
+  const snippets = configSnippets("http://127.0.0.1:1/mcp", "t0ken");
+  expect(snippets).not.toEqual([]);
+  for (const { text } of snippets) expect(text).toContain("Bearer t0ken");
   expect(JSON.parse(bridgeSnippets("Zed").settings)).toEqual({
     mcpServers: { gatehouse: { command: "gatehousectl", args: ["bridge", "--client=Zed"] } },
   });

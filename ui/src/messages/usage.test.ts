@@ -43,6 +43,7 @@ describe("messages", () => {
 
   it("of the prompt are all there", () => {
     const used = keysIn(program, reachableFrom(program, `${ui}/src/prompt/main.tsx`));
+    expect([...used]).toContain("ask.allowOnce");
     expect([...used].filter((key) => Object.hasOwn(catalogues.en, key) && !Object.hasOwn(ofPrompt.en, key))).toEqual(
       [],
     );

@@ -136,7 +136,8 @@ describe("the form of a server", () => {
       ({ type: kind }) => kind,
     );
     expect(kinds).toEqual(["text", "textarea", "email", "url", "date", "datetime-local", "number", "number"]);
-    for (const input of container.querySelectorAll("input")) expect(input.autocomplete).toBe("off");
+    const inputs = [...container.querySelectorAll("input")];
+    expect(inputs.map(({ autocomplete }) => autocomplete)).toEqual(Array(7).fill("off"));
   });
 
   it("keeps a moment through the clock of this computer", async () => {
