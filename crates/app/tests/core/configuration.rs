@@ -234,6 +234,29 @@ async fn widening_permissions_are_imported_only_when_chosen_with_their_server() 
     core.shutdown().await;
 }
 
+/// Tried: a profile without its limits, and a client without its profile, of which a preview of what is set shows nothing.
+#[tokio::test]
+async fn preview_shows_which_limits_would_go_away() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    fill(&core).await;
+    let text = json!({
+        "gatehouseConfiguration": 1,
+        "profiles": [{ "name": "Work" }, { "name": "Other" }],
+        "clients": [{ "name": "Claude" }, { "name": "Codex" }],
+    })
+    .to_string();
+    let items = preview(&core, &text).await.unwrap().items;
+    let value_of = |at: usize, name: &str| {
+        items[at].details.iter().find(|detail| detail.name == name).map(|detail| detail.value.as_str())
+    };
+    assert_eq!(value_of(0, "callsPerMinute"), Some("null"), "{items:?}");
+    assert_eq!(value_of(0, "servers"), Some("[]"), "{items:?}");
+    assert_eq!(value_of(2, "profile"), Some("null"), "{items:?}");
+    assert_eq!((value_of(1, "callsPerMinute"), value_of(3, "profile")), (None, None), "{items:?}");
+    core.shutdown().await;
+}
+
 /// Tried: a server whose import fails, so that its permissions go to the one that has its name here.
 #[tokio::test]
 async fn permissions_of_a_server_that_could_not_be_imported_go_to_no_other() {

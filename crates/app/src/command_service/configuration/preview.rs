@@ -180,16 +180,16 @@ impl PresentConfiguration {
 
     fn profile(&self, content: &Content, profile: &ProfileSettings) -> ConfigurationItem {
         let mut item = item(ConfigurationItemKind::Profile, &profile.name);
-        item.details = details(profile, "name");
         let all = &self.document.profiles;
+        let present = all.iter().find(|other| display_name::is_taken_by(&profile.name, &other.name));
+        item.details = details(profile, present, "name");
         let is_free = |name: &str| {
             !all.iter()
                 .chain(&content.document.profiles)
                 .any(|other| display_name::is_taken_by(name, &other.name))
         };
-        let is_taken = all.iter().any(|other| display_name::is_taken_by(&profile.name, &other.name));
         item.conflict =
-            is_taken.then(|| conflict(all.contains(profile), Some(free_name(&profile.name, is_free))));
+            present.map(|_| conflict(all.contains(profile), Some(free_name(&profile.name, is_free))));
         let is_known = |name: &str| content.has_server(name) || self.has_server(name);
         if let Some(server) = profile.servers.iter().find(|shown| !is_known(shown.server.as_str())) {
             let server = imports::shown(server.server.as_str());
@@ -200,7 +200,9 @@ impl PresentConfiguration {
 
     fn client(&self, content: &Content, client: &ExportedClient) -> ConfigurationItem {
         let mut item = item(ConfigurationItemKind::Client, &client.name);
-        item.details = details(client, "name");
+        let all = &self.document.clients;
+        let present = all.iter().find(|other| display_name::is_taken_by(&client.name, &other.name));
+        item.details = details(client, present, "name");
         let names = || self.clients.iter().map(String::as_str);
         let is_free = |name: &str| {
             let imported = content.document.clients.iter().map(|other| other.name.as_str());
@@ -300,11 +302,15 @@ impl PresentConfiguration {
     }
 }
 
-/// The members of a value that are set, without the one that is shown elsewhere.
-fn details(value: &impl Serialize, but: &str) -> Vec<ImportedSetting> {
+/// The members of a value that are set, or that are set in what it would replace, without the one that is shown elsewhere:
+/// a limit that goes away can widen what a client sees.
+fn details<T: Serialize>(value: &T, present: Option<&T>, but: &str) -> Vec<ImportedSetting> {
     let is_set = |value: &Value| !value.is_null() && !value.as_array().is_some_and(Vec::is_empty);
+    let replaced = present.map(members).unwrap_or_default();
     let members = members(value);
-    let shown = members.iter().filter(|(name, value)| name.as_str() != but && is_set(value));
+    let is_shown =
+        |name: &str, value: &Value| name != but && (is_set(value) || replaced.get(name).is_some_and(is_set));
+    let shown = members.iter().filter(|(name, value)| is_shown(name, value));
     shown.map(|(name, value)| detail(name, &text_of(value))).collect()
 }
 
