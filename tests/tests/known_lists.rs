@@ -22,6 +22,9 @@ const LISTS: [(&str, &str); 4] = [
     ("prompts/list", "prompts"),
 ];
 
+/// The fault of a server that starts after a slow machine has started Gatehouse and looked at its lists.
+const SLOW: &str = "slow-start=8000";
+
 fn request(gatehouse: &Gatehouse, token: &str, method: &str, params: &str) -> Result<Value> {
     let answer = stateless_request(&gatehouse.endpoint, token, method, params)?;
     // A call that takes a while is answered by an event stream.
@@ -79,12 +82,12 @@ fn start() -> Result<Gatehouse> {
     Ok(gatehouse)
 }
 
-/// The server takes two seconds to start, so all of this happens while it connects.
+/// The server is slow to start, so all of this happens while it connects.
 #[test]
 fn everything_known_is_there_in_the_first_moment_and_a_call_waits_for_its_server() -> Result<()> {
     let mut gatehouse = start()?;
     let token = gatehouse.add_client("Early")?;
-    add(&gatehouse, "slow", ServerTransport::Stdio, &["--fault", "slow-start=2000"])?;
+    add(&gatehouse, "slow", ServerTransport::Stdio, &["--fault", SLOW])?;
     gatehouse.ask(&["policy", "auto-approve", "slow", "all"])?;
     let before = LISTS.map(|which| list(&gatehouse, &token, which));
     gatehouse.stop()?;
@@ -147,12 +150,7 @@ fn call_starts_no_server_before_it_is_allowed() -> Result<()> {
 fn gone_tools_and_servers_are_not_offered_for_long() -> Result<()> {
     let mut gatehouse = start()?;
     let token = gatehouse.add_client("Late")?;
-    add(
-        &gatehouse,
-        "grows",
-        ServerTransport::Stdio,
-        &["--fault", "adds-tool", "--fault", "slow-start=1000"],
-    )?;
+    add(&gatehouse, "grows", ServerTransport::Stdio, &["--fault", "adds-tool", "--fault", SLOW])?;
     gatehouse.ask(&["policy", "auto-approve", "grows", "all"])?;
     call(&gatehouse, &token, "mutate", &json!({}))?;
     let has_late = || -> Result<bool> {
@@ -181,7 +179,7 @@ fn gone_tools_and_servers_are_not_offered_for_long() -> Result<()> {
 fn edited_lists_are_ignored() -> Result<()> {
     let mut gatehouse = start()?;
     let token = gatehouse.add_client("Agent")?;
-    add(&gatehouse, "slow", ServerTransport::Stdio, &["--fault", "slow-start=2000"])?;
+    add(&gatehouse, "slow", ServerTransport::Stdio, &["--fault", SLOW])?;
     gatehouse.stop()?;
     let files = stored(&gatehouse)?;
     let [file] = &*files else { anyhow::bail!("one file is expected: {files:?}") };
@@ -204,7 +202,7 @@ fn edited_lists_are_ignored() -> Result<()> {
 fn uris_keep_their_server_across_restarts() -> Result<()> {
     let mut gatehouse = start()?;
     let token = gatehouse.add_client("Reader")?;
-    add(&gatehouse, "first", ServerTransport::Stdio, &["--fault", "slow-start=4000"])?;
+    add(&gatehouse, "first", ServerTransport::Stdio, &["--fault", SLOW])?;
     add(&gatehouse, "second", ServerTransport::Stdio, &[])?;
     let uris = |gatehouse: &Gatehouse| -> Result<Vec<Value>> {
         let mut uris: Vec<Value> =
@@ -224,6 +222,7 @@ fn uris_keep_their_server_across_restarts() -> Result<()> {
     gatehouse.launch()?;
     gatehouse.await_status("second", "connected")?;
     let only_second = uris(&gatehouse)?;
+    ensure!(only_second.len() * 2 == before.len(), "{only_second:?}, of {before:?}");
     ensure!(!only_second.iter().any(|uri| *uri == "fixture://note"), "taken over: {only_second:?}");
     gatehouse.await_status("first", "connected")?;
     ensure!(uris(&gatehouse)? == before, "another owner");
