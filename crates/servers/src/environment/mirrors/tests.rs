@@ -241,7 +241,7 @@ async fn limits_start_delay() {
     let began = std::time::Instant::now();
     let (one, two) = tokio::join!(harness.npm(&mirrors, NOW), harness.npm(&mirrors, NOW));
     assert_eq!((one, two), (None, None));
-    assert!(began.elapsed() >= MEASURE_TIMEOUT && began.elapsed() < MAX_START_DELAY + Duration::from_secs(1));
+    assert!(began.elapsed() >= MEASURE_TIMEOUT && began.elapsed() < MAX_START_DELAY + Duration::from_secs(5));
 }
 
 #[tokio::test]

@@ -582,7 +582,7 @@ async fn loopback_calls_are_fast_and_reuse_connections() {
         ports.dedup();
         println!("{tool}: {each:?} a call, {} connections", ports.len());
         // A delayed acknowledgement would add 40 ms.
-        assert!(each < Duration::from_millis(20), "{tool}: {each:?}");
+        assert!(each < Duration::from_millis(40), "{tool}: {each:?}");
         assert!(ports.len() <= most, "{tool}: {} connections", ports.len());
     }
     connection.close().await;
