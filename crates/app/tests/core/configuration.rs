@@ -257,6 +257,30 @@ async fn preview_shows_which_limits_would_go_away() {
     core.shutdown().await;
 }
 
+/// Tried: a name that is so long that the names of the other tools that an allow covers are cut off.
+#[tokio::test]
+async fn preview_shows_all_tools_that_an_allow_covers() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let definitions = json!({ ("a".repeat(5000)): "0a".repeat(32), "delete_everything": "0a".repeat(32) });
+    let allow = json!({
+        "effect": "allow",
+        "server": "new",
+        "scope": { "width": "writes" },
+        "definitions": definitions,
+    });
+    let text = json!({
+        "gatehouseConfiguration": 1,
+        "mcpServers": { "new": { "type": "builtin", "builtin": { "kind": "time" } } },
+        "permissions": { "rules": [allow] },
+    })
+    .to_string();
+    let items = preview(&core, &text).await.unwrap().items;
+    let mut tools = items[1].details.iter().filter(|detail| detail.name == "tools");
+    assert!(tools.any(|detail| detail.value.contains("delete_everything")), "{items:?}");
+    core.shutdown().await;
+}
+
 /// Tried: a server whose import fails, so that its permissions go to the one that has its name here.
 #[tokio::test]
 async fn permissions_of_a_server_that_could_not_be_imported_go_to_no_other() {

@@ -28,6 +28,8 @@ use crate::server_configs::secrets::stored_fields;
 
 /// Number of tools in one line of details.
 const TOOLS_IN_LINE: usize = 20;
+/// Longest name of a tool in such a line, in characters: as many as a line has room for, so that none of them is cut off.
+const LONGEST_TOOL: usize = 150;
 
 /// All parts of a configuration as people see them.
 pub(super) async fn items(
@@ -233,7 +235,7 @@ impl PresentConfiguration {
         );
         item.summary = Some(imported.describe(rule.server.as_deref(), rule.client.as_deref()));
         // All of them: an allow covers what is named here, also if no server has it yet.
-        let tools: Vec<&str> = rule.definitions.keys().map(String::as_str).collect();
+        let tools: Vec<String> = rule.definitions.keys().map(|tool| shown_tool(tool)).collect();
         item.details.extend(tools.chunks(TOOLS_IN_LINE).map(|tools| detail("tools", &tools.join(", "))));
         if let Some(reason) = &rule.reason {
             item.details.push(detail("reason", reason));
@@ -299,6 +301,14 @@ impl PresentConfiguration {
         item.details = others.map(|(name, value)| detail(name, &text_of(value))).collect();
         item.conflict = Some(conflict(item.details.is_empty(), None));
         item
+    }
+}
+
+/// The name of a tool, cut if it is long.
+fn shown_tool(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_TOOL) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
     }
 }
 
