@@ -32,7 +32,7 @@ enum Symptom {
     Status(&'static str, &'static str),
     /// The server works: the fault does not concern the user.
     Connected,
-    /// The call is answered with this text, and this is the status afterwards.
+    /// The call is answered with this text (empty: with its result), and this is the status afterwards.
     Call(&'static str, &'static str),
     /// The log contains this text.
     Log(&'static str),
@@ -151,12 +151,13 @@ fn add(gatehouse: &Gatehouse, name: &str, case: &FaultCase) -> Result<Option<fix
 
 fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &FaultCase) -> Result<String> {
     let _upstream = add(gatehouse, name, case)?;
-    let mut answered = String::new();
+    let (mut answered, mut is_ok) = (String::new(), false);
     if let Some((tool, arguments)) = case.call {
         await_state(gatehouse, name, "connected", "")?;
         gatehouse.ask(&["policy", "auto-approve", name, "all"])?;
         let arguments: Value = serde_json::from_str(arguments)?;
-        answered = format!("{:?}", client.call(tool, &arguments)?);
+        let outcome = client.call(tool, &arguments)?;
+        (answered, is_ok) = (format!("{outcome:?}"), outcome.is_ok());
     }
     match case.symptom {
         Symptom::Connected => {
@@ -170,8 +171,9 @@ fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &FaultCase
             Ok(format!("{state} {message}"))
         }
         Symptom::Call(words, state) => {
+            let is_told = if words.is_empty() { is_ok } else { answered.contains(words) };
             ensure!(
-                answered.contains(words),
+                is_told,
                 "the call answered {}",
                 answered.chars().take(300).collect::<String>()
             );
