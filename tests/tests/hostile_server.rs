@@ -93,7 +93,10 @@ fn bounds_output_schema_validation() -> Result<()> {
 #[test]
 fn bounds_form_schema_validation() -> Result<()> {
     let testbed = BadServerTestbed::start()?;
-    testbed.add("bombs")?;
+    let log = testbed.gatehouse.folder("log")?.join("messages");
+    let words = ["--fault", "bombs", "--log", log.to_str().context("path")?];
+    add(&testbed.gatehouse, "bad", ServerTransport::Stdio, &words)?;
+    testbed.gatehouse.ask(&["policy", "auto-approve", "bad", "all"])?;
     let calls: Vec<_> = fixture::BOMBS
         .iter()
         .map(|name| {
@@ -123,6 +126,10 @@ fn bounds_form_schema_validation() -> Result<()> {
     })?;
     for call in calls {
         call.end()?;
+    }
+    for bomb in fixture::BOMBS {
+        let message = format!(r#""message":"{bomb}""#);
+        ensure!(logged_calls(&log, &message) > 0, "the server was never asked for {bomb}");
     }
     testbed.assert_works()
 }
