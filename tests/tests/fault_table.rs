@@ -172,11 +172,7 @@ fn play(gatehouse: &Gatehouse, client: &mut Client, name: &str, case: &FaultCase
         }
         Symptom::Call(words, state) => {
             let is_told = if words.is_empty() { is_ok } else { answered.contains(words) };
-            ensure!(
-                is_told,
-                "the call answered {}",
-                answered.chars().take(300).collect::<String>()
-            );
+            ensure!(is_told, "the call answered {}", answered.chars().take(300).collect::<String>());
             await_state(gatehouse, name, state, "")?;
             let told = if words.is_empty() { "the call's result" } else { words };
             Ok(format!("{told}; then {state}"))
