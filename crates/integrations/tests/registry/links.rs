@@ -136,6 +136,8 @@ fn refuses_what_is_not_exactly_a_link() {
         ),
         ("gatehouse://add?command=x&args=--api-key=abc", AddLinkError::Secret(of("args"))),
         ("gatehouse://add?command=x&args=--token&args=abc", AddLinkError::Secret(of("args"))),
+        ("gatehouse://add?command=x&args=-e&args=API_KEY%3Dabc", AddLinkError::Secret(of("args"))),
+        ("gatehouse://add?command=x&args=-H&args=X-Api-Key:abc", AddLinkError::Secret(of("args"))),
         ("gatehouse://add?command=x&args=https://me:pw@a.example", AddLinkError::Secret(of("args"))),
         ("gatehouse://add?url=https://me:pw@a.example", AddLinkError::Secret(of("url"))),
         ("gatehouse://add?url=https://a.example/?api_key%3Dabc", AddLinkError::Secret(of("url"))),
