@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use gatehouse_tests::eventually::eventually;
+use gatehouse_tests::eventually::{eventually, eventually_holds};
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::paths;
 use serde_json::{Value, json};
@@ -197,6 +197,27 @@ fn edits_settings_in_editor_without_showing_credentials() -> Result<()> {
         ensure!(config["transport"]["env"]["MODE"] == mode, "{typed}: {config:#}");
     }
     Ok(())
+}
+
+/// Ctrl+C cancels the command in Gatehouse too: the program that a test started ends.
+#[test]
+fn interrupting_a_test_ends_its_process() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let pid_file = gatehouse.folder("silent")?.join("pid");
+    let script = format!("echo $$ > '{}'; exec sleep 600", pid_file.display());
+    let mut terminal =
+        gatehouse.begin_at_terminal(&["servers", "test", "silent", "--", "sh", "-c", &script])?;
+    let pid = eventually("the process", || {
+        let text = fs::read_to_string(&pid_file).unwrap_or_default();
+        Ok(if text.ends_with('\n') { Ok(text.trim().to_owned()) } else { Err(text) })
+    })?;
+    terminal.interrupt()?;
+    terminal.wait_for("gatehousectl: Cancelled by Ctrl+C.")?;
+    let status = terminal.wait()?;
+    ensure!(status.code() == Some(130), "{status}");
+    eventually_holds("the process to end", || {
+        Ok(!Command::new("kill").args(["-0", &pid]).stderr(Stdio::null()).status()?.success())
+    })
 }
 
 /// Whether a line of a log begins with its time, to the second, and the server's name.

@@ -1,7 +1,7 @@
 //! The single entry point of the core: takes a typed command and the caller's authority, checks the
 //! authority first, and returns the reply as JSON. A command that was started is finished even if its
-//! caller disconnects, except a tool call and the binding of a bridge, which are cancelled with their caller. What was
-//! given a name is cancelled by `servers.stopRun`.
+//! caller disconnects, except what can be cancelled: a tool call and the binding of a bridge end with their caller, and
+//! so does every command that can be given a name, which `servers.stopRun` cancels by it.
 //!
 //! Must never run a command before its authority was checked, and never decide about a tool call itself.
 
@@ -40,6 +40,7 @@ use gatehouse_model::command::{Authority, Command, TypedCommand};
 use gatehouse_model::{ErrorCode, UserError, message};
 use gatehouse_store::ControlKey;
 use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::authority::{self, Credential};
@@ -94,12 +95,16 @@ impl CommandService {
     ) -> Result<Box<RawValue>, UserError> {
         authority::check(&command, authority)?;
         tracing::debug!(command = command.name(), ?authority, "command");
+        // Cancelled when this future is dropped because the caller disconnected.
+        let gone = CancellationToken::new();
+        let _cancel_on_drop = gone.clone().drop_guard();
+        let caller = CommandCaller { authority, process, gone };
         // What a tool call or a binding gives is for this caller alone.
         if matches!(command, Command::Call(_) | Command::BridgeBind(_)) {
-            return Box::pin(dispatch(&self.state, command, authority, process)).await;
+            return Box::pin(dispatch(&self.state, command, caller)).await;
         }
         let state = Arc::clone(&self.state);
-        match self.tasks.spawn(async move { dispatch(&state, command, authority, process).await }).await {
+        match self.tasks.spawn(async move { dispatch(&state, command, caller).await }).await {
             Ok(outcome) => outcome,
             Err(e) => Err(UserError::new(ErrorCode::Internal, message!("error.app.commandEnded"))
                 .with_cause(format!("{e}."))),
@@ -113,26 +118,35 @@ impl CommandService {
     }
 }
 
+/// Who a command is run for.
+struct CommandCaller {
+    authority: Authority,
+    /// The peer process of a control connection, if it is known.
+    process: Option<u32>,
+    /// Cancelled when nobody waits for the reply any more.
+    gone: CancellationToken,
+}
+
 async fn dispatch(
     state: &Arc<AppState>,
     command: Command,
-    by: Authority,
-    process: Option<u32>,
+    caller: CommandCaller,
 ) -> Result<Box<RawValue>, UserError> {
+    let CommandCaller { authority: by, process, gone } = caller;
     match command {
         Command::Status(c) => encode_reply(&c, status::report(state)).await,
         Command::ServersList(c) => encode_reply(&c, servers::list(state, by)).await,
-        Command::ServersAdd(c) => Box::pin(encode_reply(&c.clone(), servers::add(state, c))).await,
+        Command::ServersAdd(c) => Box::pin(encode_reply(&c.clone(), servers::add(state, c, &gone))).await,
         Command::ServersEdit(c) => Box::pin(encode_reply(&c.clone(), servers::edit(state, c))).await,
         Command::ServersDuplicate(c) => encode_reply(&c, servers::duplicate(state, &c)).await,
-        Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c)).await,
+        Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c, &gone)).await,
         Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c)).await,
         Command::ServersSettingsText(c) => encode_reply(&c, servers::settings_text(state, &c.server)).await,
-        Command::BundlesRead(c) => encode_reply(&c.clone(), bundles::read(state, c)).await,
+        Command::BundlesRead(c) => encode_reply(&c.clone(), bundles::read(state, c, &gone)).await,
         Command::BundlesConfigure(c) => encode_reply(&c.clone(), bundles::configure(state, c)).await,
         Command::ImportsSources(c) => encode_reply(&c, imports::sources(state)).await,
         Command::ImportsPreview(c) => encode_reply(&c.clone(), imports::preview(state, c.from)).await,
-        Command::ImportsRun(c) => Box::pin(encode_reply(&c.clone(), imports::run(state, c))).await,
+        Command::ImportsRun(c) => Box::pin(encode_reply(&c.clone(), imports::run(state, c, &gone))).await,
         Command::ServersRemove(c) => encode_reply(&c, servers::remove(state, &c)).await,
         Command::ServersStart(c) => encode_reply(&c, servers::start(state, &c.server)).await,
         Command::ServersStop(c) => encode_reply(&c, servers::stop(state, &c)).await,
@@ -142,25 +156,33 @@ async fn dispatch(
         Command::ServersCatalog(c) => {
             encode_reply(&c, async { user_requests::catalog(state, &c.server) }).await
         }
-        Command::ServersReadResource(c) => Box::pin(encode_reply(&c, user_requests::read(state, &c))).await,
+        Command::ServersReadResource(c) => {
+            Box::pin(encode_reply(&c, user_requests::read(state, &c, &gone))).await
+        }
         Command::ServersWatchResource(c) => encode_reply(&c, user_requests::watch(state, &c)).await,
-        Command::ServersGetPrompt(c) => Box::pin(encode_reply(&c, user_requests::prompt(state, &c))).await,
+        Command::ServersGetPrompt(c) => {
+            Box::pin(encode_reply(&c, user_requests::prompt(state, &c, &gone))).await
+        }
         Command::ServersComplete(c) => encode_reply(&c, user_requests::complete(state, &c)).await,
-        Command::ServersCallTool(c) => Box::pin(encode_reply(&c, user_requests::call_tool(state, &c))).await,
+        Command::ServersCallTool(c) => {
+            Box::pin(encode_reply(&c, user_requests::call_tool(state, &c, &gone))).await
+        }
         Command::ServersStopRun(c) => encode_reply(&c, named_runs::stop(state, &c.run)).await,
         Command::ServersSetLogLevel(c) => encode_reply(&c, user_requests::set_log_level(state, &c)).await,
         Command::ServersSignIn(c) => encode_reply(&c, sign_in::begin(state, &c)).await,
         Command::ServersPasteAddress(c) => encode_reply(&c, sign_in::paste(state, &c)).await,
         Command::ServersCancelSignIn(c) => encode_reply(&c, sign_in::cancel(state, &c.server)).await,
-        Command::ServersSignOut(c) => encode_reply(&c, sign_in::sign_out(state, &c.server)).await,
+        Command::ServersSignOut(c) => encode_reply(&c, sign_in::sign_out(state, &c, &gone)).await,
         Command::ResultsSave(c) => encode_reply(&c.clone(), user_requests::save(state, c)).await,
         Command::ServersTrustLabels(c) => encode_reply(&c, servers::trust_labels(state, &c)).await,
         Command::ServersSwitchOff(c) => encode_reply(&c, settings::switch_off(state)).await,
         Command::ServersSwitchOn(c) => encode_reply(&c, settings::switch_on(state)).await,
         Command::ServersReset(c) => encode_reply(&c, servers::reset(state)).await,
-        Command::RegistrySearch(c) => Box::pin(encode_reply(&c, registry::search(state, &c))).await,
-        Command::RegistryVersions(c) => Box::pin(encode_reply(&c, registry::versions(state, &c))).await,
-        Command::RegistryFill(c) => Box::pin(encode_reply(&c, registry::fill(state, &c))).await,
+        Command::RegistrySearch(c) => Box::pin(encode_reply(&c, registry::search(state, &c, &gone))).await,
+        Command::RegistryVersions(c) => {
+            Box::pin(encode_reply(&c, registry::versions(state, &c, &gone))).await
+        }
+        Command::RegistryFill(c) => Box::pin(encode_reply(&c, registry::fill(state, &c, &gone))).await,
         Command::RegistryCheck(c) => Box::pin(encode_reply(&c, registry::report(state, &c))).await,
         Command::LinksRead(c) => encode_reply(&c, async { registry::link(&c.link) }).await,
         Command::ToolsList(c) => encode_reply(&c, tools::list(state, c.server.as_deref())).await,
@@ -203,14 +225,14 @@ async fn dispatch(
         Command::EventsList(c) => encode_reply(&c, async { Ok(state.bus.journal()) }).await,
         Command::CallsList(c) => encode_reply(&c.clone(), calls::list(state, c.filter, by)).await,
         Command::CallsStatistics(c) => encode_reply(&c.clone(), calls::statistics(state, c)).await,
-        Command::CallsExport(c) => encode_reply(&c.clone(), calls::export(state, c)).await,
+        Command::CallsExport(c) => encode_reply(&c.clone(), calls::export(state, c, &gone)).await,
         Command::CallsRunning(c) => encode_reply(&c, async { Ok(state.tools.running_calls()) }).await,
         Command::CallsCancel(c) => encode_reply(&c, async { state.tools.cancel_call(&c.call) }).await,
         Command::AuditList(c) => encode_reply(&c, audit::list(state, &c, by)).await,
         Command::AuditLatest(c) => encode_reply(&c, audit::latest(state, &c, by)).await,
-        Command::AuditVerify(c) => encode_reply(&c, audit::verify(state)).await,
+        Command::AuditVerify(c) => encode_reply(&c, audit::verify(state, &c, &gone)).await,
         Command::AuditAcknowledge(c) => encode_reply(&c, audit::acknowledge(state)).await,
-        Command::AuditExport(c) => encode_reply(&c, audit::export(state, c.format, by)).await,
+        Command::AuditExport(c) => encode_reply(&c, audit::export(state, &c, by, &gone)).await,
         Command::SettingsShow(c) => encode_reply(&c, settings::show(state)).await,
         Command::SettingsSet(c) => encode_reply(&c, settings::set(state, &c)).await,
         Command::ConfigurationExport(c) => encode_reply(&c, configuration::export(state, c.save)).await,

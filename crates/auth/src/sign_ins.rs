@@ -11,6 +11,7 @@ use gatehouse_model::{
 };
 use gatehouse_store::SecretStore;
 use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
 
 use crate::background_tasks::BackgroundTasks;
 use crate::error::AuthError;
@@ -122,13 +123,17 @@ impl SignIns {
         self.login.attempts.of_server(server).cancel();
     }
 
-    /// Signs out: deletes the tokens, and revokes them if the server supports it.
+    /// Signs out: deletes the tokens, and revokes them if the server supports it. `cancel` ends the revocation only.
     ///
     /// # Errors
     /// When the secret store refuses, or another process holds the renewal lock for too long. Also when the audit
     /// entry can't be written; the user is signed out all the same then.
-    pub async fn sign_out(&self, server: Arc<ServerConfig>) -> Result<SignOutResult, UserError> {
-        Ok(sign_out::sign_out(&self.login.attempts, &server).await?)
+    pub async fn sign_out(
+        &self,
+        server: Arc<ServerConfig>,
+        cancel: &CancellationToken,
+    ) -> Result<SignOutResult, UserError> {
+        Ok(sign_out::sign_out(&self.login.attempts, &server, cancel).await?)
     }
 
     /// The current sign-in state of a server.

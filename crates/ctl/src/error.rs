@@ -1,6 +1,8 @@
 //! Errors of commands, mapped to messages for people and exit codes for scripts.
 
-use gatehouse_model::{ErrorCode, Message, UserError, UserText};
+use std::io::Write as _;
+
+use gatehouse_model::{ErrorCode, Message, UserError, UserText, message};
 
 use crate::{json, terminal_text};
 
@@ -25,6 +27,9 @@ pub(crate) enum CliError {
     /// Some servers were not imported; which ones is printed already.
     #[error("some servers were not imported")]
     NotImported,
+    /// Ctrl+C was pressed.
+    #[error("cancelled by Ctrl+C")]
+    Interrupted,
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
@@ -34,11 +39,23 @@ impl CliError {
         Self::Usage(what.into())
     }
 
+    /// Prints the message to standard error, unless everything is printed already.
+    pub(crate) fn print(&self, json: bool) {
+        if let Some(text) = self.text(json) {
+            // If standard error is closed, there is nowhere to report the error.
+            writeln!(std::io::stderr(), "{text}").unwrap_or(());
+        }
+    }
+
     /// The message to print, unless everything is printed already.
-    pub(crate) fn text(&self, json: bool) -> Option<String> {
+    fn text(&self, json: bool) -> Option<String> {
         match self {
             Self::Call | Self::Audit | Self::Unanswered | Self::NotImported => None,
             Self::Io(e) if e.kind() == std::io::ErrorKind::BrokenPipe => None,
+            Self::Interrupted => {
+                let error = UserError::new(ErrorCode::Cancelled, message!("error.ctl.interrupted"));
+                Self::UserError(error).text(json)
+            }
             Self::UserError(error) if json => json::to_json(error).ok(),
             Self::UserError(error) => Some(format!("gatehousectl: {}", terminal_text::error(error))),
             Self::Usage(what) => Some(format!("gatehousectl: {}", terminal_text::user_text(what))),
@@ -51,6 +68,8 @@ impl CliError {
             Self::UserError(error) => code(error.code),
             Self::Usage(_) => 2,
             Self::Call => 5,
+            // As a shell reports a program that SIGINT ended.
+            Self::Interrupted => 130,
             Self::Audit | Self::Unanswered | Self::NotImported | Self::Io(_) => 1,
         }
     }

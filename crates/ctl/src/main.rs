@@ -11,6 +11,7 @@ mod cli;
 mod commands;
 mod condition;
 mod error;
+mod interrupt;
 mod json;
 mod labels;
 mod output;
@@ -19,7 +20,6 @@ mod session;
 mod shutdown_signal;
 mod terminal_text;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -40,10 +40,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if let Some(text) = error.text(json) {
-                // If standard error is closed, there is nowhere to report the error.
-                writeln!(std::io::stderr(), "{text}").unwrap_or(());
-            }
+            error.print(json);
             ExitCode::from(error.exit_code())
         }
     }
@@ -62,7 +59,11 @@ fn run(cli: Cli) -> Result<(), CliError> {
     };
     let data_dir = cli.data_dir.map_or_else(session::default_data_dir, Ok)?;
     let mut session = ControlSession::new(data_dir, cli.operator_key_fd);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // The thread is for Ctrl+C; commands run on the main thread, and may block it.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    if !interrupt::is_handled_by(&verb) {
+        runtime.spawn(interrupt::exit_on_ctrl_c(cli.json));
+    }
     let done = runtime.block_on(drive(verb, &mut session, &output));
     // A thread may still wait for a line from the terminal.
     runtime.shutdown_background();

@@ -292,6 +292,10 @@ commands! {
     "servers.signOut" ServersSignOut {
         /// Id or name.
         server: String,
+        /// What `servers.stopRun` is to call this run. Stopped, it no longer waits for the authorization server,
+        /// and the tokens are forgotten all the same. It is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> SignOutResult, Operator: "It destroys tokens and ends the calls in flight.";
     /// Writes a part of a shown result to the user's folder of downloads.
     "results.save" ResultsSave {
@@ -642,7 +646,11 @@ commands! {
     } -> Vec<AuditEntryView>,
         Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
     /// Checks the audit chain.
-    "audit.verify" AuditVerify {} -> AuditVerdict, Anyone: "It only looks.";
+    "audit.verify" AuditVerify {
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
+    } -> AuditVerdict, Anyone: "It only looks.";
     /// Ceases to report in the status that the end of the audit was cut off. `audit.verify` goes on
     /// naming the gap.
     "audit.acknowledge" AuditAcknowledge {} -> (), Operator: "It silences a warning that somebody tampered.";
@@ -650,6 +658,9 @@ commands! {
     "audit.export" AuditExport {
         /// In which form.
         format: ExportFormat,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
     } -> ExportedText,
         Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
 

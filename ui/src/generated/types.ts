@@ -170,7 +170,9 @@ what: string, };
 /** The whole audit as text. */
 export type AuditExport = {
 /** In which form. */
-format: ExportFormat, };
+format: ExportFormat,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** Entries of the audit, newest first. */
 export type AuditLatest = {
@@ -192,7 +194,9 @@ export type AuditVerdict = { "result": "whole", entries: number, } | { "result":
 seq: number, reason: string, };
 
 /** Checks the audit chain. */
-export type AuditVerify = Record<symbol, never>;
+export type AuditVerify = {
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
 
 /** The ways in which a server's page says what runs without asking (PERM-3). */
 export type AutoApprove = "ask" | "reads" | "writes" | "all";
@@ -2281,7 +2285,12 @@ open: boolean, };
 /** Signs out: the tokens are forgotten, and taken back where the authorization server offers it. */
 export type ServersSignOut = {
 /** Id or name. */
-server: string, };
+server: string,
+/**
+ * What `servers.stopRun` is to call this run. Stopped, it no longer waits for the authorization server,
+ * and the tokens are forgotten all the same. It is not stopped by itself where absent.
+ */
+run: string | null, };
 
 /** Starts a server; enables a disabled one. */
 export type ServersStart = {

@@ -189,7 +189,7 @@ describe("the signed-in account", () => {
     button("Sign out").focus();
     fireEvent.click(button("Sign out"));
     await waitFor(() => {
-      expect(asked).toEqual([["servers.signOut", { server: "srv-1" }]]);
+      expect(asked).toEqual([["servers.signOut", { server: "srv-1", run: expect.any(String) as string }]]);
     });
     becomes(view(needed, out));
     expect(screen.queryByRole("button", { name: "Sign out" })).toBeNull();

@@ -57,7 +57,7 @@ export function useSignIn({ config: { id, name }, status, signIn }: ServerView):
     out: () => {
       setTouched(true);
       const host = signIn?.is === "in" ? hostOf(signIn.issuer) : name;
-      out.request({ server: id }).then(
+      out.request({ server: id, run: crypto.randomUUID() }).then(
         ({ revoked }) => {
           const message = t(revoked ? "servers.signIn.outDone" : "servers.signIn.outHere", { name, host });
           notifications.show({ message, color: "teal", autoClose: 4000 });

@@ -22,11 +22,12 @@ export function AuditSection() {
   const [verdict, setVerdict] = useState<AuditVerdict | null>(null);
   const [shown, setShown] = useState(false);
   const failed = (thrown: unknown) => {
-    showError(toUserError(thrown));
+    const error = toUserError(thrown);
+    if (error.code !== "cancelled") showError(error);
   };
   const toClipboard = (format: ExportFormat) => {
     copy
-      .request({ format })
+      .request({ format, run: crypto.randomUUID() })
       .then(({ text }) => navigator.clipboard.writeText(text))
       .then(() => {
         notifications.show({ message: t("settings.copied"), color: "teal", autoClose: 2000 });
@@ -47,7 +48,7 @@ export function AuditSection() {
           variant="default"
           loading={verify.busy}
           onClick={() => {
-            verify.request({}).then(setVerdict, failed);
+            verify.request({ run: crypto.randomUUID() }).then(setVerdict, failed);
           }}
         >
           {t("settings.verify")}

@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gatehouse_model::command::{AuditLatest, AuditList, Authority, ExportFormat, ExportedText};
+use gatehouse_model::command::{
+    AuditExport, AuditLatest, AuditList, AuditVerify, Authority, ExportFormat, ExportedText,
+};
 use gatehouse_model::record::AuditVerdict;
 use gatehouse_model::{AuditEntry, AuditEntryView, AuditEvent, ErrorCode, UserError, message};
-use gatehouse_store::AuditFormat;
+use gatehouse_store::{AuditFormat, Store};
+use tokio_util::sync::CancellationToken;
 
 use super::AppState;
+use super::named_runs::{NamedRun, cancelled};
 use crate::redact;
 
 /// Default number of entries in a list.
@@ -77,9 +81,16 @@ fn views(
     entries.into_iter().map(view).collect()
 }
 
-pub(super) async fn verify(state: &Arc<AppState>) -> Result<AuditVerdict, UserError> {
-    let _reading = state.reading_audit.lock().await;
-    state.with_store(|store| store.audit().verify()).await
+pub(super) async fn verify(
+    state: &Arc<AppState>,
+    wanted: &AuditVerify,
+    gone: &CancellationToken,
+) -> Result<AuditVerdict, UserError> {
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
+    let _reading = named.unless_cancelled(async { Ok(state.reading_audit.lock().await) }).await?;
+    let cancel = named.cancel.clone();
+    let verdict = state.with_store(move |store| store.audit().verify(&|| cancel.is_cancelled())).await?;
+    verdict.ok_or_else(cancelled)
 }
 
 pub(super) async fn acknowledge(state: &Arc<AppState>) -> Result<(), UserError> {
@@ -100,15 +111,18 @@ pub(super) async fn problem(state: &Arc<AppState>) -> Option<UserError> {
 
 pub(super) async fn export(
     state: &Arc<AppState>,
-    format: ExportFormat,
+    wanted: &AuditExport,
     by: Authority,
+    gone: &CancellationToken,
 ) -> Result<ExportedText, UserError> {
-    let format = match format {
+    let format = match wanted.format {
         ExportFormat::JsonLines => AuditFormat::JsonLines,
         ExportFormat::Csv => AuditFormat::Csv,
     };
-    let _reading = state.reading_audit.lock().await;
-    let redact = redaction(by);
-    let text = state.with_store(move |store| store.audit().export(format, redact)).await?;
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
+    let _reading = named.unless_cancelled(async { Ok(state.reading_audit.lock().await) }).await?;
+    let (redact, cancel) = (redaction(by), named.cancel.clone());
+    let export = move |store: &Store| store.audit().export(format, redact, &|| cancel.is_cancelled());
+    let text = state.with_store(export).await?.ok_or_else(cancelled)?;
     Ok(ExportedText { text })
 }

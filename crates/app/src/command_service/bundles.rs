@@ -11,19 +11,24 @@ use gatehouse_model::bundle::{BundlePreview, BundleServer};
 use gatehouse_model::command::{BundlesConfigure, BundlesRead};
 use gatehouse_model::{ErrorCode, UserError, message};
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use super::AppState;
 use super::named_runs::NamedRun;
 use crate::disk_work::on_disk;
 use crate::server_configs::bundles;
 
-pub(super) async fn read(state: &Arc<AppState>, wanted: BundlesRead) -> Result<BundlePreview, UserError> {
+pub(super) async fn read(
+    state: &Arc<AppState>,
+    wanted: BundlesRead,
+    gone: &CancellationToken,
+) -> Result<BundlePreview, UserError> {
     let BundlesRead { file, sha256, run } = wanted;
     let path = PathBuf::from(file);
     if !path.is_absolute() {
         return Err(UserError::new(ErrorCode::BadRequest, message!("error.bundles.relativePath")));
     }
-    let named = NamedRun::begin(state, run.as_deref())?;
+    let named = NamedRun::begin(state, run.as_deref(), gone)?;
     let programs = state.servers.program_lookup().await;
     let servers = state.configs.lock().await.clone();
     let (store, cancel) = (Arc::clone(&state.bundles), named.cancel.clone());

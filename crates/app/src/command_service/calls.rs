@@ -116,9 +116,13 @@ pub(super) async fn statistics(
 }
 
 /// Writes calls to a file in the folder of downloads.
-pub(super) async fn export(state: &Arc<AppState>, wanted: CallsExport) -> Result<ExportedCalls, UserError> {
+pub(super) async fn export(
+    state: &Arc<AppState>,
+    wanted: CallsExport,
+    gone: &CancellationToken,
+) -> Result<ExportedCalls, UserError> {
     let CallsExport { filter, format, run } = wanted;
-    let named = NamedRun::begin(state, run.as_deref())?;
+    let named = NamedRun::begin(state, run.as_deref(), gone)?;
     let (working, cancel) = (Arc::clone(state), named.cancel.clone());
     let done =
         tokio::task::spawn_blocking(move || CallExport { state: &working, format, cancel }.write(filter));

@@ -31,6 +31,7 @@ use gatehouse_store::{ConfigProblem, EntryText, to_server_name};
 use gatehouse_tools::RuleSpec;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 
 use super::free_name::{free_name, numbered};
 use super::named_runs::NamedRun;
@@ -97,8 +98,12 @@ pub(super) async fn preview(state: &Arc<AppState>, from: ImportOrigin) -> Result
 }
 
 /// Imports the chosen servers.
-pub(super) async fn run(state: &Arc<AppState>, wanted: ImportsRun) -> Result<Vec<ImportOutcome>, UserError> {
-    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+pub(super) async fn run(
+    state: &Arc<AppState>,
+    wanted: ImportsRun,
+    gone: &CancellationToken,
+) -> Result<Vec<ImportOutcome>, UserError> {
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
     let settings = read(wanted.from).await?;
     if fingerprint(&settings) != wanted.fingerprint {
         return Err(UserError::new(ErrorCode::StaleAnswer, message!("error.import.changed"))
@@ -342,7 +347,8 @@ async fn import(
     })?;
     if choice.action != ImportAction::Overwrite {
         let added = ServersAdd { draft, trust_labels: false, secrets, run: None };
-        return Ok(servers::add(state, added).await?.config.id);
+        // The import is cancelled between two servers.
+        return Ok(servers::add(state, added, &CancellationToken::new()).await?.config.id);
     }
     let before = lookup::find(state, name)?;
     let draft = over(&before, draft);

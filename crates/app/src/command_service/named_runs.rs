@@ -1,5 +1,6 @@
-//! Work that the user began under a name, by which it can be cancelled: calls, reads, prompts, tests of connections,
-//! additions, imports, bundles, requests to the registry, and exports.
+//! Work that the user can cancel: calls, reads, prompts, tests of connections, additions, imports, bundles, requests to the
+//! registry, sign-outs, the verification of the audit, and exports. It is cancelled by the name that it was begun under,
+//! and when whoever began it is gone.
 
 use std::collections::hash_map::Entry;
 use std::future::Future;
@@ -9,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::AppState;
 
-/// A run of the user's that can be cancelled by its name until this is dropped.
+/// A run of the user's that can be cancelled until this is dropped.
 pub(super) struct NamedRun<'a> {
     state: &'a AppState,
     name: Option<&'a str>,
@@ -17,8 +18,16 @@ pub(super) struct NamedRun<'a> {
 }
 
 impl<'a> NamedRun<'a> {
-    pub(super) fn begin(state: &'a AppState, name: Option<&'a str>) -> Result<Self, UserError> {
-        let cancel = CancellationToken::new();
+    /// `gone` is cancelled when nobody waits for the run any more.
+    ///
+    /// # Errors
+    /// [`ErrorCode::BadRequest`] if a run of this name is under way.
+    pub(super) fn begin(
+        state: &'a AppState,
+        name: Option<&'a str>,
+        gone: &CancellationToken,
+    ) -> Result<Self, UserError> {
+        let cancel = gone.child_token();
         if let Some(name) = name {
             match state.runs.lock().entry(name.to_owned()) {
                 Entry::Vacant(place) => drop(place.insert(cancel.clone())),
@@ -51,7 +60,7 @@ impl<'a> NamedRun<'a> {
     }
 }
 
-fn cancelled() -> UserError {
+pub(super) fn cancelled() -> UserError {
     UserError::new(ErrorCode::Cancelled, message!("error.app.runCancelled"))
 }
 

@@ -8,6 +8,7 @@ use gatehouse_model::command::{RegistryCheck, RegistryFill, RegistrySearch, Regi
 use gatehouse_model::registry::{LinkContent, RegistryDraft, RegistryPage, RegistryReport};
 use gatehouse_model::{ErrorCode, UserError, message};
 use gatehouse_store::validate_name;
+use tokio_util::sync::CancellationToken;
 
 use super::AppState;
 use super::free_name::free_name;
@@ -17,8 +18,9 @@ use super::named_runs::NamedRun;
 pub(super) async fn search(
     state: &Arc<AppState>,
     wanted: &RegistrySearch,
+    gone: &CancellationToken,
 ) -> Result<RegistryPage, UserError> {
-    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
     let address = address(state).await;
     let query =
         RegistryQuery { text: &wanted.text, cursor: wanted.cursor.as_deref(), refresh: wanted.refresh };
@@ -28,14 +30,19 @@ pub(super) async fn search(
 pub(super) async fn versions(
     state: &Arc<AppState>,
     wanted: &RegistryVersions,
+    gone: &CancellationToken,
 ) -> Result<RegistryPage, UserError> {
-    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
     let address = address(state).await;
     named.unless_cancelled(async { Ok(state.registry.versions(&address, &wanted.name).await?) }).await
 }
 
-pub(super) async fn fill(state: &Arc<AppState>, wanted: &RegistryFill) -> Result<RegistryDraft, UserError> {
-    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+pub(super) async fn fill(
+    state: &Arc<AppState>,
+    wanted: &RegistryFill,
+    gone: &CancellationToken,
+) -> Result<RegistryDraft, UserError> {
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
     let address = address(state).await;
     let choice = RegistryChoice {
         name: &wanted.name,

@@ -20,6 +20,7 @@ use gatehouse_model::{
 use gatehouse_servers::ServerSnapshot;
 use gatehouse_tools::LabelTrust;
 use tokio::sync::MutexGuard;
+use tokio_util::sync::CancellationToken;
 
 use super::approvals::answered_by;
 use super::lookup::{find, find_config, server_not_found};
@@ -47,9 +48,13 @@ pub(super) async fn list(state: &Arc<AppState>, by: Authority) -> Result<Vec<Ser
 }
 
 /// If the run is cancelled while it waits for the server to connect, the server is removed again.
-pub(super) async fn add(state: &Arc<AppState>, wanted: ServersAdd) -> Result<ServerView, UserError> {
+pub(super) async fn add(
+    state: &Arc<AppState>,
+    wanted: ServersAdd,
+    gone: &CancellationToken,
+) -> Result<ServerView, UserError> {
     let ServersAdd { draft, trust_labels, secrets: given, run } = wanted;
-    let named = NamedRun::begin(state, run.as_deref())?;
+    let named = NamedRun::begin(state, run.as_deref(), gone)?;
     let config = {
         let mut configs = state.configs.lock().await;
         server_draft::check(&draft, None, &configs).await?;
@@ -178,9 +183,13 @@ pub(super) async fn duplicate(
     view(state, &copy.id).await
 }
 
-pub(super) async fn test(state: &Arc<AppState>, wanted: ServersTest) -> Result<TestReport, UserError> {
+pub(super) async fn test(
+    state: &Arc<AppState>,
+    wanted: ServersTest,
+    gone: &CancellationToken,
+) -> Result<TestReport, UserError> {
     let ServersTest { draft, secrets: given, run } = wanted;
-    let named = NamedRun::begin(state, run.as_deref())?;
+    let named = NamedRun::begin(state, run.as_deref(), gone)?;
     server_draft::check(&draft, None, &[]).await?;
     let config = ServerConfig::from_draft(new_id()?, draft);
     let secret_changes = SecretChanges::new(None, &config, &given)?;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_model::command::{ServersPasteAddress, ServersSignIn};
+use gatehouse_model::command::{ServersPasteAddress, ServersSignIn, ServersSignOut};
 use gatehouse_model::sign_in::{SignInStart, SignInState, SignOutResult};
 use gatehouse_model::{ErrorCode, ServerConfig, ServerId, ServerStatus, UserError, message};
 use tokio::sync::broadcast::Receiver;
@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::AppState;
 use super::lookup::find;
+use super::named_runs::NamedRun;
 
 /// Starts a sign-in. A server that offers no way to register gets the status that says so.
 pub(super) async fn begin(state: &AppState, wanted: &ServersSignIn) -> Result<SignInStart, UserError> {
@@ -40,10 +41,17 @@ pub(super) async fn cancel(state: &AppState, server: &str) -> Result<(), UserErr
     Ok(())
 }
 
-/// Signs out and reconnects, since the open connection still has the token.
-pub(super) async fn sign_out(state: &AppState, server: &str) -> Result<SignOutResult, UserError> {
-    let server = remote(state, server)?;
-    let out = state.sign_ins.sign_out(Arc::clone(&server)).await?;
+/// Signs out and reconnects, since the open connection still has the token. If the run is cancelled while the server
+/// that gave the tokens revokes them, they are deleted all the same.
+pub(super) async fn sign_out(
+    state: &AppState,
+    wanted: &ServersSignOut,
+    gone: &CancellationToken,
+) -> Result<SignOutResult, UserError> {
+    let server = remote(state, &wanted.server)?;
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
+    let out = state.sign_ins.sign_out(Arc::clone(&server), &named.cancel).await?;
+    drop(named);
     if server.enabled && state.servers.is_on() {
         state.servers.reconnect(&server.id).await?;
     }

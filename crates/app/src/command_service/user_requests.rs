@@ -15,6 +15,7 @@ use gatehouse_tools::{AccessCall, AccessKind, CallResponse, ToolCall, ToolName, 
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::CancellationToken;
 
 use super::named_runs::NamedRun;
 use super::{AppState, clients, lookup, servers};
@@ -40,19 +41,27 @@ pub(super) fn catalog(state: &AppState, server: &str) -> Result<ServerCatalog, U
     Ok(catalog)
 }
 
-pub(super) async fn read(state: &AppState, wanted: &ServersReadResource) -> Result<ResultView, UserError> {
+pub(super) async fn read(
+    state: &AppState,
+    wanted: &ServersReadResource,
+    gone: &CancellationToken,
+) -> Result<ResultView, UserError> {
     let config = lookup::find(state, &wanted.server)?;
     let run = run_as(state, wanted.run.as_deref(), wanted.client.as_deref())?;
-    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
     let call = access_call(&config, AccessKind::ReadResource, &wanted.uri, Vec::new());
     show_access(state, &config, &run, AccessCall { cancel: named.cancel.clone(), ..call }).await
 }
 
-pub(super) async fn prompt(state: &AppState, wanted: &ServersGetPrompt) -> Result<ResultView, UserError> {
+pub(super) async fn prompt(
+    state: &AppState,
+    wanted: &ServersGetPrompt,
+    gone: &CancellationToken,
+) -> Result<ResultView, UserError> {
     let config = lookup::find(state, &wanted.server)?;
     let rest = vec![("arguments", to_raw(&wanted.arguments)?)];
     let run = run_as(state, wanted.run.as_deref(), wanted.client.as_deref())?;
-    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
     let call = access_call(&config, AccessKind::GetPrompt, &wanted.prompt, rest);
     show_access(state, &config, &run, AccessCall { cancel: named.cancel.clone(), ..call }).await
 }
@@ -124,7 +133,11 @@ pub(super) async fn complete(state: &AppState, wanted: &ServersComplete) -> Resu
     }
 }
 
-pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Result<ResultView, UserError> {
+pub(super) async fn call_tool(
+    state: &AppState,
+    wanted: &ServersCallTool,
+    gone: &CancellationToken,
+) -> Result<ResultView, UserError> {
     let config = lookup::find(state, &wanted.server)?;
     let arguments = RawValue::from_string(wanted.arguments.clone()).map_err(|error| {
         UserError::new(ErrorCode::BadRequest, message!("error.app.argumentsNotJson"))
@@ -138,7 +151,7 @@ pub(super) async fn call_tool(state: &AppState, wanted: &ServersCallTool) -> Res
             message!("error.app.noTool", server = &config.name, tool = &wanted.tool),
         ));
     }
-    let named = NamedRun::begin(state, wanted.run.as_deref())?;
+    let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
     let tool = ToolName::Own { server: config.id.clone(), name: wanted.tool.as_str().into() };
     let call = ToolCall { cancel: named.cancel.clone(), ..ToolCall::of(tool, Some(arguments)) };
     let started = Instant::now();

@@ -1,4 +1,5 @@
-//! What the user began under a name is cancelled by it: its work ends, and nothing of it stays.
+//! What the user began under a name is cancelled by it, and when nobody waits for it any more: its work ends, and nothing of
+//! it stays.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -39,21 +40,31 @@ fn is_running(pid: u32) -> bool {
     asked.unwrap().success()
 }
 
+/// Waits for the process of the silent server, and returns its id.
+async fn started(core: &Core, pid_file: &Path) -> u32 {
+    let pid = wait_until(core, "the process", async || {
+        let text = std::fs::read_to_string(pid_file).ok()?;
+        text.strip_suffix('\n')?.parse::<u32>().ok()
+    })
+    .await;
+    assert!(is_running(pid));
+    pid
+}
+
+async fn wait_for_end(core: &Core, pid: u32) {
+    wait_until(core, "the process to end", async || (!is_running(pid)).then_some(())).await;
+}
+
 /// Runs a command that starts the silent server, and cancels it once the server's process is there. Returns the code of
 /// its error, after the process has ended.
 async fn cancel_when_started<R: TypedCommand>(core: &Core, request: R, pid_file: &Path) -> ErrorCode {
     let stopping = async {
-        let pid = wait_until(core, "the process", async || {
-            let text = std::fs::read_to_string(pid_file).ok()?;
-            text.strip_suffix('\n')?.parse::<u32>().ok()
-        })
-        .await;
-        assert!(is_running(pid));
+        let pid = started(core, pid_file).await;
         stop_run(core).await;
         pid
     };
     let (outcome, pid) = tokio::join!(run(core, request), stopping);
-    wait_until(core, "the process to end", async || (!is_running(pid)).then_some(())).await;
+    wait_for_end(core, pid).await;
     outcome.err().expect("it was not cancelled").code
 }
 
@@ -68,6 +79,22 @@ async fn cancelling_a_connection_test_ends_its_process() {
     // Its name is free again.
     let again = ServersTest { draft: draft("Tried", Builtin::Time), secrets: vec![], run: Some(RUN.into()) };
     run(&core, again).await.unwrap();
+    core.shutdown().await;
+}
+
+/// As when `gatehousectl` ends while it waits.
+#[tokio::test]
+async fn a_connection_test_ends_with_its_caller() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pid");
+    let wanted = ServersTest { draft: silent(&pid_file), secrets: vec![], run: None };
+    let pid = tokio::select! {
+        outcome = run(&core, wanted) => panic!("it ended by itself: {:?}", outcome.err()),
+        pid = started(&core, &pid_file) => pid,
+    };
+    wait_for_end(&core, pid).await;
     core.shutdown().await;
 }
 

@@ -37,7 +37,7 @@ async fn entries(core: &Core) -> Vec<AuditEntryView> {
 }
 
 async fn whole(core: &Core) -> bool {
-    matches!(run(core, AuditVerify {}).await.unwrap(), AuditVerdict::Whole { .. })
+    matches!(run(core, AuditVerify { run: None }).await.unwrap(), AuditVerdict::Whole { .. })
 }
 
 fn keeping(audit_days: Option<u32>) -> SettingsSet {

@@ -3,6 +3,7 @@
 use gatehouse_model::record::SignInOutcome;
 use gatehouse_model::sign_in::SignOutResult;
 use gatehouse_model::{Secret, ServerConfig};
+use tokio_util::sync::CancellationToken;
 
 use crate::client::identity;
 use crate::error::AuthError;
@@ -13,8 +14,13 @@ use crate::session::sessions::SignInSessions;
 use crate::session::token_store::{IdpSignIn, StoredSignIn, Tokens};
 use crate::settings::{SignInTarget, is_non_interactive};
 
-/// Signs out, and ends an attempt to sign in.
-pub(crate) async fn sign_out(attempts: &Attempts, server: &ServerConfig) -> Result<SignOutResult, AuthError> {
+/// Signs out, and ends an attempt to sign in. `cancel` ends the revocation, which waits for the authorization server; the
+/// tokens are deleted before it.
+pub(crate) async fn sign_out(
+    attempts: &Attempts,
+    server: &ServerConfig,
+    cancel: &CancellationToken,
+) -> Result<SignOutResult, AuthError> {
     let sessions = &attempts.sessions;
     let session_state = sessions.session_state(&server.id);
     let server_attempts = attempts.of_server(&server.id);
@@ -50,7 +56,10 @@ pub(crate) async fn sign_out(attempts: &Attempts, server: &ServerConfig) -> Resu
     sessions.notify(server).await;
     let tokens = stored.as_ref().and_then(|stored| stored.tokens.as_ref().map(|tokens| (&**stored, tokens)));
     let revoked = match tokens {
-        Some((stored, tokens)) => revoke(sessions, server, stored, tokens).await,
+        Some((stored, tokens)) => {
+            let revoking = revoke(sessions, server, stored, tokens);
+            cancel.run_until_cancelled(revoking).await.unwrap_or(false)
+        }
         None => false,
     };
     if revoked

@@ -7,6 +7,7 @@ use gatehouse_model::record::SignInOutcome;
 use gatehouse_model::sign_in::SignInState;
 use gatehouse_model::{AuditEvent, ErrorCode};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::test_env::TestEnv;
 
@@ -17,7 +18,7 @@ async fn records_each_sign_in_outcome() {
     test_env.issuer.behavior().resource = json!({ "scopes_supported": ["read", "openid"] });
     test_env.sign_in().await;
     let access = test_env.bearer().await.unwrap();
-    test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap();
+    test_env.sign_ins.sign_out(Arc::clone(&test_env.server), &CancellationToken::new()).await.unwrap();
     assert_eq!(
         test_env.audit.outcomes(),
         [SignInOutcome::SignedIn, SignInOutcome::SignedOut, SignInOutcome::TokensRevoked]
@@ -62,7 +63,11 @@ async fn signs_out_even_if_audit_cannot_be_written() {
     let test_env = TestEnv::new().await;
     test_env.sign_in().await;
     test_env.audit.is_failing.store(true, Ordering::SeqCst);
-    let problem = test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap_err();
+    let problem = test_env
+        .sign_ins
+        .sign_out(Arc::clone(&test_env.server), &CancellationToken::new())
+        .await
+        .unwrap_err();
     assert_eq!(problem.code, ErrorCode::Storage);
     assert_eq!(test_env.bearer().await, None);
 }

@@ -7,6 +7,7 @@ use gatehouse_model::sign_in::{
     RegisteredClient, SignInMethod, SignInSettings, SignInState, TokenEndpointAuthMethod,
 };
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::test_env::{TestEnv, problem};
 
@@ -62,7 +63,7 @@ async fn stays_signed_out_until_next_login() {
     let mut test_env = TestEnv::with(settings(SignInMethod::ClientSecret)).await;
     test_env.store_secret("signIn/secret", "hush-hush");
     assert!(test_env.bearer().await.is_some());
-    test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap();
+    test_env.sign_ins.sign_out(Arc::clone(&test_env.server), &CancellationToken::new()).await.unwrap();
     assert_eq!(test_env.bearer().await, None);
     test_env.restart().await;
     assert_eq!(test_env.bearer().await, None);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gatehouse_model::Secret;
 use gatehouse_model::sign_in::{RegisteredClient, SignInMethod, SignInSettings, SignInState};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::scripted_issuer::ScriptedIssuer;
 use crate::test_env::{TestEnv, parameter, problem, visit};
@@ -65,7 +66,7 @@ async fn exchanges_id_token_for_id_jag_and_access_token() {
     assert_eq!(idp.grants(EXCHANGE).len(), 2);
     let again = test_env.sign_ins.begin(Arc::clone(&test_env.server), true).await.unwrap();
     assert_eq!(again.address, None);
-    test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap();
+    test_env.sign_ins.sign_out(Arc::clone(&test_env.server), &CancellationToken::new()).await.unwrap();
     assert_eq!(test_env.stored("company"), None);
     assert_eq!(test_env.bearer().await, None);
     test_env.begin().await;

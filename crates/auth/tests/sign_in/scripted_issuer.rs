@@ -61,6 +61,8 @@ pub(crate) struct IssuerBehavior {
     pub(crate) claims: Value,
     /// What the revocation endpoint says.
     pub(crate) revoke: u16,
+    /// The revocation endpoint never answers.
+    pub(crate) hangs_at_revocation: bool,
 }
 
 struct IssuedCode {
@@ -121,6 +123,7 @@ impl ScriptedIssuer {
             register: VecDeque::new(),
             claims: Value::Null,
             revoke: 200,
+            hangs_at_revocation: false,
         };
         let state = Arc::new(IssuerState {
             origin,
@@ -201,6 +204,10 @@ async fn handle(
     }
     if path == "/token" {
         return state.token(&recorded).await;
+    }
+    let hangs = state.behavior.lock().unwrap().hangs_at_revocation;
+    if path == "/revoke" && hangs {
+        return std::future::pending().await;
     }
     state.answer(&recorded)
 }

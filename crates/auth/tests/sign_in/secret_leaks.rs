@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use gatehouse_auth::{AuthRecovery, TokenSource as _};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::test_env::{TestEnv, follow_to_callback, parameter, visit};
@@ -81,7 +82,7 @@ async fn exercise_everything() -> (Vec<String>, String) {
     record(&test_env.wait_until_settled().await);
     visit(&test_env.begin().await).await;
     record(&test_env.wait_until_settled().await);
-    record(&test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await);
+    record(&test_env.sign_ins.sign_out(Arc::clone(&test_env.server), &CancellationToken::new()).await);
     test_env.sign_ins.shutdown().await;
     for event in test_env.events.all.lock().unwrap().iter() {
         record(event);

@@ -6,6 +6,7 @@ use gatehouse_model::sign_in::SignInState;
 use gatehouse_model::{Generation, Secret, ServerBinding};
 use gatehouse_store::SecretKey;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::test_env::TestEnv;
 
@@ -14,7 +15,8 @@ async fn revokes_and_deletes_tokens() {
     let mut test_env = TestEnv::new().await;
     test_env.sign_in().await;
     let access = test_env.bearer().await.unwrap();
-    let out = test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap();
+    let out =
+        test_env.sign_ins.sign_out(Arc::clone(&test_env.server), &CancellationToken::new()).await.unwrap();
     assert!(out.revoked);
     let given = test_env.issuer.recorded("/revoke");
     let hints: Vec<&str> = given.iter().map(|recorded| recorded.field("token_type_hint")).collect();
@@ -28,7 +30,8 @@ async fn revokes_and_deletes_tokens() {
     assert_eq!(test_env.stored(&test_env.issuer.at("/mcp")), None);
     test_env.restart().await;
     assert_eq!(test_env.bearer().await, None);
-    let nothing = test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap();
+    let nothing =
+        test_env.sign_ins.sign_out(Arc::clone(&test_env.server), &CancellationToken::new()).await.unwrap();
     assert!(!nothing.revoked);
 }
 
@@ -39,18 +42,43 @@ async fn deletes_tokens_when_revocation_fails() {
         test_env.issuer.behavior().server = server;
         test_env.issuer.behavior().revoke = status;
         test_env.sign_in().await;
-        let out = test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap();
+        let out = test_env
+            .sign_ins
+            .sign_out(Arc::clone(&test_env.server), &CancellationToken::new())
+            .await
+            .unwrap();
         assert!(!out.revoked);
         assert_eq!(test_env.bearer().await, None);
         assert_eq!(test_env.stored(&test_env.issuer.at("/mcp")), None);
     }
 }
 
+/// Cancelled, it no longer waits for the authorization server, and the tokens are gone all the same.
+#[tokio::test]
+async fn cancelling_ends_revocation() {
+    let test_env = TestEnv::new().await;
+    test_env.issuer.behavior().hangs_at_revocation = true;
+    test_env.sign_in().await;
+    let cancel = CancellationToken::new();
+    let cancelling = async {
+        while test_env.issuer.recorded("/revoke").is_empty() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let signing_out = test_env.sign_ins.sign_out(Arc::clone(&test_env.server), &cancel);
+    let (out, ()) = tokio::join!(signing_out, cancelling);
+    assert!(!out.unwrap().revoked);
+    assert_eq!(test_env.issuer.recorded("/revoke").len(), 1, "the next token was revoked");
+    assert_eq!(test_env.bearer().await, None);
+    assert_eq!(test_env.stored(&test_env.issuer.at("/mcp")), None);
+}
+
 #[tokio::test]
 async fn sign_out_cancels_pending_login() {
     let test_env = TestEnv::new().await;
     let back = crate::test_env::follow_to_callback(&test_env.begin().await).await;
-    test_env.sign_ins.sign_out(Arc::clone(&test_env.server)).await.unwrap();
+    test_env.sign_ins.sign_out(Arc::clone(&test_env.server), &CancellationToken::new()).await.unwrap();
     assert_eq!(test_env.state().await, SignInState::Out { problem: None });
     assert!(crate::test_env::client().get(back).send().await.is_err(), "something still listens");
 }

@@ -37,7 +37,7 @@ pub(crate) async fn run(
             show(&entries, session, output).await
         }
         Some(AuditVerb::Verify) => {
-            let verdict = session.run(&AuditVerify {}).await?;
+            let verdict = session.run(&AuditVerify { run: None }).await?;
             output.show(&verdict, |verdict| {
                 vec![terminal_text::message(&match verdict {
                     AuditVerdict::Whole { entries } => {
@@ -63,7 +63,7 @@ pub(crate) async fn run(
                 ExportFormatArg::JsonLines => ExportFormat::JsonLines,
                 ExportFormatArg::Csv => ExportFormat::Csv,
             };
-            let exported = session.run(&AuditExport { format }).await?;
+            let exported = session.run(&AuditExport { format, run: None }).await?;
             output.text(&exported.text)
         }
     }

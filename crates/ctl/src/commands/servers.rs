@@ -111,7 +111,7 @@ pub(crate) async fn run(
             output.show(&view, |view| vec![summary(view)])
         }
         ServersVerb::SignOut { server } => {
-            let out = session.run(&ServersSignOut { server }).await?;
+            let out = session.run(&ServersSignOut { server, run: None }).await?;
             output.show(&out, |out| {
                 vec![terminal_text::message(&if out.revoked {
                     message!("ctl.servers.signedOutRevoked")

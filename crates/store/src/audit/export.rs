@@ -13,17 +13,22 @@ pub use gatehouse_model::command::ExportFormat as AuditFormat;
 
 impl Audit {
     /// The whole audit as text. CSV follows RFC 4180 and has a header. `redact` removes from each entry what
-    /// the reader must not see; the hashes are still those of the complete entries.
+    /// the reader must not see; the hashes are still those of the complete entries. `None` if it is cancelled.
     pub fn export(
         &self,
         format: AuditFormat,
         redact: Option<fn(&mut AuditEvent)>,
-    ) -> Result<String, StoreError> {
-        let mut text = String::new();
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<String>, StoreError> {
+        let (mut text, mut was_cancelled) = (String::new(), false);
         if format == AuditFormat::Csv {
             text.push_str("seq,at,time,kind,details,hash\r\n");
         }
         for_each_entry(&self.ledger.lock(), 0, None, |stored| {
+            if is_cancelled() {
+                was_cancelled = true;
+                return Ok(false);
+            }
             let (mut event, mut entry) = (stored.event.clone(), stored.into_entry()?);
             if let Some(redact) = redact {
                 redact(&mut entry.event);
@@ -56,6 +61,6 @@ impl Audit {
             }
             Ok(true)
         })?;
-        Ok(text)
+        Ok(if was_cancelled { None } else { Some(text) })
     }
 }

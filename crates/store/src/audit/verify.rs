@@ -11,11 +11,12 @@ use super::{Audit, AuditCheckpoint, AuditKey, seal_pending};
 use crate::error::StoreError;
 
 impl Audit {
-    /// Verifies the whole chain and reports the first invalid entry.
+    /// Verifies the whole chain and reports the first invalid entry; `None` if it is cancelled before the end of the
+    /// chain.
     ///
     /// # Errors
     /// When the database refuses, or the secret store, without which no MAC can be verified.
-    pub fn verify(&self) -> Result<AuditVerdict, StoreError> {
+    pub fn verify(&self, is_cancelled: &dyn Fn() -> bool) -> Result<Option<AuditVerdict>, StoreError> {
         let mut state = self.state.lock();
         let key = self.key(&mut state)?;
         let mut ledger = self.ledger.lock();
@@ -34,7 +35,12 @@ impl Audit {
         let head = read_head(&ledger)?;
         let mut last = (head.base_seq, head.base_hash);
         let mut broken = None;
+        let mut was_cancelled = false;
         for_each_entry(&ledger, 0, None, |stored| {
+            if is_cancelled() {
+                was_cancelled = true;
+                return Ok(false);
+            }
             let wanted = last.0 + 1;
             let hash = chain::chain_hash(&last.1, wanted, stored.at, &stored.event);
             let reason = if wanted > head.seq {
@@ -52,6 +58,9 @@ impl Audit {
             broken = reason.map(|reason| (wanted, reason));
             Ok(broken.is_none())
         })?;
+        if was_cancelled {
+            return Ok(None);
+        }
         let seal_is_due = chain_only_to == 0 || head.seq.max(head.base_seq) > chain_only_to;
         let first_missing = state.first_missing(&ledger, &head)?;
         drop(ledger);
@@ -75,10 +84,10 @@ impl Audit {
                 None
             }
         });
-        Ok(match broken {
+        Ok(Some(match broken {
             None => AuditVerdict::Whole { entries: head.seq - head.base_seq },
             Some((seq, reason)) => AuditVerdict::Broken { seq, reason: reason.to_owned() },
-        })
+        }))
     }
 
     /// Deletes the entries from before a moment (retention). The chain then starts after the last one that
@@ -87,7 +96,7 @@ impl Audit {
     /// # Errors
     /// When the database refuses, or the secret store, whose key is needed to seal the new start.
     pub fn forget_before(&self, moment: Timestamp) -> Result<u64, StoreError> {
-        if let AuditVerdict::Broken { .. } = self.verify()? {
+        if let Some(AuditVerdict::Broken { .. }) = self.verify(&|| false)? {
             return Ok(0);
         }
         let mut state = self.state.lock();

@@ -1,5 +1,6 @@
 //! The audit: durable, append-only, and broken where it was touched (PERM-14).
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use gatehouse_model::record::AuditVerdict;
@@ -26,8 +27,13 @@ fn with_entries(count: u32) -> StoreFixture {
     fixture
 }
 
+/// What a verification that nobody cancels says.
+fn verdict(store: &Store) -> AuditVerdict {
+    store.audit().verify(&|| false).unwrap().unwrap()
+}
+
 fn broken_at(fixture: &StoreFixture) -> Option<u64> {
-    match fixture.open().audit().verify().unwrap() {
+    match verdict(&fixture.open()) {
         AuditVerdict::Whole { .. } => None,
         AuditVerdict::Broken { seq, .. } => Some(seq),
     }
@@ -45,12 +51,12 @@ fn lists_entries_in_order() {
     assert_eq!(seqs(Some(5), 2), [] as [u64; 0]);
     let third = &store.audit().list(Some(2), 1).unwrap()[0];
     assert_eq!((third.at, &third.event), (Timestamp(NOW + 3), &event("server 3")));
-    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 5 });
+    assert_eq!(verdict(&store), AuditVerdict::Whole { entries: 5 });
 }
 
 #[test]
 fn empty_audit_verifies() {
-    assert_eq!(StoreFixture::new().open().audit().verify().unwrap(), AuditVerdict::Whole { entries: 0 });
+    assert_eq!(verdict(&StoreFixture::new().open()), AuditVerdict::Whole { entries: 0 });
 }
 
 #[test]
@@ -112,7 +118,7 @@ fn append_does_not_repair_tampering_while_running() {
          UPDATE audit_head SET seq = 2, hash = (SELECT hash FROM audit WHERE seq = 2)",
     );
     store.audit().append(event("four")).unwrap();
-    assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Broken { seq: 3, .. }));
+    assert!(matches!(verdict(&store), AuditVerdict::Broken { seq: 3, .. }));
 }
 
 #[test]
@@ -127,7 +133,7 @@ fn detects_cut_tail_after_locked_secret_store() {
     store.audit().append(event("three again")).unwrap();
     fixture.secrets.locked.store(false, Ordering::SeqCst);
     store.audit().append(event("four again")).unwrap();
-    assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Broken { seq: 3, .. }));
+    assert!(matches!(verdict(&store), AuditVerdict::Broken { seq: 3, .. }));
 }
 
 #[test]
@@ -146,10 +152,10 @@ fn seals_entries_after_secret_store_is_unlocked() {
     let store = fixture.open();
     store.audit().append(event("one")).unwrap();
     store.audit().append(event("two")).unwrap();
-    assert!(store.audit().verify().is_err());
+    assert!(store.audit().verify(&|| false).is_err());
     fixture.secrets.locked.store(false, Ordering::SeqCst);
     store.audit().append(event("three")).unwrap();
-    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 3 });
+    assert_eq!(verdict(&store), AuditVerdict::Whole { entries: 3 });
 }
 
 #[test]
@@ -169,11 +175,28 @@ fn chain_survives_restarts_with_memory_secrets() {
     for name in ["one", "two", "three"] {
         let store = Store::open(with()).unwrap();
         store.audit().append(event(name)).unwrap();
-        assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Whole { .. }), "{name}");
+        assert!(matches!(verdict(&store), AuditVerdict::Whole { .. }), "{name}");
     }
     fixture.tamper("UPDATE audit SET event = replace(event, 'added', 'removed') WHERE seq = 2");
-    let verdict = Store::open(with()).unwrap().audit().verify().unwrap();
+    let verdict = verdict(&Store::open(with()).unwrap());
     assert!(matches!(verdict, AuditVerdict::Broken { seq: 2, .. }), "{verdict:?}");
+}
+
+/// Cancelled between two entries, neither says anything, and the next one reads all of them.
+#[test]
+fn cancelled_verification_and_export_say_nothing() {
+    let fixture = with_entries(5);
+    let store = fixture.open();
+    for stops_after in 0..5 {
+        let cancelled_after = || {
+            let read = Cell::new(0);
+            move || read.replace(read.get() + 1) >= stops_after
+        };
+        assert_eq!(store.audit().verify(&cancelled_after()).unwrap(), None);
+        let text = store.audit().export(AuditFormat::Csv, None, &cancelled_after()).unwrap();
+        assert_eq!(text, None);
+    }
+    assert_eq!(verdict(&store), AuditVerdict::Whole { entries: 5 });
 }
 
 #[test]
@@ -182,10 +205,10 @@ fn retention_keeps_chain_valid() {
     let store = fixture.open();
     assert_eq!(store.audit().forget_before(Timestamp(NOW + 4)).unwrap(), 3);
     assert_eq!(store.audit().forget_before(Timestamp(NOW + 4)).unwrap(), 0);
-    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 2 });
+    assert_eq!(verdict(&store), AuditVerdict::Whole { entries: 2 });
     store.audit().append(event("six")).unwrap();
     assert_eq!(store.audit().forget_before(Timestamp(i64::MAX)).unwrap(), 3);
-    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 0 });
+    assert_eq!(verdict(&store), AuditVerdict::Whole { entries: 0 });
     store.audit().append(event("seven")).unwrap();
     assert_eq!(store.audit().list(None, 9).unwrap()[0].seq, 7);
     drop(store);
@@ -208,7 +231,7 @@ fn exports_csv_and_json_lines() {
     store.audit().append(AuditEvent::Paused { paused: true }).unwrap();
     let hash = |index: usize| store.audit().list(None, 9).unwrap()[index].hash.clone();
     assert_eq!(
-        store.audit().export(AuditFormat::Csv, None).unwrap(),
+        store.audit().export(AuditFormat::Csv, None, &|| false).unwrap().unwrap(),
         format!(
             "seq,at,time,kind,details,hash\r\n\
              1,{NOW},2026-05-28T20:26:40Z,\"server_changed\",\"{{\"\"audit\"\":\"\"server_changed\"\",\"\"server\"\":\"\"srv-1\"\",\"\"name\"\":\"\"a, \\\"\"b\\\"\"\\nc\"\",\"\"what\"\":\"\"added\"\"}}\",{}\r\n\
@@ -217,12 +240,12 @@ fn exports_csv_and_json_lines() {
             hash(1)
         )
     );
-    let lines = store.audit().export(AuditFormat::JsonLines, None).unwrap();
+    let lines = store.audit().export(AuditFormat::JsonLines, None, &|| false).unwrap().unwrap();
     let read: Vec<gatehouse_model::AuditEntry> =
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, store.audit().list(None, 9).unwrap());
     for format in [AuditFormat::Csv, AuditFormat::JsonLines] {
-        let text = store.audit().export(format, Some(without_names)).unwrap();
+        let text = store.audit().export(format, Some(without_names), &|| false).unwrap().unwrap();
         assert!(!text.contains("a, ") && text.contains("paused") && text.contains(&hash(0)), "{text}");
     }
 }
@@ -306,10 +329,7 @@ fn retention_past_checkpoint_is_not_reported() {
     assert_eq!(broken_at(&fixture), None);
     let store = fixture.open();
     store.audit().append(started()).unwrap();
-    assert_eq!(
-        (store.audit().first_missing(), store.audit().verify().unwrap()),
-        (None, AuditVerdict::Whole { entries: 3 })
-    );
+    assert_eq!((store.audit().first_missing(), verdict(&store)), (None, AuditVerdict::Whole { entries: 3 }));
 }
 
 #[test]
@@ -327,7 +347,7 @@ fn detects_tail_cut_while_secret_store_was_locked() {
     store.audit().append(event("eleven again")).unwrap();
     fixture.secrets.locked.store(false, Ordering::SeqCst);
     store.audit().append(event("unlocked")).unwrap();
-    assert!(matches!(store.audit().verify().unwrap(), AuditVerdict::Broken { seq: 10, .. }));
+    assert!(matches!(verdict(&store), AuditVerdict::Broken { seq: 10, .. }));
     assert!(store.audit().first_missing().is_some());
 }
 
@@ -342,7 +362,7 @@ fn append_and_close_do_not_wait_for_secret_store() {
     for index in 3..=40 {
         assert_eq!(store.audit().append(event(&format!("server {index}"))).unwrap().seq, index);
     }
-    assert_eq!(store.audit().verify().unwrap(), AuditVerdict::Whole { entries: 40 });
+    assert_eq!(verdict(&store), AuditVerdict::Whole { entries: 40 });
     let begun = std::time::Instant::now();
     store.close();
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "the stop waits without end");
