@@ -3,6 +3,7 @@
 //! was written for, and only for the same program or address, so that no edit sends a secret elsewhere.
 
 use gatehouse_mcp_wire::json::push_segment;
+use gatehouse_model::server::HeaderProgram;
 use gatehouse_model::{ServerConfig, Transport};
 use serde_json::{Map, Value};
 
@@ -13,12 +14,15 @@ use super::problem::{ConfigProblem, ProblemKind};
 /// What a placeholder begins with; it ends with `}`.
 const PLACEHOLDER: &str = "${kept:";
 
+/// The field of the arguments of a program that prints headers.
+const HEADER_ARGS: &str = "headersFrom/args";
+
 /// How a value refers to a stored secret, which is not in the settings itself.
 const REFERENCE: &str = "${secret:";
 
 /// A secret in a server's settings with its placeholder.
 struct KeptValue {
-    /// The field: `env/NAME`, `headers/NAME`, `args` or `url`.
+    /// The field: `env/NAME`, `headers/NAME`, `args`, `url` or `headersFrom/args`.
     field: String,
     placeholder: String,
     secret: String,
@@ -82,16 +86,30 @@ pub fn fill_kept_values(
                 fill(&format!("headers/{name}"), &["headers", name], text);
             }
             fill("url", &["url"], &mut remote.url);
+            let args = remote.headers_from.iter_mut().flat_map(|program| &mut program.args);
+            for (at, text) in args.enumerate() {
+                fill(HEADER_ARGS, &["headersFrom", "args", &at.to_string()], text);
+            }
         }
         Transport::Builtin { .. } => {}
     }
     // What could not be filled in differs from before anyway.
-    let is_moved = || !before.is_some_and(|before| before.transport.has_same_recipient(transport));
-    if problems.is_empty() && is_moved() {
+    if problems.is_empty() {
+        let has_same_recipient = before.is_some_and(|before| before.transport.has_same_recipient(transport));
+        let has_same_program =
+            before.is_some_and(|before| header_program(&before.transport) == header_program(transport));
+        let is_moved = |pointer: &String| {
+            !has_same_recipient || (pointer.starts_with("/headersFrom/") && !has_same_program)
+        };
         let moved = |pointer| ConfigProblem::at(pointer, ProblemKind::KeptMoved);
-        problems.extend(filled_in.into_iter().map(moved));
+        problems.extend(filled_in.into_iter().filter(is_moved).map(moved));
     }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// The program that prints headers, which a secret in its arguments goes to.
+fn header_program(transport: &Transport) -> Option<&HeaderProgram> {
+    transport.remote()?.headers_from.as_ref()
 }
 
 /// A text with its placeholders replaced; `None` if one of them stands for nothing in this field.
@@ -123,14 +141,20 @@ fn masked_entry(server: &ServerConfig) -> serde_json::Result<(Map<String, Value>
             *value = mask_secrets(&format!("/{field}"), value, &mut keep);
         }
     }
-    for field in ["args", "url"] {
-        let Some(value) = entry.get_mut(field) else { continue };
+    for (field, pointer, mask_as) in
+        [("args", "args", "/args"), ("url", "url", "/url"), (HEADER_ARGS, "headersFrom", "/args")]
+    {
+        let Some(mut value) = entry.get_mut(pointer) else { continue };
+        if field == HEADER_ARGS {
+            let Some(args) = value.get_mut("args") else { continue };
+            value = args;
+        }
         let mut keep = |secret: &str| {
             // Without characters that end the password in an address.
             let placeholder = format!("{PLACEHOLDER}{field}.{}}}", kept.len() + 1);
             keep(&mut kept, field, placeholder, secret)
         };
-        *value = mask_secrets(&format!("/{field}"), value, &mut keep);
+        *value = mask_secrets(mask_as, value, &mut keep);
     }
     Ok((entry, kept))
 }
@@ -202,6 +226,19 @@ mod tests {
         }
         let text = settings_text(&remote()).unwrap();
         assert!(text.contains("Bearer ${secret:T}"), "a reference is no secret: {text}");
+    }
+
+    #[test]
+    fn secrets_of_a_program_that_prints_headers_stay_with_it() {
+        let program = HeaderProgram { command: "print".into(), args: vec!["--password=first".into()] };
+        let remote = Remote { headers_from: Some(program), ..Remote::at("https://a.example/mcp") };
+        let server = ServerConfig::new("srv-3", "three", Transport::Http(remote));
+        let text = settings_text(&server).unwrap();
+        assert!(!text.contains("first"), "{text}");
+        assert_eq!(read(&text, Some(&server)), Ok(server.transport.clone()), "{text}");
+        let edited = text.replacen("\"print\"", "\"other\"", 1);
+        assert_ne!(edited, text);
+        assert_eq!(read(&edited, Some(&server)), Err(vec!["/headersFrom/args/0".to_owned()]), "{edited}");
     }
 
     #[test]
