@@ -48,7 +48,7 @@ impl CliError {
     }
 
     /// The message to print, unless everything is printed already.
-    fn text(&self, json: bool) -> Option<String> {
+    pub(crate) fn text(&self, json: bool) -> Option<String> {
         match self {
             Self::Call | Self::Audit | Self::Unanswered | Self::NotImported => None,
             Self::Io(e) if e.kind() == std::io::ErrorKind::BrokenPipe => None,
