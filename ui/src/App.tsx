@@ -1,18 +1,18 @@
 import { Notifications } from "@mantine/notifications";
 import { useState } from "react";
 
-import { CoreProvider } from "./core/CoreProvider";
+import { CoreProvider, type CoreConnection } from "./core/CoreProvider";
 import { AppShell } from "./app-shell/AppShell";
 import type { Platform, Preferences } from "./platform";
 import { ThemeProvider } from "./theme/ThemeProvider";
 
-/** The main window. */
-export function App({ platform, initial }: { platform: Platform; initial: Preferences }) {
-  const [preferences, change] = usePreferences(platform, initial);
+/** The main window, over a connection that listens already. */
+export function App({ connection, initial }: { connection: CoreConnection; initial: Preferences }) {
+  const [preferences, change] = usePreferences(connection.core.platform, initial);
   return (
     <ThemeProvider preferences={preferences}>
       <Notifications position="bottom-right" limit={4} />
-      <CoreProvider platform={platform}>
+      <CoreProvider connection={connection}>
         <AppShell preferences={preferences} onPreferences={change} />
       </CoreProvider>
     </ThemeProvider>

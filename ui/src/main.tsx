@@ -9,16 +9,21 @@ import { createRoot } from "react-dom/client";
 
 import { platform } from "#base";
 import { App } from "./App";
+import { connectCore } from "./core/CoreProvider";
+import { readForFirstPaint } from "./core/readForFirstPaint";
 import { loadCatalogue } from "./messages/loadCatalogue";
 import { defaultPreferences, type Platform, type Preferences } from "./platform";
 import { languageOf } from "./theme/useAppearance";
 
 const root = document.getElementById("root");
 if (root) {
-  void initialPreferences(platform).then((preferences) => {
+  const connection = connectCore(platform);
+  // Before anything is read: what happens in between is not missed.
+  connection.listen();
+  void Promise.all([initialPreferences(platform), readForFirstPaint(connection)]).then(([preferences]) => {
     createRoot(root).render(
       <StrictMode>
-        <App platform={platform} initial={preferences} />
+        <App connection={connection} initial={preferences} />
       </StrictMode>,
     );
   });

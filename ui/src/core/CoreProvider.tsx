@@ -22,28 +22,32 @@ export type Core = {
 
 const CoreContext = createContext<Core | null>(null);
 
-/** Provides the core to the page: cached queries, invalidated by events. */
-export function CoreProvider({ platform, children }: { platform: Platform; children: ReactNode }) {
-  const [client] = useState(
-    () =>
-      new QueryClient({
-        defaultOptions: {
-          queries: { retry: false, staleTime: Infinity, refetchOnWindowFocus: false, networkMode: "always" },
-          mutations: { retry: false, networkMode: "always" },
-        },
-      }),
-  );
-  const [listeners] = useState(() => new Set<Listener>());
-  const [core] = useState<Core>(() => ({
+/** The core as a page knows it, and what was read of it. */
+export type CoreConnection = {
+  core: Core;
+  queries: QueryClient;
+  /** Takes events, which invalidate what was read, until the returned function is called. */
+  listen: () => () => void;
+};
+
+/** Connects a page with the core. Nothing is read or listened to yet. */
+export function connectCore(platform: Platform): CoreConnection {
+  const queries = new QueryClient({
+    defaultOptions: {
+      queries: { retry: false, staleTime: Infinity, refetchOnWindowFocus: false, networkMode: "always" },
+      mutations: { retry: false, networkMode: "always" },
+    },
+  });
+  const listeners = new Set<Listener>();
+  const core: Core = {
     platform,
     readPendingApprovals: createPendingApprovalReader((known) => platform.command("approvals.list", { known })),
     subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-  }));
-
-  useEffect(() => {
+  };
+  const listen = () => {
     const old = new Set<string>();
     let all = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -53,7 +57,7 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
       const names = new Set(old);
       all = false;
       old.clear();
-      void readAgain(client, ({ queryKey }) => everything || names.has(String(queryKey[0])));
+      void readAgain(queries, ({ queryKey }) => everything || names.has(String(queryKey[0])));
     };
     const stop = platform.events((envelope) => {
       if (envelope) {
@@ -66,11 +70,24 @@ export function CoreProvider({ platform, children }: { platform: Platform; child
       stop();
       clearTimeout(timer);
     };
-  }, [client, listeners, platform]);
+  };
+  return { core, queries, listen };
+}
 
+type CoreProviderProps = { children: ReactNode } & (
+  | { platform: Platform }
+  /** A connection that listens already. */
+  | { connection: CoreConnection }
+);
+
+/** Provides the core to the page: cached queries, invalidated by events. */
+export function CoreProvider(props: CoreProviderProps) {
+  const [connection] = useState(() => ("connection" in props ? props.connection : connectCore(props.platform)));
+  const isOwn = "platform" in props;
+  useEffect(() => (isOwn ? connection.listen() : undefined), [connection, isOwn]);
   return (
-    <CoreContext value={core}>
-      <QueryClientProvider client={client}>{children}</QueryClientProvider>
+    <CoreContext value={connection.core}>
+      <QueryClientProvider client={connection.queries}>{props.children}</QueryClientProvider>
     </CoreContext>
   );
 }

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { ServerView } from "../generated/types";
@@ -15,7 +15,8 @@ export function useFirstRun(preferences: Preferences, clients: number | undefine
   const { data: servers } = useCoreQuery("servers.list", {});
   const wasChecked = useRef(false);
   const { firstRunDone } = preferences;
-  useEffect(() => {
+  // Before the paint, which would otherwise be of another page.
+  useLayoutEffect(() => {
     if (firstRunDone || servers === undefined || clients === undefined || wasChecked.current) return;
     wasChecked.current = true;
     const isOnNoPage = ["", "#", "#/"].includes(window.location.hash);
