@@ -29,8 +29,12 @@ const LEFT_OUT = "…";
 /** Parsed templates, by language and template. The catalogs bound their number. */
 const parsed = new Map<string, IntlMessageFormat>();
 
+/** What a template with an argument or a quote has. Others are the text itself, and most are: a parser for each would delay the first paint. */
+const SYNTAX = /[{}']/;
+
 /** A template with its values. An argument without a value is shown as `{name}`; values are never templates themselves. */
 export function format(template: string, language: string, values: Values): string {
+  if (!SYNTAX.test(template)) return template;
   const id = `${language} ${template}`;
   let message = parsed.get(id);
   if (!message) {
