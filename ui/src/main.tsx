@@ -9,6 +9,7 @@ import { createRoot } from "react-dom/client";
 
 import { platform } from "#base";
 import { App } from "./App";
+import { prepareFirstPage } from "./app-shell/prepareFirstPage";
 import { connectCore } from "./core/CoreProvider";
 import { readForFirstPaint } from "./core/readForFirstPaint";
 import { loadCatalogue } from "./messages/loadCatalogue";
@@ -20,7 +21,8 @@ if (root) {
   const connection = connectCore(platform);
   // Before anything is read: what happens in between is not missed.
   connection.listen();
-  void Promise.all([initialPreferences(platform), readForFirstPaint(connection)]).then(([preferences]) => {
+  void Promise.all([initialPreferences(platform), readForFirstPaint(connection)]).then(async ([preferences]) => {
+    await prepareFirstPage(connection, preferences);
     createRoot(root).render(
       <StrictMode>
         <App connection={connection} initial={preferences} />

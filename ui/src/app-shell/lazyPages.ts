@@ -1,6 +1,7 @@
 // Pages that are loaded lazily, and prefetched once the first page is shown.
 
 import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
+import type { Route } from "../navigation/route";
 import { AddServerForm } from "../servers/AddServerDialog";
 
 export const OverviewPage = lazyWithPrefetch(async () => (await import("../overview/OverviewPage")).OverviewPage);
@@ -17,6 +18,19 @@ export const PlaygroundPage = lazyWithPrefetch(
 export const FirstRunPage = lazyWithPrefetch(async () => (await import("../first-run/FirstRunPage")).FirstRunPage);
 export const UnlockScreen = lazyWithPrefetch(async () => (await import("../vault/UnlockScreen")).UnlockScreen);
 export const SettingsPage = lazyWithPrefetch(async () => (await import("../settings/SettingsPage")).SettingsPage);
+
+/** The lazily loaded page of a route; the servers page is there from the start. */
+export const lazyPages: Partial<Record<Route["page"], { prefetch: () => Promise<unknown> }>> = {
+  overview: OverviewPage,
+  server: ServerPage,
+  approvals: ApprovalsPage,
+  permissions: PermissionsPage,
+  activity: ActivityPage,
+  clients: ClientsPage,
+  playground: PlaygroundPage,
+  settings: SettingsPage,
+  welcome: FirstRunPage,
+};
 
 /** Prefetches the pages one after the other when idle. A failed one is loaded again on demand. */
 export function prefetchPages(): void {

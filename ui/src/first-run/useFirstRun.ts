@@ -10,16 +10,20 @@ export function isUnused(servers: readonly ServerView[], clients: number): boole
   return clients === 0 && servers.every(({ config }) => config.transport.type === "builtin");
 }
 
-/** Goes to the first steps once, if they were never finished or skipped and the window was opened on no page. */
+/** Goes to the first steps if they were never finished or skipped and the window was opened on no page. */
+export function startFirstRun({ firstRunDone }: Preferences, servers: readonly ServerView[], clients: number): void {
+  const isOnNoPage = ["", "#", "#/"].includes(window.location.hash);
+  if (!firstRunDone && isOnNoPage && isUnused(servers, clients)) navigate({ page: "welcome" });
+}
+
+/** Calls {@link startFirstRun} once, where the core did not reply before the first rendering. */
 export function useFirstRun(preferences: Preferences, clients: number | undefined): void {
   const { data: servers } = useCoreQuery("servers.list", {});
   const wasChecked = useRef(false);
-  const { firstRunDone } = preferences;
   // Before the paint, which would otherwise be of another page.
   useLayoutEffect(() => {
-    if (firstRunDone || servers === undefined || clients === undefined || wasChecked.current) return;
+    if (servers === undefined || clients === undefined || wasChecked.current) return;
     wasChecked.current = true;
-    const isOnNoPage = ["", "#", "#/"].includes(window.location.hash);
-    if (isOnNoPage && isUnused(servers, clients)) navigate({ page: "welcome" });
-  }, [firstRunDone, servers, clients]);
+    startFirstRun(preferences, servers, clients);
+  }, [preferences, servers, clients]);
 }
