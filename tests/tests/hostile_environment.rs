@@ -147,6 +147,8 @@ fn it_starts_the_window_with_variables_that_load_code() -> Result<()> {
         for (name, _) in HOSTILE {
             ensure!(!found.contains_key(name), "{program} has {name}={:?}", found.get(name));
         }
+        let renderer = found.get("WEBKIT_DISABLE_DMABUF_RENDERER").map(String::as_str);
+        ensure!(renderer == Some("set-by-gatehouse"), "{program} draws with {renderer:?}");
         for name in HARMLESS {
             let wanted = given.get(name).with_context(|| format!("{name} was not given"))?;
             ensure!(found.get(name) == Some(wanted), "{program} has {name}={:?}", found.get(name));

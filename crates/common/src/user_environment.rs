@@ -21,6 +21,9 @@ pub const PROXIES: [&str; 8] = [
     "all_proxy",
 ];
 
+/// Value of a variable that Gatehouse set for its own window: servers don't get it.
+pub const SET_BY_GATEHOUSE: &str = "set-by-gatehouse";
+
 /// Prefix of the name of a withheld variable.
 const WITHHELD: &str = "GATEHOUSE_USER_";
 
@@ -33,7 +36,7 @@ pub fn kept_as(name: &str) -> String {
 /// The value of a variable.
 #[must_use]
 pub fn variable(name: &str) -> Option<OsString> {
-    env::var_os(name).or_else(|| env::var_os(kept_as(name)))
+    env::var_os(name).filter(|value| value != SET_BY_GATEHOUSE).or_else(|| env::var_os(kept_as(name)))
 }
 
 /// All variables under their own names.
@@ -45,6 +48,7 @@ pub fn variables() -> BTreeMap<OsString, OsString> {
 fn restored(given: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
     let (kept, mut all): (BTreeMap<_, _>, BTreeMap<_, _>) =
         given.partition(|(name, _)| own_name(name).is_some());
+    all.retain(|_, value| value != SET_BY_GATEHOUSE);
     for (name, value) in kept {
         if let Some(own) = own_name(&name) {
             all.entry(own.into()).or_insert(value);
@@ -70,6 +74,7 @@ mod tests {
             ("GATEHOUSE_USER_PATH", "/wrong"),
             ("GATEHOUSE_USER_", "x"),
             ("GATEHOUSE_LOG", "info"),
+            ("RENDERER", SET_BY_GATEHOUSE),
         ];
         let found = restored(given.iter().map(|(name, value)| ((*name).into(), (*value).into())));
         let wanted = [("GATEHOUSE_LOG", "info"), ("GATEHOUSE_USER_", "x"), ("PATH", "/bin"), ("TOKEN", "t")];

@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-use gatehouse_common::user_environment::{PROXIES, kept_as};
+use gatehouse_common::user_environment::{PROXIES, SET_BY_GATEHOUSE, kept_as};
 
 /// Names of variables that, like [`PROXIES`], only describe the session: its display, its folders, and
 /// how things look. None of them names a file with code for this process; `GTK_IM_MODULE` names one of
@@ -55,7 +55,7 @@ const ALLOWED: &[&str] = &[
     "XCURSOR_THEME",
     "XCURSOR_SIZE",
     "NO_AT_BRIDGE",
-    "WEBKIT_DISABLE_DMABUF_RENDERER",
+    CPU_RENDERING,
     "WEBKIT_DISABLE_COMPOSITING_MODE",
     "LIBGL_ALWAYS_SOFTWARE",
     "DRI_PRIME",
@@ -113,15 +113,28 @@ const WITHHELD: [&str; 2] = ["XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"];
 /// that anyone can open.
 const BACKENDS: [&str; 2] = ["x11", "wayland"];
 
-/// Restarts the process without all other variables if there are any. Removing them in this process
-/// would not be enough, since the toolkit's threads and libraries read its environment. Servers get the
+/// With any value but `0`, WebKitGTK draws pages with the processor. For pages of text, starting the graphics driver in
+/// each web process costs more memory and time than it saves, and on some machines windows stay blank with it. A value
+/// that the user set is left as it is.
+const CPU_RENDERING: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
+
+/// Restarts the process without all other variables if there are any, and with those of [`missing`]. Changing them in this
+/// process would not be enough, since the toolkit's threads and libraries read its environment. Servers get the
 /// withheld variables from the copies kept under other names. Returns the exit code if this process has
 /// to end.
 pub(crate) fn restart_with_clean_environment() -> Option<ExitCode> {
-    if is_driven() || std::env::vars_os().all(|(name, value)| is_allowed(&name, &value)) {
+    let is_clean =
+        || std::env::vars_os().all(|(name, value)| is_allowed(&name, &value)) && missing().next().is_none();
+    if is_driven() || is_clean() {
         return None;
     }
     Some(restart(std::env::vars_os()))
+}
+
+/// Variables that the window needs and the user didn't set.
+fn missing() -> impl Iterator<Item = (OsString, OsString)> {
+    let wanted = cfg!(target_os = "linux") && std::env::var_os(CPU_RENDERING).is_none();
+    wanted.then(|| (CPU_RENDERING.into(), SET_BY_GATEHOUSE.into())).into_iter()
 }
 
 /// Whether a test driver started this process and controls it through variables. Always false in a build
@@ -162,7 +175,7 @@ fn restart(given: impl Iterator<Item = (OsString, OsString)>) -> ExitCode {
     let failed = match std::env::current_exe() {
         Ok(program) => {
             let mut command = std::process::Command::new(program);
-            command.args(std::env::args_os().skip(1)).env_clear().envs(sanitize(given));
+            command.args(std::env::args_os().skip(1)).env_clear().envs(missing()).envs(sanitize(given));
             match replace(command) {
                 Ok(code) => return code,
                 Err(error) => error,
@@ -311,6 +324,8 @@ mod tests {
                 assert!(set.iter().all(|(name, value)| variable(name).is_some_and(|found| found == *value)));
                 assert!(variables().contains_key(OsStr::new("GITHUB_TOKEN")));
                 assert_eq!(std::env::var("DISPLAY").as_deref(), Ok(":7"));
+                assert_eq!(missing().next(), None);
+                assert_eq!(variable(CPU_RENDERING), None, "servers don't get it");
                 println!("{FREE}");
                 return;
             }
