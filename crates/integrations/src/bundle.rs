@@ -18,13 +18,13 @@ mod unpacked;
 mod variables;
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gatehouse_common::invisible_chars::one_line;
 use gatehouse_common::owner_only;
+use gatehouse_common::regular_file::{self, SymbolicLinks, UnreadFile};
 use gatehouse_model::bundle::{BundlePreview, BundleSecretOption, BundleServer, BundleSignature, BundleTool};
 use gatehouse_model::server::{ServerAppearance, ServerDraft, ServerLimits, StdioStreams};
 use gatehouse_model::{Message, ServerConfig, Transport, message};
@@ -227,15 +227,13 @@ fn is_used(name: &str, servers: &[ServerConfig]) -> bool {
 
 /// The whole file, if it is one and not too large.
 fn read_file(path: &Path) -> Result<Vec<u8>, BundleError> {
-    let found = path.metadata().map_err(BundleError::Unread)?;
-    if !found.is_file() {
-        return Err(BundleError::Unread(io::ErrorKind::InvalidInput.into()));
+    match regular_file::read(path, archive::MAX_ARCHIVE_BYTES, SymbolicLinks::Follow) {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(BundleError::Unread(io::ErrorKind::NotFound.into())),
+        Err(UnreadFile::NotRegular) => Err(BundleError::Unread(io::ErrorKind::InvalidInput.into())),
+        Err(UnreadFile::TooLarge) => Err(BundleError::TooLarge),
+        Err(UnreadFile::Io(error)) => Err(BundleError::Unread(error)),
     }
-    let limit = archive::MAX_ARCHIVE_BYTES;
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(BundleError::Unread)?;
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(BundleError::Unread)?;
-    if bytes.len() as u64 > limit { Err(BundleError::TooLarge) } else { Ok(bytes) }
 }
 
 fn read_manifest(archive: &Archive<'_>) -> Result<Manifest, BundleError> {
