@@ -158,10 +158,30 @@ fn is_reference(text: &str) -> bool {
     text.strip_prefix("${").is_some_and(|rest| rest.find('}') == Some(rest.len() - 1))
 }
 
+/// Whether a text has references to stored secrets or to variables, and nothing else but the scheme of an `Authorization`
+/// header. Any other text beside a reference may be a part of the secret.
+pub(super) fn is_only_references(text: &str) -> bool {
+    let mut plain = String::new();
+    let mut rest = text;
+    let mut has_reference = false;
+    while let Some((before, after)) = rest.split_once("${") {
+        plain.push_str(before);
+        let Some((inside, behind)) = after.split_once('}') else { return false };
+        match inside.split_once(':') {
+            Some(("env" | "secret", name)) if !name.is_empty() => has_reference = true,
+            _ => return false,
+        }
+        rest = behind;
+    }
+    plain.push_str(rest);
+    let plain = plain.trim().to_ascii_lowercase();
+    has_reference && (plain.is_empty() || SCHEMES.contains(&plain.as_str()))
+}
+
 /// Flags that a header follows, by which programs such as curl and mcp-remote take it.
 const HEADER_FLAGS: [&str; 3] = ["-H", "--header", "--headers"];
 /// What stands before the secret in an `Authorization` header.
-pub(super) const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
+const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
 
 /// An argument with its secret masked: that of a variable (`NAME=value`), of a header (`Name: value`), or of a URL.
 fn mask_named(text: &str, is_header: bool, mask: &mut dyn FnMut(&str) -> String) -> String {

@@ -7,7 +7,7 @@ use gatehouse_model::server::HeaderProgram;
 use gatehouse_model::{ServerConfig, Transport};
 use serde_json::{Map, Value};
 
-use super::changes::mask_secrets;
+use super::changes::{is_only_references, mask_secrets};
 use super::entry;
 use super::problem::{ConfigProblem, ProblemKind};
 
@@ -16,9 +16,6 @@ const PLACEHOLDER: &str = "${kept:";
 
 /// The field of the arguments of a program that prints headers.
 const HEADER_ARGS: &str = "headersFrom/args";
-
-/// How a value refers to a stored secret, which is not in the settings itself.
-const REFERENCE: &str = "${secret:";
 
 /// A secret in a server's settings with its placeholder.
 struct KeptValue {
@@ -161,7 +158,7 @@ fn masked_entry(server: &ServerConfig) -> serde_json::Result<(Map<String, Value>
 
 /// Keeps a secret and returns what the text has in its place. What only refers to a secret stays readable.
 fn keep(kept: &mut Vec<KeptValue>, field: &str, placeholder: String, secret: &str) -> String {
-    if secret.contains(REFERENCE) {
+    if is_only_references(secret) {
         return secret.to_owned();
     }
     kept.push(KeptValue {
@@ -199,7 +196,11 @@ mod tests {
     }
 
     fn remote() -> ServerConfig {
-        let headers = pairs(&[("Authorization", "Bearer ${secret:T}"), ("X-Api-Key", "fifth")]);
+        let headers = pairs(&[
+            ("Authorization", "Bearer ${secret:T}"),
+            ("X-Api-Key", "fifth"),
+            ("X-Half-Key", "half${secret:K}"),
+        ]);
         let remote = Remote { headers, ..Remote::at("https://me:sixth@a.example/mcp") };
         ServerConfig::new("srv-2", "two", Transport::Http(remote))
     }
@@ -218,7 +219,7 @@ mod tests {
     fn text_has_placeholders_that_are_read_back() {
         for server in [program(), remote()] {
             let text = settings_text(&server).unwrap();
-            for secret in ["first", "second", "third", "fourth", "fifth", "sixth"] {
+            for secret in ["first", "second", "third", "fourth", "fifth", "sixth", "half$"] {
                 assert!(!text.contains(secret), "{text}");
             }
             assert!(!text.contains("gatehouse"), "{text}");
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn placeholders_count_only_for_the_same_program_and_address() {
         let all_of_program = &["/env/API_KEY", "/args/1", "/args/2", "/args/3"][..];
-        let all_of_remote = &["/headers/X-Api-Key", "/url"][..];
+        let all_of_remote = &["/headers/X-Api-Key", "/headers/X-Half-Key", "/url"][..];
         for (server, from, to, pointers) in [
             (program(), "\"x\"", "\"other\"", all_of_program),
             (program(), "@a.example", "@b.example", all_of_program),
@@ -282,7 +283,8 @@ mod tests {
         }
         // Without the placeholders the edit is one like any other.
         let text = settings_text(&remote()).unwrap().replacen("@a.example", "@b.example", 1);
-        let text = text.replacen("${kept:headers/X-Api-Key}", "new", 1).replacen("${kept:url.2}", "other", 1);
+        let text = text.replacen("${kept:headers/X-Api-Key}", "new", 1).replacen("${kept:url.3}", "other", 1);
+        let text = text.replacen("${kept:headers/X-Half-Key}", "new", 1);
         assert!(matches!(
             read(&text, Some(&remote())),
             Ok(Transport::Http(remote)) if remote.url == "https://me:other@b.example/mcp"

@@ -5,7 +5,7 @@
 use gatehouse_model::ServerConfig;
 use serde_json::{Map, Value};
 
-use super::changes::{SCHEMES, mask_secrets};
+use super::changes::{is_only_references, mask_secrets};
 use super::entry;
 
 /// The entry of a server without its secrets.
@@ -31,7 +31,7 @@ pub fn portable_entry(server: &ServerConfig, prefix: &str) -> serde_json::Result
         for (name, value) in values {
             let pointer = format!("/{place}/{name}");
             *value = mask_secrets(&pointer, value, &mut |secret| {
-                if is_reference_alone(secret) { secret.to_owned() } else { secret_reference(name) }
+                if is_only_references(secret) { secret.to_owned() } else { secret_reference(name) }
             });
         }
     }
@@ -48,7 +48,7 @@ pub fn portable_entry(server: &ServerConfig, prefix: &str) -> serde_json::Result
         [("/signIn/client/secret", "client"), ("/signIn/with/secret", "company"), ("/signIn/with/key", "key")]
     {
         let Some(value) = value_at(&mut entry, pointer) else { continue };
-        if value.as_str().is_some_and(|text| !is_reference_alone(text)) {
+        if value.as_str().is_some_and(|text| !is_only_references(text)) {
             *value = Value::String(secret_reference(name));
         }
     }
@@ -68,25 +68,6 @@ fn value_at<'a>(entry: &'a mut Map<String, Value>, pointer: &str) -> Option<&'a 
 pub fn secret_reference(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     format!("${{secret:{}}}", if is_plain { name } else { "value" })
-}
-
-/// Whether a text refers to a stored secret, or to variables with nothing but the scheme of an `Authorization` header.
-fn is_reference_alone(text: &str) -> bool {
-    if text.contains("${secret:") {
-        return true;
-    }
-    let mut plain = String::new();
-    let mut rest = text;
-    let mut has_reference = false;
-    while let Some((before, after)) = rest.split_once("${env:") {
-        plain.push_str(before);
-        let Some((_, after)) = after.split_once('}') else { return false };
-        has_reference = true;
-        rest = after;
-    }
-    plain.push_str(rest);
-    let plain = plain.trim().to_ascii_lowercase();
-    has_reference && (plain.is_empty() || SCHEMES.contains(&plain.as_str()))
 }
 
 #[cfg(test)]
@@ -199,6 +180,8 @@ mod tests {
                 ("Authorization", "Bearer ${env:TOKEN}"),
                 ("X-Api-Key", "first"),
                 ("X-Mixed-Key", "second${env:TOKEN}"),
+                ("X-Half-Key", "half${secret:K}"),
+                ("X-Stored-Key", "Bearer ${secret:K}"),
             ]),
             headers_from: Some(HeaderProgram {
                 command: "print-headers".into(),
@@ -209,11 +192,13 @@ mod tests {
         let server = ServerConfig::new("srv-2", "two", Transport::Http(remote));
         let PortableEntry { entry, inputs } = portable_entry(&server, "two").unwrap();
         let text = Value::Object(entry.clone()).to_string();
-        for secret in ["first", "second", "third", "fourth", "srv-2"] {
+        for secret in ["first", "second", "third", "fourth", "half", "srv-2"] {
             assert!(!text.contains(secret), "{text}");
         }
         assert_eq!(entry["headers"]["Authorization"], "Bearer ${env:TOKEN}");
         assert_eq!(entry["headers"]["X-Api-Key"], "${secret:X-Api-Key}");
+        assert_eq!(entry["headers"]["X-Half-Key"], "${secret:X-Half-Key}");
+        assert_eq!(entry["headers"]["X-Stored-Key"], "Bearer ${secret:K}");
         assert_eq!(inputs.len(), 2);
     }
 }
