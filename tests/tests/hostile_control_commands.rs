@@ -586,3 +586,46 @@ fn it_reads_addresses_and_conditions_in_the_audit_and_the_rules() -> Result<()> 
     ensure!(gatehouse.ask(&["audit", "verify"])?["result"] == "whole", "the chain is broken");
     Ok(())
 }
+
+/// Tried: to read in the list of servers and in their exported settings the secrets that the user wrote there in plain
+/// text. Stopped by: a caller without the key gets them masked, also where a reference stands beside one.
+#[test]
+fn it_reads_secrets_in_the_settings_of_servers() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    let transport = json!({
+        "type": "http",
+        "url": "http://127.0.0.1:9/mcp?api_key=telling-query",
+        "headers": {
+            "Authorization": "Bearer telling-header",
+            "X-Half-Key": "telling-half${env:HOME}",
+            "X-Whole-Key": "${env:HOME}",
+            "X-Team": "platform",
+        },
+    });
+    let draft = json!({ "name": "remote", "enabled": false, "transport": transport });
+    gatehouse.command("servers.add", &json!({ "draft": draft, "trustLabels": false }))?;
+    let transport = json!({
+        "type": "stdio",
+        "command": "never-started",
+        "args": ["--token", "telling-argument", "--mode", "fast"],
+        "env": { "API_KEY": "telling-variable" },
+    });
+    let draft = json!({ "name": "program", "enabled": false, "transport": transport });
+    gatehouse.command("servers.add", &json!({ "draft": draft, "trustLabels": false }))?;
+
+    let whole = gatehouse.command("servers.list", &json!({}))?.to_string();
+    for secret in ["query", "header", "half", "argument", "variable"] {
+        ensure!(whole.contains(&format!("telling-{secret}")), "{secret} is kept from the operator: {whole}");
+    }
+    let listed = without_key(&gatehouse, "servers.list", &json!({}))?["reply"].to_string();
+    ensure!(!listed.contains("telling-"), "{listed}");
+    for plain in ["platform", "\"${env:HOME}\"", "never-started", "fast", "X-Half-Key"] {
+        ensure!(listed.contains(plain), "{plain} is left out: {listed}");
+    }
+    for name in ["remote", "program"] {
+        let text =
+            without_key(&gatehouse, "servers.settingsText", &json!({ "server": name }))?["reply"].to_string();
+        ensure!(!text.contains("telling-"), "{text}");
+    }
+    Ok(())
+}

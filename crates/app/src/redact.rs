@@ -10,9 +10,11 @@ use gatehouse_model::approval::{
     ElicitationRequest, SamplingRequest, ScopeUpgradeRequest, Subject,
 };
 use gatehouse_model::grant::{Condition, ConditionTest};
+use gatehouse_model::server::ServerView;
 use gatehouse_model::{
     AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope, UserError,
 };
+use gatehouse_store::redact_transport;
 
 /// Placeholder for a text that is left out, where it matters that there is one.
 const LEFT_OUT: &str = "…";
@@ -158,6 +160,26 @@ pub(crate) fn grant(rule: &mut Grant) {
             | ConditionTest::Glob { pattern: left } => LEFT_OUT.clone_into(left),
             ConditionTest::OneOf { values } => *values = vec![LEFT_OUT.to_owned()],
         }
+    }
+}
+
+/// Leaves out of a server what may be a secret in its settings, and the paths of URIs in its rules.
+pub(crate) fn server(view: &mut ServerView) {
+    let ServerView {
+        config,
+        icon: _,
+        status: _,
+        counts: _,
+        declared: _,
+        trusted_labels: _,
+        auto_approve,
+        sign_in: _,
+        log_tail: _,
+        errors_last_hour: _,
+    } = view;
+    redact_transport(&mut config.transport);
+    for rule in auto_approve {
+        *rule = rule_name(rule);
     }
 }
 

@@ -54,7 +54,7 @@ commands! {
 
     /// All servers with their states.
     "servers.list" ServersList {} -> Vec<ServerView>,
-        Anyone: "It only looks; secrets are not in it, and paths of addresses in rules are for the operator.";
+        Anyone: "It only looks; what may be a secret in settings, and paths of addresses in rules, are for the operator.";
     /// Adds a server and starts it if it is to run.
     "servers.add" ServersAdd {
         draft: ServerDraft,

@@ -29,6 +29,7 @@ mod name;
 mod portable;
 mod problem;
 mod project_file;
+mod redacted;
 mod rules;
 mod spelling;
 mod watch;
@@ -44,6 +45,7 @@ pub use name::to_server_name;
 pub use portable::{PortableEntry, portable_entry, secret_reference};
 pub use problem::{ConfigProblem, SettingsView};
 pub use project_file::{PROJECT_FILE, ProjectFile, ProjectServerEntry, project_change, read_project_file};
+pub use redacted::redact_transport;
 pub use rules::{validate_draft, validate_name, validate_secrets};
 pub use watch::WatchGuard;
 

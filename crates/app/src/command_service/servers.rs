@@ -40,9 +40,7 @@ pub(super) async fn list(state: &Arc<AppState>, by: Authority) -> Result<Vec<Ser
     state.tools.refresh().await;
     let mut all = join_all(snapshots.into_iter().map(|snapshot| view_of(state, snapshot))).await;
     if by < Authority::Operator {
-        for rule in all.iter_mut().flat_map(|view| &mut view.auto_approve) {
-            *rule = redact::rule_name(rule);
-        }
+        all.iter_mut().for_each(redact::server);
     }
     Ok(all)
 }
