@@ -166,15 +166,9 @@ impl SharedRuns {
     pub(crate) fn find(self: &Arc<Self>, key: &CallKey, came_in: Instant) -> Option<SharedRun> {
         let mut entries = self.entries.lock();
         let entry = entries.by_key.get_mut(key)?;
-        let no = entry.no;
-        if let RunStage::Running { outcome, shared_since } = &mut entry.stage {
-            shared_since.push(came_in);
-            let run = RunHandle { runs: self.clone(), key: key.clone(), no };
-            return Some(SharedRun::Running(RunSubscription {
-                run,
-                since: came_in,
-                outcome: outcome.clone(),
-            }));
+        let run = RunHandle { runs: self.clone(), key: key.clone(), no: entry.no };
+        if let Some(share) = entry.subscribe(run, came_in) {
+            return Some(SharedRun::Running(share));
         }
         match entries.by_key.remove(key)?.stage {
             RunStage::Finished { result, until, missed, .. }
@@ -213,6 +207,15 @@ impl SharedRuns {
     }
 }
 
+impl RunEntry {
+    /// A share in the run, if it is in progress.
+    fn subscribe(&mut self, run: RunHandle, came_in: Instant) -> Option<RunSubscription> {
+        let RunStage::Running { outcome, shared_since } = &mut self.stage else { return None };
+        shared_since.push(came_in);
+        Some(RunSubscription { run, since: came_in, outcome: outcome.clone() })
+    }
+}
+
 impl RunSubscription {
     /// The result of the run; `None` if it is no longer shared.
     pub(crate) async fn result(&mut self) -> Option<Arc<EarlierResult>> {
@@ -236,6 +239,13 @@ impl Drop for RunSubscription {
 impl ActiveRun {
     pub(crate) fn id(&self) -> RunHandle {
         RunHandle { runs: self.runs.clone(), key: self.key.clone(), no: self.no }
+    }
+
+    /// A share for an identical call that came in at `came_in`; `None` if the run isn't shared.
+    pub(crate) fn share(&self, came_in: Instant) -> Option<RunSubscription> {
+        let mut entries = self.runs.entries.lock();
+        let entry = entries.by_key.get_mut(&self.key).filter(|entry| entry.no == self.no)?;
+        entry.subscribe(self.id(), came_in)
     }
 
     /// Gives the result to the calls that share the run, and keeps it if none of their clients is likely to

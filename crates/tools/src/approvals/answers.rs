@@ -284,14 +284,21 @@ impl ApprovalQueue {
     }
 
     /// Lets one of the waiting calls run: the newest, whose client is most certainly still there. The others
-    /// are judged again and then share its run. Returns the approval if no call is left.
+    /// are judged again and then share its run; each has its share before the run can end. Returns the
+    /// approval if no call is left.
     fn allow(&self, approval: OneTimeApproval, waiters: Vec<ApprovalWaiter>) -> Option<OneTimeApproval> {
         let id = approval.id.clone();
+        let shares: Vec<_> = waiters.iter().map(|waiter| approval.run.share(waiter.since)).collect();
         let mut unused = Some(approval);
-        for waiter in waiters.into_iter().rev() {
-            let notified = match unused.take() {
-                Some(given) => waiter.notify(CallApprovalOutcome::Allowed(given)),
-                None => waiter.notify(CallApprovalOutcome::Reevaluate),
+        for (waiter, share) in waiters.into_iter().zip(shares).rev() {
+            let notified = match (unused.take(), share) {
+                (Some(given), share) => {
+                    // It must not wait for itself.
+                    drop(share);
+                    waiter.notify(CallApprovalOutcome::Allowed(given))
+                }
+                (None, Some(share)) => waiter.notify(CallApprovalOutcome::Shared(share)),
+                (None, None) => waiter.notify(CallApprovalOutcome::Reevaluate),
             };
             match notified {
                 Ok(()) => {}

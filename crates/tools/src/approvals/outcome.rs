@@ -5,7 +5,7 @@ use std::time::Duration;
 use gatehouse_model::ApprovalId;
 use tokio::time::Instant;
 
-use crate::shared_runs::ActiveRun;
+use crate::shared_runs::{ActiveRun, RunSubscription};
 
 /// A user's approval of one call, valid once, with the run that identical calls share.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) enum CallApprovalOutcome {
     Allowed(OneTimeApproval),
     /// The call must not run; with the user's reason.
     Denied { id: ApprovalId, reason: Option<String> },
+    /// An identical call was allowed to run. This one must be judged again and then shares that run.
+    Shared(RunSubscription),
     /// The rules changed, or the approval was used by an identical call: the call must be judged again.
     Reevaluate,
     /// There was no answer in time.

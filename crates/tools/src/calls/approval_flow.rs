@@ -15,6 +15,7 @@ use super::refusal_messages::{self, SubjectWording};
 use crate::approvals::{CallApprovalOutcome, CallWaiter, UndecidedCall, WaitBudget};
 use crate::call_types::response::FinishedCall;
 use crate::pending_call::PendingCall;
+use crate::shared_runs::RunSubscription;
 
 /// How long the user's own window waits for the user.
 const USER_PATIENCE: Duration = Duration::from_secs(3600);
@@ -22,6 +23,8 @@ const USER_PATIENCE: Duration = Duration::from_secs(3600);
 /// Outcome for a call that no rule decided.
 pub(crate) enum ApprovalStep {
     Approved(CallApproval),
+    /// An identical call runs. This one is judged again and then shares that run.
+    Shared(RunSubscription),
     /// The rules have changed.
     Reevaluate,
     /// The call doesn't run.
@@ -121,6 +124,7 @@ impl CallPipeline {
                 let rule = Rule::Answered { ask: approval.id.clone() };
                 ApprovalStep::Approved(CallApproval::from_answer(&pending_call, rule, approval))
             }
+            WaitEnd::Answered(CallApprovalOutcome::Shared(share)) => ApprovalStep::Shared(share),
             WaitEnd::Answered(CallApprovalOutcome::Reevaluate) => ApprovalStep::Reevaluate,
             WaitEnd::Answered(CallApprovalOutcome::Denied { id, reason }) => {
                 ApprovalStep::Finished(refused(call_state, Rule::Answered { ask: id }, reason.as_deref()))

@@ -151,6 +151,8 @@ impl CallPipeline {
         let given_rule = start.given_rule.clone();
         let mut approval =
             given_rule.map(|rule| CallApproval::from_user(&call_state.resolved.pending_call, rule));
+        // Taken when the answer came, so that the run can't end and be forgotten while this call is judged.
+        let mut share = None;
         let mut looked_up = true;
         for _ in 0..MAX_EVALUATIONS {
             if !looked_up {
@@ -187,13 +189,17 @@ impl CallPipeline {
             let runs = &self.deps.runs;
             if approval.is_none() && request.step == RoundStep::Retry {
                 // A result is given out once, so it isn't given to a client that has left.
-                if request.is_client_gone() && runs.has_entry(&pending_call.key) {
+                if request.is_client_gone() && (share.is_some() || runs.has_entry(&pending_call.key)) {
                     match self.wait_until_client_returns(request, call_state).await {
                         Some(ended) => return ended,
                         None => continue,
                     }
                 }
-                if let Some(found) = runs.find(&pending_call.key, call_state.started) {
+                let found = share
+                    .take()
+                    .map(SharedRun::Running)
+                    .or_else(|| runs.find(&pending_call.key, call_state.started));
+                if let Some(found) = found {
                     match self.share_result(found, request, call_state).await {
                         Some(ended) => return ended,
                         None => continue,
@@ -224,6 +230,7 @@ impl CallPipeline {
                 (Decision::Ask, None) => {
                     match self.request_approval(request, call_state).await {
                         ApprovalStep::Approved(given) => approval = Some(given),
+                        ApprovalStep::Shared(given) => share = Some(given),
                         ApprovalStep::Reevaluate => {}
                         ApprovalStep::Finished(ended) => return ended,
                     }

@@ -186,10 +186,12 @@ impl ToolsHarness {
         eventually(|| std::future::ready(holds(self).then_some(()))).await;
     }
 
-    /// Waits until this many calls have started.
+    /// Waits until this many calls have started and nothing more happens without an answer. Only for a paused
+    /// clock, which goes on when every task waits and no blocking task runs.
     pub async fn wait_for_calls(&self, count: usize) {
         let started = |event: &Event| matches!(event, Event::CallStarted { .. });
         self.wait_until(|harness| harness.events.count(started) == count).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 
     /// Waits until this many approval requests are pending.
