@@ -20,12 +20,14 @@ pub use self::import_request::{ImportAction, ImportChoice, ImportInputValue, Imp
 use self::table::commands;
 use self::typescript::ExportReply;
 pub use self::values::{
-    BridgeBinding, CallExportFormat, CallReply, ExportFormat, ExportedCalls, ExportedText, FieldSecret,
-    MintedClient, PracticeResult, Removal, RequestSecret, RotatedKey, StatusReport,
+    BridgeBinding, CallExportFormat, CallReply, ExportFormat, ExportedCalls, ExportedConversation,
+    ExportedText, FieldSecret, MintedClient, PracticeResult, Removal, RequestSecret, RotatedKey,
+    StatusReport,
 };
 use crate::app::App;
 use crate::approval::{AutoApprove, GrantChoice, PendingApproval, RevealedArgument, SubmittedAnswer};
 use crate::bundle::{BundlePreview, BundleServer};
+use crate::chat::{ChatImage, Conversation, ConversationSettings, ConversationSummary};
 use crate::client::ClientView;
 use crate::configuration::{ConfigurationContent, ConfigurationOutcome, ExportedConfiguration};
 use crate::connection::{AppView, ConnectPreview, ConnectResult, DisconnectResult};
@@ -33,9 +35,14 @@ use crate::error::{ErrorCode, UserError};
 use crate::event::EventEnvelope;
 use crate::grant::{AccessClass, AutoApproveCoverage, PolicyView, RuleView};
 use crate::health::FindingsReport;
-use crate::id::{ApprovalId, CallHash, CallId, Generation, GrantId, RemovalId};
+use crate::id::{
+    ApprovalId, CallHash, CallId, ConversationId, Generation, GrantId, MessageId, ProviderId, RemovalId,
+};
 use crate::import::{ImportOutcome, ImportPreview, ImportSource};
 use crate::profile::{ProfileSettings, ProfileView, ProjectFileReport};
+use crate::provider::{
+    ModelChoice, ModelInfo, ModelsView, ProviderDraft, ProviderView, RiskOpinion, SamplingDraft,
+};
 use crate::record::{AuditEntryView, AuditVerdict, CallFilter, CallRecord, RunningCall};
 use crate::registry::{LinkContent, RegistryDraft, RegistryPage, RegistryReport};
 use crate::server::{LogLevel, LogLine, ServerDraft, ServerImage, ServerView, TestReport};
@@ -515,6 +522,19 @@ commands! {
     "approvals.answer" ApprovalsAnswer {
         answers: Vec<SubmittedAnswer>,
     } -> (), Operator: "It lets calls run.";
+    /// Lets the model for sampling write an answer to a waiting sampling request. Nothing is sent to the server.
+    "approvals.generate" ApprovalsGenerate {
+        id: ApprovalId,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
+    } -> SamplingDraft, Operator: "It sends what a server wants to know to a model's provider.";
+    /// A model's opinion about a waiting call (PERM-17); none where that is off. It decides nothing.
+    "approvals.opinion" ApprovalsOpinion {
+        id: ApprovalId,
+        /// The hash that was shown.
+        hash: CallHash,
+    } -> Option<RiskOpinion>, Operator: "It sends the masked arguments of a call to a model's provider.";
     /// Makes a call of the built-in clock that needs approval, to show what a request looks like. Waits for the answer.
     "approvals.practice" ApprovalsPractice {} -> PracticeResult, Operator: "It puts a request to the user.";
 
@@ -663,6 +683,86 @@ commands! {
         run: Option<String>,
     } -> ExportedText,
         Anyone: "It only looks; paths of addresses and values of conditions are for the operator.";
+
+    /// The model providers, and what their models are used for.
+    "models.show" ModelsShow {} -> ModelsView, Operator: "It tells which providers the user has.";
+    /// Adds a provider. A key goes to the secret store, bound to the provider and its address.
+    "models.addProvider" ModelsAddProvider {
+        draft: ProviderDraft,
+        #[serde(default)]
+        key: Option<RequestSecret>,
+    } -> ProviderView, Operator: "It keeps a secret, and opens an address to what conversations contain.";
+    /// Changes a provider. The key is deleted if its address changes and no new key is given.
+    "models.setProvider" ModelsSetProvider {
+        provider: ProviderId,
+        draft: ProviderDraft,
+        /// A new key; empty to delete it, as before where absent.
+        #[serde(default)]
+        key: Option<RequestSecret>,
+    } -> ProviderView, Operator: "It replaces a secret, and opens an address to what conversations contain.";
+    /// Removes a provider with its key. Conversations with its models stay and can go on with another model.
+    "models.removeProvider" ModelsRemoveProvider {
+        provider: ProviderId,
+    } -> (), Operator: "It destroys a secret.";
+    /// The models that a provider lists.
+    "models.list" ModelsList {
+        provider: ProviderId,
+        /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
+        #[serde(default)]
+        run: Option<String>,
+    } -> Vec<ModelInfo>, Operator: "It sends the key to the provider.";
+    /// Sets what models are used for beside conversations.
+    "models.assign" ModelsAssign {
+        /// For sampling requests; none where absent.
+        sampling: Option<ModelChoice>,
+        /// For opinions about calls; none where absent.
+        opinion: Option<ModelChoice>,
+    } -> (), Operator: "It sends what servers and clients want to a provider.";
+
+    /// The conversations, newest first; with a query, those that have its words.
+    "chat.list" ChatList {
+        #[serde(default)]
+        query: Option<String>,
+    } -> Vec<ConversationSummary>, Operator: "It shows what the user wrote.";
+    "chat.show" ChatShow {
+        conversation: ConversationId,
+    } -> Conversation, Operator: "It shows what the user wrote.";
+    "chat.create" ChatCreate {
+        settings: ConversationSettings,
+    } -> Conversation, Operator: "It begins a conversation that can call tools.";
+    /// Changes the settings of a conversation; they count from the next turn on.
+    "chat.set" ChatSet {
+        conversation: ConversationId,
+        settings: ConversationSettings,
+    } -> (), Operator: "It chooses which tools a model gets.";
+    "chat.remove" ChatRemove {
+        conversation: ConversationId,
+    } -> (), Operator: "It destroys a conversation.";
+    /// Sends a message and begins the model's turn; its reply comes as events.
+    "chat.send" ChatSend {
+        conversation: ConversationId,
+        text: String,
+        #[serde(default)]
+        images: Vec<ChatImage>,
+        /// The user's message that this one takes the place of; it and all after it are deleted.
+        #[serde(default)]
+        replaces: Option<MessageId>,
+    } -> (), Operator: "It lets a model call tools.";
+    /// Deletes what the model wrote last, and lets it write again.
+    "chat.retry" ChatRetry {
+        conversation: ConversationId,
+    } -> (), Operator: "It lets a model call tools.";
+    /// Stops the turn that is under way, with its tool calls.
+    "chat.stop" ChatStop {
+        conversation: ConversationId,
+    } -> (), Operator: "It ends what the user began.";
+    /// A conversation as Markdown.
+    "chat.export" ChatExport {
+        conversation: ConversationId,
+        /// Whether it is also written to a file in the user's folder of downloads.
+        #[serde(default)]
+        save: bool,
+    } -> ExportedConversation, Operator: "It shows what the user wrote, and can write a file.";
 
     /// What is set for Gatehouse as a whole.
     "settings.show" SettingsShow {} -> Settings, Anyone: "It only looks.";

@@ -47,6 +47,8 @@ pub enum ErrorCode {
     Storage,
     /// Gatehouse is not running, or cannot be reached.
     NotRunning,
+    /// A model's provider refused or failed.
+    ModelFailed,
     /// It took too long.
     TimedOut,
     /// A fault of Gatehouse itself.

@@ -7,7 +7,7 @@ use ts_rs::TS;
 use crate::approval::PendingApproval;
 use crate::error::UserError;
 use crate::grant::Verdict;
-use crate::id::{ApprovalId, CallId, ClientId, ServerId};
+use crate::id::{ApprovalId, CallId, ClientId, ConversationId, MessageId, ServerId};
 use crate::record::{CallOutcome, CallTaskState};
 use crate::server::LogLine;
 use crate::sign_in::SignInState;
@@ -183,6 +183,23 @@ pub enum Event {
     },
     /// A profile changed, or the profile of a client.
     ProfilesChanged,
+    /// The model providers changed, or what their models are used for.
+    ModelsChanged,
+    /// A conversation changed in more than what its deltas say: it has to be read again.
+    ConversationChanged {
+        conversation: ConversationId,
+    },
+    /// A model wrote more text.
+    ConversationDelta {
+        conversation: ConversationId,
+        message: MessageId,
+        /// Which of its blocks, from 0.
+        block: u32,
+        /// Bytes (UTF-8) of the block's text before this.
+        offset: u32,
+        /// What is added at its end: to the text, or to the arguments of a tool call.
+        text: String,
+    },
     /// Permissions were granted, revoked or could not be verified.
     PermissionsChanged {
         verified: bool,

@@ -74,6 +74,15 @@ text_id!(
     /// One approval request put to a person.
     ApprovalId, "ask-");
 text_id!(
+    /// One model provider that the user added.
+    ProviderId, "mdl-");
+text_id!(
+    /// One conversation with a model.
+    ConversationId, "cnv-");
+text_id!(
+    /// One message of a conversation.
+    MessageId, "msg-");
+text_id!(
     /// One call, from the moment it enters `tools` to its record.
     CallId, "call-");
 text_id!(

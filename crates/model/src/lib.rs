@@ -10,6 +10,7 @@ pub mod approval;
 mod approved_versions;
 pub mod binding;
 pub mod bundle;
+pub mod chat;
 pub mod client;
 pub mod command;
 pub mod composed_secret;
@@ -27,6 +28,7 @@ mod message_format;
 pub mod messages;
 pub mod ports;
 pub mod profile;
+pub mod provider;
 pub mod record;
 pub mod registry;
 pub mod secret;
@@ -60,8 +62,8 @@ pub use grant::{
     Verdict,
 };
 pub use id::{
-    ApprovalId, CallHash, CallId, ClientId, Fingerprint, Generation, GrantId, IdentityHash, ProfileId,
-    RemovalId, ServerId, SessionId,
+    ApprovalId, CallHash, CallId, ClientId, ConversationId, Fingerprint, Generation, GrantId, IdentityHash,
+    MessageId, ProfileId, ProviderId, RemovalId, ServerId, SessionId,
 };
 pub use message::{Message, MessageParam};
 pub use ports::{AskUser, AuditLog, BoxFuture, EventSink, OpenUrl};

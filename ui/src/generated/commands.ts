@@ -3,7 +3,9 @@
 import type {
   AppView,
   ApprovalsAnswer,
+  ApprovalsGenerate,
   ApprovalsList,
+  ApprovalsOpinion,
   ApprovalsPractice,
   ApprovalsReveal,
   AuditAcknowledge,
@@ -29,6 +31,15 @@ import type {
   CallsList,
   CallsRunning,
   CallsStatistics,
+  ChatCreate,
+  ChatExport,
+  ChatList,
+  ChatRemove,
+  ChatRetry,
+  ChatSend,
+  ChatSet,
+  ChatShow,
+  ChatStop,
   ClientView,
   ClientsAdd,
   ClientsApps,
@@ -49,11 +60,14 @@ import type {
   ConfigurationPreview,
   ConnectPreview,
   ConnectResult,
+  Conversation,
+  ConversationSummary,
   DisconnectResult,
   EventEnvelope,
   EventsList,
   ExportedCalls,
   ExportedConfiguration,
+  ExportedConversation,
   ExportedText,
   FindingsReport,
   ImportOutcome,
@@ -66,6 +80,14 @@ import type {
   LinksRead,
   LogLine,
   MintedClient,
+  ModelInfo,
+  ModelsAddProvider,
+  ModelsAssign,
+  ModelsList,
+  ModelsRemoveProvider,
+  ModelsSetProvider,
+  ModelsShow,
+  ModelsView,
   OmittedTool,
   OperatorKeyRotate,
   Pause,
@@ -90,6 +112,7 @@ import type {
   ProfilesRemove,
   ProfilesSet,
   ProjectFileReport,
+  ProviderView,
   RegistryCheck,
   RegistryDraft,
   RegistryFill,
@@ -103,9 +126,11 @@ import type {
   ResultsSave,
   Resume,
   RevealedArgument,
+  RiskOpinion,
   RotatedKey,
   RuleView,
   RunningCall,
+  SamplingDraft,
   SavedFile,
   ServerCatalog,
   ServerImage,
@@ -222,6 +247,8 @@ export type Commands = {
   "approvals.list": { args: ApprovalsList; reply: Array<PendingApproval> };
   "approvals.reveal": { args: ApprovalsReveal; reply: RevealedArgument };
   "approvals.answer": { args: ApprovalsAnswer; reply: null };
+  "approvals.generate": { args: ApprovalsGenerate; reply: SamplingDraft };
+  "approvals.opinion": { args: ApprovalsOpinion; reply: RiskOpinion | null };
   "approvals.practice": { args: ApprovalsPractice; reply: PracticeResult };
   "policy.show": { args: PolicyShow; reply: PolicyView };
   "policy.autoApprove": { args: PolicyAutoApprove; reply: AutoApproveCoverage };
@@ -246,6 +273,21 @@ export type Commands = {
   "audit.verify": { args: AuditVerify; reply: AuditVerdict };
   "audit.acknowledge": { args: AuditAcknowledge; reply: null };
   "audit.export": { args: AuditExport; reply: ExportedText };
+  "models.show": { args: ModelsShow; reply: ModelsView };
+  "models.addProvider": { args: ModelsAddProvider; reply: ProviderView };
+  "models.setProvider": { args: ModelsSetProvider; reply: ProviderView };
+  "models.removeProvider": { args: ModelsRemoveProvider; reply: null };
+  "models.list": { args: ModelsList; reply: Array<ModelInfo> };
+  "models.assign": { args: ModelsAssign; reply: null };
+  "chat.list": { args: ChatList; reply: Array<ConversationSummary> };
+  "chat.show": { args: ChatShow; reply: Conversation };
+  "chat.create": { args: ChatCreate; reply: Conversation };
+  "chat.set": { args: ChatSet; reply: null };
+  "chat.remove": { args: ChatRemove; reply: null };
+  "chat.send": { args: ChatSend; reply: null };
+  "chat.retry": { args: ChatRetry; reply: null };
+  "chat.stop": { args: ChatStop; reply: null };
+  "chat.export": { args: ChatExport; reply: ExportedConversation };
   "settings.show": { args: SettingsShow; reply: Settings };
   "settings.set": { args: SettingsSet; reply: Settings };
   "configuration.export": { args: ConfigurationExport; reply: ExportedConfiguration };

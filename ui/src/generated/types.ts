@@ -56,6 +56,11 @@ export type ApprovalRequest = { "kind": "call" } & CallApprovalRequest | { "kind
 /** Answers approval requests. All answers of one request are for approval requests that were shown together. */
 export type ApprovalsAnswer = { answers: Array<SubmittedAnswer>, };
 
+/** Lets the model for sampling write an answer to a waiting sampling request. Nothing is sent to the server. */
+export type ApprovalsGenerate = { id: ApprovalId,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
+
 /**
  * The approval requests that wait, with the whole arguments (secrets masked) and what is offered of as many as one
  * reply has room for, which is one at least. The others say that they are abridged; they come when the list
@@ -64,6 +69,11 @@ export type ApprovalsAnswer = { answers: Array<SubmittedAnswer>, };
 export type ApprovalsList = {
 /** Approval requests that the reader has already; their arguments and what they offer are left out. */
 known: Array<ApprovalId>, };
+
+/** A model's opinion about a waiting call (PERM-17); none where that is off. It decides nothing. */
+export type ApprovalsOpinion = { id: ApprovalId,
+/** The hash that was shown. */
+hash: CallHash, };
 
 /** Makes a call of the built-in clock that needs approval, to show what a request looks like. Waits for the answer. */
 export type ApprovalsPractice = Record<symbol, never>;
@@ -539,6 +549,59 @@ export type CallsRunning = Record<symbol, never>;
 /** Figures about calls over time, by client or server, and about tools. */
 export type CallsStatistics = { query: CallStatisticsQuery, };
 
+/** A part of a message. */
+export type ChatBlock = { "kind": "text", text: string, } | { "kind": "reasoning", text: string, } | { "kind": "image", mimeType: string,
+/** Base64 (RFC 4648). */
+data: string, } | { "kind": "tool_call" } & ToolCallBlock;
+
+export type ChatCreate = { settings: ConversationSettings, };
+
+/** A conversation as Markdown. */
+export type ChatExport = { conversation: ConversationId,
+/** Whether it is also written to a file in the user's folder of downloads. */
+save: boolean, };
+
+/** An image that the user sends. */
+export type ChatImage = {
+/** `image/png`, `image/jpeg`, `image/webp` or `image/gif`. */
+mimeType: string,
+/** Base64 (RFC 4648). */
+data: string, };
+
+/** The conversations, newest first; with a query, those that have its words. */
+export type ChatList = { query: string | null, };
+
+/** One message. All that a model writes up to its last word in a turn is one message, with its tool calls in between. */
+export type ChatMessage = { id: MessageId, role: ChatRole, at: Timestamp,
+/** In the order in which they came. */
+blocks: Array<ChatBlock>, state: ChatMessageState,
+/** Why it failed. */
+error: UserError | null,
+/** Who wrote it: name of the provider and id of the model. */
+model: string | null, usage: TokenUsage | null, };
+
+export type ChatMessageState = "running" | "done" | "stopped" | "failed" | "round_limit";
+
+export type ChatRemove = { conversation: ConversationId, };
+
+/** Deletes what the model wrote last, and lets it write again. */
+export type ChatRetry = { conversation: ConversationId, };
+
+export type ChatRole = "user" | "assistant";
+
+/** Sends a message and begins the model's turn; its reply comes as events. */
+export type ChatSend = { conversation: ConversationId, text: string, images: Array<ChatImage>,
+/** The user's message that this one takes the place of; it and all after it are deleted. */
+replaces: MessageId | null, };
+
+/** Changes the settings of a conversation; they count from the next turn on. */
+export type ChatSet = { conversation: ConversationId, settings: ConversationSettings, };
+
+export type ChatShow = { conversation: ConversationId, };
+
+/** Stops the turn that is under way, with its tool calls. */
+export type ChatStop = { conversation: ConversationId, };
+
 /** How long a choice lasts. */
 export type ChoiceLifetime = "once" | "quarter_hour" | "session" | "until_quit" | "always";
 
@@ -842,6 +905,39 @@ files: Array<string>, reload: SettingsReload, };
 /** How an application is connected. */
 export type ConnectionState = "not_connected" | "connected" | "changed_by_hand" | "revoked";
 
+export type Conversation = { id: ConversationId,
+/** The title that the user gave, else the beginning of the first message. */
+title: string, settings: ConversationSettings, created: Timestamp, updated: Timestamp,
+/** Oldest first. */
+messages: Array<ChatMessage>,
+/** Whether a turn is under way. */
+isRunning: boolean, tools: ToolListCost,
+/** The sum of what the provider reported for all messages. */
+usage: TokenUsage, };
+
+/** One conversation with a model. */
+export type ConversationId = string;
+
+/** What the user chooses for a conversation. */
+export type ConversationSettings = {
+/** Absent: the beginning of the first message. */
+title: string | null, model: ModelChoice | null,
+/** Ids of the servers whose tools the model gets; all that are on where absent. */
+servers: Array<ServerId> | null,
+/** Whether the model searches for tools instead of getting all of their definitions (TOOL-7). */
+toolSearch: boolean,
+/** The user's own instructions for the model. */
+instructions: string | null, };
+
+/** A conversation in the list. */
+export type ConversationSummary = { id: ConversationId,
+/** The title that the user gave, else the beginning of the first message. */
+title: string, updated: Timestamp, model: ModelChoice | null,
+/** Whether a turn is under way. */
+isRunning: boolean,
+/** A piece of text around what was searched for. */
+excerpt: string | null, };
+
 /** The tools of one server that a setting covers. */
 export type CoveredTools = { server: ServerId, name: string,
 /** Names of the tools on the server. */
@@ -925,7 +1021,7 @@ client: ClientSummary | null,
 message: string, want: ElicitationMode, };
 
 /** What the UI and the command line switch on. A variant is added when somebody uses it. */
-export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "needs_client_registration" | "refused" | "cancelled" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "timed_out" | "internal";
+export type ErrorCode = "bad_request" | "not_found" | "name_taken" | "not_permitted" | "stale_answer" | "paused" | "server_unavailable" | "needs_client_registration" | "refused" | "cancelled" | "bad_config" | "newer_version" | "data_folder_in_use" | "port_in_use" | "secrets_unavailable" | "storage" | "not_running" | "model_failed" | "timed_out" | "internal";
 
 /** What happened. */
 export type Event = { "event": "server_added", server: ServerId, name: string, } | { "event": "server_removed", server: ServerId, name: string, } | { "event": "server_started", server: ServerId, } | { "event": "server_stopped", server: ServerId, } | { "event": "status_changed", server: ServerId,
@@ -964,7 +1060,13 @@ says: string | null, } | { "event": "client_gone", client: ClientId, } | { "even
 /** Whether it is paused now. */
 paused: boolean, } | { "event": "switch_changed",
 /** Whether it is on now. */
-on: boolean, } | { "event": "profiles_changed" } | { "event": "permissions_changed", verified: boolean, };
+on: boolean, } | { "event": "profiles_changed" } | { "event": "models_changed" } | { "event": "conversation_changed", conversation: ConversationId, } | { "event": "conversation_delta", conversation: ConversationId, message: MessageId,
+/** Which of its blocks, from 0. */
+block: number,
+/** Bytes (UTF-8) of the block's text before this. */
+offset: number,
+/** What is added at its end: to the text, or to the arguments of a tool call. */
+text: string, } | { "event": "permissions_changed", verified: boolean, };
 
 /** An event with its place in the order of things. */
 export type EventEnvelope = {
@@ -998,6 +1100,11 @@ text: string,
 file: string | null,
 /** What is not in it, apart from secrets. */
 leftOut: Array<Message>, };
+
+/** A conversation as Markdown. */
+export type ExportedConversation = { markdown: string,
+/** Where it was written, if it was. */
+path: string | null, };
 
 export type ExportedText = { text: string, };
 
@@ -1286,6 +1393,9 @@ key: string,
 /** What stands in each place of the template, by the place's name. */
 params: { [key in string]: MessageParam }, };
 
+/** One message of a conversation. */
+export type MessageId = string;
+
 /** What stands in one place of a template. */
 export type MessageParam = { "text": string } | { "number": number } | { "time": Timestamp } | { "message": Message } | { "list": Array<Message> } | { "sentences": Array<Message> };
 
@@ -1299,6 +1409,51 @@ endpoint: string,
 serverEndpoint: string,
 /** Address for clients that speak only the older HTTP+SSE. */
 sseEndpoint: string, };
+
+/** A model of a provider. */
+export type ModelChoice = { provider: ProviderId,
+/** Its id at the provider. */
+model: string, };
+
+/** A model that a provider lists. */
+export type ModelInfo = {
+/** Its id at the provider. */
+id: string,
+/** Its name for people, where the provider has one. */
+name: string | null, };
+
+/** Adds a provider. A key goes to the secret store, bound to the provider and its address. */
+export type ModelsAddProvider = { draft: ProviderDraft, key: RequestSecret | null, };
+
+/** Sets what models are used for beside conversations. */
+export type ModelsAssign = {
+/** For sampling requests; none where absent. */
+sampling: ModelChoice | null,
+/** For opinions about calls; none where absent. */
+opinion: ModelChoice | null, };
+
+/** The models that a provider lists. */
+export type ModelsList = { provider: ProviderId,
+/** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
+run: string | null, };
+
+/** Removes a provider with its key. Conversations with its models stay and can go on with another model. */
+export type ModelsRemoveProvider = { provider: ProviderId, };
+
+/** Changes a provider. The key is deleted if its address changes and no new key is given. */
+export type ModelsSetProvider = { provider: ProviderId, draft: ProviderDraft,
+/** A new key; empty to delete it, as before where absent. */
+key: RequestSecret | null, };
+
+/** The model providers, and what their models are used for. */
+export type ModelsShow = Record<symbol, never>;
+
+/** The providers, and what their models are used for. */
+export type ModelsView = { providers: Array<ProviderView>,
+/** The model that can write answers to servers' sampling requests, for the user to check and send. */
+sampling: ModelChoice | null,
+/** The model that gives an opinion about the risk of calls (PERM-17); none is asked where absent. */
+opinion: ModelChoice | null, };
 
 /** A choice that an approval request offers. One of the width `tool` can be narrowed by conditions. */
 export type OfferedChoice = {
@@ -1583,6 +1738,25 @@ arguments: Array<PromptArgument>, };
  */
 export type ProtocolVersionSetting = "auto" | "2026-07-28" | "2025-11-25";
 
+/** The wire format that a provider speaks. */
+export type ProviderApi = "open_ai_chat" | "open_ai_responses" | "anthropic" | "gemini";
+
+/** A provider as the user enters it. */
+export type ProviderDraft = {
+/** Unique without regard to case. */
+name: string, api: ProviderApi,
+/** Address before the path of the API: `https`, or `http` on this computer or in a private network. */
+baseUrl: string,
+/** The model that new conversations use. */
+defaultModel: string | null, };
+
+/** One model provider that the user added. */
+export type ProviderId = string;
+
+export type ProviderView = { id: ProviderId, name: string, api: ProviderApi, baseUrl: string, defaultModel: string | null,
+/** Whether a key is stored for this address. */
+hasKey: boolean, };
+
 /** A client that is registered with the authorization server. */
 export type RegisteredClient = {
 /** `client_id` */
@@ -1830,6 +2004,16 @@ export type RevealedArgument = {
 /** Its JSON text with hidden characters made visible as `⟦U+202E⟧`. */
 text: string, };
 
+/** How much a call can do harm, in a model's opinion. */
+export type RiskLevel = "low" | "medium" | "high";
+
+/** A model's opinion about a call (PERM-17). It decides nothing. */
+export type RiskOpinion = { level: RiskLevel,
+/** One sentence of at most 18 words, cleaned of hidden characters. */
+sentence: string,
+/** Name of the provider and id of the model. */
+model: string, };
+
 /** A new operator key, which is shown this once. */
 export type RotatedKey = {
 /** 256 random bits in base64url. */
@@ -1902,6 +2086,15 @@ progress: CallProgress | null,
 task: CallTaskState | null,
 /** What the user calls this run, where it is one of the user's own. */
 run: string | null, };
+
+/** An answer to a sampling request that a model wrote. Nothing is sent before the user does it. */
+export type SamplingDraft = {
+/** The result of `sampling/createMessage` as JSON text. */
+content: string,
+/** The text in it. */
+text: string,
+/** Name of the provider and id of the model. */
+model: string, };
 
 /** A server wants a model's answer. Without a client that can give one the user may write it. */
 export type SamplingRequest = { server: ServerSummary,
@@ -2500,6 +2693,13 @@ export type SignOutResult = {
 /** Whether the authorization server took the tokens back too. */
 revoked: boolean, };
 
+/** A tool whose schema the provider's format can't carry whole. Calls are validated against the whole schema. */
+export type SimplifiedTool = {
+/** The name that the model uses. */
+tool: string,
+/** JSON pointers into the schema with the keyword that was left out or changed, such as `/properties/a/pattern`. */
+changes: Array<string>, };
+
 /** Calls of one kind that the draft decides in another way. */
 export type SimulatedChange = { client: ClientId, server: ServerId,
 /** What was used. */
@@ -2644,6 +2844,36 @@ export type Timestamp = number;
 
 /** `token_endpoint_auth_method` */
 export type TokenEndpointAuthMethod = "client_secret_basic" | "client_secret_post" | "none";
+
+/** Tokens as a provider reports them. */
+export type TokenUsage = { input: number, output: number, };
+
+/** A tool call of the model. Once it has ended it stays as it is. */
+export type ToolCallBlock = {
+/** The provider's id of the call, unique in the conversation. */
+id: string,
+/** The name that the model used. */
+tool: string,
+/** Display title; the name where the tool is unknown. */
+title: string,
+/** Name of its server; absent for an unknown tool and for tool search. */
+server: string | null, class: AccessClass | null,
+/** The arguments as JSON text, secrets masked. */
+arguments: string,
+/** What the model wrote, where it was no JSON and was repaired. */
+repairedFrom: string | null, state: ToolCallState,
+/** The approval request that it waits for, or that was answered. */
+approval: ApprovalId | null,
+/** The record of the call. */
+call: CallId | null,
+/** What decided. */
+verdict: Verdict | null, started: Timestamp,
+/** Milliseconds without the time spent waiting for the user. */
+tookMs: number | null,
+/** Milliseconds spent waiting for the user. */
+waitedMs: number | null, result: ResultView | null, };
+
+export type ToolCallState = "writing" | "waiting" | "running" | "done" | "failed" | "denied" | "cancelled";
 
 /** What the list of tools costs a model that gets it. */
 export type ToolListCost = {

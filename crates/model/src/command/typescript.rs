@@ -3,11 +3,12 @@
 use ts_rs::TS;
 
 use super::values::{
-    BridgeBinding, CallReply, ExportedCalls, ExportedText, MintedClient, PracticeResult, Removal, RotatedKey,
-    StatusReport,
+    BridgeBinding, CallReply, ExportedCalls, ExportedConversation, ExportedText, MintedClient,
+    PracticeResult, Removal, RotatedKey, StatusReport,
 };
 use crate::approval::RevealedArgument;
 use crate::bundle::{BundlePreview, BundleServer};
+use crate::chat::Conversation;
 use crate::client::ClientView;
 use crate::configuration::{ConfigurationContent, ConfigurationOutcome, ExportedConfiguration};
 use crate::connection::{ConnectPreview, ConnectResult, DisconnectResult};
@@ -15,6 +16,7 @@ use crate::grant::{AutoApproveCoverage, PolicyView};
 use crate::health::FindingsReport;
 use crate::import::ImportPreview;
 use crate::profile::ProfileView;
+use crate::provider::{ModelsView, ProviderView, SamplingDraft};
 use crate::record::AuditVerdict;
 use crate::registry::{LinkContent, RegistryDraft, RegistryPage, RegistryReport};
 use crate::server::{ServerImage, ServerView, TestReport};
@@ -64,6 +66,11 @@ export_named!(
     BridgeBinding,
     BundlePreview,
     BundleServer,
+    Conversation,
+    ExportedConversation,
+    ModelsView,
+    ProviderView,
+    SamplingDraft,
     ConfigurationContent,
     ConfigurationOutcome,
     ExportedConfiguration,

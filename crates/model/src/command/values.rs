@@ -151,6 +151,15 @@ pub struct ExportedText {
     pub text: String,
 }
 
+/// A conversation as Markdown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedConversation {
+    pub markdown: String,
+    /// Where it was written, if it was.
+    pub path: Option<String>,
+}
+
 /// What runs, what waits, what is wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
