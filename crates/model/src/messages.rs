@@ -41,6 +41,7 @@ macro_rules! catalog {
             include_str!(concat!("../../../locales/", $folder, "/ctl.json")),
             include_str!(concat!("../../../locales/", $folder, "/desktopErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/gatewayErrors.json")),
+            include_str!(concat!("../../../locales/", $folder, "/modelsErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/problems.json")),
             include_str!(concat!("../../../locales/", $folder, "/registryErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/rules.json")),

@@ -8,6 +8,7 @@ import connectErrorsEn from "../../../locales/en/connectErrors.json";
 import desktopErrorsEn from "../../../locales/en/desktopErrors.json";
 import errorsEn from "../../../locales/en/errors.json";
 import gatewayErrorsEn from "../../../locales/en/gatewayErrors.json";
+import modelsErrorsEn from "../../../locales/en/modelsErrors.json";
 import registryErrorsEn from "../../../locales/en/registryErrors.json";
 import serversErrorsEn from "../../../locales/en/serversErrors.json";
 import storeErrorsEn from "../../../locales/en/storeErrors.json";
@@ -21,6 +22,7 @@ export const errorTextsEn = {
   ...desktopErrorsEn,
   ...errorsEn,
   ...gatewayErrorsEn,
+  ...modelsErrorsEn,
   ...registryErrorsEn,
   ...serversErrorsEn,
   ...storeErrorsEn,

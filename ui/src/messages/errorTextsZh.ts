@@ -8,6 +8,7 @@ import connectErrorsZh from "../../../locales/zh-CN/connectErrors.json";
 import desktopErrorsZh from "../../../locales/zh-CN/desktopErrors.json";
 import errorsZh from "../../../locales/zh-CN/errors.json";
 import gatewayErrorsZh from "../../../locales/zh-CN/gatewayErrors.json";
+import modelsErrorsZh from "../../../locales/zh-CN/modelsErrors.json";
 import registryErrorsZh from "../../../locales/zh-CN/registryErrors.json";
 import serversErrorsZh from "../../../locales/zh-CN/serversErrors.json";
 import storeErrorsZh from "../../../locales/zh-CN/storeErrors.json";
@@ -21,6 +22,7 @@ export const errorTextsZh = {
   ...desktopErrorsZh,
   ...errorsZh,
   ...gatewayErrorsZh,
+  ...modelsErrorsZh,
   ...registryErrorsZh,
   ...serversErrorsZh,
   ...storeErrorsZh,
