@@ -1,34 +1,18 @@
-import { useCallback, useEffect, useRef } from "react";
+import { useCallback } from "react";
 
 import { useCore } from "./CoreProvider";
 import { stopRun } from "./stopRun";
+import { useRunNames, type RunNames } from "./useRunNames";
 
 /** Work of the core under a name, by which it can be stopped. It is stopped when the component goes. */
-export function useNamedRun() {
+export function useNamedRun(): RunNames {
   const { platform } = useCore();
-  const current = useRef<string | null>(null);
-  /** Stops what is under way; tells whether anything was. */
-  const stop = useCallback((): boolean => {
-    const name = current.current;
-    current.current = null;
-    if (name !== null) stopRun(platform, name);
-    return name !== null;
-  }, [platform]);
-  useEffect(
-    () => () => {
-      stop();
-    },
-    [stop],
+  return useRunNames(
+    useCallback(
+      (run: string) => {
+        stopRun(platform, run);
+      },
+      [platform],
+    ),
   );
-  /** Does work under a new name. */
-  const begin = useCallback(async <Reply>(work: (run: string) => Promise<Reply>): Promise<Reply> => {
-    const name = crypto.randomUUID();
-    current.current = name;
-    try {
-      return await work(name);
-    } finally {
-      if (current.current === name) current.current = null;
-    }
-  }, []);
-  return { begin, stop };
 }

@@ -1,0 +1,222 @@
+import { Button, Chip, Group, Loader, Modal, NativeSelect, Stack, TextInput } from "@mantine/core";
+import { IconCircleCheck } from "@tabler/icons-react";
+import clsx from "clsx";
+import { useState } from "react";
+
+import { ErrorAlert } from "../components/ErrorAlert";
+import { useAction } from "../core/useAction";
+import { useCoreQuery } from "../core/useCoreQuery";
+import type { ModelInfo, ProviderView, UserError } from "../generated/types";
+import { useMessages } from "../messages";
+import { toUserError } from "../platform";
+import { ApiKeyField } from "./ApiKeyField";
+import { ModelField } from "./ModelField";
+import { apis, presets } from "./presets";
+import { changeOf, draftOf, firstPreset, formFrom, formOf, losesKey, newKey, type ProviderForm } from "./providerForm";
+import { useModelList } from "./useModelList";
+import styles from "./ProviderDialog.module.css";
+
+type Props = {
+  opened: boolean;
+  /** The provider that is edited; a new one where absent. */
+  provider?: ProviderView | null;
+  /** A provider was added or changed. */
+  onSaved?: (provider: ProviderView) => void;
+  onClose: () => void;
+};
+
+/** The dialog that adds or changes a model provider. Its content, a key included, is dropped when it closes. */
+export function ProviderDialog({ opened, provider = null, onSaved, onClose }: Props) {
+  const t = useMessages();
+  const { data } = useCoreQuery("models.show", {});
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={provider === null ? t("models.add") : t("models.editTitle", { name: provider.name })}
+      size="lg"
+      closeOnClickOutside={false}
+    >
+      {opened && data && (
+        <ProviderContent
+          others={data.providers.filter(({ id }) => id !== provider?.id)}
+          provider={provider}
+          onSaved={onSaved}
+          onClose={onClose}
+        />
+      )}
+    </Modal>
+  );
+}
+
+type ContentProps = {
+  others: readonly ProviderView[];
+  provider: ProviderView | null;
+  onSaved: ((provider: ProviderView) => void) | undefined;
+  onClose: () => void;
+};
+
+/** The form. A new provider is tried when it is saved: only the core may use a key. */
+function ProviderContent({ others, provider, onSaved, onClose }: ContentProps) {
+  const t = useMessages();
+  // What was there when the dialog opened: saving changes it here first.
+  const [taken] = useState(() => others.map(({ name }) => name));
+  const [saved, setSaved] = useState(provider);
+  const [form, setForm] = useState(() => (provider ? formOf(provider) : formFrom(firstPreset(others), taken)));
+  const [error, setError] = useState<UserError | null>(null);
+  const add = useAction("models.addProvider");
+  const set = useAction("models.setProvider");
+  const { list, read, forget } = useModelList();
+  const [known, setKnown] = useState<readonly ModelInfo[]>([]);
+  const failed = error ?? list.error;
+  const busy = add.busy || set.busy;
+  const changes = changeOf(form, saved);
+  const change = (part: Partial<ProviderForm>) => {
+    setForm({ ...form, ...part });
+    setError(null);
+  };
+
+  const tryIt = async (tried: ProviderView) => {
+    const models = await read(tried.id);
+    if (models === null) return;
+    setKnown(models);
+    const [only, second] = models;
+    // Nothing else can be meant.
+    if (only && !second) setForm((now) => (now.defaultModel === "" ? { ...now, defaultModel: only.id } : now));
+  };
+  const save = async () => {
+    setError(null);
+    forget();
+    const [draft, key] = [draftOf(form), newKey(form)];
+    try {
+      const done = saved ? await set.request({ provider: saved.id, draft, key }) : await add.request({ draft, key });
+      setSaved(done);
+      setForm(formOf(done));
+      onSaved?.(done);
+      if (changes === "connection") await tryIt(done);
+      else onClose();
+    } catch (thrown) {
+      setError(toUserError(thrown));
+    }
+  };
+  const isComplete = form.name.trim() !== "" && form.baseUrl.trim() !== "";
+  const preset = presets.find(({ id }) => id === form.preset);
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (changes === "none") onClose();
+        else if (isComplete && !busy) void save();
+      }}
+    >
+      <Stack gap="md">
+        {saved === null && (
+          <div role="radiogroup" aria-label={t("models.preset")} className={styles.presets}>
+            <Chip.Group
+              value={form.preset}
+              onChange={(id) => {
+                const chosen = presets.find((one) => one.id === id);
+                if (chosen) change(formFrom(chosen, taken, form.key));
+              }}
+            >
+              {presets.map(({ id, name }) => (
+                <Chip key={id} value={id} size="sm">
+                  {name === "" ? t("models.preset.other") : name}
+                </Chip>
+              ))}
+            </Chip.Group>
+          </div>
+        )}
+        <div className={styles.fields}>
+          <TextInput
+            label={t("models.name")}
+            value={form.name}
+            required
+            withAsterisk={false}
+            spellCheck={false}
+            onChange={(event) => {
+              change({ name: event.currentTarget.value });
+            }}
+          />
+          <NativeSelect
+            label={t("models.api")}
+            data={apis.map((value) => ({ value, label: t(`models.api.${value}`) }))}
+            value={form.api}
+            onChange={(event) => {
+              const api = apis.find((one) => one === event.currentTarget.value);
+              if (api) change({ api });
+            }}
+          />
+        </div>
+        <TextInput
+          label={t("models.baseUrl")}
+          description={t("models.baseUrlHint")}
+          classNames={{ input: "mono" }}
+          placeholder="https://models.example.com/v1"
+          required
+          withAsterisk={false}
+          spellCheck={false}
+          value={form.baseUrl}
+          onChange={(event) => {
+            change({ baseUrl: event.currentTarget.value });
+          }}
+        />
+        <ApiKeyField
+          apiKey={form.key}
+          hasKey={saved?.hasKey === true}
+          isOptional={preset?.key === "optional"}
+          isLost={losesKey(form, saved)}
+          onChange={(key) => {
+            change({ key });
+          }}
+        />
+        <ModelField
+          label={t("models.default")}
+          description={t("models.defaultHint")}
+          models={known}
+          value={form.defaultModel}
+          onChange={(defaultModel) => {
+            change({ defaultModel });
+          }}
+        />
+        <div className={styles.outcome} aria-live="polite">
+          {list.running && (
+            <Group gap="xs" role="status">
+              <Loader size="xs" />
+              {t("models.testing")}
+              <Button size="xs" variant="default" onClick={forget}>
+                {t("models.stopTest")}
+              </Button>
+            </Group>
+          )}
+          {list.reply && (
+            <p className={clsx(styles.works, "dim")}>
+              <IconCircleCheck size={16} aria-hidden /> {t("models.works", { count: list.reply.length })}
+            </p>
+          )}
+          {failed && <ErrorAlert error={failed} />}
+        </div>
+        <Group justify="space-between">
+          {saved && changes !== "connection" && !list.running ? (
+            <Button variant="default" disabled={busy} onClick={() => void tryIt(saved)}>
+              {t("models.test")}
+            </Button>
+          ) : (
+            <span />
+          )}
+          <Group gap="xs">
+            {changes !== "none" && (
+              <Button variant="default" onClick={onClose}>
+                {t("appShell.cancel")}
+              </Button>
+            )}
+            <Button type="submit" disabled={!isComplete} loading={busy}>
+              {t(saved === null ? "models.addAndTest" : changes === "none" ? "models.done" : "models.save")}
+            </Button>
+          </Group>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
