@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { useCore } from "../core/CoreProvider";
 import { useNames } from "../core/useNames";
 import { formatRoute } from "../navigation/route";
-import type { EventEnvelope, UserError } from "../generated/types";
+import type { Event, EventEnvelope, UserError } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { EmptyState } from "../components/EmptyState";
@@ -89,6 +89,9 @@ export function EventsView() {
   );
 }
 
+/** Kinds of events that the journal leaves out, because they would push everything else out. */
+const frequent: readonly Event["event"][] = ["log_line", "call_progress", "conversation_delta", "conversation_changed"];
+
 /** The journal, and what comes after it; read again where something was missed. */
 function useJournal(): { events: readonly EventEnvelope[]; error: UserError | null } {
   const { platform, subscribe } = useCore();
@@ -114,7 +117,7 @@ function useJournal(): { events: readonly EventEnvelope[]; error: UserError | nu
     const stop = subscribe((envelope) => {
       if (!envelope) {
         read();
-      } else if (envelope.event.event !== "log_line" && envelope.event.event !== "call_progress") {
+      } else if (!frequent.includes(envelope.event.event)) {
         late.current.push(envelope);
         setEvents((before) => [...before, envelope]);
       }

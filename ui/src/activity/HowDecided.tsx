@@ -1,20 +1,16 @@
 import { IconArrowNarrowRight, IconCheck, IconCircleDashed } from "@tabler/icons-react";
 import clsx from "clsx";
 
-import { useCoreQuery } from "../core/useCoreQuery";
 import type { CallRecord } from "../generated/types";
 import { useMessages } from "../messages";
 import { ruleLabel } from "./labels";
+import { useRuleSentence } from "./useRuleSentence";
 import styles from "./HowDecided.module.css";
 
 /** How a call was judged, check by check, as it was recorded then. */
 export function HowDecided({ record: { judged, verdict } }: { record: Pick<CallRecord, "judged" | "verdict"> }) {
   const t = useMessages();
-  const rules = useCoreQuery("policy.show", {}).data?.rules ?? [];
-  const sentence = (id: string) => {
-    const view = rules.find(({ rule }) => rule.id === id);
-    return view ? t.render(view.sentence) : t("activity.ruleGone", { rule: id });
-  };
+  const sentence = useRuleSentence();
   return (
     <section className={styles.decided} aria-labelledby="how-decided">
       <h3 id="how-decided">{t("activity.how")}</h3>

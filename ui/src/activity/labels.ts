@@ -70,6 +70,9 @@ export function eventKindOf({ event }: Event): EventKind {
     case "pause_changed":
     case "switch_changed":
     case "permissions_changed":
+    case "models_changed":
+    case "conversation_changed":
+    case "conversation_delta":
       return "gatehouse";
   }
 }
@@ -150,6 +153,10 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
       return t(event.on ? "event.switched_on" : "event.switched_off");
     case "profiles_changed":
       return t("event.profiles_changed");
+    case "models_changed":
+    case "conversation_changed":
+    case "conversation_delta":
+      return t(`event.${event.event}`);
     case "permissions_changed":
       return t(event.verified ? "event.permissions" : "event.permissions_unverified");
   }

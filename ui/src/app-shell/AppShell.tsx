@@ -23,6 +23,7 @@ import { CommandPalette } from "./CommandPalette";
 import {
   ActivityPage,
   ApprovalsPage,
+  ChatPage,
   ClientsPage,
   FirstRunPage,
   PermissionsPage,
@@ -59,6 +60,9 @@ export function AppShell(look: PreferencesProps) {
       if (page) navigate(page.route);
     },
     undo: undoLast,
+    newConversation: () => {
+      navigate({ page: "chat" });
+    },
     help: () => {
       setShowsShortcuts(true);
     },
@@ -152,8 +156,10 @@ function CurrentPage({ route, look }: { route: Route; look: PreferencesProps }) 
       return <ClientsPage />;
     case "playground":
       return <PlaygroundPage route={route} />;
+    case "chat":
+      return <ChatPage conversation={route.conversation ?? null} />;
     case "settings":
-      return <SettingsPage {...look} />;
+      return <SettingsPage {...look} at={route.at ?? null} />;
     case "welcome":
       return <FirstRunPage {...look} />;
   }

@@ -3,6 +3,7 @@ import {
   IconDoor,
   IconKeyboard,
   IconLogin2,
+  IconMessagePlus,
   IconPlayerPause,
   IconPlayerPlay,
   IconSearch,
@@ -49,6 +50,15 @@ export function CommandPalette({ paused, onShortcuts }: { paused: boolean; onSho
         platform.showPrompt().catch((thrown: unknown) => {
           showError(toUserError(thrown));
         });
+      },
+    },
+    {
+      id: "new-conversation",
+      label: t("chat.new"),
+      leftSection: <IconMessagePlus size={18} aria-hidden />,
+      rightSection: <ShortcutKeys shortcut="newConversation" />,
+      onClick: () => {
+        navigate({ page: "chat" });
       },
     },
     paused

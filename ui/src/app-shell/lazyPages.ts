@@ -15,6 +15,7 @@ export const ClientsPage = lazyWithPrefetch(async () => (await import("../client
 export const PlaygroundPage = lazyWithPrefetch(
   async () => (await import("../playground/PlaygroundPage")).PlaygroundPage,
 );
+export const ChatPage = lazyWithPrefetch(async () => (await import("../chat/ChatPage")).ChatPage);
 export const FirstRunPage = lazyWithPrefetch(async () => (await import("../first-run/FirstRunPage")).FirstRunPage);
 export const UnlockScreen = lazyWithPrefetch(async () => (await import("../vault/UnlockScreen")).UnlockScreen);
 export const SettingsPage = lazyWithPrefetch(async () => (await import("../settings/SettingsPage")).SettingsPage);
@@ -28,6 +29,7 @@ export const lazyPages: Partial<Record<Route["page"], { prefetch: () => Promise<
   activity: ActivityPage,
   clients: ClientsPage,
   playground: PlaygroundPage,
+  chat: ChatPage,
   settings: SettingsPage,
   welcome: FirstRunPage,
 };
@@ -45,6 +47,7 @@ export function prefetchPages(): void {
       SettingsPage,
       ClientsPage,
       PlaygroundPage,
+      ChatPage,
     ]) {
       await one.prefetch().catch(() => undefined);
     }

@@ -1,6 +1,7 @@
 import {
   IconActivity,
   IconLayoutDashboard,
+  IconMessages,
   IconPlayerPlay,
   IconPlugConnected,
   IconServer2,
@@ -24,5 +25,6 @@ export const pages: readonly PageEntry[] = [
   { name: "appShell.activity", icon: IconActivity, route: { page: "activity", view: "calls" }, covers: ["activity"] },
   { name: "appShell.clients", icon: IconPlugConnected, route: { page: "clients" }, covers: ["clients"] },
   { name: "appShell.playground", icon: IconPlayerPlay, route: { page: "playground" }, covers: ["playground"] },
+  { name: "appShell.chat", icon: IconMessages, route: { page: "chat" }, covers: ["chat"] },
   { name: "appShell.settings", icon: IconSettings, route: { page: "settings" }, covers: ["settings"] },
 ];

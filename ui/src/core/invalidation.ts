@@ -7,6 +7,8 @@ const servers: Reading[] = ["servers.list", "status"];
 /** What each client sees. */
 const toolLists: Reading[] = ["clients.list", "profiles.list"];
 const audit: Reading = "audit.latest";
+/** A conversation says which tools its model gets, and what their list costs. */
+const conversation: Reading = "chat.show";
 
 /** The queries that an event makes stale. */
 export function invalidatedQueries(event: Event): readonly Reading[] {
@@ -23,7 +25,7 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
     case "status_changed":
       return [...servers, "servers.catalog", "servers.icon"];
     case "tools_changed":
-      return [...servers, "tools.list", "tools.omitted", "policy.show", ...toolLists];
+      return [...servers, "tools.list", "tools.omitted", "policy.show", ...toolLists, conversation];
     case "prompts_changed":
     case "resources_changed":
       return ["servers.list", "servers.catalog"];
@@ -68,6 +70,13 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
       return [...servers, "settings.show", audit];
     case "permissions_changed":
       return [...servers, "policy.show", "policy.findings", "tools.list", ...toolLists, audit];
+    case "models_changed":
+      return ["models.show", "approvals.list", conversation, audit];
+    case "conversation_changed":
+      return ["chat.list", conversation];
+    // The text is in the event.
+    case "conversation_delta":
+      return [];
     case "profiles_changed":
       return [...toolLists, audit];
   }

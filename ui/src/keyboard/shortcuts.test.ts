@@ -23,6 +23,7 @@ test.each<[string, string, Shortcut[]]>([
   ["1", "", []],
   ["z", "c", ["undo"]],
   ["Z", "cs", []],
+  ["n", "m", ["newConversation"]],
   ["?", "s", ["help"]],
   ["?", "", ["help"]],
   ["/", "c", ["help"]],

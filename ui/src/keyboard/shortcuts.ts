@@ -9,6 +9,7 @@ export const shortcuts = {
   palette: ["mod+K"],
   page: ["mod+digit"],
   undo: ["mod+Z"],
+  newConversation: ["mod+N"],
   help: ["?", "mod+/"],
   allow: ["mod+Enter"],
   deny: ["mod+Backspace"],
@@ -21,11 +22,14 @@ export const shortcuts = {
 
 export type Shortcut = keyof typeof shortcuts;
 
+/** Shortcuts that also work while a text is being edited, in which their keys do nothing. */
+export const worksWhileTyping: readonly Shortcut[] = ["newConversation"];
+
 type ShortcutGroup = { name: "main" | "approvals" | "everywhere"; shortcuts: readonly Shortcut[] };
 
 /** The shortcuts as they are listed, by where they work. */
 export const shortcutGroups: readonly ShortcutGroup[] = [
-  { name: "main", shortcuts: ["palette", "page", "undo", "help"] },
+  { name: "main", shortcuts: ["palette", "page", "undo", "newConversation", "help"] },
   { name: "approvals", shortcuts: ["allow", "deny", "previous", "next", "away"] },
   { name: "everywhere", shortcuts: ["pause"] },
 ];

@@ -1,10 +1,10 @@
 import { useEffect, useRef } from "react";
 
-import { isShortcut, isTyping, type Shortcut } from "./shortcuts";
+import { isShortcut, isTyping, worksWhileTyping, type Shortcut } from "./shortcuts";
 
 type Handlers = Partial<Record<Shortcut, (event: KeyboardEvent) => void>>;
 
-/** Handles shortcuts on the whole page, except where a text is being edited. */
+/** Handles shortcuts on the whole page; where a text is being edited, only those that work while typing. */
 export function useShortcuts(handlers: Handlers): void {
   const latest = useRef(handlers);
   useEffect(() => {
@@ -12,9 +12,11 @@ export function useShortcuts(handlers: Handlers): void {
   });
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || isTyping(event)) return;
-      for (const [shortcut, handle] of Object.entries(latest.current)) {
-        if (!isShortcut(event, shortcut as Shortcut)) continue;
+      if (event.defaultPrevented) return;
+      const typing = isTyping(event);
+      for (const [name, handle] of Object.entries(latest.current)) {
+        const shortcut = name as Shortcut;
+        if (!isShortcut(event, shortcut) || (typing && !worksWhileTyping.includes(shortcut))) continue;
         event.preventDefault();
         handle(event);
       }

@@ -5,9 +5,11 @@ import askEn from "../../../locales/en/ask.json";
 import auditEn from "../../../locales/en/audit.json";
 import bundlesEn from "../../../locales/en/bundles.json";
 import catalogEn from "../../../locales/en/catalog.json";
+import chatEn from "../../../locales/en/chat.json";
 import clientsEn from "../../../locales/en/clients.json";
 import formsEn from "../../../locales/en/forms.json";
 import importsEn from "../../../locales/en/imports.json";
+import modelsEn from "../../../locales/en/models.json";
 import overviewEn from "../../../locales/en/overview.json";
 import permissionsEn from "../../../locales/en/permissions.json";
 import playgroundEn from "../../../locales/en/playground.json";
@@ -28,10 +30,12 @@ export const en = {
   ...auditEn,
   ...bundlesEn,
   ...catalogEn,
+  ...chatEn,
   ...clientsEn,
   ...errorTextsEn,
   ...formsEn,
   ...importsEn,
+  ...modelsEn,
   ...overviewEn,
   ...permissionsEn,
   ...playgroundEn,

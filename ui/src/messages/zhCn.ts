@@ -5,9 +5,11 @@ import askZh from "../../../locales/zh-CN/ask.json";
 import auditZh from "../../../locales/zh-CN/audit.json";
 import bundlesZh from "../../../locales/zh-CN/bundles.json";
 import catalogZh from "../../../locales/zh-CN/catalog.json";
+import chatZh from "../../../locales/zh-CN/chat.json";
 import clientsZh from "../../../locales/zh-CN/clients.json";
 import formsZh from "../../../locales/zh-CN/forms.json";
 import importsZh from "../../../locales/zh-CN/imports.json";
+import modelsZh from "../../../locales/zh-CN/models.json";
 import overviewZh from "../../../locales/zh-CN/overview.json";
 import permissionsZh from "../../../locales/zh-CN/permissions.json";
 import playgroundZh from "../../../locales/zh-CN/playground.json";
@@ -29,10 +31,12 @@ export const zhCn: Messages = {
   ...auditZh,
   ...bundlesZh,
   ...catalogZh,
+  ...chatZh,
   ...clientsZh,
   ...errorTextsZh,
   ...formsZh,
   ...importsZh,
+  ...modelsZh,
   ...overviewZh,
   ...permissionsZh,
   ...playgroundZh,

@@ -21,7 +21,10 @@ describe("routes", () => {
     { page: "playground", server: "srv_1", kind: "tool", item: "a/b?c&d#e ä", client: "cli-1" },
     { page: "playground", server: "srv_1", kind: "resource", item: "file:///a%20b?x=1#y" },
     { page: "playground", call: { at: 1_700_000_000_000, id: "call-1" } },
+    { page: "chat" },
+    { page: "chat", conversation: "conv_1/ä" },
     { page: "settings" },
+    { page: "settings", at: "models" },
     { page: "welcome" },
   ];
 

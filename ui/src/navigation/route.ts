@@ -30,7 +30,9 @@ export type Route =
   | { page: "activity"; view: "calls" | "events" }
   | { page: "clients" }
   | PlaygroundRoute
-  | { page: "settings" }
+  | ChatRoute
+  /** `at`: the section that is wanted. */
+  | { page: "settings"; at?: "models" }
   /** The first steps. */
   | { page: "welcome" };
 
@@ -46,6 +48,13 @@ export type PlaygroundRoute = {
   client?: string | undefined;
   /** The call whose arguments fill the form. Server, kind and item are those of the call where absent. */
   call?: CallCursor | undefined;
+};
+
+/** Chat, with a conversation where one is open. */
+type ChatRoute = {
+  page: "chat";
+  /** Id of the conversation; a new one is written where absent. */
+  conversation?: string | undefined;
 };
 
 /** The route of a hash; the servers page for an unknown one. */
@@ -66,11 +75,14 @@ export function parseRoute(hash: string): Route {
     case "approvals":
     case "permissions":
     case "clients":
-    case "settings":
     case "welcome":
       return { page };
     case "activity":
       return { page, view: first === "events" ? "events" : "calls" };
+    case "settings":
+      return first === "models" ? { page, at: first } : { page };
+    case "chat":
+      return first ? { page, conversation: first } : { page };
     case "playground":
       return parsePlayground(new URLSearchParams(query.join("?")));
     default:
@@ -87,6 +99,10 @@ export function formatRoute(route: Route): string {
     }
     case "activity":
       return `#/activity/${route.view}`;
+    case "chat":
+      return route.conversation === undefined ? "#/chat" : `#/chat/${encodeURIComponent(route.conversation)}`;
+    case "settings":
+      return route.at === undefined ? "#/settings" : `#/settings/${route.at}`;
     case "playground":
       return formatPlayground(route);
     case "overview":
@@ -94,7 +110,6 @@ export function formatRoute(route: Route): string {
     case "approvals":
     case "permissions":
     case "clients":
-    case "settings":
     case "welcome":
       return `#/${route.page}`;
   }
