@@ -17,6 +17,6 @@ pub(crate) mod refusal_messages;
 mod resolve;
 mod running_calls;
 pub(crate) mod server_requests;
-mod strict_params;
+pub(crate) mod strict_params;
 pub(crate) mod task_requests;
 mod upstream_call;

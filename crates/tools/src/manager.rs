@@ -27,6 +27,7 @@ use crate::approvals::{
     ApprovalLimits, ApprovalQueue, ApprovalQueueDeps, ApprovalRequestBuilder, UsageHistory,
 };
 use crate::byte_budget::{ByteBudget, ByteLimits};
+use crate::call_types::chat_caller::chat_client;
 use crate::call_types::response::CallResponse;
 use crate::call_types::viewer::Viewer;
 use crate::call_types::{AccessCall, Caller, ProtocolFamily, TaskCall, ToolCall, ToolName};
@@ -127,6 +128,8 @@ impl ToolManager {
             tracker: tracker.clone(),
         })
         .await;
+        // Its rules are listed by its name from the start.
+        permissions.client_added(chat_client());
         let profiles =
             ProfileStore::open(ProfileStoreDeps { store: store.clone(), events: events.clone() }).await;
         catalog.add_profile_modes(profiles.modes());

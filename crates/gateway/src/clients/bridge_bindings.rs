@@ -87,7 +87,7 @@ mod tests {
         let start = Timestamp(1_000);
         let folder = Path::new("/work/project");
         let narrowing =
-            Narrowing { folder: Some(folder.into()), profile: Some("prf-1".into()), roots: Vec::new() };
+            Narrowing { folder: Some(folder.into()), profile: Some("prf-1".into()), ..Narrowing::default() };
         let bridge = BoundBridge { narrowing, process: Some(7) };
         let credential = bindings.bind(&one, bridge.clone(), start).unwrap();
         let find = |client, credential: &str, now| bindings.find(client, credential, now);

@@ -14,7 +14,7 @@ use gatehouse_model::{
     AuditEvent, ClientAccess, ClientEntry, ClientId, Clock, ErrorCode, Secret, UserError, message,
 };
 use gatehouse_store::{ControlKey, SealError, Store, StoreError};
-use gatehouse_tools::Narrowing;
+use gatehouse_tools::{Narrowing, chat_client, is_chat};
 use parking_lot::Mutex;
 
 use crate::clients::bridge_bindings::{BoundBridge, BridgeBindings};
@@ -98,7 +98,8 @@ impl ClientRegistry {
 
     fn load(store: &Store) -> Result<ClientList, SealError> {
         let entries = store.clients().load()?.unwrap_or_default();
-        let clients = entries.into_iter().map(|entry| Arc::new(ClientState::new(entry))).collect();
+        let entries = entries.into_iter().filter(|entry| !is_chat(&entry.id));
+        let clients = entries.map(|entry| Arc::new(ClientState::new(entry))).collect();
         Ok(ClientList { clients, rejected: None })
     }
 
@@ -176,7 +177,9 @@ impl ClientRegistry {
         let is_other = |client: &&Arc<ClientState>| !matches!(&client.entry.access, ClientAccess::Oauth { client_id: own } if own == client_id);
         let resembles = |client: &&Arc<ClientState>| display_name::is_taken_by(name, &client.entry.name);
         let snapshot = self.snapshot.load();
-        snapshot.clients.iter().filter(is_other).find(resembles).map(|client| client.entry.name.clone())
+        let found = snapshot.clients.iter().filter(is_other).find(resembles);
+        let is_chat = display_name::is_taken_by(name, &chat_client().name);
+        found.map(|client| client.entry.name.clone()).or_else(|| is_chat.then(|| chat_client().name.clone()))
     }
 
     /// Adds a client that the user allowed to connect by OAuth, unless it is in the list already. Its name is made
@@ -457,8 +460,10 @@ fn rejected(error: &SealError) -> UserError {
 /// A name that no client has, and that resembles this one.
 fn free_name(clients: &[Arc<ClientState>], wanted: &str) -> String {
     let base = display_name::validate(wanted).unwrap_or(UNNAMED);
-    let is_free =
-        |name: &String| !clients.iter().any(|other| display_name::is_taken_by(name, &other.entry.name));
+    let is_free = |name: &String| {
+        let mut known = clients.iter().map(|other| &other.entry.name).chain([&chat_client().name]);
+        !known.any(|other| display_name::is_taken_by(name, other))
+    };
     let numbered = (2_u32..).map(|number| format!("{base} {number}"));
     std::iter::once(base.to_owned()).chain(numbered).find(is_free).unwrap_or_else(|| base.to_owned())
 }
@@ -467,9 +472,10 @@ fn unknown_client(client: &str) -> UserError {
     UserError::new(ErrorCode::NotFound, message!("error.gateway.noClient", name = client))
 }
 
-/// That no other client has a name, or one that people would take for it.
-fn check_free<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> Result<(), UserError> {
-    if others.any(|other| display_name::is_taken_by(name, other)) {
+/// That no other client has a name, or one that people would take for it. Gatehouse's own conversations have one too.
+fn check_free<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> Result<(), UserError> {
+    let mut taken = others.chain([chat_client().name.as_str()]);
+    if taken.any(|other| display_name::is_taken_by(name, other)) {
         return Err(UserError::new(ErrorCode::NameTaken, message!("error.gateway.nameTaken", name = name))
             .with_hint(message!("error.gateway.nameTakenHint")));
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gatehouse_model::{ClientId, ProfileId};
+use gatehouse_model::{ClientId, ProfileId, ServerId};
 
 /// A client as one of its connections sees the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,17 @@ pub struct Narrowing {
     pub profile: Option<ProfileId>,
     /// The folders that the client says it works in (`roots`). They are only its word.
     pub roots: Vec<Arc<Path>>,
+    /// What was chosen for the conversation; everything for clients.
+    pub choice: ToolChoice,
+}
+
+/// What a conversation lets its model see.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ToolChoice {
+    /// The servers; all where absent.
+    pub servers: Option<Vec<ServerId>>,
+    /// Whether tools are searched for instead of listed (TOOL-7).
+    pub is_search: bool,
 }
 
 impl Viewer {

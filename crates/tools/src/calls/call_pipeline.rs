@@ -68,6 +68,10 @@ impl CallPipeline {
         if let Some(run) = user_run {
             run.set_call(&id, resolved.handle.redactor());
         }
+        let observer = request.observer.as_deref();
+        if let Some(observer) = observer {
+            observer.began(&id, resolved.handle.redactor());
+        }
         let running = self.running.begin(RunningCall {
             call: id.clone(),
             at,
@@ -99,6 +103,9 @@ impl CallPipeline {
         }
         if let Some(run) = user_run {
             run.set_verdict(&call_state.verdict, call_state.waited);
+        }
+        if let Some(observer) = observer {
+            observer.judged(&call_state.verdict, call_state.waited);
         }
         let begun = call_state.task.take();
         let draft = Self::draft_record(&request, start, &call_state);

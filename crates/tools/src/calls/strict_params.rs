@@ -4,6 +4,7 @@
 use gatehouse_mcp_wire::json::{Json, JsonDefect, read};
 use gatehouse_mcp_wire::raw::{Members as RawMembers, object, quoted, raw};
 use gatehouse_mcp_wire::tasks::TASKS_EXTENSION;
+use gatehouse_policy::display::masked_json;
 use serde_json::value::RawValue;
 
 use crate::call_types::client_peer::ClientPeer;
@@ -170,6 +171,13 @@ pub(super) fn parse_strict(what: &str, text: &str) -> Result<Json, CallResponse>
         tracing::info!(%defect, "a call was refused before it was judged");
         invalid_params(&format!("The {what} of this call cannot be read safely: {defect}."))
     })
+}
+
+/// The arguments of a call as JSON text with what may be a secret masked, as records have them; `None` if they can't be read
+/// strictly.
+#[must_use]
+pub fn masked_arguments(arguments: &RawValue) -> Option<String> {
+    read(arguments.get()).ok().map(|arguments| masked_json(&arguments))
 }
 
 /// The `ref` of a completion, with its type and the target as Gatehouse writes them.

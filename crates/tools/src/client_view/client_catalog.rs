@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use gatehouse_mcp_wire::raw::raw;
 use gatehouse_model::ServerId;
 use gatehouse_model::profile::ToolListCost;
 use gatehouse_servers::{CacheHints, ListKind};
@@ -67,6 +68,28 @@ impl ClientCatalog {
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&CatalogTool> {
         self.named().by_exposed(name).filter(|tool| self.sees_tool(tool))
+    }
+
+    /// The title of a tool of Gatehouse's own, in search mode.
+    #[must_use]
+    pub fn search_tool_title(&self, name: &str) -> Option<&'static str> {
+        self.meta_tool(name).map(MetaTool::title)
+    }
+
+    /// The tool that a call is for, with the arguments for it. That of a call through `call_tool` is the one that it names;
+    /// calls that only search tools are for none.
+    #[must_use]
+    pub fn called_tool<'a>(
+        &'a self,
+        name: &str,
+        arguments: &'a RawValue,
+    ) -> Option<(&'a CatalogTool, Cow<'a, RawValue>)> {
+        let Some(meta_tool) = self.meta_tool(name) else {
+            return Some((self.tool(name)?, Cow::Borrowed(arguments)));
+        };
+        let (name, arguments) = meta_tools::called(meta_tool, arguments)?;
+        let arguments = arguments.unwrap_or_else(|| raw("{}".to_owned()));
+        Some((self.tool(&name)?, Cow::Owned(arguments)))
     }
 
     /// Passes one of the client's lists of an endpoint to `read`, each item as raw JSON, for clients without tasks. One

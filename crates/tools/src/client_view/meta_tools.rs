@@ -41,6 +41,14 @@ impl MetaTool {
             _ => None,
         }
     }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Search => "Search tools",
+            Self::Describe => "Describe a tool",
+            Self::Call => "Call a tool",
+        }
+    }
 }
 
 /// What a client asks of a tool of Gatehouse's own.
@@ -70,7 +78,7 @@ pub(crate) fn definitions<'a>(tools: impl Iterator<Item = &'a CatalogTool>) -> [
     }
     let search = json!({
         "name": SEARCH,
-        "title": "Search tools",
+        "title": MetaTool::Search.title(),
         "description": format!(
             "Finds tools by what they do, best match first. {count} tools of these servers can be searched: {}. \
              Read a tool's arguments with {DESCRIBE}, then run it with {CALL}.",
@@ -89,7 +97,7 @@ pub(crate) fn definitions<'a>(tools: impl Iterator<Item = &'a CatalogTool>) -> [
     });
     let describe = json!({
         "name": DESCRIBE,
-        "title": "Describe a tool",
+        "title": MetaTool::Describe.title(),
         "description": format!("Returns the whole definition of a tool that {SEARCH} found, with the schema of its arguments."),
         "inputSchema": {
             "type": "object",
@@ -101,7 +109,7 @@ pub(crate) fn definitions<'a>(tools: impl Iterator<Item = &'a CatalogTool>) -> [
     });
     let call = json!({
         "name": CALL,
-        "title": "Call a tool",
+        "title": MetaTool::Call.title(),
         "description": format!("Runs a tool that {SEARCH} found, and returns its result. The user decides about each call as if the tool was called directly."),
         "inputSchema": {
             "type": "object",
@@ -155,6 +163,15 @@ pub(crate) fn parse(tool: MetaTool, call: ToolCall) -> Result<MetaRequest, CallR
             let arguments = members.get("arguments").map(ToOwned::to_owned);
             Ok(MetaRequest::Call(ToolCall { tool: ToolName::Exposed(name.into()), arguments, ..call }))
         }
+    }
+}
+
+/// The tool that a call of one of the three tools runs, with the arguments for it; `None` if it runs none.
+pub(crate) fn called(tool: MetaTool, arguments: &RawValue) -> Option<(Box<str>, Option<Box<RawValue>>)> {
+    let call = ToolCall::new(String::new(), Some(arguments.to_owned()));
+    match parse(tool, call).ok()? {
+        MetaRequest::Call(ToolCall { tool: ToolName::Exposed(name), arguments, .. }) => Some((name, arguments)),
+        MetaRequest::Call(_) | MetaRequest::Lookup(_) => None,
     }
 }
 

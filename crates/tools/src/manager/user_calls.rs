@@ -1,6 +1,6 @@
-//! What the user calls in Gatehouse's own window: as the user, who has entered the call and is asked nothing more, or as one
-//! of the clients, whose profile and permissions then decide as they do for the client itself. Nothing here is a way
-//! around either, and nothing of it is for anybody but the user.
+//! What is called in Gatehouse itself: by the user, who has entered the call and is asked nothing more; by the user as one
+//! of the clients, whose profile and permissions then decide as they do for the client itself; and by the model of a
+//! conversation, which is a client of its own. Nothing here is a way around any of them.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -31,23 +31,36 @@ const CANCELLED: &str = "The task was cancelled.";
 
 impl ToolManager {
     /// Calls a tool for the user. One that runs only as a task runs as one, to its end.
-    pub async fn call_for_user(&self, run: &Arc<UserRun>, mut call: ToolCall) -> CallResponse {
+    pub async fn call_for_user(&self, run: &Arc<UserRun>, call: ToolCall) -> CallResponse {
         let caller = self.user_caller(run).await;
         if !self.runs_only_as_task(&call.tool) {
             return self.run_tool(caller, call).await;
         }
         // Whoever asks for a task has to be the source of its call, which a session makes sure of.
         let session = next_session();
-        let caller = Caller { session: Some(session.clone()), ..caller };
-        let cancel = call.cancel.clone();
-        call.rest.push(("task".into(), raw("{}".to_owned())));
-        let response = self.run_tool(caller.clone(), call).await;
-        let response = match CreatedTask::of(&response) {
-            Some(task) => self.finish_task(caller, task, cancel).await,
-            None => response,
-        };
+        let response = self.run_as_task(Caller { session: Some(session.clone()), ..caller }, call).await;
         self.session_ended(&session);
         response
+    }
+
+    /// Calls a tool for a caller with a session of its own ([`Caller::chat`]), as [`Self::call`] does. One that runs only
+    /// as a task runs as one, to its end.
+    pub async fn call_to_end(&self, caller: Caller, call: ToolCall) -> CallResponse {
+        if self.runs_only_as_task(&call.tool) {
+            return self.run_as_task(caller, call).await;
+        }
+        self.call(caller, call).await
+    }
+
+    /// Runs a call as a task, to its end.
+    async fn run_as_task(&self, caller: Caller, mut call: ToolCall) -> CallResponse {
+        let cancel = call.cancel.clone();
+        call.rest.push(("task".into(), raw("{}".to_owned())));
+        let response = self.call(caller.clone(), call).await;
+        match CreatedTask::of(&response) {
+            Some(task) => self.finish_task(caller, task, cancel).await,
+            None => response,
+        }
     }
 
     /// Reads a resource, gets a prompt or completes an argument for the user.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gatehouse_model::grant::{AutoApproveView, ClientScope, PolicyView, RuleView};
+use gatehouse_model::grant::{AccessClassification, AutoApproveView, ClientScope, PolicyView, RuleView};
 use gatehouse_model::{ClientId, Decision, Grant, Message, RuleEffect, Scope, ServerId, ToolView};
 use gatehouse_policy::coverage::{SubjectFacts, is_unbound};
 use gatehouse_policy::rule_messages::{RuleNames, describe_author, describe_rule};
@@ -98,6 +98,12 @@ impl PermissionStore {
             flags: tool.definition.flags.clone(),
         };
         catalog.tools().iter().map(view).collect()
+    }
+
+    /// The access class of a tool.
+    #[must_use]
+    pub fn class_of(&self, tool: &CatalogTool) -> AccessClassification {
+        self.now().class_of(tool).clone()
     }
 
     /// The tools of a catalog that a permanent rule without conditions blocks for a client; for every client if none is

@@ -3,8 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use gatehouse_model::profile::{OtherServers, ToolSelection};
+use gatehouse_model::profile::{OtherServers, ProfileServer, ToolListMode, ToolSelection};
 use gatehouse_model::{Profile, ProfileId, ProfileSettings, ServerId};
+
+use crate::call_types::viewer::ToolChoice;
+
+/// Name of what was chosen for a conversation, in records of calls of tools that it doesn't show.
+const CHOICE_NAME: &str = "Conversation";
 
 /// A profile in force.
 #[derive(Debug)]
@@ -56,6 +61,20 @@ impl ActiveProfile {
         Self::new(Profile { id: ProfileId::new("unverified"), settings }, 0)
     }
 
+    /// What was chosen for a conversation, as a profile. Its id tells what it shows, so equal ones are of the same view.
+    pub(crate) fn of_choice(choice: &ToolChoice) -> Self {
+        let ToolChoice { servers, is_search } = choice;
+        let shown = |server: &ServerId| ProfileServer { server: server.clone(), tools: ToolSelection::All };
+        let settings = ProfileSettings {
+            name: CHOICE_NAME.to_owned(),
+            servers: servers.iter().flatten().map(shown).collect(),
+            other_servers: if servers.is_some() { OtherServers::Hidden } else { OtherServers::Shown },
+            tool_list: if *is_search { ToolListMode::Search } else { ToolListMode::Full },
+            ..ProfileSettings::default()
+        };
+        Self::new(Profile { id: ProfileId::new(format!("{choice:?}")), settings }, 0)
+    }
+
     /// Whether it shows the server, with its resources and prompts.
     pub(crate) fn shows_server(&self, server: &ServerId) -> bool {
         match self.servers.get(server) {
@@ -77,8 +96,6 @@ impl ActiveProfile {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_model::profile::ProfileServer;
-
     use super::*;
 
     #[test]
@@ -115,5 +132,18 @@ mod tests {
             }
         }
         assert!(!ActiveProfile::empty().shows_server(&"all".into()));
+    }
+
+    #[test]
+    fn shows_the_servers_of_a_conversation() {
+        let of = |servers: Option<&[&str]>, is_search| {
+            let servers = servers.map(|ids| ids.iter().map(|id| ServerId::from(*id)).collect());
+            ActiveProfile::of_choice(&ToolChoice { servers, is_search })
+        };
+        for (servers, is_shown) in [(None, true), (Some(&["a"][..]), true), (Some(&["b"]), false), (Some(&[]), false)] {
+            assert_eq!(of(servers, false).shows_tool(&"a".into(), "x"), is_shown, "{servers:?}");
+        }
+        assert_eq!(of(None, true).profile.settings.tool_list, ToolListMode::Search);
+        assert_ne!(of(Some(&["a"]), true).profile.id, of(Some(&["b"]), true).profile.id);
     }
 }

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use super::active_profile::ActiveProfile;
 use super::effective_profile::{EffectiveProfile, ProjectServers};
-use crate::call_types::viewer::{Narrowing, Viewer};
+use crate::call_types::viewer::{Narrowing, ToolChoice, Viewer};
 use crate::ids::IdGenerator;
 
 /// The profiles. Cheap to clone.
@@ -175,6 +175,9 @@ impl ProfileStore {
         }
         if let Some(chosen) = narrowing.profile.as_ref().map(known) {
             effective.add(chosen);
+        }
+        if narrowing.choice != ToolChoice::default() {
+            effective.add(&Arc::new(ActiveProfile::of_choice(&narrowing.choice)));
         }
         effective
     }
