@@ -58,7 +58,7 @@ pub struct Conversation {
     pub messages: Vec<ChatMessage>,
     /// Whether a turn is under way.
     pub is_running: bool,
-    pub tools: ToolListCost,
+    pub tools: ConversationToolCost,
     /// The sum of what the provider reported for all messages.
     pub usage: TokenUsage,
 }
@@ -66,7 +66,7 @@ pub struct Conversation {
 /// What the list of tools costs a model in each request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolListCost {
+pub struct ConversationToolCost {
     pub tools: u32,
     /// Estimated as a quarter of the bytes of the definitions.
     pub tokens: u32,
