@@ -44,8 +44,8 @@ impl EventBus {
         self.state.lock().last
     }
 
-    /// Events since the start, oldest first, limited in number. Log lines and call progress are left
-    /// out, since they would push everything else out.
+    /// Events since the start, oldest first, limited in number. Log lines, call progress and what models write are
+    /// left out, since they would push everything else out.
     pub fn journal(&self) -> Vec<EventEnvelope> {
         let kept: Vec<_> = self.state.lock().journal.iter().cloned().collect();
         kept.iter().map(|envelope| EventEnvelope::clone(envelope)).collect()
@@ -81,7 +81,7 @@ impl EventSink for EventBus {
             state.recent.pop_front();
         }
         state.recent.push_back(Arc::clone(&envelope));
-        if !matches!(envelope.event, Event::LogLine { .. } | Event::CallProgress { .. }) {
+        if !is_frequent(&envelope.event) {
             if state.journal.len() == JOURNAL_CAPACITY {
                 state.journal.pop_front();
             }
@@ -91,6 +91,17 @@ impl EventSink for EventBus {
         // is no subscriber.
         self.sender.send(envelope).unwrap_or(0);
     }
+}
+
+/// Whether events of this kind come in such numbers that the journal leaves them out.
+fn is_frequent(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::LogLine { .. }
+            | Event::CallProgress { .. }
+            | Event::ConversationDelta { .. }
+            | Event::ConversationChanged { .. }
+    )
 }
 
 /// What a subscriber receives.

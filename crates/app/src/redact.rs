@@ -42,6 +42,11 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
             let problem = problem.map(|problem| UserError { cause: None, hint: None, ..problem });
             Event::ConfigChanged { cause, server, name, unconfirmed, problem }
         }
+        // What a model writes is for the operator alone.
+        Event::ConversationDelta { conversation, message, block, offset: _, text: _ } => {
+            Event::ConversationDelta { conversation, message, block, offset: 0, text: String::new() }
+        }
+        event @ Event::ConversationChanged { conversation: _ } => event,
         other @ (Event::ServerAdded { .. }
         | Event::ServerRemoved { .. }
         | Event::ServerStarted { .. }
@@ -63,6 +68,7 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         | Event::PauseChanged { .. }
         | Event::SwitchChanged { .. }
         | Event::ProfilesChanged
+        | Event::ModelsChanged
         | Event::PermissionsChanged { .. }) => other,
     };
     EventEnvelope { version: envelope.version, seq: envelope.seq, at: envelope.at, event }
@@ -109,6 +115,17 @@ pub(crate) fn audit(event: &mut AuditEvent) {
         }
         AuditEvent::Lapsed { ask: _, hash } => *hash = no_hash(),
         AuditEvent::Granted { rule } => grant(rule),
+        // Which providers and models the user has is for the operator alone.
+        AuditEvent::ModelProviderChanged { provider: _, name, base_url, change: _, has_key: _ } => {
+            LEFT_OUT.clone_into(name);
+            LEFT_OUT.clone_into(base_url);
+        }
+        AuditEvent::ModelsAssigned { sampling, opinion } => {
+            for model in [sampling, opinion].into_iter().flatten() {
+                LEFT_OUT.clone_into(model);
+            }
+        }
+        AuditEvent::SamplingGenerated { ask: _, server: _, model } => LEFT_OUT.clone_into(model),
         AuditEvent::Revoked { .. }
         | AuditEvent::GrantBound { .. }
         | AuditEvent::AutoApproveSet { .. }
@@ -221,7 +238,7 @@ fn url_origin(address: &str) -> String {
 }
 
 fn redact_pending(pending: PendingApproval) -> PendingApproval {
-    let PendingApproval { id, requested_at, expires_at, request, waiting } = pending;
+    let PendingApproval { id, requested_at, expires_at, request, waiting, model: _ } = pending;
     let request = match request {
         ApprovalRequest::Call(call) => ApprovalRequest::Call(redact_call(call)),
         ApprovalRequest::Client(ClientAccessRequest {
@@ -263,7 +280,8 @@ fn redact_pending(pending: PendingApproval) -> PendingApproval {
             ApprovalRequest::StepUp(ScopeUpgradeRequest { server, scopes })
         }
     };
-    PendingApproval { id, requested_at, expires_at, request, waiting }
+    // Which models the user has is for the operator alone.
+    PendingApproval { id, requested_at, expires_at, request, waiting, model: None }
 }
 
 fn redact_call(call: CallApprovalRequest) -> CallApprovalRequest {
@@ -345,9 +363,10 @@ mod tests {
             expires_at: Timestamp(2),
             request,
             waiting: true,
+            model: Some("Very-telling · gpt-x".to_owned()),
         };
         let text = redacted_json(Event::ApprovalRequested { pending });
-        assert!(!text.contains("very-telling"));
+        assert!(!text.contains("very-telling") && !text.contains("Very-telling"));
         assert!(text.contains("files") && text.contains("ask-1") && text.contains("\"seq\":9"));
     }
 

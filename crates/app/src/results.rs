@@ -10,9 +10,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gatehouse_model::server_catalog::{
-    ResultContent, ResultPart, ResultStatus, ResultView, SavedFile, TruncatedText,
+    ResultContent, ResultPart, ResultStatus, ResultView, SavedFile, TruncatedText, WireMessage,
 };
-use gatehouse_model::{ErrorCode, UserError, message};
+use gatehouse_model::{CallId, ErrorCode, UserError, Verdict, message};
 use gatehouse_tools::{CallResponse, UserRun};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -44,9 +44,30 @@ pub(crate) struct ResultContext<'a> {
     pub(crate) server: &'a str,
     /// How long it took in all.
     pub(crate) took: Duration,
-    pub(crate) run: &'a UserRun,
+    /// How long of that it waited for the user.
+    pub(crate) waited: Duration,
+    pub(crate) call: Option<CallId>,
+    /// What decided.
+    pub(crate) verdict: Option<Verdict>,
+    /// The messages to and from the server.
+    pub(crate) messages: Vec<WireMessage>,
     /// Why the result does not match the tool's `outputSchema`.
     pub(crate) unfit: Option<String>,
+}
+
+impl<'a> ResultContext<'a> {
+    /// The context of a request of the user's.
+    pub(crate) fn of_run(server: &'a str, took: Duration, run: &UserRun, unfit: Option<String>) -> Self {
+        Self {
+            server,
+            took,
+            waited: run.waited(),
+            call: run.call(),
+            verdict: run.verdict(),
+            messages: run.messages(),
+            unfit,
+        }
+    }
 }
 
 impl Results {
@@ -61,7 +82,6 @@ impl Results {
             CallResponse::Result(_) => (ResultStatus::Ok, parts(&value)),
         };
         let millis = |span: Duration| u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
-        let (run, waited) = (context.run, context.run.waited());
         let json = |name: &str| value.get(name).filter(|member| !member.is_null()).map(ToString::to_string);
         ResultView {
             id: self.keep(context.server, raw),
@@ -71,11 +91,11 @@ impl Results {
             unfit: context.unfit,
             meta: json("_meta"),
             bytes: raw.get().len() as u64,
-            took_ms: millis(context.took.saturating_sub(waited)),
-            waited_ms: millis(waited),
-            call: run.call(),
-            verdict: run.verdict(),
-            messages: run.messages(),
+            took_ms: millis(context.took.saturating_sub(context.waited)),
+            waited_ms: millis(context.waited),
+            call: context.call,
+            verdict: context.verdict,
+            messages: context.messages,
         }
     }
 
@@ -226,7 +246,7 @@ mod tests {
         let end = CallResponse::Result(RawValue::from_string(text.to_owned()).unwrap());
         let run = UserRun::default();
         let took = Duration::from_millis(5);
-        results.show(&end, ResultContext { server: "My server!", took, run: &run, unfit: None })
+        results.show(&end, ResultContext::of_run("My server!", took, &run, None))
     }
 
     #[test]

@@ -221,7 +221,10 @@ fn is_tray_relevant(event: &Event) -> bool {
         | Event::ClientGone { .. }
         | Event::ClientToolList { .. }
         | Event::LogLine { .. }
-        | Event::ProfilesChanged => false,
+        | Event::ProfilesChanged
+        | Event::ModelsChanged
+        | Event::ConversationChanged { .. }
+        | Event::ConversationDelta { .. } => false,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gatehouse_model::UserError;
 use gatehouse_model::command::RemovalsUndo;
 use gatehouse_model::event::ConfigCause;
-use gatehouse_tools::RemovedPermissions;
+use gatehouse_tools::{RemovedPermissions, is_chat};
 
 use super::approvals::answered_by;
 use super::servers::{self, Configs};
@@ -63,6 +63,6 @@ async fn restore_server(
 
 async fn restore_permissions(state: &AppState, removed: &RemovedPermissions) -> Result<(), UserError> {
     let mut permissions = removed.clone();
-    permissions.retain_clients(|client| state.clients.get(client.as_str()).is_some());
+    permissions.retain_clients(|client| is_chat(client) || state.clients.get(client.as_str()).is_some());
     state.tools.permissions().restore(permissions, answered_by(state.owner)).await
 }

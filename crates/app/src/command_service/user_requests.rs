@@ -162,7 +162,7 @@ pub(super) async fn call_tool(
         CallResponse::Result(result) => state.tools.output_mismatch(&config.id, &wanted.tool, result).await,
         CallResponse::Error(_) => None,
     };
-    let context = ResultContext { server: &config.name, took, run: &run, unfit };
+    let context = ResultContext::of_run(&config.name, took, &run, unfit);
     Ok(state.results.show(&end, context))
 }
 
@@ -196,7 +196,7 @@ async fn show_access(
 ) -> Result<ResultView, UserError> {
     let started = Instant::now();
     let end = state.tools.access_for_user(run, call).await;
-    let context = ResultContext { server: &config.name, took: started.elapsed(), run, unfit: None };
+    let context = ResultContext::of_run(&config.name, started.elapsed(), run, None);
     Ok(state.results.show(&end, context))
 }
 
