@@ -19,10 +19,10 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::data_folder::database;
 use crate::error::StoreError;
+use crate::full_text;
 
 mod export;
 mod filters;
-mod full_text;
 mod programs;
 #[cfg(test)]
 mod query_plans;

@@ -10,10 +10,12 @@
 
 mod activity;
 mod audit;
+mod conversations;
 mod csv;
 mod data_folder;
 mod definitions;
 mod error;
+mod full_text;
 mod known_lists;
 mod random;
 mod sealed;
@@ -25,6 +27,7 @@ mod tool_index;
 
 pub use activity::{Activity, CallExporter, Retention, RuleUse, ServerUse};
 pub use audit::{Audit, AuditFormat};
+pub use conversations::{ConversationStore, SavedBlock, StoredConversation, StoredMessage};
 pub use data_folder::folder::prepare as prepare_folder;
 pub use data_folder::owner::Owner;
 pub use definitions::DefinitionStore;

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use gatehouse_model::connection::StoredConnections;
 use gatehouse_model::grant::StoredPermissions;
 use gatehouse_model::profile::StoredProfiles;
+use gatehouse_model::provider::StoredModels;
 use gatehouse_model::{ClientEntry, Clock, OAuthTokenFamily, Settings};
 use parking_lot::Mutex;
 
 use crate::activity::{Activity, Retention};
 use crate::audit::Audit;
+use crate::conversations::ConversationStore;
 use crate::data_folder::database;
 use crate::data_folder::folder::{self, OwnerLock};
 use crate::data_folder::owner::Owner;
@@ -60,6 +62,7 @@ pub struct Store {
     oauth_tokens: Sealed<Vec<OAuthTokenFamily>>,
     profiles: Sealed<StoredProfiles>,
     connections: Sealed<StoredConnections>,
+    models: Sealed<StoredModels>,
     settings: Sealed<Settings>,
     control_keys: ControlKeys,
     audit: Audit,
@@ -67,6 +70,7 @@ pub struct Store {
     definitions: DefinitionStore,
     known_lists: KnownLists,
     sessions: SessionStore,
+    conversations: ConversationStore,
     _lock: OwnerLock,
 }
 
@@ -113,9 +117,11 @@ impl Store {
             oauth_tokens: Sealed::new(&seals, "oauth-tokens"),
             profiles: Sealed::new(&seals, "profiles"),
             connections: Sealed::new(&seals, "connections"),
+            models: Sealed::new(&seals, "models"),
             control_keys: ControlKeys::new(&seals),
             audit: Audit::open(&seals, Arc::clone(&clock))?,
             sessions: SessionStore::open(&dir.join(database::SESSIONS), &seals, Arc::clone(&clock))?,
+            conversations: ConversationStore::open(&dir.join(database::CONVERSATIONS))?,
             activity: Activity::open(&dir.join(database::ACTIVITY), retention, clock)?,
             definitions: DefinitionStore::new(ledger),
             known_lists: KnownLists::new(&dir, seals),
@@ -157,6 +163,11 @@ impl Store {
         &self.connections
     }
 
+    /// Sealed model providers, without their keys, and what their models are used for.
+    pub fn models(&self) -> &Sealed<StoredModels> {
+        &self.models
+    }
+
     /// Sealed global settings.
     pub fn settings(&self) -> &Sealed<Settings> {
         &self.settings
@@ -189,12 +200,17 @@ impl Store {
         &self.sessions
     }
 
+    /// Conversations with models.
+    pub fn conversations(&self) -> &ConversationStore {
+        &self.conversations
+    }
+
     pub fn secrets(&self) -> Arc<dyn SecretStore> {
         Arc::clone(&self.secrets)
     }
 
-    /// Deletes the secrets and sign-ins of servers in this owner's secret store that aren't in use: those of removed
-    /// servers and of earlier generations. At most 1,000 at once, the rest the next time. Returns their number.
+    /// Deletes the secrets and sign-ins of servers and the keys of model providers in this owner's secret store that
+    /// aren't in use: those of removed servers and providers and of earlier generations and addresses. At most 1,000 at once, the rest the next time. Returns their number.
     /// Blocks.
     ///
     /// # Errors

@@ -8,8 +8,9 @@ use gatehouse_model::{CallRecord, Clock, Timestamp};
 use rusqlite::{Connection, params};
 
 use super::queue::RecordQueue;
-use super::{ID_SHIFT, Retention, filters, first_id, full_text, programs, statistics, usage};
+use super::{ID_SHIFT, Retention, filters, first_id, programs, statistics, usage};
 use crate::error::StoreError;
+use crate::full_text;
 use crate::random::random_bytes;
 
 /// Old records are deleted after this many new ones, after this time, and with the first batch.

@@ -1,9 +1,10 @@
 //! Opens the SQLite databases of a data folder.
 //!
 //! `ledger.db` contains what must never be lost (audit, sealed records, tool definitions, the names of stored
-//! secrets), `activity.db` the call records, `sessions.db` what clients' sessions need after a restart. They are
-//! separate so that a flood of calls or sessions never delays a decision. All use a write-ahead log. It is synced on
-//! every commit, except for the sessions.
+//! secrets), `activity.db` the call records, `sessions.db` what clients' sessions need after a restart, and
+//! `conversations.db` the conversations with models. They are separate so that a flood of calls, sessions or messages
+//! never delays a decision. All use a write-ahead log. It is synced on every commit, except for the sessions and the
+//! conversations.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::error::StoreError;
 pub(crate) const LEDGER: &str = "ledger.db";
 pub(crate) const ACTIVITY: &str = "activity.db";
 pub(crate) const SESSIONS: &str = "sessions.db";
+pub(crate) const CONVERSATIONS: &str = "conversations.db";
 
 /// One schema migration. The steps are applied in order, each once.
 pub(crate) type SqlMigration = &'static str;
@@ -244,4 +246,37 @@ CREATE TABLE forgotten (
     client TEXT PRIMARY KEY,
     opened INTEGER NOT NULL
 ) WITHOUT ROWID;
+"];
+
+/// Schema of `conversations.db`. `title` is the user's, `opening` the beginning of the first message. `head` is a message
+/// without its blocks, and `kept` what the next request to the model needs besides what is shown.
+pub(crate) const CONVERSATIONS_MIGRATIONS: &[SqlMigration] = &["
+CREATE TABLE conversations (
+    id       TEXT PRIMARY KEY,
+    title    TEXT,
+    opening  TEXT,
+    settings TEXT NOT NULL,
+    created  INTEGER NOT NULL,
+    updated  INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX conversations_by_time ON conversations (updated);
+CREATE TABLE messages (
+    number       INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+    id           TEXT NOT NULL UNIQUE,
+    head         TEXT NOT NULL,
+    is_running   INTEGER NOT NULL
+);
+CREATE INDEX messages_by_conversation ON messages (conversation, number);
+CREATE INDEX messages_running ON messages (number) WHERE is_running;
+CREATE TABLE blocks (
+    message INTEGER NOT NULL REFERENCES messages (number) ON DELETE CASCADE,
+    place   INTEGER NOT NULL,
+    shown   TEXT NOT NULL,
+    kept    TEXT,
+    PRIMARY KEY (message, place)
+) WITHOUT ROWID;
+CREATE VIRTUAL TABLE messages_text USING fts5 (
+    text, content = '', contentless_delete = 1, detail = full, tokenize = 'unicode61 remove_diacritics 2'
+);
 "];

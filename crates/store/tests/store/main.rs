@@ -4,6 +4,7 @@
 mod activity;
 mod audit;
 mod call_statistics;
+mod conversations;
 mod fixture;
 mod keychain;
 mod known_lists;

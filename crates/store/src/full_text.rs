@@ -9,7 +9,7 @@ use std::borrow::Cow;
 const MAX_WORDS: usize = 32;
 
 /// Surrounds every character that is indexed as a word with spaces.
-pub(super) fn index_text(text: &str) -> Cow<'_, str> {
+pub(crate) fn index_text(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_cjk) {
         return Cow::Borrowed(text);
     }
@@ -28,7 +28,7 @@ pub(super) fn index_text(text: &str) -> Cow<'_, str> {
 
 /// The FTS query for a search: every word must occur, the last part of each as a prefix, unless it is a single letter or
 /// digit, with which too much begins. `None` if there is nothing to search for.
-pub(super) fn query(text: &str) -> Option<String> {
+pub(crate) fn query(text: &str) -> Option<String> {
     let words: Vec<String> = text
         .split_whitespace()
         .filter(|word| word.chars().any(char::is_alphanumeric))
