@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { CoreProvider, type CoreConnection } from "./core/CoreProvider";
 import { AppShell } from "./app-shell/AppShell";
+import { MainApprovalModels } from "./approvals/MainApprovalModels";
 import type { Platform, Preferences } from "./platform";
 import { ThemeProvider } from "./theme/ThemeProvider";
 
@@ -13,7 +14,9 @@ export function App({ connection, initial }: { connection: CoreConnection; initi
     <ThemeProvider preferences={preferences}>
       <Notifications position="bottom-right" limit={4} />
       <CoreProvider connection={connection}>
-        <AppShell preferences={preferences} onPreferences={change} />
+        <MainApprovalModels>
+          <AppShell preferences={preferences} onPreferences={change} />
+        </MainApprovalModels>
       </CoreProvider>
     </ThemeProvider>
   );

@@ -3,7 +3,8 @@
 
 use gatehouse_model::approval::ElicitationMode;
 use gatehouse_model::command::{
-    ApprovalsAnswer, ApprovalsList, ApprovalsReveal, Command, ServersTrustLabels,
+    ApprovalsAnswer, ApprovalsGenerate, ApprovalsList, ApprovalsOpinion, ApprovalsReveal, Command,
+    ServersStopRun, ServersTrustLabels,
 };
 use gatehouse_model::grant::{AccessClassification, ClassReason};
 use gatehouse_model::{
@@ -230,6 +231,27 @@ impl Desktop {
         }
     }
 
+    /// Lets the model for sampling write an answer to a pending sampling request, because the user pressed the button.
+    /// Nothing is sent to the server.
+    ///
+    /// # Errors
+    /// If the window is hidden or has only just come up; those of the core.
+    pub async fn prompt_generate(&self, id: ApprovalId, run: &str) -> Result<Box<RawValue>, UserError> {
+        self.prompt().ensure_can_answer()?;
+        let run = Some(prompt_run(run));
+        self.host().execute(Command::ApprovalsGenerate(ApprovalsGenerate { id, run })).await
+    }
+
+    /// Stops what [`Self::prompt_generate`] began under this name. Nothing else can be stopped from this window.
+    pub async fn prompt_stop_generating(&self, run: &str) -> Result<(), UserError> {
+        self.host().run(&ServersStopRun { run: prompt_run(run) }).await
+    }
+
+    /// A model's opinion about a pending call, where the user wants opinions. It decides nothing.
+    pub async fn prompt_opinion(&self, wanted: ApprovalsOpinion) -> Result<Box<RawValue>, UserError> {
+        self.host().execute(Command::ApprovalsOpinion(wanted)).await
+    }
+
     /// Sends signals about the window and the approval requests.
     pub fn listen_to_prompt_signals(&self, page: PageSink<PromptSignal>) {
         self.prompt().listen(page);
@@ -262,6 +284,11 @@ impl Desktop {
         }
         self.browser().open_link(address)
     }
+}
+
+/// What a run of the prompt window is called in the core, apart from those of the main window.
+fn prompt_run(run: &str) -> String {
+    format!("prompt:{run}")
 }
 
 /// The command with this name. A window is not a client: it may not call tools with a client's token.

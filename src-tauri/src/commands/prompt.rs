@@ -3,7 +3,7 @@
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
 use gatehouse_desktop::{Desktop, Preferences, PromptSignal, WindowCommand};
-use gatehouse_model::command::ApprovalsReveal;
+use gatehouse_model::command::{ApprovalsOpinion, ApprovalsReveal};
 use gatehouse_model::{ApprovalId, CallHash, SubmittedAnswer, UserError};
 use tauri::ipc::{Channel, Response};
 use tauri::{State, WebviewWindow};
@@ -57,6 +57,41 @@ pub(crate) async fn prompt_trust_labels(
 ) -> Result<(), UserError> {
     ensure_window(&window, WindowCommand::PromptTrustLabels)?;
     desktop.prompt_trust_labels(&id, &hash, trusted).await
+}
+
+/// Lets the model for sampling write an answer to a pending request. Refused if the window has only just come up.
+#[tauri::command]
+pub(crate) async fn prompt_generate(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+    id: ApprovalId,
+    run: String,
+) -> Result<Response, UserError> {
+    ensure_window(&window, WindowCommand::PromptGenerate)?;
+    desktop.prompt_generate(id, &run).await.map(raw_response)
+}
+
+/// Stops a model that writes an answer.
+#[tauri::command]
+pub(crate) async fn prompt_stop_generating(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+    run: String,
+) -> Result<(), UserError> {
+    ensure_window(&window, WindowCommand::PromptStopGenerating)?;
+    desktop.prompt_stop_generating(&run).await
+}
+
+/// A model's opinion about a pending call.
+#[tauri::command]
+pub(crate) async fn prompt_opinion(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+    id: ApprovalId,
+    hash: CallHash,
+) -> Result<Response, UserError> {
+    ensure_window(&window, WindowCommand::PromptOpinion)?;
+    desktop.prompt_opinion(ApprovalsOpinion { id, hash }).await.map(raw_response)
 }
 
 /// Sends signals about the window and the approval requests.

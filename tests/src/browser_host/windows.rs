@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use gatehouse_desktop::{WindowCommand, server_link_in};
-use gatehouse_model::command::ApprovalsReveal;
+use gatehouse_model::command::{ApprovalsOpinion, ApprovalsReveal};
 use gatehouse_model::{ApprovalId, CallHash, ErrorCode, UserError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -99,6 +99,16 @@ async fn reply(host: &BrowserHost, command: &str, args: &Value) -> Result<Box<Ra
         WindowCommand::PromptTrustLabels => {
             let (id, hash): (ApprovalId, CallHash) = (argument(args, "id")?, argument(args, "hash")?);
             raw(&desktop.prompt_trust_labels(&id, &hash, argument(args, "trusted")?).await?)
+        }
+        WindowCommand::PromptGenerate => {
+            desktop.prompt_generate(argument(args, "id")?, &argument::<String>(args, "run")?).await
+        }
+        WindowCommand::PromptStopGenerating => {
+            raw(&desktop.prompt_stop_generating(&argument::<String>(args, "run")?).await?)
+        }
+        WindowCommand::PromptOpinion => {
+            let (id, hash) = (argument(args, "id")?, argument(args, "hash")?);
+            desktop.prompt_opinion(ApprovalsOpinion { id, hash }).await
         }
         WindowCommand::PromptPutAway => raw(&desktop.prompt_put_away()),
         WindowCommand::PromptFit => raw(&desktop.prompt_fit(argument(args, "height")?)),

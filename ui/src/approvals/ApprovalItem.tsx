@@ -63,7 +63,8 @@ export const ApprovalItem = memo(function ApprovalItem({
     const answer = (one: ApprovalAnswer) => {
       onAnswer([{ id, hash: null, answer: one }]);
     };
-    return <NonCallItem key={id} request={request} place={place} keys={keys} onAnswer={answer} onLink={onLink} />;
+    const { model } = pending;
+    return <NonCallItem key={id} {...{ id, model, request, place, keys, onLink }} onAnswer={answer} />;
   }
   const { hash, server } = request;
   return (
@@ -86,13 +87,14 @@ export const ApprovalItem = memo(function ApprovalItem({
   );
 });
 
-type OtherProps = Pick<Props, "place" | "keys" | "onLink"> & {
-  request: Exclude<ApprovalRequest, { kind: "call" }>;
-  onAnswer: (answer: ApprovalAnswer) => void;
-};
+type OtherProps = Pick<Props, "place" | "keys" | "onLink"> &
+  Pick<PendingApproval, "id" | "model"> & {
+    request: Exclude<ApprovalRequest, { kind: "call" }>;
+    onAnswer: (answer: ApprovalAnswer) => void;
+  };
 
 /** Requests other than calls. */
-function NonCallItem({ request, onLink, ...rest }: OtherProps) {
+function NonCallItem({ id, model, request, onLink, ...rest }: OtherProps) {
   switch (request.kind) {
     case "elicitation": {
       const { want } = request;
@@ -109,7 +111,7 @@ function NonCallItem({ request, onLink, ...rest }: OtherProps) {
       );
     }
     case "sampling":
-      return <SamplingCard request={request} {...rest} />;
+      return <SamplingCard id={id} model={model} request={request} {...rest} />;
     case "step_up":
       return <ScopeUpgradeCard request={request} {...rest} />;
     case "client":

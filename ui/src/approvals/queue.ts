@@ -126,6 +126,7 @@ function isSameView(one: QueueSlot | undefined, other: QueueSlot | undefined): b
   return (
     one.end === other.end &&
     one.pending.waiting === other.pending.waiting &&
+    one.pending.model === other.pending.model &&
     one.pending.request === other.pending.request
   );
 }

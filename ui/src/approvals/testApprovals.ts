@@ -54,6 +54,7 @@ export function testApproval(id: string, differs: Partial<CallApprovalRequest> =
     requestedAt: 0,
     expiresAt: 600_000,
     waiting,
+    model: null,
     request: {
       kind: "call",
       client: {

@@ -8,6 +8,8 @@ import type {
   PendingApproval,
   ServerId,
   RevealedArgument,
+  RiskOpinion,
+  SamplingDraft,
   UserError,
 } from "../generated/types";
 
@@ -133,6 +135,12 @@ export type PromptPlatform = {
   trustLabels(which: { id: ApprovalId; hash: CallHash; trusted: boolean }): Promise<void>;
   /** One argument of a pending call, unmasked. */
   reveal(which: ApprovalsReveal): Promise<RevealedArgument>;
+  /** Lets the model for sampling write an answer to a pending request, under a name that can be stopped. */
+  generate(id: ApprovalId, run: string): Promise<SamplingDraft>;
+  /** Stops a model that writes. */
+  stopGenerating(run: string): Promise<void>;
+  /** A model's opinion about a pending call; `null` where there is none. */
+  opinion(which: { id: ApprovalId; hash: CallHash }): Promise<RiskOpinion | null>;
   signals(heard: (signal: PromptSignal) => void): Unsubscribe;
   preferences(): Promise<Preferences>;
   /** Hides the window and decides nothing. */

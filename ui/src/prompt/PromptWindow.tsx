@@ -2,6 +2,7 @@ import clsx from "clsx";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { AnswerGuardContext } from "../approvals/AnswerGuardContext";
+import { ApprovalModelsContext, askOnce } from "../approvals/ApprovalModelsContext";
 import { createPendingApprovalReader } from "../core/pendingApprovals";
 import { QueuePosition } from "../approvals/QueuePosition";
 import { answeredTogether, pendingIn } from "../approvals/queue";
@@ -43,6 +44,18 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
       answer: (answers) => platform.answer(answers),
       trustLabels: ({ id, hash }, trusted) => platform.trustLabels({ id, hash, trusted }),
     }),
+    [platform],
+  );
+  const models = useMemo(
+    () =>
+      askOnce({
+        generate: (id, run) => platform.generate(id, run),
+        stop: (run) => {
+          // What has ended by itself meanwhile needs no word.
+          platform.stopGenerating(run).catch(() => undefined);
+        },
+        opinion: (which) => platform.opinion(which),
+      }),
     [platform],
   );
   const { queue, error, read, move, open, shown, answer, trustLabels } = useApprovalQueue(send);
@@ -90,17 +103,19 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
           </p>
         )}
         {slot ? (
-          <ApprovalItem
-            slot={slot}
-            group={answeredTogether(pendingIn(queue), slot.pending)}
-            keys
-            veil={queue.change + timesAway}
-            place={<QueuePosition queue={queue} onMove={move} />}
-            onAnswer={answer}
-            onTrustLabels={trustLabels}
-            onLink={openLink}
-            onReveal={reveal}
-          />
+          <ApprovalModelsContext value={models}>
+            <ApprovalItem
+              slot={slot}
+              group={answeredTogether(pendingIn(queue), slot.pending)}
+              keys
+              veil={queue.change + timesAway}
+              place={<QueuePosition queue={queue} onMove={move} />}
+              onAnswer={answer}
+              onTrustLabels={trustLabels}
+              onLink={openLink}
+              onReveal={reveal}
+            />
+          </ApprovalModelsContext>
         ) : (
           <div className={styles.none}>
             <p>{t("ask.none")}</p>

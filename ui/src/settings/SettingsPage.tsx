@@ -15,6 +15,7 @@ import { CallsSection } from "./CallsSection";
 import { ClientDocumentSection } from "./ClientDocumentSection";
 import { DataSection } from "./DataSection";
 import { DesktopSection } from "./DesktopSection";
+import { ModelsSection } from "./ModelsSection";
 import { PackagesSection } from "./PackagesSection";
 import { RegistrySection } from "./RegistrySection";
 import { SettingsSection } from "./SettingsSection";
@@ -23,8 +24,8 @@ import { UpdatesSection } from "./UpdatesSection";
 import settingsSectionStyles from "./SettingsSection.module.css";
 import styles from "./SettingsPage.module.css";
 
-/** What is set for Gatehouse as a whole. */
-export function SettingsPage(look: PreferencesProps) {
+/** What is set for Gatehouse as a whole. `at`: the section that the user came for. */
+export function SettingsPage({ at, ...look }: PreferencesProps & { at: "models" | null }) {
   const t = useMessages();
   const report = useCoreQuery("status", {}).data;
   return (
@@ -35,6 +36,7 @@ export function SettingsPage(look: PreferencesProps) {
         <DesktopSection />
         <UpdatesSection />
         {report && <Gateway report={report} />}
+        <ModelsSection wanted={at === "models"} />
         <CallsSection />
         <PackagesSection />
         <RegistrySection />

@@ -39,6 +39,28 @@ describe("audit labels", () => {
       "Read-only labels of files trusted",
       "in Gatehouse",
     ],
+    [
+      {
+        audit: "model_provider_changed",
+        provider: "p",
+        name: "Gemini",
+        baseUrl: "https://a",
+        change: "added",
+        hasKey: true,
+      },
+      "Model provider Gemini added: https://a",
+      "",
+    ],
+    [
+      { audit: "models_assigned", sampling: "Ollama · llama", opinion: null },
+      "Models assigned. Answers for servers: Ollama · llama; risk opinion: none",
+      "",
+    ],
+    [
+      { audit: "sampling_generated", ask: "a", server: "s", model: "m" },
+      "m wrote an answer for files, to be checked",
+      "",
+    ],
     [{ audit: "lifecycle", what: "started" }, "Gatehouse started", ""],
   ])("describe %j: %s", (event, words, detail) => {
     expect(auditLabel({ event, rule: null }, saying)).toBe(words);

@@ -87,6 +87,15 @@ export function auditLabel(
     }
     case "client_access_answered":
       return t(`audit.answer.${event.answer}`, { request: t("audit.request.access", { client: event.name }) });
+    case "model_provider_changed":
+      return t(`audit.provider.${event.change}`, { name: event.name, address: event.baseUrl });
+    case "models_assigned":
+      return t("audit.models", {
+        sampling: event.sampling ?? t("audit.models.none"),
+        opinion: event.opinion ?? t("audit.models.none"),
+      });
+    case "sampling_generated":
+      return t("audit.samplingGenerated", { model: event.model, server: names.server(event.server) });
     case "paused":
       return t(event.paused ? "audit.paused" : "audit.resumed");
     case "rights_rejected":

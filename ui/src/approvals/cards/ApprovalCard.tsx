@@ -12,6 +12,7 @@ import { AnswerButton } from "../AnswerButton";
 import { DefinitionChanges } from "./DefinitionChanges";
 import { toGrantChoice, lastingChoices, allowOnce } from "../grants/grantChoices";
 import { DenyPanel } from "../grants/DenyPanel";
+import { OpinionLine } from "./OpinionLine";
 import { PeerProcessLine } from "./PeerProcessLine";
 import { ServerSummaryLine } from "./ServerSummaryLine";
 import { formatCountdown } from "../../messages/countdown";
@@ -123,6 +124,9 @@ export function ApprovalCard({ pending, call, place, group, keys, veil, onAnswer
           ))}
           {permanent !== null && <li className="dim">{permanent}</li>}
         </ul>
+      )}
+      {pending.model !== null && (
+        <OpinionLine key={`opinion ${call.hash}`} id={pending.id} hash={call.hash} model={pending.model} />
       )}
       {panel === "allow" && <AllowPanel call={call} onAllow={allow} onBack={back} />}
       {panel === "deny" && <DenyPanel call={call} onAnswer={onAnswer} onBack={back} />}
