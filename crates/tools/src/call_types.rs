@@ -1,7 +1,10 @@
 //! The plain types of calls: the caller, what it sends, and what it gets back. They decide nothing and know no
 //! other part of this crate.
 
+pub(crate) mod approval_wait;
 pub(crate) mod call_key;
+pub(crate) mod call_observer;
+pub(crate) mod chat_caller;
 pub(crate) mod client_peer;
 pub(crate) mod peer;
 pub(crate) mod response;
@@ -22,6 +25,8 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use approval_wait::ApprovalWait;
+use call_observer::CallObserver;
 use client_peer::ClientPeer;
 use peer::Peer;
 use user_run::UserRun;
@@ -34,6 +39,16 @@ const MAX_LOGGED_NAME_CHARS: usize = 64;
 
 /// Id of the user as a caller; no client has it.
 const USER: &str = "gatehouse";
+
+/// Id of Gatehouse's own conversations as a caller. Ids of clients are made of random numbers, and the list of clients has
+/// none with this one.
+const CHAT: &str = "chat";
+
+/// Whether this is the id of Gatehouse's own conversations, and no client's.
+#[must_use]
+pub fn is_chat(client: &ClientId) -> bool {
+    client.as_str() == CHAT
+}
 
 /// Whether this is the id of the user, and no client's.
 pub(crate) fn is_user(client: &ClientId) -> bool {
@@ -61,6 +76,12 @@ impl Caller {
     /// Whether this is the user, and no client.
     pub(crate) fn is_user(&self) -> bool {
         is_user(&self.client.id)
+    }
+
+    /// Whether Gatehouse itself waits for the response, so that no client gives up: the user, also as a client, and
+    /// Gatehouse's own conversations.
+    pub(crate) fn is_patient(&self) -> bool {
+        self.user_run.is_some() || is_chat(&self.client.id)
     }
 
     /// Sees the messages of the user's own requests.
@@ -173,6 +194,10 @@ pub struct ToolCall {
     pub client_peer: Option<Arc<dyn ClientPeer>>,
     /// Set if a disconnect doesn't cancel the call.
     pub presence: Option<ClientPresence>,
+    /// Set if the client has another way than a text to be told to call again.
+    pub approval_wait: Option<Arc<ApprovalWait>>,
+    /// Follows the call while it runs.
+    pub observer: Option<Arc<dyn CallObserver>>,
     /// Cancelled when the client cancels the call, or disconnects and can't come back.
     pub cancel: CancellationToken,
     /// Why, in the client's words, if it cancels.
@@ -197,6 +222,8 @@ impl ToolCall {
             progress: None,
             client_peer: None,
             presence: None,
+            approval_wait: None,
+            observer: None,
             cancel: CancellationToken::new(),
             cancel_reason: CancelReason::default(),
         }

@@ -21,17 +21,21 @@ mod result_meta;
 mod shared_runs;
 mod task_table;
 
-pub use approvals::{ApprovalLimits, ApprovalQueue};
+pub use approvals::{ApprovalLimits, ApprovalQueue, CallToJudge, SamplingToAnswer};
 pub use byte_budget::{ByteBudget, ByteLimits, Evict, KeptKind, Reservation, Surplus};
+pub use call_types::approval_wait::ApprovalWait;
+pub use call_types::call_observer::CallObserver;
+pub use call_types::chat_caller::{chat_client, chat_session};
 pub use call_types::client_peer::{ClientFeature, ClientPeer};
 pub use call_types::peer::{CallSource, Peer, PeerId};
-pub use call_types::response::CallResponse;
+pub use call_types::response::{CallResponse, error_result};
 pub use call_types::user_run::UserRun;
-pub use call_types::viewer::{Narrowing, Viewer};
+pub use call_types::viewer::{Narrowing, ToolChoice, Viewer};
 pub use call_types::{
     AccessCall, AccessKind, Caller, ClientPresence, ProgressCallback, ProtocolFamily, TaskCall, TaskRequest,
-    ToolCall, ToolName,
+    ToolCall, ToolName, is_chat,
 };
+pub use calls::strict_params::masked_arguments;
 pub use catalog::catalog_tool::CatalogTool;
 pub use catalog::catalog_view::server_catalog;
 pub use catalog::list_versions::{CatalogVersions, ListVersions};

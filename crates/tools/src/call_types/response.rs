@@ -7,7 +7,8 @@ use gatehouse_model::record::CallOutcome;
 use serde_json::value::RawValue;
 
 /// A tool result with `isError` and this text.
-pub(crate) fn error_result(text: &str) -> Box<RawValue> {
+#[must_use]
+pub fn error_result(text: &str) -> Box<RawValue> {
     raw(format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, quoted(text)))
 }
 

@@ -17,8 +17,8 @@ use crate::call_types::response::FinishedCall;
 use crate::pending_call::PendingCall;
 use crate::shared_runs::RunSubscription;
 
-/// How long the user's own window waits for the user.
-const USER_PATIENCE: Duration = Duration::from_secs(3600);
+/// How long Gatehouse itself waits for the user. Approval requests expire before.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Outcome for a call that no rule decided.
 pub(crate) enum ApprovalStep {
@@ -101,7 +101,13 @@ impl CallPipeline {
         call_state.shown = Some(pending_call.origin.clone());
         let wait_started = Instant::now();
         let id = call_waiter.id().clone();
+        if let Some(observer) = &request.observer {
+            observer.waits(&id);
+        }
         let wait_end = self.wait(call_waiter, request, wait_budget).await;
+        if let Some(observer) = &request.observer {
+            observer.goes_on();
+        }
         call_state.waited += wait_started.elapsed();
         match &wait_end {
             WaitEnd::Answered(_) | WaitEnd::RetryLater => {
@@ -134,10 +140,7 @@ impl CallPipeline {
             }
             WaitEnd::RetryLater => {
                 tracing::debug!(approval = %id, "a client is told to call again");
-                ApprovalStep::Finished(FinishedCall::with_text(
-                    &refusal_messages::still_waiting(request.words()),
-                    CallOutcome::StillWaiting,
-                ))
+                ApprovalStep::Finished(still_waiting(request))
             }
             WaitEnd::Cancelled => ApprovalStep::Finished(cancelled()),
             WaitEnd::Disconnected => self
@@ -149,9 +152,14 @@ impl CallPipeline {
 
     /// How long this call may wait for the user.
     fn wait_budget(&self, request: &ClientRequest, call_state: &CallState) -> WaitBudget {
-        let client_timeout = match &request.caller.user_run {
-            Some(_) => USER_PATIENCE,
-            None => self.deps.client_timeouts.of(&request.caller.client.id, request.progress.is_some()),
+        let client_timeout = if request.caller.is_patient() {
+            LONGEST_PATIENCE
+        } else {
+            self.deps.client_timeouts.of(&request.caller.client.id, request.progress.is_some())
+        };
+        let client_timeout = match &request.approval_wait {
+            Some(terms) => terms.shorten(client_timeout),
+            None => client_timeout,
         };
         WaitBudget { since: call_state.started, client_timeout }
     }
@@ -172,7 +180,7 @@ impl CallPipeline {
             () = request.cancel.cancelled() => Some(cancelled()),
             () = request.wait_for_client(true) => None,
             () = sleep_until(self.wait_budget(request, call_state).deadline()) => {
-                Some(FinishedCall::with_text(&refusal_messages::still_waiting(request.words()), CallOutcome::StillWaiting))
+                Some(still_waiting(request))
             }
         };
         call_state.waited += left.elapsed();
@@ -184,7 +192,7 @@ impl CallPipeline {
     }
 
     /// Updates the client time-out estimate from what a client did while its call was pending. Clients whose
-    /// access was revoked are ignored: they didn't give up by themselves. So are calls that the user makes as a client.
+    /// access was revoked are ignored: they didn't give up by themselves. So are calls that Gatehouse itself waits for.
     pub(super) fn record_wait(
         &self,
         pending_call: &PendingCall,
@@ -192,7 +200,7 @@ impl CallPipeline {
         with_progress: bool,
     ) {
         let caller = &pending_call.caller;
-        if caller.user_run.is_some() {
+        if caller.is_patient() {
             return;
         }
         if !self.is_closing() && !self.revoked_clients.lock().contains(&caller.client.id) {
@@ -230,6 +238,14 @@ impl CallPipeline {
             }
         }
     }
+}
+
+/// The end of a call whose client is told to call again.
+fn still_waiting(request: &ClientRequest) -> FinishedCall {
+    if let Some(terms) = &request.approval_wait {
+        terms.end();
+    }
+    FinishedCall::with_text(&refusal_messages::still_waiting(request.words()), CallOutcome::StillWaiting)
 }
 
 fn cancelled() -> FinishedCall {

@@ -15,7 +15,9 @@ use gatehouse_servers::{CallingClient, CancelReason, RequestParams};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use crate::call_types::approval_wait::ApprovalWait;
 use crate::call_types::call_key::CallKey;
+use crate::call_types::call_observer::CallObserver;
 use crate::call_types::client_peer::ClientPeer;
 use crate::call_types::response::{CallResponse, FinishedCall, NOT_RUN, rpc_error};
 use crate::call_types::{
@@ -90,6 +92,10 @@ pub(crate) struct ClientRequest {
     /// The client, if it can answer the server's requests.
     pub(crate) client_peer: Option<Arc<dyn ClientPeer>>,
     pub(crate) presence: Option<ClientPresence>,
+    /// Shortens the wait for the user, and is told if its end ends the call.
+    pub(crate) approval_wait: Option<Arc<ApprovalWait>>,
+    /// Follows the call while it runs.
+    pub(crate) observer: Option<Arc<dyn CallObserver>>,
     pub(crate) cancel: CancellationToken,
     pub(crate) cancel_reason: CancelReason,
 }
@@ -97,8 +103,19 @@ pub(crate) struct ClientRequest {
 impl ClientRequest {
     /// Parses a tool call.
     pub(crate) fn tool(caller: Caller, call: ToolCall) -> Result<Self, CallResponse> {
-        let ToolCall { tool, arguments, rest, meta, progress, client_peer, presence, cancel, cancel_reason } =
-            call;
+        let ToolCall {
+            tool,
+            arguments,
+            rest,
+            meta,
+            progress,
+            client_peer,
+            presence,
+            approval_wait,
+            observer,
+            cancel,
+            cancel_reason,
+        } = call;
         // Absent arguments are judged like an empty object, and stay absent.
         let text = arguments.as_deref().map_or("", RawValue::get).to_owned();
         let parsed = arguments
@@ -134,6 +151,8 @@ impl ClientRequest {
             task: Arc::default(),
             client_peer,
             presence,
+            approval_wait,
+            observer,
             cancel,
             cancel_reason,
         })
@@ -202,6 +221,8 @@ impl ClientRequest {
             task: Arc::default(),
             client_peer,
             presence,
+            approval_wait: None,
+            observer: None,
             cancel,
             cancel_reason,
         })

@@ -1,14 +1,14 @@
 //! Answers that come when nobody is there any more, and results that nobody received (PERM-11, TOOL-9):
 //! one yes acts once, and only for the client and program that it was given to.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
 use gatehouse_model::record::CallOutcome;
 use gatehouse_model::{Event, Rule};
 use gatehouse_tools::{
-    ByteLimits, Caller, ClientPresence, Evict, KeptKind, Peer, PeerId, Reservation, ToolCall,
+    ApprovalWait, ByteLimits, Caller, ClientPresence, Evict, KeptKind, Peer, PeerId, Reservation, ToolCall,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -74,6 +74,31 @@ async fn approval_for_absent_client_becomes_ticket() {
     assert!(!is_error(&again) && again["_meta"].is_null(), "{again}");
     assert_eq!(harness.note_count().await, 1);
     assert!(!harness.is_allowed("add_note", MILK).await, "one use");
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_may_shorten_its_wait_and_is_told_when_it_is_over() {
+    let harness = ToolsHarness::new().await;
+    harness.start_notes_server().await;
+    let wait_at_most = |seconds| Arc::new(ApprovalWait::new(Some(Duration::from_secs(seconds))));
+    let spawn = |wait: &Arc<ApprovalWait>| {
+        let call = ToolCall { approval_wait: Some(Arc::clone(wait)), ..call("add_note", MILK) };
+        harness.spawn_call_as(caller("Claude"), call)
+    };
+    for seconds in [0, 7] {
+        let (wait, start) = (wait_at_most(seconds), tokio::time::Instant::now());
+        let end = spawn(&wait).result().await;
+        assert!(is_error(&end) && text(&end).contains("same arguments") && wait.is_over(), "{end}");
+        assert_eq!(start.elapsed().as_secs(), seconds);
+        assert_eq!(harness.tools.approvals().pending().len(), 1, "the approval request stays");
+    }
+    let wait = wait_at_most(600);
+    let running = spawn(&wait);
+    harness.wait_until(|harness| harness.tools.approvals().pending()[0].waiting).await;
+    let approval = harness.approval().await;
+    harness.allow(&approval).await;
+    assert!(!is_error(&running.result().await) && !wait.is_over());
+    assert_eq!(harness.note_count().await, 1);
 }
 
 #[tokio::test(start_paused = true)]
