@@ -6,7 +6,8 @@ use crate::paths::WorkspacePaths;
 use crate::process::{TEST_DOOR, cargo, print_step, program, run};
 use crate::ui;
 
-const BENCHES: [&str; 7] = ["activity", "bridge", "frames", "gateway", "policy", "servers", "window"];
+const BENCHES: [&str; 8] =
+    ["activity", "bridge", "frames", "gateway", "models", "policy", "servers", "window"];
 
 pub(crate) fn bench(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     let Some((name, rest)) = arguments.split_first() else { bail!("which one? {}", BENCHES.join(", ")) };

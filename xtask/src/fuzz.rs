@@ -15,7 +15,7 @@ pub(crate) const SECONDS_VARIABLE: &str = "GATEHOUSE_FUZZ_SECONDS";
 const DEFAULT_SECONDS: u64 = 600;
 
 /// Every target: its name, its package, and the name of the test.
-const TARGETS: [(&str, &str, &str); 10] = [
+const TARGETS: [(&str, &str, &str); 11] = [
     ("envelope", "gatehouse-gateway", "fuzz_envelope"),
     ("arguments", "gatehouse-mcp-wire", "fuzz_arguments"),
     ("conditions", "gatehouse-policy", "fuzz_conditions"),
@@ -26,6 +26,7 @@ const TARGETS: [(&str, &str, &str); 10] = [
     ("link", "gatehouse-integrations", "fuzz_link"),
     ("import", "gatehouse-integrations", "fuzz_import"),
     ("configuration", "gatehouse-integrations", "fuzz_configuration"),
+    ("tool_calls", "gatehouse-models", "fuzz_tool_calls"),
 ];
 
 /// Runs one target, or all of them in parallel, for some seconds.

@@ -82,6 +82,7 @@ const MEMBERS: [(&str, &[&str]); 18] = [
             "gatehouse-model",
             "gatehouse-mcp-wire",
             "gatehouse-policy",
+            "gatehouse-models",
             "gatehouse-store",
             "gatehouse-auth",
             "gatehouse-servers",
