@@ -18,13 +18,12 @@ type Props = {
   message: ChatMessage;
   /** Whether it can be written again: it is the last one, and nothing is being written. */
   canRetry: boolean;
+  /** Lets the model write again; one that used tools as often as it may goes on instead. */
   onRetry: () => void;
-  /** Lets the model go on after it has used tools as often as it may. */
-  onContinue: () => void;
 };
 
 /** What a model wrote in a turn, with its tool calls in between. */
-export const AssistantMessage = memo(function AssistantMessage({ message, canRetry, onRetry, onContinue }: Props) {
+export const AssistantMessage = memo(function AssistantMessage({ message, canRetry, onRetry }: Props) {
   const t = useMessages();
   const { blocks, state, error } = message;
   const segments = segmentsOf(blocks);
@@ -52,7 +51,7 @@ export const AssistantMessage = memo(function AssistantMessage({ message, canRet
         <p className={styles.end}>
           <IconAlertTriangle size={15} aria-hidden /> {t("chat.roundLimit")}
           {canRetry && (
-            <Button size="compact-xs" variant="default" onClick={onContinue}>
+            <Button size="compact-xs" variant="default" onClick={onRetry}>
               {t("chat.continue")}
             </Button>
           )}
@@ -67,7 +66,9 @@ export const AssistantMessage = memo(function AssistantMessage({ message, canRet
           )}
         </ErrorAlert>
       )}
-      {state !== "running" && <Foot message={message} canRetry={canRetry && !error} onRetry={onRetry} />}
+      {state !== "running" && (
+        <Foot message={message} canRetry={canRetry && !error && state !== "round_limit"} onRetry={onRetry} />
+      )}
     </article>
   );
 });

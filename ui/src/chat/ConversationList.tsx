@@ -11,13 +11,14 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import type { ConversationId, ConversationSummary } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { formatRoute } from "../navigation/route";
+import { titleOf } from "./titleOf";
 import styles from "./ConversationList.module.css";
 
 type Props = {
   /** The one that is open; `null` for a new one. */
   opened: ConversationId | null;
   /** Items of a conversation's menu. */
-  menu: (conversation: ConversationSummary) => ReactNode;
+  menu: (conversation: Pick<ConversationSummary, "id" | "title">) => ReactNode;
 };
 
 /** All conversations, newest first, or those with the words that are searched for. */
@@ -67,7 +68,8 @@ function ConversationRow({ conversation, isOpen, menu }: RowProps) {
   const t = useMessages();
   const { ago, full } = useTimes();
   const now = useNow(60_000);
-  const { id, title, updated, isRunning, excerpt } = conversation;
+  const { id, updated, isRunning, excerpt } = conversation;
+  const title = titleOf(t, conversation);
   return (
     <li className={styles.row}>
       <a href={formatRoute({ page: "chat", conversation: id })} aria-current={isOpen ? "page" : undefined}>
@@ -85,7 +87,7 @@ function ConversationRow({ conversation, isOpen, menu }: RowProps) {
             <IconDots size={16} aria-hidden />
           </ActionIcon>
         </Menu.Target>
-        <Menu.Dropdown>{menu(conversation)}</Menu.Dropdown>
+        <Menu.Dropdown>{menu({ id, title })}</Menu.Dropdown>
       </Menu>
     </li>
   );

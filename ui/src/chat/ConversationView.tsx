@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { IconArrowDown } from "@tabler/icons-react";
+import { IconArrowDown, IconRefresh } from "@tabler/icons-react";
 import { useCallback, useMemo, useState, type ReactNode } from "react";
 
 import { AnswerGuardContext } from "../approvals/AnswerGuardContext";
@@ -17,6 +17,7 @@ import { ChatApprovalsContext } from "./ChatApprovals";
 import { Composer } from "./Composer";
 import { ConversationHeader } from "./ConversationHeader";
 import { isAvailable } from "./modelNames";
+import { titleOf } from "./titleOf";
 import { useConversation } from "./useConversation";
 import { UserMessage } from "./UserMessage";
 import styles from "./ConversationView.module.css";
@@ -31,6 +32,7 @@ type Props = {
 
 /** A conversation: its messages, and where the next one is written. */
 export function ConversationView({ id, menu, ...rest }: Props) {
+  const t = useMessages();
   const { conversation, error, loading } = useConversation(id);
   if (error && !conversation) {
     return (
@@ -40,14 +42,14 @@ export function ConversationView({ id, menu, ...rest }: Props) {
     );
   }
   if (loading || !conversation) return <LoadingIndicator />;
-  return <Loaded conversation={conversation} menu={menu(conversation.title)} {...rest} />;
+  return <Loaded conversation={conversation} menu={menu(titleOf(t, conversation))} {...rest} />;
 }
 
 type LoadedProps = Omit<Props, "id" | "menu"> & { conversation: Conversation; menu: ReactNode };
 
 function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
   const t = useMessages();
-  const { id, messages, isRunning, settings, title } = conversation;
+  const { id, messages, isRunning, settings } = conversation;
   const send = useAction("chat.send");
   const retry = useAction("chat.retry");
   const stop = useAction("chat.stop");
@@ -64,15 +66,10 @@ function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
     // eslint-disable-next-line react-hooks/exhaustive-deps -- as above
     [id],
   );
-  const goOn = useCallback(
-    () => void send.run({ conversation: id, text: t("chat.continueText"), images: [], replaces: null }),
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- as above
-    [id, t],
-  );
   return (
     <Approvals conversation={conversation}>
       <ConversationHeader
-        title={title}
+        title={titleOf(t, conversation)}
         settings={settings}
         models={models}
         tools={conversation.tools}
@@ -100,11 +97,17 @@ function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
                   message={message}
                   canRetry={!isRunning && at === messages.length - 1}
                   onRetry={again}
-                  onContinue={goOn}
                 />
               )}
             </div>
           ))}
+          {!isRunning && messages.at(-1)?.role === "user" && (
+            <div>
+              <Button size="xs" variant="default" leftSection={<IconRefresh size={14} aria-hidden />} onClick={again}>
+                {t("chat.answer")}
+              </Button>
+            </div>
+          )}
         </div>
       </div>
       <div className={styles.foot}>

@@ -3,17 +3,23 @@ import { useId, useState } from "react";
 
 import type { ToolCallBlock } from "../generated/types";
 import { useMessages } from "../messages";
-import { serversOf } from "./segments";
+import { isToolSearch, serversOf } from "./segments";
 import { ToolCallItem } from "./ToolCallItem";
 import callStyles from "./ToolCallItem.module.css";
 import styles from "./FoldedReads.module.css";
 
-/** Calls that only read, in one line until they are opened. */
+/** Calls that only read or search for tools, in one line until they are opened. */
 export function FoldedReads({ calls }: { calls: readonly ToolCallBlock[] }) {
   const t = useMessages();
   const id = useId();
   const [opened, setOpened] = useState(false);
   const servers = serversOf(calls);
+  const searches = calls.filter(isToolSearch).length;
+  const reads = calls.length - searches;
+  const done = [
+    ...(searches > 0 ? [t("chat.searches", { count: searches })] : []),
+    ...(reads > 0 ? [t("chat.reads", { count: reads })] : []),
+  ];
   return (
     <div className={callStyles.call}>
       <button
@@ -27,7 +33,7 @@ export function FoldedReads({ calls }: { calls: readonly ToolCallBlock[] }) {
       >
         <IconCheck size={16} className={callStyles.done} aria-hidden />
         <span className={callStyles.what}>
-          <strong>{t("chat.reads", { count: calls.length })}</strong>
+          <strong>{done.join(" · ")}</strong>
           {servers.length > 0 && <span className="dim"> · {servers.join(", ")}</span>}
         </span>
         <IconChevronRight size={14} className={callStyles.chevron} aria-hidden />

@@ -209,7 +209,6 @@ function ServerChoice({ chosen, onChange }: ServerChoiceProps) {
         {servers.map(({ config: { id, name }, status }) => (
           <Checkbox
             key={id}
-            size="xs"
             label={
               <>
                 {name}

@@ -1,4 +1,4 @@
-import { Loader } from "@mantine/core";
+import { Loader, VisuallyHidden } from "@mantine/core";
 import {
   IconAlertCircle,
   IconBan,
@@ -51,9 +51,18 @@ export const ToolCallItem = memo(function ToolCallItem({ call }: { call: ToolCal
         <span className={styles.what}>
           <strong>{title}</strong>
           {server !== null && <span className="dim"> · {server}</span>}
-          {!isWaiting && <Preview call={call} />}
+          {!isWaiting && (
+            <>
+              {" "}
+              <Preview call={call} />
+            </>
+          )}
         </span>
-        {state !== "done" && <span className={clsx(styles.state, styles[state])}>{t(`chat.call.${state}`)}</span>}
+        {state === "done" ? (
+          <VisuallyHidden>{t("chat.call.done")}</VisuallyHidden>
+        ) : (
+          <span className={clsx(styles.state, styles[state])}>{t(`chat.call.${state}`)}</span>
+        )}
         <span className={styles.times}>{times.join(" · ")}</span>
         <IconChevronRight size={14} className={styles.chevron} aria-hidden />
       </button>
@@ -109,7 +118,7 @@ function CallDetails({ call }: { call: ToolCallBlock }) {
     <>
       <p className={styles.facts}>
         {call.class !== null && (
-          <span className={styles.fact}>
+          <span>
             {call.class === "read" ? <IconEye size={14} aria-hidden /> : <IconPencil size={14} aria-hidden />}{" "}
             {t(`ask.class.${call.class}`)}
           </span>

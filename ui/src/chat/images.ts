@@ -9,7 +9,7 @@ export const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/
 export const MAX_IMAGE_BYTES = 5_000_000;
 
 /** The most images of a message. */
-export const MAX_IMAGES = 8;
+export const MAX_IMAGES = 10;
 
 /** Why a file is not attached. */
 export type ImageProblem = "type" | "size" | "count";

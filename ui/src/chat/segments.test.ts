@@ -25,7 +25,7 @@ describe("calls that only read", () => {
 
   it.each<[string, Partial<ToolCallBlock>]>([
     ["changes something", { class: "write" }],
-    ["is of an unknown class", { class: null }],
+    ["is of an unknown class", { class: null, server: "files" }],
     ["failed", { state: "failed" }],
     ["was denied", { state: "denied" }],
     ["waits for the user", { state: "waiting" }],
@@ -36,6 +36,10 @@ describe("calls that only read", () => {
 
   it("are folded over a text that has not begun, which is not shown", () => {
     expect(short(call("a"), text(" "), { kind: "reasoning", text: "" }, call("b"))).toEqual(["[a b]"]);
+  });
+
+  it("are folded with those that search for tools", () => {
+    expect(short(call("a", { server: null, class: null }), call("b"))).toEqual(["[a b]"]);
   });
 
   it("name their servers once, in order", () => {

@@ -1,4 +1,5 @@
-// The blocks of a message as they are shown: finished calls that only read and follow each other are folded together. Pure.
+// The blocks of a message as they are shown: finished calls that only read, or search for tools, and follow each other are
+// folded together. Pure.
 
 import type { ChatBlock, ToolCallBlock } from "../generated/types";
 
@@ -32,7 +33,10 @@ export function segmentsOf(blocks: readonly ChatBlock[]): Segment[] {
   return segments;
 }
 
-const isFoldable = ({ state, class: access }: ToolCallBlock) => state === "done" && access === "read";
+const isFoldable = (call: ToolCallBlock) => call.state === "done" && (call.class === "read" || isToolSearch(call));
+
+/** Whether a finished call searched for tools, which is no tool of a server. */
+export const isToolSearch = ({ server, class: access }: ToolCallBlock) => server === null && access === null;
 
 const isEmpty = (block: ChatBlock) => (block.kind === "text" || block.kind === "reasoning") && block.text.trim() === "";
 

@@ -51,8 +51,17 @@ describe("streamed text", () => {
   });
 
   it("belongs to its block, also the arguments of a call", () => {
-    const read = of({ kind: "reasoning", text: "a" }, { kind: "tool_call", ...testCall({ arguments: '{"p' }) });
+    const read = of(
+      { kind: "reasoning", text: "a" },
+      { kind: "tool_call", ...testCall({ state: "writing", arguments: '{"p' }) },
+    );
     expect(shown(read, delta(1, "b"), delta(3, '":1}', 1), delta(2, "c")).texts).toEqual(["abc", '{"p":1}']);
+  });
+
+  it("is not added to the arguments of a call that are written and masked", () => {
+    const masked = '{"key":"••"}';
+    const read = of({ kind: "tool_call", ...testCall({ state: "waiting", arguments: masked }) });
+    expect(shown(read, delta(0, '{"key":"s3cr3t-s3cr3t"}'))).toEqual({ texts: [masked], hasGap: false });
   });
 
   it("leaves other messages the same objects", () => {

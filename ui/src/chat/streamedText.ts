@@ -57,13 +57,14 @@ function continued(block: ChatBlock, piece: StreamedText): ChatBlock | null {
   return block.kind === "tool_call" ? { ...block, arguments: text } : ({ ...block, text } as ChatBlock);
 }
 
+/** The text of a block that can grow. The arguments of a call are others, with secrets masked, once they are written. */
 function textOf(block: ChatBlock): string | null {
   switch (block.kind) {
     case "text":
     case "reasoning":
       return block.text;
     case "tool_call":
-      return block.arguments;
+      return block.state === "writing" ? block.arguments : null;
     case "image":
       return null;
   }
