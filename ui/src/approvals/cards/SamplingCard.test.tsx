@@ -34,7 +34,7 @@ function card(
             id="ask-1"
             model={model}
             request={{
-              server: { id: "srv-1", generation: 1, name: "wiki", description: null, icon: null },
+              server: { id: "srv-1", generation: 1, name: "wiki", description: "", icon: "" },
               client: null,
               system: "Be short.",
               messages: ["user: When is the party?"],
