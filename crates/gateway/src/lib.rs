@@ -1,5 +1,5 @@
 //! The gateway that AI clients connect to: the MCP endpoint on loopback, which serves both protocol families at
-//! one address, and the list of clients that may use it.
+//! one address, the REST tool API beside it, and the list of clients that may use them.
 //!
 //! The gateway authenticates clients and speaks their protocol. Permissions are evaluated behind [`ToolService`],
 //! which is the only way from here to a tool, a resource or a prompt. An unknown client can ask for access by OAuth, and
@@ -13,6 +13,7 @@ mod error;
 mod gateway;
 mod http;
 mod protocol;
+mod rest;
 mod revision;
 mod session;
 mod tool_service;

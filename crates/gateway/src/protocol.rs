@@ -4,6 +4,7 @@
 //! tool, a resource or a prompt only through [`crate::tool_service::ToolService`].
 
 pub(crate) mod accept_header;
+pub(crate) mod adapted_tools;
 pub(crate) mod calls;
 pub(crate) mod catalog_lists;
 pub(crate) mod dispatch;

@@ -13,7 +13,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 type Table = [(&'static str, &'static [&'static str])];
 
 /// Which members of the workspace a member may use.
-const MEMBERS: [(&str, &[&str]); 18] = [
+const MEMBERS: [(&str, &[&str]); 19] = [
     ("gatehouse-model", &[]),
     ("gatehouse-common", &["gatehouse-model"]),
     ("gatehouse-mcp-wire", &[]),
@@ -30,6 +30,10 @@ const MEMBERS: [(&str, &[&str]); 18] = [
     ),
     (
         "gatehouse-integrations",
+        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-store"],
+    ),
+    (
+        "gatehouse-models",
         &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-store"],
     ),
     (
@@ -57,7 +61,14 @@ const MEMBERS: [(&str, &[&str]); 18] = [
     ),
     (
         "gatehouse-gateway",
-        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-tools", "gatehouse-store"],
+        &[
+            "gatehouse-model",
+            "gatehouse-common",
+            "gatehouse-mcp-wire",
+            "gatehouse-models",
+            "gatehouse-tools",
+            "gatehouse-store",
+        ],
     ),
     (
         "gatehouse-app",
@@ -70,6 +81,7 @@ const MEMBERS: [(&str, &[&str]); 18] = [
             "gatehouse-tools",
             "gatehouse-gateway",
             "gatehouse-integrations",
+            "gatehouse-models",
         ],
     ),
     ("gatehouse-ctl", &["gatehouse-app", "gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire"]),

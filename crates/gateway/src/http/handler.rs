@@ -1,5 +1,5 @@
 //! HTTP handler: checks the request head, identifies the client, reads the body, and passes the message to
-//! [`crate::protocol`]. What is for the authorization server goes there without a client.
+//! [`crate::protocol`] or [`crate::rest`]. What is for the authorization server goes there without a client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +32,12 @@ use crate::protocol::request::{PostedMessage, RequestOrigin};
 use crate::protocol::rpc_error::HttpRpcError;
 use crate::protocol::state::ProtocolState;
 use crate::protocol::stateful;
+use crate::rest::endpoint::{self, RestEndpoint};
+use crate::rest::exchange::RestRequest;
+use crate::rest::openapi;
+use crate::rest::problem::ProblemDetails;
+use crate::rest::tool_call;
+use crate::rest::tool_list;
 
 /// Maximum size of a body, in bytes.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -86,6 +92,22 @@ impl KnownClient {
         }
     }
 
+    fn rest<'a>(
+        &'a self,
+        protocol: &'a Arc<ProtocolState>,
+        headers: &'a HeaderMap,
+        query: Option<&'a str>,
+    ) -> RestRequest<'a> {
+        RestRequest {
+            state: protocol,
+            client: &self.client,
+            viewer: &self.viewer,
+            is_first_request: self.is_first_request,
+            headers,
+            query,
+        }
+    }
+
     fn posted<'a>(&'a self, read: &'a ReadMessage) -> PostedMessage<'a> {
         PostedMessage {
             origin: self.origin(&read.headers),
@@ -110,8 +132,10 @@ impl HttpHandler {
         connection: &ClientConnection,
         request: Request<Incoming>,
     ) -> Response<GatewayBody> {
+        let is_rest = endpoint::is_rest_path(request.uri().path());
         match self.try_serve(connection, request).await {
             Ok(response) => response,
+            Err(rpc_error) if is_rest => response::rest(ProblemDetails::from(rpc_error).into_response()),
             Err(rpc_error) => response::rpc_error(&rpc_error),
         }
     }
@@ -185,7 +209,36 @@ impl HttpHandler {
                     .map(response::render)
             }
             (RouteTransport::SseMessages, _) => Ok(response::method_not_allowed("POST")),
+            (RouteTransport::Rest(endpoint), method) if method == endpoint.method() => {
+                self.serve_rest(endpoint, &known, &connection.peer, request).await
+            }
+            (RouteTransport::Rest(endpoint), _) => {
+                Ok(response::rest(ProblemDetails::method_not_allowed(endpoint).into_response()))
+            }
         }
+    }
+
+    /// Serves a request of the REST tool API.
+    async fn serve_rest(
+        &self,
+        endpoint: RestEndpoint,
+        known: &KnownClient,
+        peer: &ConnectionPeer,
+        request: Request<Incoming>,
+    ) -> Result<Response<GatewayBody>, HttpRpcError> {
+        let uri = request.uri().clone();
+        let served = match endpoint {
+            RestEndpoint::Tools => {
+                tool_list::serve(&known.rest(&self.protocol, request.headers(), uri.query()))
+            }
+            RestEndpoint::OpenApi => openapi::serve(uri.query()),
+            RestEndpoint::ToolCall => {
+                let read = self.read(known, peer, request).await?;
+                let rest_request = known.rest(&self.protocol, &read.headers, uri.query());
+                tool_call::serve(&rest_request, &read.peer, &read.body).await
+            }
+        };
+        Ok(response::rest(served.unwrap_or_else(ProblemDetails::into_response)))
     }
 
     /// The servers behind a path, and its transport; `None` if nothing is served there, or not to this client.

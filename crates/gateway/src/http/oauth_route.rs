@@ -52,10 +52,11 @@ impl OAuthRoute {
     }
 }
 
-/// The endpoint that a path is for. What is posted for an event stream is no endpoint of its own.
+/// The endpoint that a path is for. What is posted for an event stream is no endpoint of its own, and the REST tool API is
+/// one with that for all servers.
 pub(crate) fn endpoint_route(path: &str) -> Option<Route> {
     match Route::parse(path)? {
-        Route { transport: RouteTransport::SseMessages, .. } => None,
+        Route { transport: RouteTransport::SseMessages | RouteTransport::Rest(_), .. } => None,
         route => Some(route),
     }
 }
@@ -117,6 +118,7 @@ mod tests {
             ("/sse", "/sse"),
             ("/messages", "/mcp"),
             ("/other", "/mcp"),
+            ("/v1/tools", "/mcp"),
             ("/servers/a%22b%20c/mcp", "/servers/a%22b%20c/mcp"),
             ("/servers/a\"b/mcp", "/servers/a%22b/mcp"),
             ("/servers/time/sse", "/servers/time/sse"),

@@ -12,6 +12,7 @@ use hyper::{Response, StatusCode};
 
 use crate::protocol::response::{HandlerResponse, MessageChunks, ResponseContent};
 use crate::protocol::rpc_error::HttpRpcError;
+use crate::rest::exchange::RestResponse;
 use crate::session::event_log::EventReader;
 
 #[derive(Debug)]
@@ -85,6 +86,22 @@ fn events(reader: EventReader) -> Response<GatewayBody> {
 fn empty(status: StatusCode) -> Response<GatewayBody> {
     let mut response = Response::new(GatewayBody::Whole(MessageChunks::default()));
     *response.status_mut() = status;
+    response
+}
+
+/// A response of the REST tool API.
+pub(crate) fn rest(response: RestResponse) -> Response<GatewayBody> {
+    let RestResponse { status, media_type, headers, body } = response;
+    let has_body = !body.is_empty();
+    let mut response = Response::new(GatewayBody::Whole(MessageChunks::single(body)));
+    *response.status_mut() = status;
+    response.headers_mut().extend(headers);
+    if has_body {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    }
+    if ends_connection(status) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 

@@ -4,6 +4,8 @@
 use hyper::Uri;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::rest::endpoint::RestEndpoint;
+
 /// The path of the endpoint for all servers.
 pub(crate) const ALL_SERVERS: &str = "/mcp";
 
@@ -30,6 +32,8 @@ pub(crate) enum RouteTransport {
     SseStream,
     /// The messages of HTTP+SSE: `messages`
     SseMessages,
+    /// The REST tool API, which is only for all servers: `v1/…`
+    Rest(RestEndpoint),
 }
 
 /// What stays as it is in the name of a server in a path.
@@ -56,7 +60,7 @@ impl Route {
             "mcp" => RouteTransport::StreamableHttp,
             "sse" => RouteTransport::SseStream,
             "messages" => RouteTransport::SseMessages,
-            _ => return None,
+            other => RouteTransport::Rest(RestEndpoint::at(other).filter(|_| server.is_none())?),
         };
         Some(Self { server, transport })
     }
@@ -68,6 +72,7 @@ pub(crate) fn path_of(Route { server, transport }: &Route) -> String {
         RouteTransport::StreamableHttp => "mcp",
         RouteTransport::SseStream => "sse",
         RouteTransport::SseMessages => "messages",
+        RouteTransport::Rest(endpoint) => endpoint.path(),
     };
     match server {
         None => format!("/{last}"),
@@ -103,12 +108,16 @@ mod tests {
 
     #[test]
     fn takes_paths_apart() {
-        use RouteTransport::{SseMessages, SseStream, StreamableHttp};
+        use RouteTransport::{Rest, SseMessages, SseStream, StreamableHttp};
         for (path, server, transport) in [
             ("/mcp", None, StreamableHttp),
             ("/mcp/", None, StreamableHttp),
             ("/sse", None, SseStream),
             ("/messages", None, SseMessages),
+            ("/v1/tools", None, Rest(RestEndpoint::Tools)),
+            ("/v1/tools/", None, Rest(RestEndpoint::Tools)),
+            ("/v1/tools/call", None, Rest(RestEndpoint::ToolCall)),
+            ("/v1/openapi.json", None, Rest(RestEndpoint::OpenApi)),
             ("/servers/files/mcp", Some("files"), StreamableHttp),
             ("/servers/files/mcp/", Some("files"), StreamableHttp),
             ("/servers/files/sse", Some("files"), SseStream),
@@ -153,6 +162,13 @@ mod tests {
             "/servers/%/mcp",
             "/servers/%zz/mcp",
             "/servers/a%2/mcp",
+            "/v1",
+            "/v1/",
+            "/v1/tools/calls",
+            "/v1/tools//call",
+            "/V1/tools",
+            "/v1/%74ools",
+            "/servers/files/v1/tools",
             "/servers/%ff/mcp",
         ] {
             assert_eq!(Route::parse(path), None, "{path}");

@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use gatehouse_models::adapters::{AdaptedTools, ToolFormat};
 use gatehouse_tools::{CatalogList, CatalogVersions, CatalogViewKey, ListVersions, ServerSelection, Viewer};
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+use crate::protocol::adapted_tools::{AdaptedToolList, AdaptedToolLists, TaggedBody};
 use crate::protocol::pagination::{ListSource, PaginatedList, PaginatedListCache};
 use crate::protocol::tool_list::{ToolListCache, ToolListPages};
 use crate::tool_service::ToolService;
@@ -25,6 +28,7 @@ struct ListCaches {
     servers: ServerSelection,
     view: CatalogViewKey,
     tools: ToolListCache,
+    adapted_tools: AdaptedToolLists,
     resources: PaginatedListCache,
     templates: PaginatedListCache,
     prompts: PaginatedListCache,
@@ -82,6 +86,7 @@ impl CatalogLists {
             servers: servers.clone(),
             view,
             tools: ToolListCache::default(),
+            adapted_tools: AdaptedToolLists::default(),
             resources: PaginatedListCache::new(CatalogList::Resources),
             templates: PaginatedListCache::new(CatalogList::Templates),
             prompts: PaginatedListCache::new(CatalogList::Prompts),
@@ -103,6 +108,21 @@ impl EndpointLists {
 
     pub(crate) fn tools(&self) -> Arc<ToolListPages> {
         self.caches.tools.current(self.source(), self.version(|versions| versions.tools))
+    }
+
+    /// The tools in the format of a model provider. `write` makes the body of a new list.
+    pub(crate) fn adapted_tools(
+        &self,
+        format: ToolFormat,
+        write: &dyn Fn(&AdaptedTools) -> TaggedBody,
+    ) -> Arc<AdaptedToolList> {
+        let version = self.version(|versions| versions.tools);
+        self.caches.adapted_tools.current(self.source(), version, format, write)
+    }
+
+    /// A tool of such a list as clients of MCP list it; `None` if it isn't listed.
+    pub(crate) fn listed_tool(&self, list: &AdaptedToolList, exposed: &str) -> Option<Box<RawValue>> {
+        list.listed_tool(self.source(), exposed)
     }
 
     pub(crate) fn resources(&self) -> Arc<PaginatedList> {

@@ -65,7 +65,7 @@ impl HttpRpcError {
         Self::new(
             StatusCode::NOT_FOUND,
             -32600,
-            "There is nothing here; the endpoints are /mcp and, for one enabled server, /servers/NAME/mcp.",
+            "There is nothing here; the endpoints are /mcp and, for one enabled server, /servers/NAME/mcp. The REST tool API has /v1/tools, /v1/tools/call and /v1/openapi.json.",
         )
     }
 
@@ -118,6 +118,11 @@ impl HttpRpcError {
 
     pub(crate) fn status(&self) -> StatusCode {
         self.status
+    }
+
+    /// What is wrong, as sentences.
+    pub(crate) fn into_message(self) -> Cow<'static, str> {
+        self.message
     }
 
     /// The error object without the envelope.

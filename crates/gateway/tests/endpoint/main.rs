@@ -11,6 +11,7 @@ mod oauth;
 mod real_clients;
 mod rejections;
 mod resources_and_prompts;
+mod rest;
 mod resumed_sessions;
 mod routes;
 mod scripted_tools;

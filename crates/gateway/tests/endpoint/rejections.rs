@@ -137,7 +137,7 @@ async fn serves_streamable_http_with_three_methods() {
         Method::TRACE,
     ];
     let origin = fixture.url().trim_end_matches("/mcp").to_owned();
-    for path in ["/", "/mcp/x", "/MCP", "/%6dcp", "//mcp", "/servers/a/mcp", "/v1/tools", "/mcp"] {
+    for path in ["/", "/mcp/x", "/MCP", "/%6dcp", "//mcp", "/servers/a/mcp", "/v1/tool", "/mcp"] {
         for method in &every {
             let url = format!("{origin}{path}");
             let response = fixture.http.request(method.clone(), &url).send().await.unwrap();

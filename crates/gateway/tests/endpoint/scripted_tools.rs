@@ -7,10 +7,10 @@ use gatehouse_gateway::ToolService;
 use gatehouse_model::server::{Builtin, LogLevel};
 use gatehouse_model::{BoxFuture, ClientEntry, ClientId, ServerConfig, ServerId, SessionId, Transport};
 use gatehouse_tools::{
-    AccessCall, AccessKind, CacheHints, CallResponse, Caller, CatalogList, CatalogVersions, CatalogViewKey,
-    ClientFeature, ClientPresence, ForwardedNotification, ListVersions, NotificationKind, ProtocolFamily,
-    ResolvedTarget, ServerDescription, ServerNotification, ServerRequest, ServerSelection, TaskCall,
-    TaskNotice, ToolCall, ToolName, Viewer,
+    AccessCall, AccessKind, ApprovalWait, CacheHints, CallResponse, Caller, CatalogList, CatalogVersions,
+    CatalogViewKey, ClientFeature, ClientPresence, ForwardedNotification, ListVersions, NotificationKind,
+    ProtocolFamily, ResolvedTarget, ServerDescription, ServerNotification, ServerRequest, ServerSelection,
+    TaskCall, TaskNotice, ToolCall, ToolName, Viewer, error_result,
 };
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -60,6 +60,8 @@ pub(crate) struct RecordedCall {
     /// Whether the client declared that it can respond to forms.
     pub(crate) can_answer_forms: bool,
     presence: Option<ClientPresence>,
+    /// How the call may wait for the user.
+    pub(crate) approval_wait: Option<Arc<ApprovalWait>>,
 }
 
 impl RecordedCall {
@@ -186,6 +188,17 @@ impl ScriptedToolService {
                 }
                 self.finished.fetch_add(1, Ordering::SeqCst);
                 CallResponse::Result(raw(r#"{"content":[],"waited":true}"#))
+            }
+            // Needs the user's answer, which comes with a release. Until then the client is told to call again.
+            "ask" => {
+                if let Ok(permit) = self.release.try_acquire() {
+                    permit.forget();
+                    return CallResponse::Result(raw(r#"{"content":[{"type":"text","text":"done"}]}"#));
+                }
+                if let Some(wait) = &call.approval_wait {
+                    wait.end();
+                }
+                CallResponse::Result(error_result("still waiting"))
             }
             // Asks the client for a form, and returns its response.
             "form" => {
@@ -349,6 +362,7 @@ impl ToolService for ScriptedToolService {
             tool: call.tool.clone(),
             can_answer_forms: call.client_peer.as_ref().is_some_and(|peer| peer.can(ClientFeature::Form)),
             presence: call.presence.clone(),
+            approval_wait: call.approval_wait.clone(),
         });
         let this = self.weak_self.upgrade().unwrap();
         Box::pin(async move { this.run(call).await })

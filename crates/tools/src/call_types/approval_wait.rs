@@ -49,7 +49,9 @@ mod tests {
     #[test]
     fn only_shortens() {
         let s = Duration::from_secs;
-        for (limit, estimate, wait) in [(None, 50, 50), (Some(3), 50, 3), (Some(60), 50, 50), (Some(0), 50, 0)] {
+        for (limit, estimate, wait) in
+            [(None, 50, 50), (Some(3), 50, 3), (Some(60), 50, 50), (Some(0), 50, 0)]
+        {
             let terms = ApprovalWait::new(limit.map(s));
             assert_eq!((terms.shorten(s(estimate)), terms.is_over()), (s(wait), false), "{limit:?}");
         }
