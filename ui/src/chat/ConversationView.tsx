@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { IconArrowDown, IconRefresh } from "@tabler/icons-react";
-import { useCallback, useMemo, useState, type ReactNode } from "react";
+import { startTransition, useCallback, useEffect, useMemo, useState, type ReactNode } from "react";
 
 import { AnswerGuardContext } from "../approvals/AnswerGuardContext";
 import { useAnswerGuard } from "../approvals/useAnswerGuard";
@@ -9,7 +9,7 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { useFollowEnd } from "../components/useFollowEnd";
 import { useAction } from "../core/useAction";
-import type { ChatImage, Conversation, ConversationId, MessageId, ModelsView } from "../generated/types";
+import type { ChatImage, ChatMessage, Conversation, ConversationId, MessageId, ModelsView } from "../generated/types";
 import { useMessages } from "../messages";
 import { AnswerAnnouncer } from "./AnswerAnnouncer";
 import { AssistantMessage } from "./AssistantMessage";
@@ -54,7 +54,8 @@ function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
   const retry = useAction("chat.retry");
   const stop = useAction("chat.stop");
   const set = useAction("chat.set");
-  const { area, following, toEnd, onScroll } = useFollowEnd({ enabled: true, size: messages.length, last: messages });
+  const shown = useLatestFirst(messages);
+  const { area, following, toEnd, onScroll } = useFollowEnd({ enabled: true, size: shown.length, last: messages });
   const { run: sendNow } = send;
   const replace = useCallback(
     (replaces: MessageId, text: string, images: ChatImage[]) => sendNow({ conversation: id, text, images, replaces }),
@@ -88,16 +89,12 @@ function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
         aria-label={t("chat.messages")}
       >
         <div className={styles.column}>
-          {messages.map((message, at) => (
+          {shown.map((message, at) => (
             <div key={message.id} className={styles.message}>
               {message.role === "user" ? (
                 <UserMessage message={message} canEdit={!isRunning} onReplace={replace} />
               ) : (
-                <AssistantMessage
-                  message={message}
-                  canRetry={!isRunning && at === messages.length - 1}
-                  onRetry={again}
-                />
+                <AssistantMessage message={message} canRetry={!isRunning && at === shown.length - 1} onRetry={again} />
               )}
             </div>
           ))}
@@ -137,6 +134,20 @@ function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
       <AnswerAnnouncer conversation={conversation} />
     </Approvals>
   );
+}
+
+/** Messages that are shown at once. */
+const FIRST = 20;
+
+/** The latest messages at first, and all of a long conversation as soon as they are rendered, which blocks nothing. */
+function useLatestFirst(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const [isWhole, setIsWhole] = useState(messages.length <= FIRST);
+  useEffect(() => {
+    startTransition(() => {
+      setIsWhole(true);
+    });
+  }, []);
+  return isWhole ? messages : messages.slice(-FIRST);
 }
 
 /** The approval requests of the conversation's calls, for the calls within. */
