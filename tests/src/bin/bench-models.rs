@@ -27,7 +27,10 @@ fn main() -> Result<()> {
 fn definitions() -> Result<()> {
     let tools: Vec<Box<RawValue>> = (0..TOOLS).map(tool).collect::<Result<_>>()?;
     let bytes: usize = tools.iter().map(|tool| tool.get().len()).sum();
-    println!("definitions of {TOOLS} tools, {} bytes each, median of {ROUNDS}; at most {LIMIT:?}", bytes / TOOLS);
+    println!(
+        "definitions of {TOOLS} tools, {} bytes each, median of {ROUNDS}; at most {LIMIT:?}",
+        bytes / TOOLS
+    );
     for format in ToolFormat::ALL {
         let mut took: Vec<Duration> = (0..ROUNDS)
             .map(|_| {
@@ -48,7 +51,8 @@ fn definitions() -> Result<()> {
 
 /// What one call of a tool costs besides.
 fn calls_and_results() -> Result<()> {
-    let arguments = r#"{"path":"/home/ana/notes/2026/shopping.md","limit":20,"options":{"deep":true,"kinds":["a"]}}"#;
+    let arguments =
+        r#"{"path":"/home/ana/notes/2026/shopping.md","limit":20,"options":{"deep":true,"kinds":["a"]}}"#;
     let broken = format!("{},}}", arguments.trim_end_matches('}').to_owned() + "}");
     let tool = tool(0)?;
     let raw = RawValue::from_string(arguments.to_owned())?;

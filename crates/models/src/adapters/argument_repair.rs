@@ -38,7 +38,7 @@ fn inside_code_fence(text: &str) -> Option<&str> {
 
 /// What may follow in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Expected {
+enum ExpectedToken {
     /// A value, or the end of an array that just began.
     FirstItem,
     /// A key, or the end of an object that just began.
@@ -65,25 +65,27 @@ impl<'a> Repair<'a> {
     }
 
     fn run(mut self) -> Option<String> {
-        let mut expected = Expected::Value;
+        let mut expected = ExpectedToken::Value;
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
             let Some(next) = self.rest.chars().next() else { break };
             expected = match (expected, next) {
-                (Expected::Next, ',') => {
+                (ExpectedToken::Next, ',') => {
                     self.rest = self.rest.get(1..)?;
                     self.after_comma()?
                 }
-                (Expected::Next | Expected::FirstKey | Expected::FirstItem, '}' | ']') => self.close(next)?,
-                (Expected::FirstKey | Expected::Key, '"') => {
+                (ExpectedToken::Next | ExpectedToken::FirstKey | ExpectedToken::FirstItem, '}' | ']') => {
+                    self.close(next)?
+                }
+                (ExpectedToken::FirstKey | ExpectedToken::Key, '"') => {
                     self.string()?;
-                    Expected::Colon
+                    ExpectedToken::Colon
                 }
-                (Expected::Colon, ':') => {
+                (ExpectedToken::Colon, ':') => {
                     self.push(':')?;
-                    Expected::Value
+                    ExpectedToken::Value
                 }
-                (Expected::Value | Expected::FirstItem, _) => self.value(next)?,
+                (ExpectedToken::Value | ExpectedToken::FirstItem, _) => self.value(next)?,
                 _ => return None,
             };
             if self.open.is_empty() {
@@ -92,7 +94,7 @@ impl<'a> Repair<'a> {
                 return surplus.then_some(self.out);
             }
         }
-        (expected == Expected::Next && self.is_whole).then_some(())?;
+        (expected == ExpectedToken::Next && self.is_whole).then_some(())?;
         self.out.extend(self.open.iter().rev());
         Some(self.out)
     }
@@ -105,35 +107,35 @@ impl<'a> Repair<'a> {
     }
 
     /// A comma that the end of the container follows is left out.
-    fn after_comma(&mut self) -> Option<Expected> {
+    fn after_comma(&mut self) -> Option<ExpectedToken> {
         let following = self.rest.trim_start_matches([' ', '\t', '\r', '\n']).chars().next();
         if matches!(following, Some('}' | ']')) {
-            return Some(Expected::Next);
+            return Some(ExpectedToken::Next);
         }
         self.out.push(',');
-        Some(if self.open.last() == Some(&'}') { Expected::Key } else { Expected::Value })
+        Some(if self.open.last() == Some(&'}') { ExpectedToken::Key } else { ExpectedToken::Value })
     }
 
-    fn close(&mut self, bracket: char) -> Option<Expected> {
+    fn close(&mut self, bracket: char) -> Option<ExpectedToken> {
         (self.open.pop() == Some(bracket)).then_some(())?;
         self.push(bracket)?;
         self.is_whole = true;
-        Some(Expected::Next)
+        Some(ExpectedToken::Next)
     }
 
-    fn value(&mut self, next: char) -> Option<Expected> {
+    fn value(&mut self, next: char) -> Option<ExpectedToken> {
         match next {
             '{' | '[' if self.open.len() < MAX_DEPTH => {
                 self.open.push(if next == '{' { '}' } else { ']' });
                 self.push(next)?;
-                return Some(if next == '{' { Expected::FirstKey } else { Expected::FirstItem });
+                return Some(if next == '{' { ExpectedToken::FirstKey } else { ExpectedToken::FirstItem });
             }
             // Only an object can be the arguments.
             _ if self.open.is_empty() => return None,
             '"' => self.string()?,
             _ => self.word()?,
         }
-        Some(Expected::Next)
+        Some(ExpectedToken::Next)
     }
 
     /// Copies a number or a literal.

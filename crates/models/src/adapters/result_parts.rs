@@ -10,7 +10,7 @@ use crate::adapters::json_numbers::all_finite;
 
 /// A piece of a result for a model.
 #[derive(Debug)]
-pub(super) enum ResultPart<'a> {
+pub(super) enum RenderedPart<'a> {
     Text(Cow<'a, str>),
     /// Bytes of a type.
     Media(ResultMedia<'a>),
@@ -46,8 +46,8 @@ impl ResultMedia<'_> {
 
 /// A result as it is read.
 #[derive(Debug, Default)]
-pub(super) struct ResultContent<'a> {
-    pub(super) parts: Vec<ResultPart<'a>>,
+pub(super) struct ReadResult<'a> {
+    pub(super) parts: Vec<RenderedPart<'a>>,
     pub(super) is_error: bool,
     /// `structuredContent`, unless a text has the same.
     pub(super) structured: Option<&'a RawValue>,
@@ -57,11 +57,11 @@ pub(super) struct ResultContent<'a> {
     pub(super) lost: Vec<String>,
 }
 
-impl<'a> ResultContent<'a> {
+impl<'a> ReadResult<'a> {
     /// Reads a `CallToolResult`. What isn't one is a text.
     pub(super) fn read(result: &'a RawValue) -> Self {
         let Ok(members) = Members::of(result) else {
-            return Self { parts: vec![ResultPart::Text(Cow::Borrowed(result.get()))], ..Self::default() };
+            return Self { parts: vec![RenderedPart::Text(Cow::Borrowed(result.get()))], ..Self::default() };
         };
         let mut content = Self { is_error: members.flag("isError").unwrap_or(false), ..Self::default() };
         let blocks =
@@ -90,12 +90,12 @@ impl<'a> ResultContent<'a> {
         let kind = members.text("type");
         match kind.as_deref() {
             Some("text") => match members.text("text") {
-                Some(text) => self.parts.push(ResultPart::Text(text)),
+                Some(text) => self.parts.push(RenderedPart::Text(text)),
                 None => self.lost.push(format!("{pointer}: a text without text")),
             },
             Some("image") => self.add_media(pointer, &members, "data", "Image"),
             Some("audio") => self.add_media(pointer, &members, "data", "Audio"),
-            Some("resource_link") => self.parts.push(ResultPart::Text(Cow::Owned(resource_link(&members)))),
+            Some("resource_link") => self.parts.push(RenderedPart::Text(Cow::Owned(resource_link(&members)))),
             Some("resource") => match members.get("resource").map(Members::of) {
                 Some(Ok(resource)) => self.add_resource(pointer, &resource),
                 _ => self.lost.push(format!("{pointer}: a resource without resource")),
@@ -111,7 +111,7 @@ impl<'a> ResultContent<'a> {
         if let Some(text) = resource.text("text") {
             let uri = resource.text("uri").unwrap_or_default();
             let mime_type = resource.text("mimeType").map(|kind| format!(" ({kind})")).unwrap_or_default();
-            self.parts.push(ResultPart::Text(Cow::Owned(format!("Resource {uri}{mime_type}:\n{text}"))));
+            self.parts.push(RenderedPart::Text(Cow::Owned(format!("Resource {uri}{mime_type}:\n{text}"))));
             return;
         }
         self.add_media(format!("{pointer}/resource"), resource, "blob", "Resource");
@@ -123,18 +123,18 @@ impl<'a> ResultContent<'a> {
         // A provider would refuse the whole request.
         if !is_base64(&data) {
             self.lost.push(format!("{pointer}: data that is not base64"));
-            self.parts.push(ResultPart::Text(Cow::Owned(format!("[{kind} ({mime_type}): damaged]"))));
+            self.parts.push(RenderedPart::Text(Cow::Owned(format!("[{kind} ({mime_type}): damaged]"))));
             return;
         }
         let uri = members.text("uri");
-        self.parts.push(ResultPart::Media(ResultMedia { mime_type, data, uri, pointer, kind }));
+        self.parts.push(RenderedPart::Media(ResultMedia { mime_type, data, uri, pointer, kind }));
     }
 
     /// Servers repeat structured content as text, for clients that don't know it.
     fn add_structured(&mut self, structured: &'a RawValue) {
         let texts = self.parts.iter().filter_map(|part| match part {
-            ResultPart::Text(text) => Some(&**text),
-            ResultPart::Media(_) => None,
+            RenderedPart::Text(text) => Some(&**text),
+            RenderedPart::Media(_) => None,
         });
         let tree = read(structured.get()).ok();
         let is_readable = tree.as_ref().is_some_and(all_finite);
@@ -151,7 +151,7 @@ impl<'a> ResultContent<'a> {
             self.structured = Some(structured);
         } else {
             // As a text it can be read by whatever reads texts.
-            self.parts.push(ResultPart::Text(Cow::Borrowed(structured.get())));
+            self.parts.push(RenderedPart::Text(Cow::Borrowed(structured.get())));
         }
     }
 }

@@ -4,7 +4,7 @@ use gatehouse_mcp_wire::json::write_string;
 use gatehouse_mcp_wire::raw::{quoted, raw};
 use serde_json::value::RawValue;
 
-use crate::adapters::result_parts::{ResultContent, ResultMedia, ResultPart};
+use crate::adapters::result_parts::{ReadResult, RenderedPart, ResultMedia};
 use crate::adapters::tool_calls::MADE_UP_ID;
 use crate::adapters::tool_format::ToolFormat;
 
@@ -45,7 +45,7 @@ pub fn render_result(
     if format == ToolFormat::Mcp {
         return RenderedResult { json: result.to_owned(), lost: Vec::new() };
     }
-    let content = ResultContent::read(result);
+    let content = ReadResult::read(result);
     let mut out = ResultWriter { lost: Vec::new() };
     let json = match format {
         ToolFormat::OpenAiChat => out.chat(call_id, &content),
@@ -62,12 +62,12 @@ struct ResultWriter {
 }
 
 impl ResultWriter {
-    fn chat(&mut self, call_id: &str, content: &ResultContent<'_>) -> String {
+    fn chat(&mut self, call_id: &str, content: &ReadResult<'_>) -> String {
         let text = self.text(content, |_| None, &mut Vec::new());
         format!("{{\"role\":\"tool\",\"tool_call_id\":{},\"content\":{}}}", quoted(call_id), quoted(&text))
     }
 
-    fn responses(&mut self, call_id: &str, content: &ResultContent<'_>) -> String {
+    fn responses(&mut self, call_id: &str, content: &ReadResult<'_>) -> String {
         let mut media = Vec::new();
         let text = self.text(content, responses_media, &mut media);
         let output = if media.is_empty() {
@@ -80,7 +80,7 @@ impl ResultWriter {
         format!("{{\"type\":\"function_call_output\",\"call_id\":{},\"output\":{output}}}", quoted(call_id))
     }
 
-    fn anthropic(&mut self, call_id: &str, content: &ResultContent<'_>) -> String {
+    fn anthropic(&mut self, call_id: &str, content: &ReadResult<'_>) -> String {
         let mut blocks = Vec::new();
         // Blocks of text must not be empty.
         let add_block = |blocks: &mut Vec<String>, text: &str| {
@@ -90,8 +90,8 @@ impl ResultWriter {
         };
         for part in &content.parts {
             match part {
-                ResultPart::Text(text) => add_block(&mut blocks, text),
-                ResultPart::Media(media) => match anthropic_media(media) {
+                RenderedPart::Text(text) => add_block(&mut blocks, text),
+                RenderedPart::Media(media) => match anthropic_media(media) {
                     Some(block) => blocks.push(block),
                     None => {
                         self.lost.push(media.lost());
@@ -118,7 +118,7 @@ impl ResultWriter {
         out
     }
 
-    fn gemini(&mut self, call_id: &str, name: &str, content: &ResultContent<'_>) -> String {
+    fn gemini(&mut self, call_id: &str, name: &str, content: &ReadResult<'_>) -> String {
         let mut media = Vec::new();
         let text = self.parts(&content.parts, gemini_media, &mut media);
         let key = if content.is_error { "error" } else { "output" };
@@ -152,7 +152,7 @@ impl ResultWriter {
     /// All that the result says as one text, with structured content and the fact that it is an error.
     fn text(
         &mut self,
-        content: &ResultContent<'_>,
+        content: &ReadResult<'_>,
         render: impl Fn(&ResultMedia<'_>) -> Option<String>,
         media: &mut Vec<String>,
     ) -> String {
@@ -170,15 +170,15 @@ impl ResultWriter {
     /// All texts as one. What `render` can carry goes to `media`, in its order; a bracket says what it can't.
     fn parts(
         &mut self,
-        parts: &[ResultPart<'_>],
+        parts: &[RenderedPart<'_>],
         render: impl Fn(&ResultMedia<'_>) -> Option<String>,
         media: &mut Vec<String>,
     ) -> String {
         let mut out = String::new();
         for part in parts {
             match part {
-                ResultPart::Text(text) => add_text(&mut out, text),
-                ResultPart::Media(found) => match render(found) {
+                RenderedPart::Text(text) => add_text(&mut out, text),
+                RenderedPart::Media(found) => match render(found) {
                     Some(rendered) => media.push(rendered),
                     None => {
                         self.lost.push(found.lost());
