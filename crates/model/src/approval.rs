@@ -442,6 +442,10 @@ pub struct PendingApproval {
     /// Whether somebody still waits. When the client gave up or was told to call again, an answer
     /// becomes a ticket for the next identical call (PERM-11).
     pub waiting: bool,
+    /// Name of the provider and id of the model that can be asked about it: to write the answer to a sampling request, or
+    /// for its opinion about a call (PERM-17). None where the user chose none; only `approvals.list` fills it in.
+    #[serde(default)]
+    pub model: Option<String>,
 }
 
 /// What a person answers.

@@ -45,6 +45,32 @@ pub struct ProviderView {
     pub has_key: bool,
 }
 
+/// A provider as it is stored. Its key is in the secret store, bound to its id and address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredProvider {
+    pub id: ProviderId,
+    pub name: String,
+    pub api: ProviderApi,
+    /// As it was checked, without a slash at its end.
+    pub base_url: String,
+    #[serde(default)]
+    pub default_model: Option<String>,
+    /// Whether a key was stored for this address.
+    pub has_key: bool,
+}
+
+/// The providers and what their models are used for, sealed as one record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StoredModels {
+    pub providers: Vec<StoredProvider>,
+    /// The model for sampling requests.
+    pub sampling: Option<ModelChoice>,
+    /// The model for opinions about calls.
+    pub opinion: Option<ModelChoice>,
+}
+
 /// A model of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -85,6 +111,8 @@ pub struct SamplingDraft {
     pub text: String,
     /// Name of the provider and id of the model.
     pub model: String,
+    /// Whether the server offered tools, which the model was not given: Gatehouse does not declare `sampling.tools`.
+    pub tools_left_out: bool,
 }
 
 /// How much a call can do harm, in a model's opinion.

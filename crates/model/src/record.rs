@@ -6,7 +6,7 @@ use ts_rs::TS;
 use crate::approval::{ApprovalRequest, AutoApprove, ElicitationMode, Subject};
 use crate::error::ErrorCode;
 use crate::grant::{AccessOverride, Decision, Grant, Verdict};
-use crate::id::{ApprovalId, CallHash, CallId, ClientId, GrantId, ProfileId, ServerId};
+use crate::id::{ApprovalId, CallHash, CallId, ClientId, GrantId, ProfileId, ProviderId, ServerId};
 use crate::message::Message;
 use crate::profile::ProfileSettings;
 use crate::time::Timestamp;
@@ -374,6 +374,31 @@ pub enum AuditEvent {
         /// Who answered: `operator` or `window`; absent where nobody did.
         by: Option<String>,
     },
+    /// A model provider was added, changed or removed. No key is part of it.
+    ModelProviderChanged {
+        provider: ProviderId,
+        name: String,
+        /// Where it is reached now, or was reached.
+        base_url: String,
+        change: ModelProviderChange,
+        /// Whether a key is stored for it now.
+        has_key: bool,
+    },
+    /// Other models, or none, are used for servers' sampling requests and for opinions about calls.
+    ModelsAssigned {
+        /// Name of the provider and id of the model; absent where there is none now.
+        sampling: Option<String>,
+        /// The same for opinions.
+        opinion: Option<String>,
+    },
+    /// The user let a model write an answer to a server's sampling request, which its provider got for that.
+    SamplingGenerated {
+        /// The pending request.
+        ask: ApprovalId,
+        server: ServerId,
+        /// Name of the provider and id of the model.
+        model: String,
+    },
     /// Everything was paused or resumed.
     Paused {
         /// Whether it is paused now.
@@ -388,6 +413,17 @@ pub enum AuditEvent {
         /// What: `started`, `stopped`.
         what: String,
     },
+}
+
+/// What happened to a model provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelProviderChange {
+    Added,
+    /// Its settings or its key were changed.
+    Edited,
+    /// It was removed with its key.
+    Removed,
 }
 
 /// What happened to the sign-in of a server.

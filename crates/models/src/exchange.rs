@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// A request to a model.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ModelRequest {
     /// Id of the model at its provider.
     pub model: String,
@@ -17,6 +17,10 @@ pub struct ModelRequest {
     pub tools: Vec<Box<RawValue>>,
     /// Most tokens of the answer; the provider's default where absent (4,096 for Anthropic, which has none).
     pub max_tokens: Option<u32>,
+    /// From 0; the provider's default where absent. Some models accept none.
+    pub temperature: Option<f64>,
+    /// Texts at which the model stops writing; left out for an API that has none (OpenAI's responses).
+    pub stop_sequences: Vec<String>,
 }
 
 /// A message of a request.

@@ -1,7 +1,7 @@
 //! Secret stores: the system's keychain, a vault with a passphrase, or memory.
 //!
-//! Secrets can't be exported. Only the names of servers' secrets are listed, so that they can be deleted when their
-//! server is removed (`sealed/secret_index.rs`).
+//! Secrets can't be exported. Only the names of secrets of servers and model providers are listed, so that they can be
+//! deleted when their server or provider is removed (`sealed/secret_index.rs`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -171,7 +171,19 @@ name: string,
 /** Its OAuth client id. */
 clientId: string, answer: ServerRequestAnswer,
 /** Who answered: `operator` or `window`; absent where nobody did. */
-by: string | null, } | { "audit": "paused",
+by: string | null, } | { "audit": "model_provider_changed", provider: ProviderId, name: string,
+/** Where it is reached now, or was reached. */
+baseUrl: string, change: ModelProviderChange,
+/** Whether a key is stored for it now. */
+hasKey: boolean, } | { "audit": "models_assigned",
+/** Name of the provider and id of the model; absent where there is none now. */
+sampling: string | null,
+/** The same for opinions. */
+opinion: string | null, } | { "audit": "sampling_generated",
+/** The pending request. */
+ask: ApprovalId, server: ServerId,
+/** Name of the provider and id of the model. */
+model: string, } | { "audit": "paused",
 /** Whether it is paused now. */
 paused: boolean, } | { "audit": "rights_rejected", reason: string, } | { "audit": "lifecycle",
 /** What: `started`, `stopped`. */
@@ -911,7 +923,7 @@ title: string, settings: ConversationSettings, created: Timestamp, updated: Time
 /** Oldest first. */
 messages: Array<ChatMessage>,
 /** Whether a turn is under way. */
-isRunning: boolean, tools: ToolListCost,
+isRunning: boolean, tools: ConversationToolCost,
 /** The sum of what the provider reported for all messages. */
 usage: TokenUsage, };
 
@@ -937,6 +949,13 @@ title: string, updated: Timestamp, model: ModelChoice | null,
 isRunning: boolean,
 /** A piece of text around what was searched for. */
 excerpt: string | null, };
+
+/** What the list of tools costs a model in each request. */
+export type ConversationToolCost = { tools: number,
+/** Estimated as a quarter of the bytes of the definitions. */
+tokens: number,
+/** Names of tools whose schemas were simplified for the provider, each with what was left out. */
+simplified: Array<SimplifiedTool>, };
 
 /** The tools of one server that a setting covers. */
 export type CoveredTools = { server: ServerId, name: string,
@@ -1422,6 +1441,9 @@ id: string,
 /** Its name for people, where the provider has one. */
 name: string | null, };
 
+/** What happened to a model provider. */
+export type ModelProviderChange = "added" | "edited" | "removed";
+
 /** Adds a provider. A key goes to the secret store, bound to the provider and its address. */
 export type ModelsAddProvider = { draft: ProviderDraft, key: RequestSecret | null, };
 
@@ -1521,7 +1543,12 @@ expiresAt: Timestamp, request: ApprovalRequest,
  * Whether somebody still waits. When the client gave up or was told to call again, an answer
  * becomes a ticket for the next identical call (PERM-11).
  */
-waiting: boolean, };
+waiting: boolean,
+/**
+ * Name of the provider and id of the model that can be asked about it: to write the answer to a sampling request, or
+ * for its opinion about a call (PERM-17). None where the user chose none; only `approvals.list` fills it in.
+ */
+model: string | null, };
 
 /**
  * Sets what runs without asking, on one server or on every server that there is now, for every
@@ -2094,7 +2121,9 @@ content: string,
 /** The text in it. */
 text: string,
 /** Name of the provider and id of the model. */
-model: string, };
+model: string,
+/** Whether the server offered tools, which the model was not given: Gatehouse does not declare `sampling.tools`. */
+toolsLeftOut: boolean, };
 
 /** A server wants a model's answer. Without a client that can give one the user may write it. */
 export type SamplingRequest = { server: ServerSummary,

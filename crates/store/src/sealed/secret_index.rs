@@ -1,11 +1,11 @@
-//! A persistent secret store with an index: the names of the secrets and sign-ins of servers in it, since a keychain
-//! can't be listed. A name is written before its secret is stored, and removed after the secret was deleted. So what a
+//! A persistent secret store with an index: the names of the secrets and sign-ins of servers and of the keys of model
+//! providers in it, since a keychain can't be listed. A name is written before its secret is stored, and removed after the secret was deleted. So what a
 //! crash, a locked keychain or a late response of a browser left behind is found and deleted.
 //!
 //! The index contains no secret, and anybody who can write files can change it. A name contains neither folder nor
 //! owner, so a forged row could name a secret that is in use elsewhere. Therefore each row has a MAC under a key of
 //! this folder and owner: a row that this owner didn't write never leads to a deletion. Nor is anything deleted but
-//! secrets of servers that no server uses.
+//! secrets that no server and no model provider uses.
 
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ impl IndexedSecrets {
         Self { seals, scope, change_lock: Mutex::new(()) }
     }
 
-    /// Deletes secrets of servers that aren't in use, up to [`MAX_PER_SWEEP`], and returns their number. One that
+    /// Deletes listed secrets that aren't in use, up to [`MAX_PER_SWEEP`], and returns their number. One that
     /// can't be deleted doesn't keep the others.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl IndexedSecrets {
     /// is left is deleted the next time.
     pub(crate) fn sweep(&self, in_use: &HashSet<SecretKey>) -> Result<usize, StoreError> {
         let Some(row_key) = self.seals.row_key(TABLE)? else { return Ok(0) };
-        let is_unused = |key: &SecretKey| key.is_of_a_server() && !in_use.contains(key);
+        let is_unused = |key: &SecretKey| key.is_listed() && !in_use.contains(key);
         let mut count = 0;
         let mut first_error = None;
         for key in self.listed(&row_key)?.into_iter().filter(is_unused).take(MAX_PER_SWEEP) {
@@ -130,7 +130,7 @@ impl SecretStore for IndexedSecrets {
     }
 
     fn set(&self, key: &SecretKey, secret: &Secret) -> Result<(), SecretError> {
-        if !key.is_of_a_server() {
+        if !key.is_listed() {
             return self.seals.secrets.set(key, secret);
         }
         let _guard = self.change_lock.lock();
@@ -140,7 +140,7 @@ impl SecretStore for IndexedSecrets {
     }
 
     fn delete(&self, key: &SecretKey) -> Result<(), SecretError> {
-        if !key.is_of_a_server() {
+        if !key.is_listed() {
             return self.seals.secrets.delete(key);
         }
         let _guard = self.change_lock.lock();

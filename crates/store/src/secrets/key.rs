@@ -3,12 +3,14 @@
 
 use std::fmt;
 
-use gatehouse_model::{Generation, ServerBinding};
+use gatehouse_model::{Generation, ProviderId, ServerBinding};
 
 /// Purpose of the secrets in a server's configuration.
 const SERVER: &str = "server";
 /// Purpose of a server's sign-in state.
 const SIGN_IN: &str = "sign-in";
+/// Purpose of the keys of model providers.
+const MODEL_PROVIDER: &str = "model-provider";
 
 /// Number of earlier generations of a server whose secrets are deleted with it.
 const GENERATIONS: u32 = 32;
@@ -65,14 +67,22 @@ impl SecretKey {
         Self::new(SIGN_IN, &owner_before_identity(to), resource)
     }
 
+    /// Key of a model provider's key, bound to the provider and its address: a key that was entered for one address is
+    /// never sent to another.
+    #[must_use]
+    pub fn model_provider(provider: &ProviderId, base_url: &str) -> Self {
+        Self::new(MODEL_PROVIDER, provider.as_str(), base_url)
+    }
+
     /// Converts [`Self::account`] back to a key.
     pub(crate) fn of_account(text: String) -> Self {
         Self(text)
     }
 
-    /// Whether this is the key of a server's secret or sign-in.
-    pub(crate) fn is_of_a_server(&self) -> bool {
-        matches!(self.0.split('|').next(), Some(SERVER | SIGN_IN))
+    /// Whether this is the key of something that the user entered or signed in to: a server's secret or sign-in, or the
+    /// key of a model provider. Such keys are listed, so that what nothing uses any more is found.
+    pub(crate) fn is_listed(&self) -> bool {
+        matches!(self.0.split('|').next(), Some(SERVER | SIGN_IN | MODEL_PROVIDER))
     }
 
     /// The key as one string, for use as an account name in keychains.
@@ -136,10 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_servers_are_told_from_the_seals() {
-        let of = |purpose| SecretKey::new(purpose, "a", "b").is_of_a_server();
-        assert!(of("server") && of("sign-in"));
+    fn secrets_of_servers_and_providers_are_told_from_the_seals() {
+        let of = |purpose| SecretKey::new(purpose, "a", "b").is_listed();
+        assert!(of("server") && of("sign-in") && of("model-provider"));
         assert!(!of("seal") && !of("control") && !of("server|") && !of("servers"));
+    }
+
+    #[test]
+    fn the_key_of_a_provider_is_bound_to_its_address() {
+        let key = |id: &str, address| SecretKey::model_provider(&ProviderId::new(id), address);
+        assert_eq!(key("mdl-1", "https://a.example").account(), "model-provider|mdl-1|https://a.example");
+        assert_ne!(key("mdl-1", "https://a.example"), key("mdl-1", "https://b.example"));
+        assert_ne!(key("mdl-1", "https://a.example"), key("mdl-2", "https://a.example"));
     }
 
     #[test]
