@@ -10,12 +10,15 @@ mod audit;
 mod bridge;
 mod bundles;
 mod calls;
+mod chat;
 mod clients;
 mod configuration;
 mod connections;
 mod free_name;
 mod imports;
 mod lookup;
+mod model_answers;
+mod models;
 mod named_runs;
 mod operator_key;
 mod policy;
@@ -141,7 +144,7 @@ async fn dispatch(
         Command::ServersDuplicate(c) => encode_reply(&c, servers::duplicate(state, &c)).await,
         Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c, &gone)).await,
         Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c)).await,
-        Command::ServersSettingsText(c) => encode_reply(&c, servers::settings_text(state, &c.server)).await,
+        Command::ServersSettingsText(c) => encode_reply(&c, servers::settings_text(state, &c.server, by)).await,
         Command::BundlesRead(c) => encode_reply(&c.clone(), bundles::read(state, c, &gone)).await,
         Command::BundlesConfigure(c) => encode_reply(&c.clone(), bundles::configure(state, c)).await,
         Command::ImportsSources(c) => encode_reply(&c, imports::sources(state)).await,
@@ -209,6 +212,12 @@ async fn dispatch(
         Command::ApprovalsList(c) => encode_reply(&c, approvals::list(state, &c.known)).await,
         Command::ApprovalsReveal(c) => encode_reply(&c, async { approvals::reveal(state, &c) }).await,
         Command::ApprovalsAnswer(c) => encode_reply(&c.clone(), approvals::answer(state, c.answers)).await,
+        Command::ApprovalsGenerate(c) => {
+            Box::pin(encode_reply(&c, model_answers::generate(state, &c, &gone))).await
+        }
+        Command::ApprovalsOpinion(c) => {
+            Box::pin(encode_reply(&c, model_answers::opinion(state, &c, &gone))).await
+        }
         Command::ApprovalsPractice(c) => Box::pin(encode_reply(&c, practice::practice(state))).await,
         Command::PolicyShow(c) => encode_reply(&c, policy::show(state, by)).await,
         Command::PolicyAutoApprove(c) => encode_reply(&c, policy::auto_approve(state, &c)).await,
@@ -233,6 +242,21 @@ async fn dispatch(
         Command::AuditVerify(c) => encode_reply(&c, audit::verify(state, &c, &gone)).await,
         Command::AuditAcknowledge(c) => encode_reply(&c, audit::acknowledge(state)).await,
         Command::AuditExport(c) => encode_reply(&c, audit::export(state, &c, by, &gone)).await,
+        Command::ModelsShow(c) => encode_reply(&c, models::show(state)).await,
+        Command::ModelsAddProvider(c) => encode_reply(&c.clone(), models::add(state, c)).await,
+        Command::ModelsSetProvider(c) => encode_reply(&c.clone(), models::set(state, c)).await,
+        Command::ModelsRemoveProvider(c) => encode_reply(&c, models::remove(state, &c.provider)).await,
+        Command::ModelsList(c) => Box::pin(encode_reply(&c, models::list(state, &c, &gone))).await,
+        Command::ModelsAssign(c) => encode_reply(&c.clone(), models::assign(state, c)).await,
+        Command::ChatList(c) => encode_reply(&c.clone(), chat::list(state, c)).await,
+        Command::ChatShow(c) => encode_reply(&c, chat::show(state, &c)).await,
+        Command::ChatCreate(c) => encode_reply(&c.clone(), chat::create(state, c)).await,
+        Command::ChatSet(c) => encode_reply(&c.clone(), chat::set(state, c)).await,
+        Command::ChatRemove(c) => encode_reply(&c, chat::remove(state, &c)).await,
+        Command::ChatSend(c) => encode_reply(&c.clone(), chat::send(state, c)).await,
+        Command::ChatRetry(c) => encode_reply(&c, chat::retry(state, &c)).await,
+        Command::ChatStop(c) => encode_reply(&c, chat::stop(state, &c)).await,
+        Command::ChatExport(c) => encode_reply(&c, chat::export(state, &c)).await,
         Command::SettingsShow(c) => encode_reply(&c, settings::show(state)).await,
         Command::SettingsSet(c) => encode_reply(&c, settings::set(state, &c)).await,
         Command::ConfigurationExport(c) => encode_reply(&c, configuration::export(state, c.save)).await,

@@ -13,6 +13,7 @@ use gatehouse_integrations::{BundleStore, McpRegistry, RegistryLimits};
 use gatehouse_model::command::{Authority, Command, TypedCommand};
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Clock, ErrorCode, EventSink, OpenUrl, UserError, message};
+use gatehouse_models::chat::{Conversations, ConversationsDeps};
 use gatehouse_servers::{PolicyFile, ServerDeps, ServerManager};
 use gatehouse_store::{LoadedServers, Owner, SecretStore, Store, StoreOptions};
 use gatehouse_tools::{ApprovalLimits, SystemPaths, ToolDeps, ToolManager};
@@ -22,10 +23,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::audit_log::StoreAudit;
 use crate::authority::OperatorKeys;
 use crate::authority::operator_key::{self, OperatorKey, OperatorKeyState};
+use crate::chat_tools::ChatTools;
 use crate::client_documents::PublicClientDocuments;
 use crate::command_service::{CommandService, SignInReconnector};
 use crate::control::ControlServer;
 use crate::events::{EventBus, EventStream};
+use crate::models::{CurrentModels, ModelProviders};
 use crate::project_requests::ProjectRequests;
 use crate::removals::Removals;
 use crate::results::Results;
@@ -42,6 +45,8 @@ const REGISTRY_CACHE: &str = "registry-cache";
 const PART_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for running commands at shutdown.
 const COMMANDS_STOP_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time limit for the turns of conversations at shutdown; longer than a turn waits for its calls to be cancelled.
+const CHATS_STOP_TIMEOUT: Duration = Duration::from_secs(12);
 /// Time limit for the servers at shutdown; longer, because child processes get time to exit by
 /// themselves.
 const SERVERS_STOP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -182,7 +187,19 @@ impl Core {
         services: &CoreServices,
         stored: StoredState,
     ) -> Result<Self, UserError> {
-        let StoredState { loaded, effective, operator, operator_key_state } = stored;
+        let StoredState { loaded, effective, models, operator, operator_key_state } = stored;
+        let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&services.bus);
+        let models =
+            Arc::new(ModelProviders::new(Arc::clone(&services.store), Arc::clone(&events), models)?);
+        let results = Arc::<Results>::default();
+        let chats = Conversations::new(ConversationsDeps {
+            store: Arc::clone(&services.store),
+            client: models.client().clone(),
+            models: Arc::<ModelProviders>::clone(&models),
+            tools: Arc::new(ChatTools { tools: services.tools.clone(), results: Arc::clone(&results) }),
+            events,
+            clock: Arc::clone(&options.clock),
+        });
         let (clients, clients_problem) =
             ClientRegistry::open(Arc::clone(&services.store), Arc::clone(&options.clock));
         let clients = Arc::new(clients);
@@ -230,7 +247,7 @@ impl Core {
             configs: tokio::sync::Mutex::new(loaded.servers.clone()),
             settings: tokio::sync::Mutex::new(effective),
             known_problems: Mutex::new(known_problems),
-            results: Results::default(),
+            results,
             runs: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
             reading_sources: Arc::default(),
@@ -240,6 +257,8 @@ impl Core {
             watched: Mutex::default(),
             downloads: options.downloads,
             policy: options.policy,
+            models,
+            chats,
             icons: Arc::new(ServerIcons::new(services.store.dir(), options.guard_program)),
             bundles: Arc::new(BundleStore::new(services.store.dir())),
         });
@@ -331,6 +350,8 @@ impl Core {
         wait_for_stop("commands", COMMANDS_STOP_TIMEOUT, command_service.drain()).await;
         // While sign-ins and the store still work.
         wait_for_stop("removals", PART_STOP_TIMEOUT, state.removals.shutdown()).await;
+        // Their calls end while they can still be recorded.
+        wait_for_stop("conversations", CHATS_STOP_TIMEOUT, state.chats.shutdown()).await;
         // Together: the gateway takes no new calls, and pending calls are refused while their clients
         // are still connected and can receive the answer.
         tokio::join!(
@@ -390,6 +411,7 @@ struct OpenedStore {
 struct StoredState {
     loaded: LoadedServers,
     effective: EffectiveSettings,
+    models: CurrentModels,
     operator: OperatorKeys,
     operator_key_state: OperatorKeyState,
 }
@@ -417,7 +439,8 @@ async fn open_store(options: &mut CoreOptions) -> Result<OpenedStore, UserError>
         // Before any server connects or any secret is stored.
         secrets::sweep(&store);
         bundles::sweep_at_start(&store);
-        let stored = StoredState { loaded, effective, operator, operator_key_state };
+        let models = CurrentModels::load(&store);
+        let stored = StoredState { loaded, effective, models, operator, operator_key_state };
         Ok(OpenedStore { store, stored })
     });
     match opening.await {

@@ -10,6 +10,7 @@ use gatehouse_integrations::{BundleStore, McpRegistry};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{Clock, ErrorCode, Event, EventSink as _, ServerConfig, ServerId, UserError, message};
+use gatehouse_models::chat::Conversations;
 use gatehouse_servers::{PolicyFile, ServerManager};
 use gatehouse_store::{Owner, Store, StoreError};
 use gatehouse_tools::ToolManager;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::authority::OperatorKeys;
 use crate::events::EventBus;
+use crate::models::ModelProviders;
 use crate::project_requests::ProjectRequests;
 use crate::removals::Removals;
 use crate::results::Results;
@@ -51,7 +53,7 @@ pub(crate) struct AppState {
     pub(crate) settings: tokio::sync::Mutex<EffectiveSettings>,
     pub(crate) known_problems: Mutex<KnownProblems>,
     /// Results that servers returned to the user.
-    pub(crate) results: Results,
+    pub(crate) results: Arc<Results>,
     /// Calls, reads and prompts that the user began, by the names that they were given.
     pub(crate) runs: Mutex<HashMap<String, CancellationToken>>,
     /// Held while an AI application is connected or disconnected.
@@ -72,6 +74,10 @@ pub(crate) struct AppState {
     pub(crate) registry: McpRegistry,
     /// The managed policy: what the computer's administrator forbids.
     pub(crate) policy: PolicyFile,
+    /// The model providers.
+    pub(crate) models: Arc<ModelProviders>,
+    /// Conversations with their models.
+    pub(crate) chats: Conversations,
     /// Images that servers name as their icons.
     pub(crate) icons: Arc<ServerIcons>,
     /// Bundles that were unpacked.

@@ -257,11 +257,7 @@ impl ExpectedAnswer {
                 None => Err(invalid_answer("it has no action")),
             },
             Self::Sampling => {
-                let texts =
-                    ["role", "model"].iter().all(|name| members.get(*name).is_some_and(Value::is_string));
-                let content =
-                    members.get("content").is_some_and(|content| content.is_object() || content.is_array());
-                if texts && content {
+                if is_model_message(&members) {
                     Ok((answer, None))
                 } else {
                     Err(invalid_answer("it is no message of a model"))
@@ -280,6 +276,17 @@ impl ExpectedAnswer {
             }
         }
     }
+}
+
+/// Whether a text is a result of `sampling/createMessage`: a message of a model.
+#[must_use]
+pub fn is_sampling_result(text: &str) -> bool {
+    serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|members| is_model_message(&members))
+}
+
+fn is_model_message(members: &Map<String, Value>) -> bool {
+    let texts = ["role", "model"].iter().all(|name| members.get(*name).is_some_and(Value::is_string));
+    texts && members.get("content").is_some_and(|content| content.is_object() || content.is_array())
 }
 
 /// A response as it will be sent, and the fields of a form if it is one.

@@ -5,9 +5,10 @@
 
 use gatehouse_common::random;
 use gatehouse_model::grant::{StoredPermissions, SuspendedPermissions};
+use gatehouse_model::provider::StoredModels;
 use gatehouse_model::record::AuditEvent;
 use gatehouse_model::{ErrorCode, RuleEffect, Secret, ServerConfig, UserError, message};
-use gatehouse_store::{ControlKey, SealError, Store, StoreError};
+use gatehouse_store::{ControlKey, SealError, SecretKey, Store, StoreError};
 
 use super::OperatorKeys;
 
@@ -23,7 +24,7 @@ pub enum OperatorKey {
         /// Receives the key if one is created.
         hand_over: KeyHandOver,
         /// Creates a new key even if the folder knows one, or should know one. Permissions given until
-        /// then are suspended, and secrets and sign-ins of servers are no longer usable.
+        /// then are suspended, and secrets and sign-ins of servers and keys of model providers are no longer usable.
         should_replace: bool,
     },
 }
@@ -80,6 +81,7 @@ pub(crate) fn load_or_create(
         // matches more than it should.
         let servers = store.servers().load().servers;
         suspend_grants(store, &servers)?;
+        forget_provider_keys(store)?;
         advance_generations(store, servers)?;
     }
     let key = ControlKey::of_operator_key(&key);
@@ -101,6 +103,24 @@ fn advance_generations(store: &Store, mut servers: Vec<ServerConfig>) -> Result<
         server.generation = server.generation.next();
     }
     store.servers().overwrite(&servers)
+}
+
+/// Deletes the keys of all model providers, and what their models are used for beside conversations, so that whoever has
+/// the new key neither spends on the account of another nor finds that opinions go where another wanted them.
+fn forget_provider_keys(store: &Store) -> Result<(), StoreError> {
+    let stored = match store.models().load() {
+        Ok(None) => return Ok(()),
+        Ok(Some(stored)) => stored,
+        Err(error @ (SealError::Locked { .. } | SealError::Unreadable { .. })) => return Err(error.into()),
+        // A record that fails verification names no key that would ever be read.
+        Err(_) => StoredModels::default(),
+    };
+    let mut providers = stored.providers;
+    for provider in providers.iter_mut().filter(|provider| provider.has_key) {
+        store.secrets().delete(&SecretKey::model_provider(&provider.id, &provider.base_url))?;
+        provider.has_key = false;
+    }
+    store.models().overwrite(&StoredModels { providers, ..StoredModels::default() })
 }
 
 /// Suspends everything that was allowed under the previous key. Blocks stay in force. Suspended

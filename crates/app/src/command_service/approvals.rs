@@ -5,16 +5,29 @@ use std::sync::Arc;
 
 use gatehouse_model::approval::RevealedArgument;
 use gatehouse_model::command::ApprovalsReveal;
-use gatehouse_model::{ApprovalId, PendingApproval, SubmittedAnswer, UserError};
+use gatehouse_model::{ApprovalId, ApprovalRequest, PendingApproval, SubmittedAnswer, UserError};
 use gatehouse_store::Owner;
 
 use super::AppState;
+use crate::models::ChosenModels;
 
 pub(super) async fn list(
     state: &Arc<AppState>,
     known: &[ApprovalId],
 ) -> Result<Vec<PendingApproval>, UserError> {
-    Ok(state.tools.approvals().pending_omitting(known))
+    let mut pending = state.tools.approvals().pending_omitting(known);
+    let ChosenModels { sampling, opinion } = state.models.chosen_models();
+    for pending in &mut pending {
+        pending.model = match &pending.request {
+            ApprovalRequest::Sampling(_) => sampling.clone(),
+            ApprovalRequest::Call(_) => opinion.clone(),
+            ApprovalRequest::Client(_)
+            | ApprovalRequest::ConfigChange(_)
+            | ApprovalRequest::Elicitation(_)
+            | ApprovalRequest::StepUp(_) => None,
+        };
+    }
+    Ok(pending)
 }
 
 /// Reveals a masked argument to the caller. The value goes into the reply and nowhere else.

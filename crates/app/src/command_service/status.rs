@@ -32,6 +32,7 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
         );
     }
     problems.extend(state.tools.profiles().problem());
+    problems.extend(state.models.problem());
     problems.extend(settings::problem(state).await);
     problems.extend(audit::problem(state).await);
     let profiles = state.tools.profiles().stored().profiles;

@@ -148,9 +148,9 @@ fn all_keys(config: &ServerConfig, field: &str) -> Vec<SecretKey> {
     generations(&config.binding()).flat_map(keys).collect()
 }
 
-/// Deletes secrets and sign-ins of removed servers and of earlier generations of servers: those whose
-/// deletion failed at the time, and those stored later. If the list of servers is not verified, it does
-/// not tell what is in use, so nothing is deleted then. Blocks.
+/// Deletes secrets and sign-ins of removed servers and of earlier generations of servers, and keys of removed model
+/// providers and of their earlier addresses: those whose deletion failed at the time, and those stored later. If the list
+/// of servers or of providers is not verified, it does not tell what is in use, so nothing is deleted then. Blocks.
 pub(crate) fn sweep(store: &Store) {
     let servers = match store.servers().confirmed() {
         Ok(Some(servers)) => servers,
@@ -160,7 +160,15 @@ pub(crate) fn sweep(store: &Store) {
             return;
         }
     };
-    let in_use: HashSet<SecretKey> = servers.iter().flat_map(keys_in_use).collect();
+    let providers = match store.models().load() {
+        Ok(stored) => stored.unwrap_or_default().providers,
+        Err(error) => {
+            tracing::warn!(%error, "secrets that nothing uses any more are not looked for");
+            return;
+        }
+    };
+    let keys = providers.iter().map(|provider| SecretKey::model_provider(&provider.id, &provider.base_url));
+    let in_use: HashSet<SecretKey> = servers.iter().flat_map(keys_in_use).chain(keys).collect();
     match store.sweep_secrets(&in_use) {
         Ok(0) => {}
         Ok(count) => tracing::info!(count, "secrets of servers that are no more were deleted"),

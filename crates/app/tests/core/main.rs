@@ -7,6 +7,7 @@ mod cancellation;
 mod common;
 mod configuration;
 mod lifecycle;
+mod models;
 mod practice;
 mod queries;
 mod removals;

@@ -11,7 +11,7 @@ use gatehouse_model::{
 };
 use gatehouse_policy::conditions::Conditions;
 use gatehouse_policy::coverage::DefinitionRef;
-use gatehouse_servers::{SchemaCheck, SchemaError, form_schema_check};
+use gatehouse_servers::{SchemaCheck, SchemaError, form_schema_check, is_sampling_result};
 
 use super::approval_queue::ApprovalQueue;
 use super::approval_table::{
@@ -77,6 +77,7 @@ impl ApprovalQueue {
             };
             checked.map_err(|fault| bad_request(message!("error.tools.formMismatch")).with_cause(fault))?;
         }
+        self.check_sampling_answer(id, &answer)?;
         let entry = self.begin_request_answer(id, &answer, by)?;
         let guard = AnsweringGuard { queue: self, id };
         self.state.permissions.audit(entry.into_iter().collect()).await?;
@@ -103,6 +104,20 @@ impl ApprovalQueue {
         let ApprovalRequest::Elicitation(elicitation) = &approvals.get(id)?.request else { return None };
         let ElicitationMode::Form { schema } = &elicitation.want else { return None };
         Some(form_schema_check(&elicitation.server.id, schema, content.as_deref().unwrap_or("{}")))
+    }
+
+    /// Refuses an answer to a sampling request that is no message of a model: the server would get an error, although
+    /// the user meant to answer.
+    fn check_sampling_answer(&self, id: &ApprovalId, answer: &ApprovalAnswer) -> Result<(), UserError> {
+        let ApprovalAnswer::Accept { content } = answer else { return Ok(()) };
+        let is_sampling = {
+            let mut approvals = self.state.approvals.lock();
+            approvals.get(id).is_some_and(|queued| matches!(queued.request, ApprovalRequest::Sampling(_)))
+        };
+        if is_sampling && !content.as_deref().is_some_and(is_sampling_result) {
+            return Err(bad_request(message!("error.tools.notModelMessage")));
+        }
+        Ok(())
     }
 
     /// Reserves a request that isn't about a call, so that it takes no other answer, and returns the audit

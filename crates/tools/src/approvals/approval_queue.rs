@@ -7,13 +7,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gatehouse_model::approval::RevealedArgument;
+use gatehouse_model::approval::{RevealedArgument, SamplingRequest};
 use gatehouse_model::{
     ApprovalAnswer, ApprovalId, ApprovalRequest, AskUser, BoxFuture, CallApprovalRequest, CallHash,
     ErrorCode, Event, EventSink, PendingApproval, SubmittedAnswer, UserError, message,
 };
 use gatehouse_servers::SchemaChecker;
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -168,10 +169,7 @@ impl AskUser for ApprovalQueue {
             if matches!(request, ApprovalRequest::Call(_)) {
                 return ApprovalAnswer::Cancel;
             }
-            let Ok((guard, answer)) = self.enqueue_request(request) else { return ApprovalAnswer::Cancel };
-            let answer = answer.await.unwrap_or(ApprovalAnswer::Cancel);
-            drop(guard);
-            answer
+            self.ask_for(request, None).await
         })
     }
 }
@@ -336,6 +334,7 @@ impl ApprovalQueue {
                 pending_call: pending_call.clone(),
                 waiters: vec![ApprovalWaiter { no, to, since: wait_budget.since, until }],
             },
+            sampling_params: None,
             wait_state: WaitState { waiting: true, until: Some(until) },
             announce_at: None,
             permissions_verified: self.state.permissions.now().verified,
@@ -357,17 +356,41 @@ impl ApprovalQueue {
         Ok(call_waiter)
     }
 
+    /// Puts a server's sampling request to the user. Its params are kept as they came, for a model that the user lets
+    /// answer it.
+    pub(crate) async fn ask_for_sampling(
+        &self,
+        request: SamplingRequest,
+        params: Box<RawValue>,
+    ) -> ApprovalAnswer {
+        self.ask_for(ApprovalRequest::Sampling(request), Some(params.into())).await
+    }
+
+    async fn ask_for(
+        &self,
+        request: ApprovalRequest,
+        sampling_params: Option<Arc<RawValue>>,
+    ) -> ApprovalAnswer {
+        let Ok((guard, answer)) = self.enqueue_request(request, sampling_params) else {
+            return ApprovalAnswer::Cancel;
+        };
+        let answer = answer.await.unwrap_or(ApprovalAnswer::Cancel);
+        drop(guard);
+        answer
+    }
+
     /// Makes a request that isn't about a call.
     fn enqueue_request(
         &self,
         request: ApprovalRequest,
+        sampling_params: Option<Arc<RawValue>>,
     ) -> Result<(RequestGuard, oneshot::Receiver<ApprovalAnswer>), QueueFull> {
         let mut approvals = self.state.approvals.lock();
         let limit = self.state.limits.max_pending_per_client;
         if approvals.request_count() >= limit || self.state.closing.is_cancelled() {
             return Err(QueueFull::Count(limit));
         }
-        let size = request_size(&request);
+        let size = request_size(&request) + sampling_params.as_ref().map_or(0, |params| params.get().len());
         if approvals.request_bytes() + size > SERVER_REQUEST_BYTES {
             return Err(QueueFull::Bytes);
         }
@@ -382,6 +405,7 @@ impl ApprovalQueue {
             details: None,
             size,
             source: ApprovalSource::Request(Some(to)),
+            sampling_params,
             wait_state: WaitState { waiting: true, until: None },
             announce_at: None,
             permissions_verified: false,

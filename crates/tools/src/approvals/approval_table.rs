@@ -10,6 +10,7 @@ use gatehouse_model::{
     ApprovalAnswer, ApprovalId, ApprovalRequest, CallApprovalRequest, CallHash, ClientId, GrantId,
     PendingApproval, Timestamp,
 };
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -35,6 +36,8 @@ pub(super) struct QueuedApproval {
     /// Size in bytes, counted against the limits.
     pub(super) size: usize,
     pub(super) source: ApprovalSource,
+    /// The params of a sampling request as they came, for a model that the user lets answer it. Never shown.
+    pub(super) sampling_params: Option<Arc<RawValue>>,
     /// Whether a call waits, as last announced.
     pub(super) wait_state: WaitState,
     /// When a change of `wait_state` is to be announced.
@@ -133,6 +136,7 @@ impl QueuedApproval {
             expires_at: self.expires_at,
             request,
             waiting: self.wait_state.waiting,
+            model: None,
         }
     }
 

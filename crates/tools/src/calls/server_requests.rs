@@ -207,10 +207,14 @@ impl ServerRequestAnswerer {
         let Some(ask) = build_approval_request(&request, context) else {
             return refused("This cannot be asked.");
         };
-        let is_sampling = matches!(ask, ApprovalRequest::Sampling(_));
-        let answer = self.approvals.ask(ask).await;
+        let answer = match ask {
+            ApprovalRequest::Sampling(ask) => {
+                sampling_answer(self.approvals.ask_for_sampling(ask, request.params).await)
+            }
+            ask => elicitation_answer(self.approvals.ask(ask).await),
+        };
         drop(reserved);
-        if is_sampling { sampling_answer(answer) } else { elicitation_answer(answer) }
+        answer
     }
 }
 

@@ -84,6 +84,11 @@ pub(super) async fn export(state: &Arc<AppState>) -> Result<Exported, UserError>
     if rules_left_out > 0 {
         left_out.push(message!("configuration.leftOut.rules", count = rules_left_out));
     }
+    let providers = state.models.stored().await?.providers.len();
+    if providers > 0 {
+        let count = u32::try_from(providers).unwrap_or(u32::MAX);
+        left_out.push(message!("configuration.leftOut.modelProviders", count = count));
+    }
     let (settings, has_all) = exported_settings(settings);
     document.settings = Some(settings);
     if !has_all {
