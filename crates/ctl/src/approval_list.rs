@@ -148,6 +148,7 @@ pub(crate) mod tests {
             expires_at: Timestamp(9),
             request: ApprovalRequest::Call(call),
             waiting: true,
+            model: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod bridge;
 mod calls;
 mod clients;
 mod configuration;
+mod models;
 mod policy;
 pub(crate) mod profiles;
 mod registry;
@@ -29,6 +30,7 @@ pub(crate) use calls::{
 };
 pub(crate) use clients::ClientsVerb;
 pub(crate) use configuration::{ExportArgs, ImportArgs};
+pub(crate) use models::{AssignArgs, ModelsVerb, ProviderApiArg, ProviderKeyArgs};
 pub(crate) use policy::{AutoApproveArg, LifetimeArg, PolicyVerb, ScopeArgs, SimulateArgs, TimeSpan};
 pub(crate) use profiles::ProfilesVerb;
 pub(crate) use registry::RegistryVerb;
@@ -92,6 +94,11 @@ pub(crate) enum Verb {
     Profiles {
         #[command(subcommand)]
         verb: ProfilesVerb,
+    },
+    /// Model providers: where models are reached, and what they are used for.
+    Models {
+        #[command(subcommand)]
+        verb: ModelsVerb,
     },
     /// Approval requests that wait for an answer.
     Approvals {

@@ -11,6 +11,7 @@ pub(crate) mod calls;
 pub(crate) mod clients;
 pub(crate) mod configuration;
 mod findings;
+pub(crate) mod models;
 pub(crate) mod operator_key;
 pub(crate) mod policy;
 pub(crate) mod profiles;

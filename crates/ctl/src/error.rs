@@ -92,6 +92,7 @@ fn code(code: ErrorCode) -> u8 {
         | ErrorCode::PortInUse
         | ErrorCode::SecretsUnavailable
         | ErrorCode::Storage
+        | ErrorCode::ModelFailed
         | ErrorCode::TimedOut
         | ErrorCode::Internal => 1,
     }

@@ -26,8 +26,8 @@ use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Verb};
 use commands::{
-    approvals, audit, call_records, calls, clients, configuration, operator_key, policy, profiles, serve,
-    servers, settings, status, tools, undo,
+    approvals, audit, call_records, calls, clients, configuration, models, operator_key, policy, profiles,
+    serve, servers, settings, status, tools, undo,
 };
 use error::CliError;
 use output::Printer;
@@ -81,6 +81,7 @@ async fn drive(verb: Verb, session: &mut ControlSession, output: &Printer) -> Re
         Verb::Calls(wanted) => call_records::run(wanted, session, output).await,
         Verb::Clients { verb } => clients::run(verb, session, output).await,
         Verb::Profiles { verb } => profiles::run(verb, session, output).await,
+        Verb::Models { verb } => models::run(verb, session, output).await,
         Verb::Approvals { verb } => approvals::run(verb, session, output).await,
         Verb::Policy { verb } => policy::run(verb, session, output).await,
         Verb::Undo { removal } => undo::run(removal, session, output).await,

@@ -8,6 +8,11 @@ pub(crate) enum ApprovalsVerb {
     List,
     /// Show approval requests as they come, and take the answers.
     Watch,
+    /// Let your model write the answer to a server's sampling request. It is shown, and nothing is sent to the server.
+    Generate {
+        /// Id of the approval request.
+        id: String,
+    },
     /// Make a request to practise with: a call of the built-in clock. Waits for the answer.
     Practice,
     /// Answer one approval request, or all that wait.
@@ -29,7 +34,7 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "REASON")]
     pub(crate) words: Vec<String>,
     /// Accept a server's request with this content: the fields of a form as a JSON object, or the reply to
-    /// a prompt for a model as a JSON string.
+    /// a prompt for a model as a JSON string, or as the message that `approvals generate --json` has as its content.
     #[arg(long, value_name = "JSON", conflicts_with_all = ["answer", "all"])]
     pub(crate) content: Option<String>,
     /// Answer every approval request that waits now. `allow` allows calls, each this once; what needs more

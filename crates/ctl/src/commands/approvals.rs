@@ -1,7 +1,7 @@
 //! `approvals …`: lists pending approvals and answers them.
 
 use gatehouse_model::approval::{ApprovalRequest, Warning};
-use gatehouse_model::command::{ApprovalsAnswer, ApprovalsPractice};
+use gatehouse_model::command::{ApprovalsAnswer, ApprovalsGenerate, ApprovalsPractice};
 use gatehouse_model::{
     ApprovalId, CallHash, ErrorCode, PendingApproval, SubmittedAnswer, UserError, message,
 };
@@ -38,6 +38,11 @@ pub(crate) async fn run(
             })
         }
         ApprovalsVerb::Watch => watch::run(session, output).await,
+        ApprovalsVerb::Generate { id } => {
+            let wanted = ApprovalsGenerate { id: ApprovalId::new(id), run: None };
+            let draft = session.run(&wanted).await?;
+            output.show(&draft, |draft| approval_text::draft(draft, &wanted.id))
+        }
         ApprovalsVerb::Practice => {
             let result = session.run(&ApprovalsPractice {}).await?;
             output.show(&result, |result| {

@@ -7,6 +7,7 @@ use gatehouse_model::command::{
     ServersList,
 };
 use gatehouse_model::record::{
+    ModelProviderChange,
     AuditEvent, AuditVerdict, ServerRequestAnswer, ServerRequestKind, SignInOutcome,
 };
 use gatehouse_model::{AuditEntryView, message};
@@ -225,6 +226,22 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
         AuditEvent::ClientAccessAnswered { name, answer, by, .. } => {
             let by = by.as_ref().map(|by| format!(" by the {by}")).unwrap_or_default();
             format!("request of the client {name} for access: {}{by}", answer_word(*answer))
+        }
+        AuditEvent::ModelProviderChanged { provider, name, base_url, change, has_key } => {
+            let change = match change {
+                ModelProviderChange::Added => "added",
+                ModelProviderChange::Edited => "edited",
+                ModelProviderChange::Removed => "removed",
+            };
+            let key = if *has_key { ", with a key" } else { "" };
+            format!("model provider {name} ({provider}) at {base_url} {change}{key}")
+        }
+        AuditEvent::ModelsAssigned { sampling, opinion } => {
+            let [sampling, opinion] = [sampling, opinion].map(|model| model.as_deref().unwrap_or("no model"));
+            format!("sampling requests may be answered by {sampling}, opinions come from {opinion}")
+        }
+        AuditEvent::SamplingGenerated { ask, server, model } => {
+            format!("{model} wrote an answer to request {ask} of {}", names.of(server.as_str()))
         }
         AuditEvent::Paused { paused: true } => "everything paused".to_owned(),
         AuditEvent::Paused { paused: false } => "resumed".to_owned(),

@@ -16,8 +16,9 @@ use std::io::BufRead as _;
 
 use gatehouse_app::control::ControlEvents;
 use gatehouse_app::events::StreamEvent;
-use gatehouse_model::command::ApprovalsAnswer;
-use gatehouse_model::{Event, SubmittedAnswer, UserError};
+use gatehouse_model::command::{ApprovalsAnswer, ApprovalsGenerate};
+use gatehouse_model::provider::SamplingDraft;
+use gatehouse_model::{ApprovalId, Event, SubmittedAnswer, UserError};
 use tokio::sync::mpsc;
 
 use crate::approval_list;
@@ -89,6 +90,20 @@ impl ApprovalWatch<'_> {
     async fn answer(&mut self, answer: SubmittedAnswer) -> Result<Result<(), UserError>, CliError> {
         match self.session.run(&ApprovalsAnswer { answers: vec![answer] }).await {
             Ok(()) => Ok(Ok(())),
+            Err(CliError::UserError(error)) if error.code != gatehouse_model::ErrorCode::NotRunning => {
+                Ok(Err(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl ApprovalWatch<'_> {
+    /// Lets the user's model write an answer to a sampling request; if that fails, the error is shown and the watch goes
+    /// on.
+    async fn generate(&mut self, id: &ApprovalId) -> Result<Result<SamplingDraft, UserError>, CliError> {
+        match self.session.run(&ApprovalsGenerate { id: id.clone(), run: None }).await {
+            Ok(draft) => Ok(Ok(draft)),
             Err(CliError::UserError(error)) if error.code != gatehouse_model::ErrorCode::NotRunning => {
                 Ok(Err(error))
             }

@@ -6,7 +6,7 @@ use gatehouse_model::approval::{
     GrantChoice,
 };
 use gatehouse_model::{Message, OfferedChoice, PendingApproval, SubmittedAnswer, message};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::pending_approvals;
 
@@ -109,9 +109,13 @@ pub(crate) fn answer(pending: &PendingApproval, word: &AnswerCommand) -> Result<
             return Err(message!("error.ctl.replyNeeded"));
         }
         (ApprovalRequest::Sampling(_), AnswerCommand::Accept(content)) => {
-            let reply = serde_json::from_str::<String>(content).ok().filter(|reply| !reply.trim().is_empty());
-            let reply = reply.ok_or_else(|| message!("error.ctl.replyNoText"))?;
-            ApprovalAnswer::Accept { content: Some(model_reply(&reply)) }
+            let message = match serde_json::from_str::<Value>(content) {
+                Ok(Value::String(reply)) if !reply.trim().is_empty() => model_reply(&reply),
+                // What a model wrote; the core checks that it is a message.
+                Ok(Value::Object(_)) => content.clone(),
+                Ok(_) | Err(_) => return Err(message!("error.ctl.replyNoText")),
+            };
+            ApprovalAnswer::Accept { content: Some(message) }
         }
         (_, AnswerCommand::Accept(_)) => return Err(message!("error.ctl.noContent")),
         (_, AnswerCommand::Allow) => ApprovalAnswer::Accept { content: None },

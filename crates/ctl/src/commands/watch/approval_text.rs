@@ -6,7 +6,8 @@ use gatehouse_model::approval::{
     ElicitationMode, ElicitationRequest, PeerProcess, SamplingRequest, ServerSummary, Warning,
 };
 use gatehouse_model::grant::FieldChange;
-use gatehouse_model::{Clock as _, Message, PendingApproval, SystemClock, message};
+use gatehouse_model::provider::SamplingDraft;
+use gatehouse_model::{ApprovalId, Clock as _, Message, PendingApproval, SystemClock, message};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -56,7 +57,7 @@ pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<
             lines.extend(change_lines(&ask.changes));
         }
         ApprovalRequest::Elicitation(ask) => elicitation(&mut lines, ask),
-        ApprovalRequest::Sampling(ask) => sampling(&mut lines, ask),
+        ApprovalRequest::Sampling(ask) => sampling(&mut lines, ask, pending.model.as_deref()),
         ApprovalRequest::StepUp(ask) => {
             server(&mut lines, &ask.server);
             field(&mut lines, &message!("ask.scopes.list"), &terminal_text::line(&ask.scopes.join(" ")));
@@ -219,7 +220,7 @@ fn elicitation(lines: &mut Vec<String>, ask: &ElicitationRequest) {
 }
 
 /// The prompt for a model, whole, and what a person can do about it.
-fn sampling(lines: &mut Vec<String>, ask: &SamplingRequest) {
+fn sampling(lines: &mut Vec<String>, ask: &SamplingRequest, model: Option<&str>) {
     server(lines, &ask.server);
     if let Some(asker) = &ask.client {
         field(lines, &message!("ctl.request.for"), &client(asker));
@@ -239,6 +240,21 @@ fn sampling(lines: &mut Vec<String>, ask: &SamplingRequest) {
         }
     }
     says(lines, &message!("ctl.request.note"), &message!("ctl.sampling.about", server = &ask.server.name));
+    if let Some(model) = model {
+        says(lines, &message!("ctl.request.note"), &message!("ctl.sampling.aboutModel", model = model, server = &ask.server.name));
+    }
+}
+
+/// What a model wrote for a sampling request, and how it is sent.
+pub(crate) fn draft(draft: &SamplingDraft, id: &ApprovalId) -> Vec<String> {
+    let SamplingDraft { content: _, text, model, tools_left_out } = draft;
+    let mut lines = vec![terminal_text::message(&message!("ctl.sampling.wrote", model = model))];
+    lines.extend(text.lines().map(|line| format!("  {}", terminal_text::line(line))));
+    if *tools_left_out {
+        lines.push(terminal_text::message(&message!("ctl.sampling.noTools")));
+    }
+    lines.push(terminal_text::message(&message!("ctl.sampling.send", id = id.as_str())));
+    lines
 }
 
 /// A text of several lines below its heading.

@@ -1,5 +1,5 @@
 //! What a person types into a request of a server before anything is sent: a form field by field, or a reply in a
-//! model's place line by line.
+//! model's place line by line; or what a model wrote, for the person to check.
 
 use gatehouse_model::approval::{ApprovalRequest, ElicitationMode};
 use gatehouse_model::{Message, PendingApproval, message};
@@ -15,6 +15,8 @@ const END: &str = ".";
 pub(super) enum ContentDialogue {
     Form { form: ElicitationForm, values: Map<String, Value>, at: usize },
     Reply { lines: Vec<String>, has_ended: bool },
+    /// What a model wrote, whole.
+    Draft { text: String, content: String },
 }
 
 impl ContentDialogue {
@@ -41,6 +43,7 @@ impl ContentDialogue {
         match self {
             Self::Form { form, at, .. } => *at >= form.fields.len(),
             Self::Reply { has_ended, .. } => *has_ended,
+            Self::Draft { .. } => true,
         }
     }
 
@@ -59,7 +62,7 @@ impl ContentDialogue {
             Self::Reply { lines, .. } if lines.is_empty() => {
                 vec![terminal_text::message(&message!("ctl.sampling.write"))]
             }
-            Self::Reply { .. } => Vec::new(),
+            Self::Reply { .. } | Self::Draft { .. } => Vec::new(),
         }
     }
 
@@ -85,6 +88,7 @@ impl ContentDialogue {
                 *has_ended = true;
                 Ok(())
             }
+            Self::Draft { .. } => Ok(()),
             Self::Reply { lines, .. } => {
                 lines.push(line.trim_end_matches('\r').to_owned());
                 Ok(())
@@ -104,6 +108,9 @@ impl ContentDialogue {
                     format!("  {}: {}", terminal_text::line(name), terminal_text::line(&shown(value)))
                 })
                 .collect(),
+            Self::Draft { text, .. } => {
+                text.lines().map(|line| format!("  {}", terminal_text::line(line))).collect()
+            }
             Self::Reply { lines, .. } => {
                 lines.iter().map(|line| format!("  {}", terminal_text::line(line))).collect()
             }
@@ -114,6 +121,7 @@ impl ContentDialogue {
     pub(super) fn content(&self) -> String {
         match self {
             Self::Form { values, .. } => Value::Object(values.clone()).to_string(),
+            Self::Draft { content, .. } => content.clone(),
             Self::Reply { lines, .. } => Value::from(lines.join("\n")).to_string(),
         }
     }

@@ -156,6 +156,7 @@ mod tests {
             expires_at: Timestamp(9),
             request,
             waiting,
+            model: None,
         }
     }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use gatehouse_model::approval::{ApprovalRequest, ElicitationMode};
+use gatehouse_model::provider::SamplingDraft;
 use gatehouse_model::{ApprovalId, Message, PendingApproval, message};
 use tokio::time::Instant;
 
@@ -232,6 +233,7 @@ impl TerminalWatch<'_, '_> {
         let word = match line {
             "" => return Ok(()),
             "a" if takes_content => return self.start_content(id),
+            "m" if self.model_of(&id).is_some() => return self.generate(id).await,
             "a" => AnswerCommand::Allow,
             "d" => AnswerCommand::Deny(None),
             "D" => {
@@ -260,6 +262,29 @@ impl TerminalWatch<'_, '_> {
         self.state = PromptState::Idle;
         self.output.line(&terminal_text::message(&message!("ctl.answer.skipped")))?;
         self.show_next()
+    }
+
+    /// What the model is called that can write the answer to a request.
+    fn model_of(&self, id: &ApprovalId) -> Option<String> {
+        let pending = self.watch.pending_approvals.find(id)?;
+        pending.model.clone().filter(|_| matches!(pending.request, ApprovalRequest::Sampling(_)))
+    }
+
+    /// Lets a model write the answer, and shows it. Nothing is sent to the server before the person says so.
+    async fn generate(&mut self, id: ApprovalId) -> Result<(), CliError> {
+        self.state = PromptState::Ready { id: id.clone() };
+        let Some(model) = self.model_of(&id) else { return Ok(()) };
+        self.output.line(&terminal_text::message(&message!("ctl.sampling.generating", model = model)))?;
+        match self.watch.generate(&id).await? {
+            Ok(SamplingDraft { content, text, .. }) => {
+                self.continue_content(id, ContentDialogue::Draft { text, content })
+            }
+            Err(error) => {
+                self.output.line(&terminal_text::error(&error))?;
+                let offer = self.watch.pending_approvals.find(&id).map(offer);
+                offer.map_or(Ok(()), |offer| self.output.line(&terminal_text::message(&offer)))
+            }
+        }
     }
 
     /// Begins to take what a request asks for, from the first field on.
@@ -311,7 +336,10 @@ impl TerminalWatch<'_, '_> {
 /// The keys that a request can be answered with.
 fn offer(pending: &PendingApproval) -> Message {
     match &pending.request {
-        ApprovalRequest::Sampling(_) => message!("ctl.answer.offerReply"),
+        ApprovalRequest::Sampling(_) => match &pending.model {
+            Some(model) => message!("ctl.answer.offerReplyModel", model = model),
+            None => message!("ctl.answer.offerReply"),
+        },
         ApprovalRequest::Elicitation(request) if matches!(request.want, ElicitationMode::Form { .. }) => {
             message!("ctl.answer.offerForm")
         }
