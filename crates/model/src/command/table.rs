@@ -1,9 +1,13 @@
 //! Makes of the list of commands a type for each, the enum of all, and their table. It knows no command by name.
 
-/// Takes for each command its docs, its name in requests, its type with its arguments, the type of its reply, and the
-/// authority that it needs with the reason.
+/// Takes the commands of one area, each with its docs, its name in requests, its type with its arguments, the type of its
+/// reply, and the authority that it needs with the reason. Makes a type of each, and a macro with the name of the area, by
+/// which [`join_commands`] adds them to the list of all.
 macro_rules! commands {
-    ($($(#[$doc:meta])* $wire:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),* $(,)? } -> $reply:ty, $needs:ident: $reason:literal;)*) => {
+    ($list:ident { $($commands:tt)* }) => {
+        commands! { @with ($) $list $($commands)* }
+    };
+    (@with ($d:tt) $list:ident $($(#[$doc:meta])* $wire:literal $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),* $(,)? } -> $reply:ty, $needs:ident: $reason:literal;)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Debug, Serialize, Deserialize, TS)]
@@ -17,6 +21,24 @@ macro_rules! commands {
             }
         )*
 
+        macro_rules! $list {
+            ({ $d($d before:tt)* } $d($d rest:ident)*) => {
+                join_commands! {
+                    { $d($d before)* $($(#[$doc])* $wire $name $needs $reason;)* }
+                    $d($d rest)*
+                }
+            };
+        }
+        pub(super) use $list;
+    };
+}
+
+/// Takes the areas, and makes of their commands the enum of all and their table.
+macro_rules! join_commands {
+    ({ $($before:tt)* } $list:ident $($rest:ident)*) => {
+        $list! { { $($before)* } $($rest)* }
+    };
+    ({ $($(#[$doc:meta])* $wire:literal $name:ident $needs:ident $reason:literal;)* }) => {
         #[derive(Clone, Debug)]
         pub enum Command {
             $($(#[$doc])* $name($name)),*
@@ -30,12 +52,12 @@ macro_rules! commands {
             /// Name, argument type and reply type of every command, for the TypeScript map.
             #[must_use]
             pub fn signatures(config: &ts_rs::Config) -> Vec<(&'static str, String, String)> {
-                vec![$(($wire, <$name as TS>::name(config), <$reply as TS>::name(config))),*]
+                vec![$(($wire, <$name as TS>::name(config), <<$name as TypedCommand>::Reply as TS>::name(config))),*]
             }
 
             /// Exports the types of all commands and replies with everything that they use.
             pub fn export_types(config: &ts_rs::Config) -> Result<(), ts_rs::ExportError> {
-                $(<$name as TS>::export_all(config)?; <$reply as ExportReply>::export_reply(config)?;)*
+                $(<$name as TS>::export_all(config)?; <<$name as TypedCommand>::Reply as ExportReply>::export_reply(config)?;)*
                 Ok(())
             }
 
@@ -76,4 +98,4 @@ macro_rules! commands {
     };
 }
 
-pub(super) use commands;
+pub(super) use {commands, join_commands};
