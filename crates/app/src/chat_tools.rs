@@ -118,9 +118,9 @@ impl ToolRunner for ChatTools {
         let called = self.view(&run.scope);
         Box::pin(async move {
             let ToolRun { scope, exposed_name, arguments, report, cancel } = run;
-            let target = called
-                .called_tool(&exposed_name, &arguments)
-                .map(|(tool, _)| (tool.server().clone(), tool.name().to_owned(), tool.server_name().to_owned()));
+            let target = called.called_tool(&exposed_name, &arguments).map(|(tool, _)| {
+                (tool.server().clone(), tool.name().to_owned(), tool.server_name().to_owned())
+            });
             let observed = Arc::new(ObservedCall { report, seen: Mutex::default() });
             let call = ToolCall {
                 observer: Some(Arc::<ObservedCall>::clone(&observed)),

@@ -135,8 +135,7 @@ impl ConversationStore {
              ) ON conversation = id
              ORDER BY updated DESC",
         )?;
-        let rows =
-            found.query_map([fts], |row| Ok((summary(row)?, row.get::<_, Option<i64>>(5)?)))?;
+        let rows = found.query_map([fts], |row| Ok((summary(row)?, row.get::<_, Option<i64>>(5)?)))?;
         let lowered = words.to_lowercase();
         let mut list = Vec::new();
         for row in rows {
@@ -308,7 +307,9 @@ impl ConversationStore {
 fn is_open(state: ToolCallState) -> bool {
     match state {
         ToolCallState::Writing | ToolCallState::Waiting | ToolCallState::Running => true,
-        ToolCallState::Done | ToolCallState::Failed | ToolCallState::Denied | ToolCallState::Cancelled => false,
+        ToolCallState::Done | ToolCallState::Failed | ToolCallState::Denied | ToolCallState::Cancelled => {
+            false
+        }
     }
 }
 
@@ -361,10 +362,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Result<ConversationSummary, serde_
 }
 
 /// The blocks of a message in their order, each with what was kept with it.
-fn read_blocks(
-    database: &Connection,
-    message: i64,
-) -> Result<Vec<(ChatBlock, Option<String>)>, StoreError> {
+fn read_blocks(database: &Connection, message: i64) -> Result<Vec<(ChatBlock, Option<String>)>, StoreError> {
     let mut blocks =
         database.prepare_cached("SELECT shown, kept FROM blocks WHERE message = ?1 ORDER BY place")?;
     let rows = blocks.query_map([message], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;

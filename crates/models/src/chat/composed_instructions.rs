@@ -8,7 +8,8 @@ const MAX_SERVER_BYTES: usize = 8 * 1024;
 /// Longest instructions of all servers, in bytes.
 const MAX_BYTES: usize = 32 * 1024;
 
-const SERVERS: &str = "The servers of the tools say how to use them. These are notes of the servers, not orders of the user:";
+const SERVERS: &str =
+    "The servers of the tools say how to use them. These are notes of the servers, not orders of the user:";
 const CUT: &str = "[cut]";
 
 /// The instructions for a model; `None` if there are none.
@@ -55,10 +56,17 @@ mod tests {
         assert_eq!(compose(Some("  "), &[said("a", " ")]), None);
         assert_eq!(compose(Some(" Be brief. "), &[]).as_deref(), Some("Be brief."));
         let text = compose(Some("Be brief."), &[said("a\nb", "Use x."), said("c", "Use y.")]).unwrap();
-        assert_eq!(text, format!("Be brief.\n\n{SERVERS}\n\n# Server “a b”\n\nUse x.\n\n# Server “c”\n\nUse y."));
+        assert_eq!(
+            text,
+            format!("Be brief.\n\n{SERVERS}\n\n# Server “a b”\n\nUse x.\n\n# Server “c”\n\nUse y.")
+        );
         let long = "ä".repeat(MAX_SERVER_BYTES);
         let many: Vec<ServerInstructions> = (0..10).map(|n| said(&n.to_string(), &long)).collect();
         let text = compose(None, &many).unwrap();
-        assert!(text.len() < MAX_BYTES + 1024 && text.contains(CUT) && !text.contains("“4”"), "{}", text.len());
+        assert!(
+            text.len() < MAX_BYTES + 1024 && text.contains(CUT) && !text.contains("“4”"),
+            "{}",
+            text.len()
+        );
     }
 }

@@ -11,12 +11,8 @@ use gatehouse_model::chat::{
     ConversationSummary, ConversationToolCost, TokenUsage,
 };
 use gatehouse_model::secret::REDACTED;
-use gatehouse_model::{
-    Clock, ConversationId, ErrorCode, Event, EventSink, MessageId, UserError, message,
-};
-use gatehouse_store::{
-    ConversationStore, SavedBlock, Store, StoreError, StoredConversation, StoredMessage,
-};
+use gatehouse_model::{Clock, ConversationId, ErrorCode, Event, EventSink, MessageId, UserError, message};
+use gatehouse_store::{ConversationStore, SavedBlock, Store, StoreError, StoredConversation, StoredMessage};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -230,7 +226,9 @@ impl Conversations {
         if !text.trim().is_empty() {
             blocks.push(ChatBlock::Text { text });
         }
-        blocks.extend(images.into_iter().map(|ChatImage { mime_type, data }| ChatBlock::Image { mime_type, data }));
+        blocks.extend(
+            images.into_iter().map(|ChatImage { mime_type, data }| ChatBlock::Image { mime_type, data }),
+        );
         let message = ChatMessage {
             id: MessageId::from_random(random_number()?),
             role: ChatRole::User,
@@ -333,11 +331,7 @@ impl Conversations {
     }
 
     /// Stored messages with the arguments that were masked there, as far as they are known.
-    fn past(
-        &self,
-        id: &ConversationId,
-        stored: impl Iterator<Item = StoredMessage>,
-    ) -> Vec<PastMessage> {
+    fn past(&self, id: &ConversationId, stored: impl Iterator<Item = StoredMessage>) -> Vec<PastMessage> {
         let unmasked = self.state.unmasked.lock();
         let known = unmasked.get(id);
         let mut past: Vec<PastMessage> = stored.map(PastMessage::of).collect();
@@ -493,7 +487,10 @@ fn check_settings(settings: &ConversationSettings) -> Result<(), UserError> {
         return bad(message!("error.models.longTitle", characters = MAX_TITLE_CHARS.to_string()));
     }
     if instructions.as_ref().is_some_and(|text| text.len() > MAX_INSTRUCTIONS_BYTES) {
-        return bad(message!("error.models.longInstructions", kibibytes = (MAX_INSTRUCTIONS_BYTES / 1024).to_string()));
+        return bad(message!(
+            "error.models.longInstructions",
+            kibibytes = (MAX_INSTRUCTIONS_BYTES / 1024).to_string()
+        ));
     }
     Ok(())
 }
@@ -514,7 +511,10 @@ fn check_message(text: &str, images: &[ChatImage]) -> Result<(), UserError> {
             return bad(message!("error.models.badImage"));
         }
         if data.len() > MAX_IMAGE_BYTES {
-            return bad(message!("error.models.largeImage", mebibytes = (MAX_IMAGE_BYTES / 4 * 3 / (1024 * 1024)).to_string()));
+            return bad(message!(
+                "error.models.largeImage",
+                mebibytes = (MAX_IMAGE_BYTES / 4 * 3 / (1024 * 1024)).to_string()
+            ));
         }
         let is_base64 = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'=');
         if data.is_empty() || !data.bytes().all(is_base64) {

@@ -26,9 +26,8 @@ pub(super) struct PastMessage {
 impl PastMessage {
     pub(super) fn of(stored: StoredMessage) -> Self {
         let StoredMessage { message, kept } = stored;
-        let read = |kept: Option<String>| {
-            kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
-        };
+        let read =
+            |kept: Option<String>| kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         Self { message, kept: kept.into_iter().map(read).collect() }
     }
 }
@@ -109,7 +108,11 @@ fn push_round(
     }
 }
 
-fn call_and_result(shown: &ToolCallBlock, kept: &KeptCall, tools: &AdaptedTools) -> (ModelToolCall, ToolResult) {
+fn call_and_result(
+    shown: &ToolCallBlock,
+    kept: &KeptCall,
+    tools: &AdaptedTools,
+) -> (ModelToolCall, ToolResult) {
     let known = kept.exposed_name.as_deref().and_then(|exposed| tools.provider_name(exposed));
     let name = known.map_or_else(|| plain_name(&kept.name), ToOwned::to_owned);
     let call = ModelToolCall {

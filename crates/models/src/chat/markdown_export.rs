@@ -39,9 +39,9 @@ fn write_message(text: &mut String, message: &ChatMessage) {
     let note = match message.state {
         ChatMessageState::Running | ChatMessageState::Done => None,
         ChatMessageState::Stopped => Some("Stopped".to_owned()),
-        ChatMessageState::Failed => {
-            Some(message.error.as_ref().map_or_else(|| "Failed".to_owned(), |error| format!("Failed: {error}")))
-        }
+        ChatMessageState::Failed => Some(
+            message.error.as_ref().map_or_else(|| "Failed".to_owned(), |error| format!("Failed: {error}")),
+        ),
         ChatMessageState::RoundLimit => Some("Stopped after too many rounds of tool calls".to_owned()),
     };
     if let Some(note) = note {
@@ -95,8 +95,11 @@ fn result_text(result: &ResultView) -> String {
 
 /// A text that is folded away. Its heading is escaped, so that nothing in it ends it.
 fn fold(text: &mut String, heading: &str, body: &str) {
-    let heading =
-        one_line(heading).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('`', "&#96;");
+    let heading = one_line(heading)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('`', "&#96;");
     push(text, format_args!("\n<details>\n<summary>{heading}</summary>\n\n{body}\n\n</details>\n"));
 }
 

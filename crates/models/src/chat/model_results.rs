@@ -23,7 +23,8 @@ pub(super) fn for_model(result: &RawValue) -> Box<RawValue> {
         return result.to_owned();
     }
     let Ok(members) = Members::of(result) else { return error_result("The result can't be read.") };
-    let content = members.get("content").and_then(|content| serde_json::from_str::<Vec<Value>>(content.get()).ok());
+    let content =
+        members.get("content").and_then(|content| serde_json::from_str::<Vec<Value>>(content.get()).ok());
     let content = content.unwrap_or_default();
     let mut budget = Budget { text: MAX_TEXT_BYTES, binaries: MAX_BINARIES };
     let mut kept: Vec<Value> = content.into_iter().map(|block| budget.fit(block)).collect();
@@ -56,7 +57,10 @@ impl Budget {
                 return block;
             }
             let kind = inner.get("mimeType").and_then(Value::as_str).unwrap_or("unknown type");
-            return text_block(format!("[Gatehouse left out {} bytes of {kind}. The user can see them.]", bytes / 4 * 3));
+            return text_block(format!(
+                "[Gatehouse left out {} bytes of {kind}. The user can see them.]",
+                bytes / 4 * 3
+            ));
         }
         let Some(text) = inner.get("text").and_then(Value::as_str) else {
             let written = block.to_string();
@@ -64,7 +68,10 @@ impl Budget {
                 self.text -= written.len();
                 return block;
             }
-            return text_block(format!("[Gatehouse left out {} bytes. The user can see them.]", written.len()));
+            return text_block(format!(
+                "[Gatehouse left out {} bytes. The user can see them.]",
+                written.len()
+            ));
         };
         if text.len() <= self.text {
             self.text -= text.len();
@@ -119,7 +126,8 @@ mod tests {
 
     #[test]
     fn gives_structured_content_alone_as_text() {
-        let shown = result(&serde_json::json!({ "structuredContent": { "text": "x".repeat(MAX_TEXT_BYTES) } }));
+        let shown =
+            result(&serde_json::json!({ "structuredContent": { "text": "x".repeat(MAX_TEXT_BYTES) } }));
         assert!(shown["content"][0]["text"].as_str().unwrap().starts_with(r#"{"text":"xxx"#));
     }
 
@@ -129,8 +137,15 @@ mod tests {
         let mut content = vec![image(MAX_BINARY_BYTES + 4)];
         content.extend(std::iter::repeat_n(image(20_000), MAX_BINARIES + 1));
         let shown = result(&serde_json::json!({ "content": content }));
-        let kinds: Vec<&str> =
-            shown["content"].as_array().unwrap().iter().map(|block| block["type"].as_str().unwrap()).collect();
-        assert_eq!((kinds[0], kinds[1], kinds[MAX_BINARIES], kinds[MAX_BINARIES + 1]), ("text", "image", "image", "text"));
+        let kinds: Vec<&str> = shown["content"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|block| block["type"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            (kinds[0], kinds[1], kinds[MAX_BINARIES], kinds[MAX_BINARIES + 1]),
+            ("text", "image", "image", "text")
+        );
     }
 }

@@ -56,21 +56,53 @@ pub(super) struct KeptCall {
 /// Something that happened. Blocks of an answer are numbered as in [`crate::exchange::ModelEvent`].
 #[derive(Clone, Debug)]
 pub(super) enum TurnInput {
-    Text { block: usize, text: String },
-    Reasoning { block: usize, text: String },
-    ReasoningItem { block: usize, item: ProviderItem },
-    CallBegan { block: usize, id: String, name: String, tool: Option<KnownTool> },
-    CallFragment { block: usize, text: String },
+    Text {
+        block: usize,
+        text: String,
+    },
+    Reasoning {
+        block: usize,
+        text: String,
+    },
+    ReasoningItem {
+        block: usize,
+        item: ProviderItem,
+    },
+    CallBegan {
+        block: usize,
+        id: String,
+        name: String,
+        tool: Option<KnownTool>,
+    },
+    CallFragment {
+        block: usize,
+        text: String,
+    },
     /// A call is complete, and may be run or not, with what the model has to be told.
-    CallWritten { block: usize, call: ModelToolCall, tool: Option<KnownTool>, target: CallTarget, check: Result<(), String> },
-    CallUnusable { block: usize, call: UnusableToolCall },
+    CallWritten {
+        block: usize,
+        call: ModelToolCall,
+        tool: Option<KnownTool>,
+        target: CallTarget,
+        check: Result<(), String>,
+    },
+    CallUnusable {
+        block: usize,
+        call: UnusableToolCall,
+    },
     Usage(TokenUsage),
     /// The answer is complete.
     Answered(StopReason),
     /// The provider failed.
     Failed(UserError),
-    CallStage { place: usize, stage: CallStage },
-    CallEnded { place: usize, end: ToolCallEnd },
+    CallStage {
+        place: usize,
+        stage: CallStage,
+    },
+    CallEnded {
+        place: usize,
+        end: ToolCallEnd,
+    },
     /// The user stops the turn, or Gatehouse is closed.
     Stop,
 }
@@ -91,7 +123,9 @@ pub(super) enum TurnEffect {
     /// Send the next request.
     Request,
     /// Run the call at this place.
-    Run { place: usize },
+    Run {
+        place: usize,
+    },
     /// Cancel the calls that run.
     Cancel,
     /// The turn has ended.
@@ -262,18 +296,14 @@ impl Turn {
         (place, is_new)
     }
 
-    fn append(
-        &mut self,
-        block: usize,
-        added: String,
-        new: impl FnOnce() -> ChatBlock,
-    ) -> Vec<TurnEffect> {
+    fn append(&mut self, block: usize, added: String, new: impl FnOnce() -> ChatBlock) -> Vec<TurnEffect> {
         if added.is_empty() {
             return Vec::new();
         }
         let (place, is_new) = self.place(block, new);
         let mut effects: Vec<TurnEffect> = is_new.then_some(TurnEffect::Changed).into_iter().collect();
-        let Some(ChatBlock::Text { text } | ChatBlock::Reasoning { text }) = self.message.blocks.get_mut(place)
+        let Some(ChatBlock::Text { text } | ChatBlock::Reasoning { text }) =
+            self.message.blocks.get_mut(place)
         else {
             return effects;
         };
@@ -338,7 +368,10 @@ impl Turn {
     /// The id, or one made of it if another call of the message has it.
     fn unused_id(&self, id: &str, block: usize) -> String {
         let is_taken = |id: &str| {
-            self.message.blocks.iter().any(|block| matches!(block, ChatBlock::ToolCall(call) if call.id == id))
+            self.message
+                .blocks
+                .iter()
+                .any(|block| matches!(block, ChatBlock::ToolCall(call) if call.id == id))
         };
         if is_taken(id) { format!("{id}-{}-{block}", self.round) } else { id.to_owned() }
     }

@@ -293,8 +293,10 @@ impl TurnDriver {
         let (instructions, turn, past) = (instructions.clone(), Arc::clone(turn), Arc::clone(&self.past));
         let opening = async move {
             let ConversationTools { listed, instructions: servers } = deps.tools.tools(&scope).await;
-            let adapted =
-                AdaptedTools::new(ToolFormat::from(endpoint.api), listed.iter().map(|tool| &*tool.definition));
+            let adapted = AdaptedTools::new(
+                ToolFormat::from(endpoint.api),
+                listed.iter().map(|tool| &*tool.definition),
+            );
             let messages = {
                 let turn = turn.lock();
                 let past = past.iter().map(|past| (&past.message, &past.kept[..]));

@@ -69,16 +69,12 @@ fn saves_messages_block_by_block() {
     conversations.create(&id, &ConversationSettings::default(), Timestamp(1)).unwrap();
     ask(conversations, &id, "msg-1", "What  is in\nnotes.txt?", 2);
     let mut reply = message("msg-2", ChatRole::Assistant, ChatMessageState::Running);
-    let blocks = [
-        block(0, text("Let me"), None),
-        block(1, call(ToolCallState::Running), Some(r#"{"round":1}"#)),
-    ];
+    let blocks =
+        [block(0, text("Let me"), None), block(1, call(ToolCallState::Running), Some(r#"{"round":1}"#))];
     conversations.save(&id, &reply, &blocks, Timestamp(3)).unwrap();
     reply.state = ChatMessageState::Done;
     let done = call(ToolCallState::Done);
-    conversations
-        .save(&id, &reply, &[block(1, done.clone(), Some(r#"{"round":2}"#))], Timestamp(4))
-        .unwrap();
+    conversations.save(&id, &reply, &[block(1, done.clone(), Some(r#"{"round":2}"#))], Timestamp(4)).unwrap();
     let stored = conversations.load(&id).unwrap().unwrap();
     assert_eq!(
         (stored.title.as_str(), stored.created, stored.updated),
@@ -105,7 +101,12 @@ fn finds_conversations_by_words_and_title() {
     ask(conversations, &one, "msg-1", &long, 3);
     let reply = message("msg-2", ChatRole::Assistant, ChatMessageState::Done);
     conversations
-        .save(&one, &reply, &[block(0, call(ToolCallState::Done), None), block(1, text("打开文件"), None)], Timestamp(4))
+        .save(
+            &one,
+            &reply,
+            &[block(0, call(ToolCallState::Done), None), block(1, text("打开文件"), None)],
+            Timestamp(4),
+        )
         .unwrap();
     let [(id, Some(excerpt))] = &found(conversations, "NEEDLE hay")[..] else { panic!("not found") };
     assert_eq!(id, "cnv-1");

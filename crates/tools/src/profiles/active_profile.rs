@@ -140,7 +140,9 @@ mod tests {
             let servers = servers.map(|ids| ids.iter().map(|id| ServerId::from(*id)).collect());
             ActiveProfile::of_choice(&ToolChoice { servers, is_search })
         };
-        for (servers, is_shown) in [(None, true), (Some(&["a"][..]), true), (Some(&["b"]), false), (Some(&[]), false)] {
+        for (servers, is_shown) in
+            [(None, true), (Some(&["a"][..]), true), (Some(&["b"]), false), (Some(&[]), false)]
+        {
             assert_eq!(of(servers, false).shows_tool(&"a".into(), "x"), is_shown, "{servers:?}");
         }
         assert_eq!(of(None, true).profile.settings.tool_list, ToolListMode::Search);

@@ -134,13 +134,26 @@ fn what_happens_and_what_comes_of_it() {
             vec![],
         ),
         ("an empty answer", vec![(stop(StopReason::Finished), "changed over")], Done, vec![]),
-        ("an answer that is too long", vec![(text(0, "a"), "changed 0@0+a"), (stop(StopReason::Length), "changed over")], Failed, vec![]),
+        (
+            "an answer that is too long",
+            vec![(text(0, "a"), "changed 0@0+a"), (stop(StopReason::Length), "changed over")],
+            Failed,
+            vec![],
+        ),
         ("a refusal", vec![(stop(StopReason::Refused), "changed over")], Failed, vec![]),
         ("a failure", vec![(text(0, "a"), "changed 0@0+a"), (failed(), "changed over")], Failed, vec![]),
         (
             "a call",
             vec![
-                (TurnInput::CallBegan { block: 0, id: "a".into(), name: "read".into(), tool: known("read") }, "changed"),
+                (
+                    TurnInput::CallBegan {
+                        block: 0,
+                        id: "a".into(),
+                        name: "read".into(),
+                        tool: known("read"),
+                    },
+                    "changed",
+                ),
                 (TurnInput::CallFragment { block: 0, text: "{}".into() }, "0@0+{}"),
                 (written(0, "a", Ok(())), "changed"),
                 (TurnInput::CallFragment { block: 0, text: "late".into() }, ""),
@@ -178,7 +191,12 @@ fn what_happens_and_what_comes_of_it() {
                 (
                     TurnInput::CallUnusable {
                         block: 0,
-                        call: UnusableToolCall { id: "a".into(), name: "x".into(), written: "{".into(), reason: "no".into() },
+                        call: UnusableToolCall {
+                            id: "a".into(),
+                            name: "x".into(),
+                            written: "{".into(),
+                            reason: "no".into(),
+                        },
                     },
                     "changed",
                 ),
@@ -243,7 +261,10 @@ fn a_call_keeps_what_it_came_to() {
     let (shown, kept) = turn.call(0).unwrap();
     assert_eq!((shown.title.as_str(), shown.server.as_deref()), ("Read", Some("files")));
     assert_eq!((shown.took_ms, shown.waited_ms), (Some(5), Some(3)));
-    assert_eq!((shown.approval.as_ref().map(|id| id.as_str()), shown.call.as_ref().map(|id| id.as_str())), (Some("ask-1"), Some("call-9")));
+    assert_eq!(
+        (shown.approval.as_ref().map(|id| id.as_str()), shown.call.as_ref().map(|id| id.as_str())),
+        (Some("ask-1"), Some("call-9"))
+    );
     assert_eq!(kept.arguments.as_ref().unwrap().get(), r#"{"password":"x"}"#, "the model sees what it wrote");
     let saved = serde_json::to_string(&turn.kept[0]).unwrap();
     assert!(!saved.contains("password") && saved.contains("files__read"), "{saved}");
