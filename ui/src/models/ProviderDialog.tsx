@@ -165,7 +165,7 @@ function ProviderContent({ others, provider, onSaved, onClose }: ContentProps) {
         <ApiKeyField
           apiKey={form.key}
           hasKey={saved?.hasKey === true}
-          isOptional={preset?.key === "optional"}
+          isOptional={preset ? preset.key === "optional" : saved?.hasKey === false}
           isLost={losesKey(form, saved)}
           onChange={(key) => {
             change({ key });
