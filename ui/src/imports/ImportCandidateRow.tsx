@@ -1,11 +1,11 @@
-import { Checkbox, SegmentedControl, TextInput } from "@mantine/core";
+import { Checkbox } from "@mantine/core";
 import { useState } from "react";
 
 import type { ImportCandidate, ImportedApprovals } from "../generated/types";
 import { useMessages, useRender } from "../messages";
 import { Collapse } from "../components/Collapse";
-import { MarkedText } from "../components/MarkedText";
 import { choiceOf, isImportable, withChoice, withTick, type ImportDecisions } from "./importChoices";
+import { ConflictChoice, ImportNote, ImportProblems, ImportRow, ImportSettings } from "./ImportRow";
 import styles from "./ImportCandidateRow.module.css";
 
 type Props = {
@@ -14,101 +14,61 @@ type Props = {
   onDecisions: (decisions: ImportDecisions) => void;
 };
 
-/** What can be done where a name is taken. */
-const plans = ["skip", "overwrite", "rename"] as const;
-
 /** One server that can be imported, with what there is to decide about it. */
 export function ImportCandidateRow({ candidate, decisions, onDecisions }: Props) {
   const t = useMessages();
-  const { name, summary, project, enabled, conflict, autoApprove } = candidate;
+  const { name, summary, settings, problems, project, enabled, conflict, autoApprove } = candidate;
   const { plan, newName, autoApprove: isAllowed } = choiceOf(decisions, candidate);
   const isPicked = plan !== "skip";
   return (
-    <li className={styles.candidate}>
-      <Checkbox
-        label={name}
-        description={<MarkedText text={summary} />}
-        classNames={{ description: styles.summary }}
-        checked={isPicked}
-        disabled={!isImportable(candidate)}
-        onChange={(event) => {
-          onDecisions(withTick(decisions, candidate, event.currentTarget.checked));
+    <ImportRow
+      title={name}
+      summary={summary}
+      isPicked={isPicked}
+      canBePicked={isImportable(candidate)}
+      onPick={(picked) => {
+        onDecisions(withTick(decisions, candidate, picked));
+      }}
+    >
+      <ImportProblems problems={problems} />
+      <ImportSettings label={t("imports.settingsOf", { name })} settings={settings} />
+      {project !== null && <ImportNote>{t("imports.project", { folder: project })}</ImportNote>}
+      {!enabled && <ImportNote>{t("imports.off")}</ImportNote>}
+      {candidate.hasPlainSecret && <ImportNote>{t("imports.plainSecret")}</ImportNote>}
+      {conflict !== null && <ImportNote>{t(conflict.isSame ? "imports.same" : "imports.taken")}</ImportNote>}
+      <ConflictChoice
+        name={name}
+        labels={{
+          skip: t("imports.plan.skip"),
+          overwrite: t("imports.plan.overwrite"),
+          rename: t("imports.plan.rename"),
+        }}
+        plan={plan}
+        newName={newName}
+        canChoose={conflict !== null && isImportable(candidate)}
+        onChange={(choice) => {
+          onDecisions(withChoice(decisions, candidate, choice));
         }}
       />
-      <div className={styles.details}>
-        <Problems candidate={candidate} />
-        <Settings candidate={candidate} />
-        {project !== null && <p className={styles.note}>{t("imports.project", { folder: project })}</p>}
-        {!enabled && <p className={styles.note}>{t("imports.off")}</p>}
-        {candidate.hasPlainSecret && <p className={styles.note}>{t("imports.plainSecret")}</p>}
-        {conflict?.isSame === true && <p className={styles.note}>{t("imports.same")}</p>}
-        {conflict?.isSame === false && <p className={styles.note}>{t("imports.taken")}</p>}
-        {conflict !== null && isImportable(candidate) && (
-          <SegmentedControl
-            size="xs"
-            aria-label={t("imports.conflict", { name })}
-            data={plans.map((value) => ({ value, label: t(`imports.plan.${value}`) }))}
-            value={plan}
-            onChange={(value) => {
-              onDecisions(withChoice(decisions, candidate, { plan: plans.find((one) => one === value) ?? "skip" }));
-            }}
-          />
-        )}
-        {plan === "rename" && (
-          <TextInput
-            size="xs"
-            label={t("imports.newName")}
-            value={newName}
-            onChange={(event) => {
-              onDecisions(withChoice(decisions, candidate, { newName: event.currentTarget.value }));
-            }}
-          />
-        )}
-        {isPicked && autoApprove !== null && (
-          <Checkbox
-            size="xs"
-            label={autoApproveLabel(t, autoApprove)}
-            description={t("imports.autoApproveHint")}
-            checked={isAllowed}
-            onChange={(event) => {
-              onDecisions(withChoice(decisions, candidate, { autoApprove: event.currentTarget.checked }));
-            }}
-          />
-        )}
-        <LeftOut candidate={candidate} />
-      </div>
-    </li>
+      {isPicked && autoApprove !== null && (
+        <Checkbox
+          size="xs"
+          label={autoApproveLabel(t, autoApprove)}
+          description={t("imports.autoApproveHint")}
+          checked={isAllowed}
+          onChange={(event) => {
+            onDecisions(withChoice(decisions, candidate, { autoApprove: event.currentTarget.checked }));
+          }}
+        />
+      )}
+      <LeftOut candidate={candidate} />
+    </ImportRow>
   );
 }
 
 function autoApproveLabel(t: ReturnType<typeof useMessages>, approvals: ImportedApprovals): string {
   if (approvals === "all") return t("imports.autoApproveAll");
   return t("imports.autoApprove", { tools: approvals.tools.join(", ") });
-}
-
-/** Why it can't be imported. */
-function Problems({ candidate: { problems } }: { candidate: ImportCandidate }) {
-  const render = useRender();
-  return problems.map((problem, at) => (
-    <p key={at} className={styles.problem}>
-      {render(problem)}
-    </p>
-  ));
-}
-
-/** What else is carried over. It stands open: a variable can make a program run other code. */
-function Settings({ candidate: { name, settings } }: { candidate: ImportCandidate }) {
-  const t = useMessages();
-  if (settings.length === 0) return null;
-  return (
-    <ul className={styles.settings} aria-label={t("imports.settingsOf", { name })}>
-      {settings.map((setting) => (
-        <li key={setting.name}>
-          <MarkedText text={`${setting.name}: ${setting.value}`} />
-        </li>
-      ))}
-    </ul>
-  );
 }
 
 function LeftOut({ candidate: { name, leftOut } }: { candidate: ImportCandidate }) {

@@ -11,6 +11,7 @@ import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
 import { ImportCandidateRow } from "./ImportCandidateRow";
+import { ImportForm } from "./ImportForm";
 import {
   initialDecisions,
   inputsOf,
@@ -121,61 +122,48 @@ function LoadedChecklist({ from, preview, onBack, onImported }: LoadedProps) {
     );
   }
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void run();
-      }}
+    <ImportForm
+      file={preview.file}
+      error={error}
+      busy={busy}
+      running={t("imports.running")}
+      canRun={picked.length > 0 && !isIncomplete(decisions, picked)}
+      run={t("imports.run", { count: picked.length })}
+      onRun={run}
+      onBack={onBack}
     >
-      <Stack gap="sm">
-        {preview.file !== null && <p className={styles.file}>{preview.file}</p>}
-        <TickAll candidates={candidates} picked={picked.length} decisions={decisions} onDecisions={setDecisions} />
-        <ul className={styles.candidates} aria-label={t("imports.servers")}>
-          {candidates.map((candidate) => (
-            <ImportCandidateRow
-              key={candidate.index}
-              candidate={candidate}
-              decisions={decisions}
-              onDecisions={setDecisions}
-            />
-          ))}
-        </ul>
-        {inputs.length > 0 && (
-          <ImportInputs
-            inputs={inputs}
-            values={decisions.inputs}
-            onValues={(values) => {
-              setDecisions((before) => ({ ...before, inputs: values }));
-            }}
+      <TickAll candidates={candidates} picked={picked.length} decisions={decisions} onDecisions={setDecisions} />
+      <ul className={styles.candidates} aria-label={t("imports.servers")}>
+        {candidates.map((candidate) => (
+          <ImportCandidateRow
+            key={candidate.index}
+            candidate={candidate}
+            decisions={decisions}
+            onDecisions={setDecisions}
           />
-        )}
-        {secrets > 0 && (
-          <Checkbox
-            label={t("imports.toKeychain", { count: secrets })}
-            description={t("imports.toKeychainHint")}
-            checked={decisions.toKeychain}
-            onChange={(event) => {
-              const toKeychain = event.currentTarget.checked;
-              setDecisions((before) => ({ ...before, toKeychain }));
-            }}
-          />
-        )}
-        {error && <ErrorAlert error={error} />}
-        {busy && (
-          <p role="status" className="dim">
-            {t("imports.running")}
-          </p>
-        )}
-        <Group justify="space-between" className={styles.foot}>
-          <Button variant="default" onClick={onBack}>
-            {t("imports.back")}
-          </Button>
-          <Button type="submit" loading={busy} disabled={picked.length === 0 || isIncomplete(decisions, picked)}>
-            {t("imports.run", { count: picked.length })}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+        ))}
+      </ul>
+      {inputs.length > 0 && (
+        <ImportInputs
+          inputs={inputs}
+          values={decisions.inputs}
+          onValues={(values) => {
+            setDecisions((before) => ({ ...before, inputs: values }));
+          }}
+        />
+      )}
+      {secrets > 0 && (
+        <Checkbox
+          label={t("imports.toKeychain", { count: secrets })}
+          description={t("imports.toKeychainHint")}
+          checked={decisions.toKeychain}
+          onChange={(event) => {
+            const toKeychain = event.currentTarget.checked;
+            setDecisions((before) => ({ ...before, toKeychain }));
+          }}
+        />
+      )}
+    </ImportForm>
   );
 }
 

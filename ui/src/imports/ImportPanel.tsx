@@ -1,5 +1,6 @@
 import { useState } from "react";
 
+import { useCoreQuery } from "../core/useCoreQuery";
 import type { ImportOrigin } from "../generated/types";
 import { ImportChecklist } from "./ImportChecklist";
 import { ImportSources } from "./ImportSources";
@@ -10,9 +11,20 @@ type Props = {
   onClose: () => void;
 };
 
-/** Imports servers of another application: first which, then which servers. */
+/**
+ * Imports servers of another application: first which, then which servers. Where only one has any, it is opened at once;
+ * the user can go back to all of them.
+ */
 export function ImportPanel({ from: first, onClose }: Props) {
   const [from, setFrom] = useState(first);
+  const { data } = useCoreQuery("imports.sources", {});
+  // Only what is found first opens something: later the user may be typing.
+  const [isSettled, setSettled] = useState(first !== null);
+  if (!isSettled && data) {
+    setSettled(true);
+    const [only, second] = data.filter(({ servers }) => servers > 0);
+    if (only && !second) setFrom({ file: only.file });
+  }
   if (from === null) return <ImportSources onPick={setFrom} />;
   return (
     <ImportChecklist

@@ -1,10 +1,8 @@
-import { Button, Group, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Stack } from "@mantine/core";
 import { IconFileImport, IconRefresh } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 
-import { useCore } from "../core/CoreProvider";
-import { showError } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { ImportOrigin, ImportSource } from "../generated/types";
 import { useMessages } from "../messages";
@@ -12,7 +10,7 @@ import { userErrorText } from "../messages/userError";
 import { EmptyState } from "../components/EmptyState";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
-import { toUserError } from "../platform";
+import { ImportFileField } from "./ImportForm";
 import styles from "./ImportSources.module.css";
 
 /** What settings files end with. */
@@ -24,23 +22,11 @@ type Props = { onPick: (from: ImportOrigin) => void };
 export function ImportSources({ onPick }: Props) {
   const t = useMessages();
   const { data, error, loading, refetch } = useCoreQuery("imports.sources", {});
-  const { platform } = useCore();
-  const [path, setPath] = useState("");
   const queries = useQueryClient();
   // No event says that a file of another application has changed.
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ["imports.sources"] });
   }, [queries]);
-  const choose = () => {
-    platform.pickFile(ENDINGS).then(
-      (file) => {
-        if (file !== null) onPick({ file });
-      },
-      (thrown: unknown) => {
-        showError(toUserError(thrown));
-      },
-    );
-  };
   return (
     <Stack gap="md">
       {loading && <LoadingIndicator />}
@@ -55,31 +41,14 @@ export function ImportSources({ onPick }: Props) {
           ))}
         </ul>
       )}
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (path.trim() !== "") onPick({ file: path.trim() });
+      <ImportFileField
+        label={t("imports.path")}
+        description={t("imports.pathHint")}
+        endings={ENDINGS}
+        onPick={(file) => {
+          onPick({ file });
         }}
-      >
-        <Group align="flex-end" gap="xs">
-          <TextInput
-            className={styles.path}
-            label={t("imports.path")}
-            description={t("imports.pathHint")}
-            spellCheck={false}
-            value={path}
-            onChange={(event) => {
-              setPath(event.currentTarget.value);
-            }}
-          />
-          <Button variant="default" onClick={choose}>
-            {t("bundles.choose")}
-          </Button>
-          <Button type="submit" variant="default" disabled={path.trim() === ""}>
-            {t("imports.openFile")}
-          </Button>
-        </Group>
-      </form>
+      />
       <Group>
         <Button
           size="xs"

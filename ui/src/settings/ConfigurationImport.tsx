@@ -1,13 +1,13 @@
-import { Button, Group, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Stack } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 
-import { useCore } from "../core/CoreProvider";
-import { showError, useAction } from "../core/useAction";
+import { useAction } from "../core/useAction";
 import type { ConfigurationContent, ConfigurationOutcome, UserError } from "../generated/types";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { inputsOf, inputValue, isInputMissing } from "../imports/importChoices";
+import { ImportFileField, ImportForm } from "../imports/ImportForm";
 import { ImportInputs } from "../imports/ImportInputs";
 import { toUserError } from "../platform";
 import { ConfigurationItemRow } from "./ConfigurationItemRow";
@@ -19,6 +19,9 @@ import {
   toConfigurationChoices,
 } from "./configurationChoices";
 import styles from "./ConfigurationImport.module.css";
+
+/** What exported configurations end with. */
+const ENDINGS = ["json"];
 
 /** Imports a configuration: first which file, then which parts of it. */
 export function ConfigurationImport({ onDone }: { onDone: () => void }) {
@@ -48,8 +51,6 @@ export function ConfigurationImport({ onDone }: { onDone: () => void }) {
 
 function FileChoice({ onOpened }: { onOpened: (file: string, content: ConfigurationContent) => void }) {
   const t = useMessages();
-  const { platform } = useCore();
-  const [path, setPath] = useState("");
   const [error, setError] = useState<UserError | null>(null);
   const { request, busy } = useAction("configuration.preview");
   const open = async (file: string) => {
@@ -60,43 +61,10 @@ function FileChoice({ onOpened }: { onOpened: (file: string, content: Configurat
       setError(toUserError(thrown));
     }
   };
-  const choose = () => {
-    platform.pickFile(["json"]).then(
-      (file) => {
-        if (file !== null) void open(file);
-      },
-      (thrown: unknown) => {
-        showError(toUserError(thrown));
-      },
-    );
-  };
   return (
     <Stack gap="md">
       <p className="dim">{t("transfer.importText")}</p>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (path.trim() !== "") void open(path.trim());
-        }}
-      >
-        <Group align="flex-end" gap="xs">
-          <TextInput
-            className={styles.path}
-            label={t("transfer.path")}
-            spellCheck={false}
-            value={path}
-            onChange={(event) => {
-              setPath(event.currentTarget.value);
-            }}
-          />
-          <Button variant="default" onClick={choose}>
-            {t("bundles.choose")}
-          </Button>
-          <Button type="submit" loading={busy} disabled={path.trim() === ""}>
-            {t("imports.openFile")}
-          </Button>
-        </Group>
-      </form>
+      <ImportFileField label={t("transfer.path")} endings={ENDINGS} busy={busy} onPick={(file) => void open(file)} />
       {error && <ErrorAlert error={error} />}
     </Stack>
   );
@@ -132,49 +100,40 @@ function Checklist({ file, content: { items, fingerprint }, onBack, onImported }
   };
   const isIncomplete = isNameless(decisions, picked) || isInputMissing(inputs, decisions.inputs);
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void run();
-      }}
+    <ImportForm
+      file={file}
+      error={error}
+      busy={busy}
+      canRun={picked.length > 0 && !isIncomplete}
+      run={t("transfer.run", { count: picked.length })}
+      onRun={run}
+      onBack={onBack}
     >
-      <Stack gap="sm">
-        <p className={styles.file}>{file}</p>
-        {itemKinds.map((kind) => {
-          const ofKind = items.filter((item) => item.kind === kind);
-          if (ofKind.length === 0) return null;
-          return (
-            <section key={kind} aria-label={t(`transfer.kind.${kind}`)}>
-              <h3 className={styles.kind}>{t(`transfer.kind.${kind}`)}</h3>
-              {ofKind.some(({ widens }) => widens) && <p className={styles.warning}>{t("transfer.widens")}</p>}
-              <ul className={styles.items}>
-                {ofKind.map((item) => (
-                  <ConfigurationItemRow key={item.index} item={item} decisions={decisions} onDecisions={setDecisions} />
-                ))}
-              </ul>
-            </section>
-          );
-        })}
-        {inputs.length > 0 && (
-          <ImportInputs
-            inputs={inputs}
-            values={decisions.inputs}
-            onValues={(values) => {
-              setDecisions((before) => ({ ...before, inputs: values }));
-            }}
-          />
-        )}
-        {error && <ErrorAlert error={error} />}
-        <Group justify="space-between" className={styles.foot}>
-          <Button variant="default" onClick={onBack}>
-            {t("imports.back")}
-          </Button>
-          <Button type="submit" loading={busy} disabled={picked.length === 0 || isIncomplete}>
-            {t("transfer.run", { count: picked.length })}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      {itemKinds.map((kind) => {
+        const ofKind = items.filter((item) => item.kind === kind);
+        if (ofKind.length === 0) return null;
+        return (
+          <section key={kind} aria-label={t(`transfer.kind.${kind}`)}>
+            <h3 className={styles.kind}>{t(`transfer.kind.${kind}`)}</h3>
+            {ofKind.some(({ widens }) => widens) && <p className={styles.warning}>{t("transfer.widens")}</p>}
+            <ul className={styles.items}>
+              {ofKind.map((item) => (
+                <ConfigurationItemRow key={item.index} item={item} decisions={decisions} onDecisions={setDecisions} />
+              ))}
+            </ul>
+          </section>
+        );
+      })}
+      {inputs.length > 0 && (
+        <ImportInputs
+          inputs={inputs}
+          values={decisions.inputs}
+          onValues={(values) => {
+            setDecisions((before) => ({ ...before, inputs: values }));
+          }}
+        />
+      )}
+    </ImportForm>
   );
 }
 

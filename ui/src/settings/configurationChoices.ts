@@ -3,7 +3,7 @@
 import type { ConfigurationChoice, ConfigurationItem, ConfigurationItemKind } from "../generated/types";
 
 /** What is done with one part. */
-export type ItemPlan = "skip" | "add" | "overwrite" | "rename";
+type ItemPlan = "skip" | "add" | "overwrite" | "rename";
 
 type ItemChoice = { plan: ItemPlan; newName: string };
 
