@@ -80,7 +80,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("models.show", "{}"),
     (
         "models.addProvider",
-        r#"{"draft":{"name":"x","api":"openai_chat","baseUrl":"http://127.0.0.1:9/v1"},"key":"k"}"#,
+        r#"{"draft":{"name":"x","api":"open_ai_chat","baseUrl":"http://127.0.0.1:9/v1"},"key":"k"}"#,
     ),
     (
         "models.setProvider",
