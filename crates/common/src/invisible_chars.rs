@@ -67,6 +67,10 @@ pub fn has_hidden(text: &str) -> bool {
 /// Removes terminal escape sequences and invisible characters; line breaks and tabs stay.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
+    let is_plain_ascii = |b: u8| matches!(b, b' '..=b'~' | b'\n' | b'\t');
+    if text.bytes().all(is_plain_ascii) {
+        return Cow::Borrowed(text);
+    }
     let mut before = None;
     let untouched = text.chars().all(|c| {
         let shown = !hides(c, before);

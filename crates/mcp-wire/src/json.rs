@@ -191,9 +191,19 @@ pub fn push_segment(pointer: &mut String, segment: &str) {
 /// Appends a text as a JSON string with the escapes of the canonical form.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        write_char(out, c);
+    let mut rest = text;
+    // Most texts have nothing to escape and are copied at once.
+    while let Some(at) = rest.bytes().position(|b| b < b' ' || b == b'"' || b == b'\\') {
+        // What is escaped is one byte, so both halves are whole characters.
+        let (plain, escaped) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = escaped.chars();
+        if let Some(c) = chars.next() {
+            write_char(out, c);
+        }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out.push('"');
 }
 

@@ -116,10 +116,11 @@ impl<'a> SchemaReducer<'a> {
         let mut merge = SchemaMerge {
             merges: is_root || self.rules.dialect == Dialect::OpenApi,
             before: self.active.len(),
-            waiting: parts.iter().rev().copied().collect(),
+            waiting: Vec::new(),
         };
         let mut view = SchemaView::default();
-        while let Some(part) = merge.waiting.pop() {
+        let mut parts = parts.iter().copied();
+        while let Some(part) = merge.waiting.pop().or_else(|| parts.next()) {
             if view.parts.len() == MAX_MERGED {
                 self.report(part.path, None);
                 break;
