@@ -70,7 +70,7 @@ export function ImportSettings({
 }
 
 /** What can be done where a name is taken. */
-export type ConflictPlan = "skip" | "overwrite" | "rename";
+type ConflictPlan = "skip" | "overwrite" | "rename";
 const plans: readonly ConflictPlan[] = ["skip", "overwrite", "rename"];
 
 type ConflictProps = {

@@ -3,7 +3,7 @@ import { useLatestRun } from "../core/useLatestRun";
 import { useNamedRun } from "../core/useNamedRun";
 import type { FieldSecret, UserError, ServerDraft, TestReport } from "../generated/types";
 
-export type ConnectionTest = { running: boolean; report: TestReport | null; error: UserError | null };
+type ConnectionTest = { running: boolean; report: TestReport | null; error: UserError | null };
 
 /** Tests a connection. A stopped or superseded test ends in the core too, and its result is ignored. */
 export function useConnectionTest() {
