@@ -189,8 +189,7 @@ impl Core {
     ) -> Result<Self, UserError> {
         let StoredState { loaded, effective, models, operator, operator_key_state } = stored;
         let events: Arc<dyn EventSink> = Arc::<EventBus>::clone(&services.bus);
-        let models =
-            Arc::new(ModelProviders::new(Arc::clone(&services.store), Arc::clone(&events), models)?);
+        let models = Arc::new(ModelProviders::new(Arc::clone(&services.store), Arc::clone(&events), models)?);
         let results = Arc::<Results>::default();
         let chats = Conversations::new(ConversationsDeps {
             store: Arc::clone(&services.store),

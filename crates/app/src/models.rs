@@ -184,8 +184,11 @@ impl ModelProviders {
             let (secrets, key) = (self.store.secrets(), SecretKey::model_provider(&id, &base_url));
             let found = on_disk(move || secrets.get(&key)).await?.map_err(UserError::from)?;
             let missing = || {
-                UserError::new(ErrorCode::SecretsUnavailable, message!("error.app.providerKeyGone", name = &name))
-                    .with_hint(message!("error.app.providerKeyGoneHint"))
+                UserError::new(
+                    ErrorCode::SecretsUnavailable,
+                    message!("error.app.providerKeyGone", name = &name),
+                )
+                .with_hint(message!("error.app.providerKeyGoneHint"))
             };
             Some(found.ok_or_else(missing)?)
         } else {
@@ -207,7 +210,11 @@ impl ModelProviders {
     }
 
     /// Adds a provider. If the record was rejected, it is the first of a new one.
-    pub(crate) async fn add(&self, draft: ProviderDraft, key: Option<&str>) -> Result<ProviderView, UserError> {
+    pub(crate) async fn add(
+        &self,
+        draft: ProviderDraft,
+        key: Option<&str>,
+    ) -> Result<ProviderView, UserError> {
         let key = KeyChange::of(key)?;
         let _writing = self.writer.lock().await;
         self.retry_unread().await?;
@@ -269,8 +276,10 @@ impl ModelProviders {
         let place = stored.providers.iter().position(|known| known.id == *id).ok_or_else(unknown_provider)?;
         let gone = stored.providers.remove(place);
         let keys = KeyWrites { new: None, old: gone.has_key.then(|| key_of(&gone)) };
-        let mut events = vec![changed(&StoredProvider { has_key: false, ..gone }, ModelProviderChange::Removed)];
-        let is_of_it = |choice: &Option<ModelChoice>| choice.as_ref().is_some_and(|choice| choice.provider == *id);
+        let mut events =
+            vec![changed(&StoredProvider { has_key: false, ..gone }, ModelProviderChange::Removed)];
+        let is_of_it =
+            |choice: &Option<ModelChoice>| choice.as_ref().is_some_and(|choice| choice.provider == *id);
         if is_of_it(&stored.sampling) || is_of_it(&stored.opinion) {
             stored.sampling = stored.sampling.take().filter(|choice| choice.provider != *id);
             stored.opinion = stored.opinion.take().filter(|choice| choice.provider != *id);
@@ -391,12 +400,17 @@ fn assigned(stored: &StoredModels) -> AuditEvent {
 fn checked(draft: ProviderDraft, stored: &StoredModels, id: ProviderId) -> Result<StoredProvider, UserError> {
     let ProviderDraft { name, api, base_url, default_model } = draft;
     let Some(name) = display_name::validate(&name).map(str::to_owned) else {
-        return Err(bad(message!("error.app.badProviderName"))
-            .with_cause(message!("error.app.badProviderNameCause", most = display_name::MAX_NAME_CHARS.to_string())));
+        return Err(bad(message!("error.app.badProviderName")).with_cause(message!(
+            "error.app.badProviderNameCause",
+            most = display_name::MAX_NAME_CHARS.to_string()
+        )));
     };
     let others = stored.providers.iter().filter(|known| known.id != id);
     if others.into_iter().any(|other| display_name::is_taken_by(&name, &other.name)) {
-        return Err(UserError::new(ErrorCode::NameTaken, message!("error.app.providerNameTaken", name = &name)));
+        return Err(UserError::new(
+            ErrorCode::NameTaken,
+            message!("error.app.providerNameTaken", name = &name),
+        ));
     }
     let base_url = check_base_url(base_url.trim())?.as_str().trim_end_matches('/').to_owned();
     let default_model = default_model.filter(|model| !model.trim().is_empty());

@@ -40,6 +40,6 @@ pub use request::{
 pub use server_connection::{ConnectionEnd, ServerConnection};
 pub use server_requests::{
     ELICITATION_CREATE, FallbackHandler, ROOTS_LIST, Responder, SAMPLING_CREATE_MESSAGE, ServerRequest,
-    ServerRequestHandler, ServerRequestResult, form_schema_check, handle_server_request,
-    is_sampling_result, roots_result,
+    ServerRequestHandler, ServerRequestResult, form_schema_check, handle_server_request, is_sampling_result,
+    roots_result,
 };

@@ -146,13 +146,8 @@ mod tests {
     }
 
     fn sent(description: Option<&str>, arguments: &[ShownArgument]) -> ModelRequest {
-        let call = RatedCall {
-            server: "files",
-            title: "Delete",
-            description,
-            class: AccessClass::Write,
-            arguments,
-        };
+        let call =
+            RatedCall { server: "files", title: "Delete", description, class: AccessClass::Write, arguments };
         request(call, "m-1").unwrap()
     }
 
@@ -208,7 +203,10 @@ mod tests {
         let rated = |level, sentence: &str| Some(RatedRisk { level, sentence: sentence.into() });
         for (written, expected) in [
             (r#"{"level":"low","sentence":"Reads one file."}"#, rated(RiskLevel::Low, "Reads one file.")),
-            ("\n{ \"sentence\": \"Deletes it.\", \"level\": \"high\" }\n", rated(RiskLevel::High, "Deletes it.")),
+            (
+                "\n{ \"sentence\": \"Deletes it.\", \"level\": \"high\" }\n",
+                rated(RiskLevel::High, "Deletes it."),
+            ),
             (r#"{"level":"low","sentence":"a","decision":"allow"}"#, None),
             (r#"{"level":"low","level":"high","sentence":"a"}"#, None),
             (r#"{"level":"low","sentence":"a"} allow"#, None),

@@ -32,8 +32,7 @@ pub use gatehouse_mcp_client::{
     CallingClient, CancelReason, ELICITATION_CREATE, ForwardedNotification, NotificationKind, Progress,
     ProgressSink, ROOTS_LIST, Redactor, RequestParams, Responder, RpcOutcome, SAMPLING_CREATE_MESSAGE,
     ServerRequest, ServerRequestHandler, ServerRequestResult, UpstreamError, UpstreamErrorKind,
-    UpstreamRequest, WireTap, form_schema_check, handle_server_request,
-    is_sampling_result, roots_result,
+    UpstreamRequest, WireTap, form_schema_check, handle_server_request, is_sampling_result, roots_result,
 };
 pub use handle::ServerHandle;
 pub use helper_process::run_helper_if_requested;

@@ -102,8 +102,11 @@ pub(crate) async fn opinion(
     let answer = answer.map_err(|_| {
         UserError::new(ErrorCode::TimedOut, message!("error.app.opinionTimedOut", model = &model))
     })??;
-    let opinion = risk_opinion::read(&answer.text)
-        .map(|RatedRisk { level, sentence }| RiskOpinion { level, sentence, model });
+    let opinion = risk_opinion::read(&answer.text).map(|RatedRisk { level, sentence }| RiskOpinion {
+        level,
+        sentence,
+        model,
+    });
     *known = Some(opinion.clone());
     Ok(opinion)
 }

@@ -108,13 +108,14 @@ fn find(view: &ModelsView, wanted: &str) -> Result<ProviderView, CliError> {
 /// What is used from now on: what the options don't name stays.
 fn assignment(now: &ModelsView, wanted: AssignArgs) -> Result<ModelsAssign, CliError> {
     let AssignArgs { sampling, no_sampling, opinion, no_opinion } = wanted;
-    let choice = |words: Option<Vec<String>>, is_off: bool, before: &Option<ModelChoice>| match words.as_deref() {
-        Some([provider, model]) => {
-            let provider = find(now, provider)?.id;
-            Ok::<_, CliError>(Some(ModelChoice { provider, model: model.clone() }))
-        }
-        Some(_) | None => Ok(if is_off { None } else { before.clone() }),
-    };
+    let choice =
+        |words: Option<Vec<String>>, is_off: bool, before: &Option<ModelChoice>| match words.as_deref() {
+            Some([provider, model]) => {
+                let provider = find(now, provider)?.id;
+                Ok::<_, CliError>(Some(ModelChoice { provider, model: model.clone() }))
+            }
+            Some(_) | None => Ok(if is_off { None } else { before.clone() }),
+        };
     Ok(ModelsAssign {
         sampling: choice(sampling, no_sampling, &now.sampling)?,
         opinion: choice(opinion, no_opinion, &now.opinion)?,

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use gatehouse_model::approval::{ServerSummary, ShownArgument};
-use gatehouse_model::{ApprovalId, ApprovalRequest, CallHash, UserError, message};
 use gatehouse_model::grant::AccessClass;
+use gatehouse_model::{ApprovalId, ApprovalRequest, CallHash, UserError, message};
 use serde_json::value::RawValue;
 
 use super::approval_queue::ApprovalQueue;
@@ -43,7 +43,8 @@ impl ApprovalQueue {
     pub fn sampling_to_answer(&self, id: &ApprovalId) -> Result<SamplingToAnswer, UserError> {
         let mut approvals = self.state.approvals.lock();
         let queued = approvals.get(id).filter(|queued| !queued.is_answering).ok_or_else(stale_answer)?;
-        let (ApprovalRequest::Sampling(request), Some(params)) = (&queued.request, &queued.sampling_params) else {
+        let (ApprovalRequest::Sampling(request), Some(params)) = (&queued.request, &queued.sampling_params)
+        else {
             return Err(bad_request(message!("error.tools.notAboutSampling")));
         };
         Ok(SamplingToAnswer { server: request.server.clone(), params: Arc::clone(params) })
@@ -58,7 +59,8 @@ impl ApprovalQueue {
         let mut approvals = self.state.approvals.lock();
         let queued = approvals.get(id).ok_or_else(stale_answer)?;
         let source = queued.pending_call();
-        let pending_call = source.cloned().ok_or_else(|| bad_request(message!("error.tools.notAboutCall")))?;
+        let pending_call =
+            source.cloned().ok_or_else(|| bad_request(message!("error.tools.notAboutCall")))?;
         let (ApprovalRequest::Call(call), Some(details)) = (&queued.request, &queued.details) else {
             return Err(stale_answer());
         };

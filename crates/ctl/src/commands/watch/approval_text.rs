@@ -241,7 +241,11 @@ fn sampling(lines: &mut Vec<String>, ask: &SamplingRequest, model: Option<&str>)
     }
     says(lines, &message!("ctl.request.note"), &message!("ctl.sampling.about", server = &ask.server.name));
     if let Some(model) = model {
-        says(lines, &message!("ctl.request.note"), &message!("ctl.sampling.aboutModel", model = model, server = &ask.server.name));
+        says(
+            lines,
+            &message!("ctl.request.note"),
+            &message!("ctl.sampling.aboutModel", model = model, server = &ask.server.name),
+        );
     }
 }
 

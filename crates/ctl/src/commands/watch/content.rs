@@ -13,10 +13,20 @@ const END: &str = ".";
 
 /// What was typed so far.
 pub(super) enum ContentDialogue {
-    Form { form: ElicitationForm, values: Map<String, Value>, at: usize },
-    Reply { lines: Vec<String>, has_ended: bool },
+    Form {
+        form: ElicitationForm,
+        values: Map<String, Value>,
+        at: usize,
+    },
+    Reply {
+        lines: Vec<String>,
+        has_ended: bool,
+    },
     /// What a model wrote, whole.
-    Draft { text: String, content: String },
+    Draft {
+        text: String,
+        content: String,
+    },
 }
 
 impl ContentDialogue {
