@@ -170,7 +170,7 @@ fn model_prompt_is_shown_whole_and_answered_by_hand() -> Result<()> {
     let pending = wait_for_pending(&gatehouse, 1)?.remove(0);
     let shown = gatehouse.run_as_operator(&["approvals", "list"])?;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    for said in ["⟦U+202E⟧end of the prompt", "••••••", "\"maxTokens\":50", "Gatehouse has no model"]
+    for said in ["⟦U+202E⟧end of the prompt", "••••••", "\"maxTokens\":50", "no client that has a model can answer"]
     {
         ensure!(shown.contains(said), "{said} is missing: {shown}");
     }
@@ -180,8 +180,10 @@ fn model_prompt_is_shown_whole_and_answered_by_hand() -> Result<()> {
     let refused = answer(&[id(&pending)?, "allow"])?;
     ensure!(refused.status.code() == Some(2), "{refused:?}");
     ensure!(String::from_utf8_lossy(&refused.stderr).contains("--content"), "{refused:?}");
+    // A whole message may be given too, but has to be one: the server would get an error.
     let refused = answer(&[id(&pending)?, "--content", r#"{"role":"assistant"}"#])?;
-    ensure!(refused.status.code() == Some(2), "{refused:?}");
+    ensure!(refused.status.code() == Some(1), "{refused:?}");
+    ensure!(String::from_utf8_lossy(&refused.stderr).contains("isn't a model's message"), "{refused:?}");
     let output = answer(&[id(&pending)?, "--content", r#""Hello\nfrom a person""#])?;
     ensure!(output.status.success(), "{output:?}");
     let answer = received(call)?;
