@@ -70,11 +70,7 @@ pub(crate) async fn serve(
 ) -> Result<RestResponse, ProblemDetails> {
     let named_format = query::format(request.query)?;
     let call = parse(body)?;
-    let format = named_format.or_else(|| adapters::detect_format(call)).ok_or_else(|| {
-        ProblemDetails::bad_request(
-            "This is no call of a tool in any known format. Send one call object: an item of `tool_calls` or a `function_call` of OpenAI, a `tool_use` of Anthropic, a `functionCall` of Gemini, or `{\"name\": …, \"arguments\": {…}}`.",
-        )
-    })?;
+    let format = format_of(call, named_format)?;
     let client_info = request.identify();
     let model_call = match adapters::read_call(format, call) {
         Ok(model_call) => model_call,
@@ -85,7 +81,7 @@ pub(crate) async fn serve(
         Err(defect @ CallDefect::NotACall(_)) => {
             let format = query::format_name(format);
             return Err(ProblemDetails::bad_request(format!(
-                "{defect} Send one call object as the format {format} has it, or name another `format`."
+                "{defect} Send one call object as the format {format} has it."
             )));
         }
     };
@@ -157,6 +153,31 @@ fn parse(body: &[u8]) -> Result<&RawValue, ProblemDetails> {
         )),
         Some(_) | None => {
             Err(ProblemDetails::bad_request("The body is not an object. Send one call object."))
+        }
+    }
+}
+
+/// The format of a call by its shape, which has to be the one that the client names.
+fn format_of(call: &RawValue, named: Option<ToolFormat>) -> Result<ToolFormat, ProblemDetails> {
+    let found = adapters::detect_format(call).ok_or_else(|| {
+        ProblemDetails::bad_request(
+            "This is no call of a tool in any known format. Send one call object: an item of `tool_calls` or a `function_call` of OpenAI, a `tool_use` of Anthropic, a `functionCall` of Gemini, or `{\"name\": …, \"arguments\": {…}}`.",
+        )
+    })?;
+    let has = |member: &str| Members::of(call).is_ok_and(|members| members.get(member).is_some());
+    match named {
+        None => Ok(found),
+        Some(named) if named == found => Ok(found),
+        // What is in a `functionCall` without arguments could be both.
+        Some(ToolFormat::Gemini) if found == ToolFormat::Mcp && !has("arguments") && !has("method") => {
+            Ok(ToolFormat::Gemini)
+        }
+        Some(named) => {
+            let (named, found) = (query::format_name(named), query::format_name(found));
+            let detail = format!(
+                "The query says that the call has the format {named}, and its shape is that of {found}. Change one of the two, or leave `format` out."
+            );
+            Err(ProblemDetails::new(StatusCode::CONFLICT, detail))
         }
     }
 }

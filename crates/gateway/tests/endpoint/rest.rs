@@ -148,6 +148,13 @@ async fn takes_calls_of_each_format_and_answers_in_it() {
             assert!(!recorded.can_answer_forms && recorded.approval_wait.is_some());
         }
     }
+    // Without arguments, the format can't be told by the shape.
+    let (_, result) = answer(post(&fixture, "/v1/tools/call?format=gemini", r#"{"name":"echo"}"#), 200).await;
+    assert_eq!(result["functionResponse"]["name"], "echo");
+    assert_eq!(fixture.script.recorded_calls.lock().pop().unwrap().arguments.as_deref(), Some("{}"));
+    let whole = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","_meta":{"k":2}}}"#;
+    answer(post(&fixture, "/v1/tools/call?format=mcp", whole), 200).await;
+    assert_eq!(fixture.script.recorded_calls.lock().pop().unwrap().meta.as_deref(), Some(r#"{"k":2}"#));
     let with_meta = r#"{"name":"echo","arguments":{},"_meta":{"k":1.0}}"#;
     answer(post(&fixture, "/v1/tools/call", with_meta), 200).await;
     assert_eq!(fixture.script.recorded_calls.lock().pop().unwrap().meta.as_deref(), Some(r#"{"k":1.0}"#));
@@ -289,7 +296,19 @@ async fn errors_of_the_api_are_problem_details() {
         ("no call", at_call("{}"), 400, "no call of a tool"),
         ("another type", at_call(r#"{"type":"custom","name":"x"}"#), 400, "no call of a tool"),
         ("no name", at_call(r#"{"name":"","arguments":{}}"#), 400, "names no tool"),
-        ("another shape", post(&fixture, "/v1/tools/call?format=anthropic", mcp), 400, "anthropic"),
+        (
+            "a type that is no text",
+            at_call(r#"{"type":{},"name":"x","function":{"name":"x"}}"#),
+            400,
+            "no call of a tool",
+        ),
+        ("another shape", post(&fixture, "/v1/tools/call?format=anthropic", mcp), 409, "anthropic"),
+        (
+            "Gemini's shape",
+            post(&fixture, "/v1/tools/call?format=mcp", r#"{"name":"x","args":{}}"#),
+            409,
+            "gemini",
+        ),
         ("an unknown format", post(&fixture, "/v1/tools/call?format=cohere", mcp), 400, "openai-responses"),
         ("an unknown parameter", get(&fixture, "/v1/tools?fromat=mcp"), 400, "`format`"),
         ("two formats", get(&fixture, "/v1/tools?format=mcp&format=mcp"), 400, "more than once"),

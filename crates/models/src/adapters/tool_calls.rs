@@ -37,12 +37,13 @@ pub enum CallDefect {
 #[must_use]
 pub fn detect_format(call: &RawValue) -> Option<ToolFormat> {
     let members = Members::of(call).ok()?;
-    match members.text("type").as_deref() {
-        Some("function") => return members.get("function").map(|_| ToolFormat::OpenAiChat),
-        Some("function_call") => return Some(ToolFormat::OpenAiResponses),
-        Some("tool_use") => return Some(ToolFormat::Anthropic),
-        Some(_) => return None,
-        None => {}
+    if let Some(kind) = members.get("type") {
+        return match &*text_of(kind)? {
+            "function" => members.get("function").map(|_| ToolFormat::OpenAiChat),
+            "function_call" => Some(ToolFormat::OpenAiResponses),
+            "tool_use" => Some(ToolFormat::Anthropic),
+            _ => None,
+        };
     }
     if members.get("functionCall").is_some() {
         return Some(ToolFormat::Gemini);
