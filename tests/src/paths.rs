@@ -31,6 +31,11 @@ pub fn older_python() -> Result<PathBuf> {
     python_of("venv-older")
 }
 
+/// The Python interpreter with the packages of `tests/py/requirements-models.txt`.
+pub fn models_python() -> Result<PathBuf> {
+    python_of("venv-models")
+}
+
 /// The Node.js that clients from npm of the matrix need.
 pub fn compat_node() -> Result<PathBuf> {
     let node = tests_dir().join("compat/npm/node_modules/node/bin/node");

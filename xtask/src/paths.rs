@@ -34,11 +34,12 @@ impl WorkspacePaths {
     }
 
     /// The Python environments that tests use, each with its list of requirements.
-    pub(crate) fn venvs(&self) -> [(PathBuf, PathBuf); 2] {
+    pub(crate) fn venvs(&self) -> [(PathBuf, PathBuf); 3] {
         let list = |name: &str| self.root.join("tests/py").join(name);
         [
             (self.cache.join("venv"), list("requirements.txt")),
             (self.cache.join("venv-older"), list("requirements-older.txt")),
+            (self.cache.join("venv-models"), list("requirements-models.txt")),
         ]
     }
 
