@@ -1,5 +1,6 @@
 //! Export and import of everything but secrets (DATA-4). An import is shown first, then validated as a whole, and only
-//! then made; what another command changed meanwhile can still make a part of it fail, which is reported.
+//! then made, while no other command changes a server; what another command changed of profiles, clients and rules meanwhile
+//! can still make a part of it fail, which is reported.
 //!
 //! What lets something run without asking is imported only where it was chosen by itself (PERM-16), and only for a server
 //! of the same configuration: permissions never go over to another server that happens to have the name (SRV-16).
@@ -67,13 +68,14 @@ pub(super) async fn import(
         return Err(UserError::new(ErrorCode::StaleAnswer, message!("error.import.changed"))
             .with_hint(message!("error.import.changedHint")));
     }
-    // Held until the servers are written, so that what was validated still holds.
+    // Held until everything is written, so that what was validated still holds: another command could make a server another
+    // one before it gets its permissions.
     let mut configs = state.configs.lock().await;
     let plan = ImportPlan::new(state, &configs, &ImportWishes { content: &content, items, inputs }).await?;
     let mut outcome = ConfigurationOutcome::default();
     let plan = plan.apply_servers(state, &mut configs, &mut outcome).await;
-    drop(configs);
     plan.apply(state, &mut outcome).await;
+    drop(configs);
     Ok(outcome)
 }
 

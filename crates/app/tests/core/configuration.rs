@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{RefusingSecrets, TestHome, add, draft, run, server, servers, wait_until_state};
+use crate::common::{
+    RefusingSecrets, TestHome, add, draft, run, server, servers, wait_until, wait_until_state,
+};
 use gatehouse_app::Core;
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
 use gatehouse_model::command::*;
@@ -321,6 +323,49 @@ async fn permissions_of_a_server_that_could_not_be_imported_go_to_no_other() {
     assert!(policy.overrides.is_empty() && policy.trusted_labels.is_empty(), "{policy:?}");
     assert!(run(&core, ProfilesList {}).await.unwrap().is_empty());
     assert!(run(&core, ClientsList {}).await.unwrap().is_empty());
+    core.shutdown().await;
+}
+
+/// Tried: an edit between the servers of an import and its permissions, so that another program gets them.
+#[tokio::test]
+async fn edits_wait_until_an_import_has_written_its_permissions() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    // Each is written before the permissions are.
+    let profiles: Vec<Value> = (0..16).map(|at| json!({ "name": format!("Profile {at}") })).collect();
+    let text = json!({
+        "gatehouseConfiguration": 1,
+        "mcpServers": { "New": { "type": "builtin", "builtin": { "kind": "time" } } },
+        "profiles": profiles,
+        "permissions": {
+            "rules": [{ "effect": "allow", "server": "New", "scope": { "width": "everything" } }],
+            "trustedLabels": ["New"],
+        },
+    })
+    .to_string();
+    let edit = async {
+        wait_until(&core, "the new server", async || server(&core, "New").await).await;
+        let program = Transport::Stdio {
+            command: "no-such-program".into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: None,
+            streams: Default::default(),
+        };
+        let draft = ServerDraft { enabled: false, ..ServerDraft::new("New", program) };
+        run(&core, ServersEdit { server: "New".into(), draft, secrets: Vec::new() }).await.unwrap();
+    };
+    let (outcome, ()) = tokio::join!(import(&core, &text, all_new), edit);
+    let outcome = outcome.unwrap();
+    assert!(outcome.problems.is_empty() && outcome.imported == 19, "{outcome:?}");
+
+    let config = server(&core, "New").await.unwrap().config;
+    assert!(matches!(config.transport, Transport::Stdio { .. }), "{config:?}");
+    let policy = run(&core, PolicyShow {}).await.unwrap();
+    let bindings = policy.rules.iter().filter_map(|view| view.rule.server.as_ref());
+    for bound in bindings.chain(&policy.trusted_labels) {
+        assert!(bound.server != config.id || bound.generation != config.generation, "{policy:?}");
+    }
     core.shutdown().await;
 }
 

@@ -232,7 +232,7 @@ impl ImportPlan {
         self
     }
 
-    /// Makes everything else.
+    /// Makes everything else. The servers are still locked: permissions are for them as they were validated.
     pub(super) async fn apply(self, state: &Arc<AppState>, outcome: &mut ConfigurationOutcome) {
         let Self {
             profiles,
