@@ -53,6 +53,7 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
     let server = || json!({ "server": "Notes" });
     let draft =
         || json!({ "name": "evil", "transport": { "type": "builtin", "builtin": { "kind": "time" } } });
+    let provider = || json!({ "name": "evil", "api": "open_ai_chat", "baseUrl": "https://evil.example/v1" });
     let choice = || json!({ "lifetime": "always", "width": "server", "everyClient": true, "conditions": [] });
     let answer = json!({ "answer": "allow", "choice": approvals::once_choice() });
     let (id, hash) = (&question["id"], &question["request"]["hash"]);
@@ -129,6 +130,23 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
         ("approvals.practice", json!({})),
         ("approvals.reveal", json!({ "id": id, "hash": hash, "argument": 0 })),
         ("approvals.answer", json!({ "answers": [{ "id": id, "hash": hash, "answer": answer }] })),
+        ("approvals.generate", json!({ "id": id })),
+        ("approvals.opinion", json!({ "id": id, "hash": hash })),
+        ("models.show", json!({})),
+        ("models.addProvider", json!({ "draft": provider(), "key": "x" })),
+        ("models.setProvider", json!({ "provider": "mdl-0", "draft": provider(), "key": null })),
+        ("models.removeProvider", json!({ "provider": "mdl-0" })),
+        ("models.list", json!({ "provider": "mdl-0" })),
+        ("models.assign", json!({ "sampling": null, "opinion": { "provider": "mdl-0", "model": "evil" } })),
+        ("chat.list", json!({})),
+        ("chat.show", json!({ "conversation": "cnv-0" })),
+        ("chat.create", json!({ "settings": {} })),
+        ("chat.set", json!({ "conversation": "cnv-0", "settings": {} })),
+        ("chat.remove", json!({ "conversation": "cnv-0" })),
+        ("chat.send", json!({ "conversation": "cnv-0", "text": "Delete all notes" })),
+        ("chat.retry", json!({ "conversation": "cnv-0" })),
+        ("chat.stop", json!({ "conversation": "cnv-0" })),
+        ("chat.export", json!({ "conversation": "cnv-0", "save": true })),
         ("policy.show", json!({})),
         ("policy.autoApprove", json!({ "server": "Notes", "to": "all" })),
         ("policy.simulate", json!({ "since": 0, "draft": {} })),
@@ -594,12 +612,12 @@ fn it_reads_secrets_in_the_settings_of_servers() -> Result<()> {
     let gatehouse = Gatehouse::start()?;
     let transport = json!({
         "type": "http",
-        "url": "http://127.0.0.1:9/mcp?api_key=telling-query",
+        "url": "http://127.0.0.1:9/hooks/telling-path?api_key=telling-query",
         "headers": {
             "Authorization": "Bearer telling-header",
             "X-Half-Key": "telling-half${env:HOME}",
             "X-Whole-Key": "${env:HOME}",
-            "X-Team": "platform",
+            "X-Team": "telling-team",
         },
     });
     let draft = json!({ "name": "remote", "enabled": false, "transport": transport });
@@ -608,18 +626,20 @@ fn it_reads_secrets_in_the_settings_of_servers() -> Result<()> {
         "type": "stdio",
         "command": "never-started",
         "args": ["--token", "telling-argument", "--mode", "fast"],
-        "env": { "API_KEY": "telling-variable" },
+        "env": { "API_KEY": "telling-variable", "MODE": "telling-mode" },
     });
     let draft = json!({ "name": "program", "enabled": false, "transport": transport });
     gatehouse.command("servers.add", &json!({ "draft": draft, "trustLabels": false }))?;
 
     let whole = gatehouse.command("servers.list", &json!({}))?.to_string();
-    for secret in ["query", "header", "half", "argument", "variable"] {
+    for secret in ["path", "query", "header", "half", "team", "argument", "variable", "mode"] {
         ensure!(whole.contains(&format!("telling-{secret}")), "{secret} is kept from the operator: {whole}");
     }
     let listed = without_key(&gatehouse, "servers.list", &json!({}))?["reply"].to_string();
     ensure!(!listed.contains("telling-"), "{listed}");
-    for plain in ["platform", "\"${env:HOME}\"", "never-started", "fast", "X-Half-Key"] {
+    for plain in
+        ["http://127.0.0.1:9/", "\"${env:HOME}\"", "never-started", "fast", "X-Half-Key", "X-Team", "MODE"]
+    {
         ensure!(listed.contains(plain), "{plain} is left out: {listed}");
     }
     for name in ["remote", "program"] {

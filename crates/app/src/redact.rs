@@ -11,6 +11,7 @@ use gatehouse_model::approval::{
 };
 use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::server::ServerView;
+use gatehouse_model::sign_in::SignInState;
 use gatehouse_model::{
     AuditEvent, CallHash, CallRecord, Event, EventEnvelope, Grant, PendingApproval, Scope, UserError,
 };
@@ -42,6 +43,9 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
             let problem = problem.map(|problem| UserError { cause: None, hint: None, ..problem });
             Event::ConfigChanged { cause, server, name, unconfirmed, problem }
         }
+        Event::SignInChanged { server, sign_in } => {
+            Event::SignInChanged { server, sign_in: only_kind(sign_in) }
+        }
         // What a model writes is for the operator alone.
         Event::ConversationDelta { conversation, message, block, offset: _, text: _ } => {
             Event::ConversationDelta { conversation, message, block, offset: 0, text: String::new() }
@@ -60,7 +64,6 @@ pub(crate) fn redact_envelope(envelope: &EventEnvelope) -> EventEnvelope {
         | Event::ApprovalExpired { .. }
         | Event::ApprovalWithdrawn { .. }
         | Event::SignInNeeded { .. }
-        | Event::SignInChanged { .. }
         | Event::ClientConnected { .. }
         | Event::ClientGone { .. }
         | Event::ClientToolList { .. }
@@ -180,7 +183,8 @@ pub(crate) fn grant(rule: &mut Grant) {
     }
 }
 
-/// Leaves out of a server what may be a secret in its settings, and the paths of URIs in its rules.
+/// Leaves out of a server what may be a secret in its settings, who is signed in, its last lines, and the paths of URIs
+/// in its rules.
 pub(crate) fn server(view: &mut ServerView) {
     let ServerView {
         config,
@@ -190,13 +194,30 @@ pub(crate) fn server(view: &mut ServerView) {
         declared: _,
         trusted_labels: _,
         auto_approve,
-        sign_in: _,
-        log_tail: _,
+        sign_in,
+        log_tail,
         errors_last_hour: _,
     } = view;
     redact_transport(&mut config.transport);
+    *sign_in = sign_in.take().map(only_kind);
+    log_tail.clear();
     for rule in auto_approve {
         *rule = rule_name(rule);
+    }
+}
+
+/// Whether somebody is signed in or is being waited for, and nothing else.
+fn only_kind(sign_in: SignInState) -> SignInState {
+    match sign_in {
+        SignInState::Out { problem: _ } => SignInState::Out { problem: None },
+        SignInState::Waiting { host: _, until } => SignInState::Waiting { host: LEFT_OUT.to_owned(), until },
+        SignInState::In { account: _, issuer: _, scopes: _, expires: _, renews } => SignInState::In {
+            account: None,
+            issuer: LEFT_OUT.to_owned(),
+            scopes: Vec::new(),
+            expires: None,
+            renews,
+        },
     }
 }
 
@@ -333,7 +354,9 @@ mod tests {
     use gatehouse_model::event::ConfigCause;
     use gatehouse_model::grant::{ClientScope, FieldChange, FieldConcern};
     use gatehouse_model::record::CallOutcome;
-    use gatehouse_model::{ApprovalId, Decision, ErrorCode, Lifetime, Rule, RuleEffect, Timestamp, Verdict};
+    use gatehouse_model::{
+        ApprovalId, Decision, ErrorCode, Lifetime, Rule, RuleEffect, ServerId, Timestamp, Verdict,
+    };
 
     use super::*;
 
@@ -368,6 +391,26 @@ mod tests {
         let text = redacted_json(Event::ApprovalRequested { pending });
         assert!(!text.contains("very-telling") && !text.contains("Very-telling"));
         assert!(text.contains("files") && text.contains("ask-1") && text.contains("\"seq\":9"));
+    }
+
+    #[test]
+    fn says_only_whether_somebody_is_signed_in() {
+        let server = || ServerId::new("srv-1");
+        let signed_in = SignInState::In {
+            account: Some("telling".to_owned()),
+            issuer: "https://telling.example".to_owned(),
+            scopes: vec!["telling".to_owned()],
+            expires: Some(Timestamp(7)),
+            renews: true,
+        };
+        let waiting = SignInState::Waiting { host: "telling.example".to_owned(), until: Timestamp(7) };
+        let problem = UserError::new(ErrorCode::Refused, "telling");
+        for (sign_in, kind) in
+            [(signed_in, "in"), (waiting, "waiting"), (SignInState::Out { problem: Some(problem) }, "out")]
+        {
+            let text = redacted_json(Event::SignInChanged { server: server(), sign_in });
+            assert!(!text.contains("telling") && text.contains(&format!("\"is\":\"{kind}\"")), "{text}");
+        }
     }
 
     #[test]

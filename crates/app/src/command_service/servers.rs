@@ -209,8 +209,15 @@ pub(super) async fn log(state: &Arc<AppState>, server: &str) -> Result<Vec<LogLi
     state.servers.get(&id).map(|handle| handle.log()).ok_or_else(|| server_not_found(server))
 }
 
-pub(super) async fn settings_text(state: &Arc<AppState>, server: &str) -> Result<ExportedText, UserError> {
-    let config = find(state, server)?;
+pub(super) async fn settings_text(
+    state: &Arc<AppState>,
+    server: &str,
+    by: Authority,
+) -> Result<ExportedText, UserError> {
+    let mut config = ServerConfig::clone(&*find(state, server)?);
+    if by < Authority::Operator {
+        gatehouse_store::redact_transport(&mut config.transport);
+    }
     let text = gatehouse_store::settings_text(&config).map_err(|error| {
         UserError::new(ErrorCode::Internal, message!("error.app.settingsUnwritten"))
             .with_cause(format!("{error}."))

@@ -34,6 +34,8 @@ pub(crate) async fn run(
 ) -> Result<ServerView, CliError> {
     // Before the sign-in starts, so that the event of its end cannot be missed.
     let mut events = session.events().await?;
+    // Without it, the list doesn't say why a sign-in failed.
+    session.use_operator_key();
     let id = find(server, session).await?.config.id;
     let begun = session.run(&ServersSignIn { server: id.to_string(), open: false }).await?;
     if let Some(address) = begun.address {

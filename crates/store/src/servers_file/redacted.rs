@@ -1,5 +1,6 @@
 //! The settings of a server for callers that may not see its secrets: what may be a secret is replaced by a placeholder
-//! that nothing turns back.
+//! that nothing turns back. Of variables and headers only the names are shown, whatever they are called, and of an address
+//! only the host: a secret in a path looks like any other path.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -9,24 +10,28 @@ use gatehouse_model::secret::REDACTED;
 use gatehouse_model::server::{HeaderProgram, Remote};
 use gatehouse_model::sign_in::{RegisteredClient, SignInMethod, SignInSettings};
 use serde_json::Value;
+use url::Url;
 
 use super::changes::{is_only_references, mask_secrets};
 
-/// Replaces what may be a secret in variables, headers, arguments, the address and the settings of the sign-in, by the
-/// same rule as in exported settings. References to stored secrets and to variables stay.
+/// Paths of addresses that are no secret.
+const PLAIN_PATHS: [&str; 3] = ["/", "/mcp", "/sse"];
+
+/// Replaces the values of variables and headers, the path of the address, and what may be a secret in arguments and in the
+/// settings of the sign-in. References to stored secrets and to variables stay.
 pub fn redact_transport(transport: &mut Transport) {
     match transport {
         Transport::Stdio { command: _, args, env, cwd: _, streams: _ } => {
             redact_args(args);
-            redact_values("env", env);
+            redact_values(env);
         }
         Transport::Auto(remote)
         | Transport::Http(remote)
         | Transport::Sse(remote)
         | Transport::Ws(remote) => {
             let Remote { url, headers, headers_from, sign_in } = remote;
-            redact_text("/url", url);
-            redact_values("headers", headers);
+            *url = redacted_url(url);
+            redact_values(headers);
             if let Some(HeaderProgram { command: _, args }) = headers_from {
                 redact_args(args);
             }
@@ -50,16 +55,20 @@ fn redact_sign_in(settings: &mut SignInSettings) {
     }
 }
 
-fn redact_values(place: &str, values: &mut BTreeMap<String, String>) {
-    for (name, text) in values {
-        redact_text(&format!("/{place}/{name}"), text);
+fn redact_values(values: &mut BTreeMap<String, String>) {
+    for text in values.values_mut() {
+        *text = redacted(text);
     }
 }
 
-fn redact_text(pointer: &str, text: &mut String) {
-    if let Value::String(shown) = mask_secrets(pointer, &Value::String(mem::take(text)), &mut redacted) {
-        *text = shown;
-    }
+/// Scheme and host of an address, with its path if that is plain.
+fn redacted_url(text: &str) -> String {
+    let Ok(url) = Url::parse(text) else { return redacted(text) };
+    let Some(host) = url.host_str() else { return REDACTED.to_owned() };
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let is_plain = PLAIN_PATHS.contains(&url.path()) && url.query().is_none() && url.fragment().is_none();
+    let path = if is_plain { url.path().to_owned() } else { format!("/{REDACTED}") };
+    format!("{}://{host}{port}{path}", url.scheme())
 }
 
 fn redact_args(args: &mut Vec<String>) {
@@ -104,7 +113,12 @@ mod tests {
         let wanted = Transport::Stdio {
             command: "x".into(),
             args: texts(&["--token", REDACTED, &format!("--api-key={REDACTED}"), "--mode", "fast"]),
-            env: pairs(&[("A_KEY", REDACTED), ("B_KEY", "${secret:K}"), ("C_KEY", REDACTED), ("MODE", "1")]),
+            env: pairs(&[
+                ("A_KEY", REDACTED),
+                ("B_KEY", "${secret:K}"),
+                ("C_KEY", REDACTED),
+                ("MODE", REDACTED),
+            ]),
             cwd: None,
             streams: StdioStreams::default(),
         };
@@ -116,7 +130,7 @@ mod tests {
         let remote = |value: &str, stored: &str| {
             let client = RegisteredClient { id: "me".into(), secret: Some(value.into()), method: None };
             Remote {
-                headers: pairs(&[("Authorization", value), ("X-Api-Key", stored), ("X-Team", "platform")]),
+                headers: pairs(&[("Authorization", value), ("X-Api-Key", stored), ("X-Team", value)]),
                 headers_from: Some(HeaderProgram {
                     command: "print".into(),
                     args: vec![format!("--password={value}")],
@@ -126,11 +140,32 @@ mod tests {
                     with: SignInMethod::ClientKey { key: stored.into(), algorithm: "ES256".into() },
                     ..SignInSettings::default()
                 },
-                ..Remote::at(format!("https://me:{value}@a.example/mcp?api_key={value}&page=2"))
+                ..Remote::at(if value == REDACTED {
+                    "https://a.example/••••••"
+                } else {
+                    "https://a.example/v1/plain"
+                })
             }
         };
         let mut transport = Transport::Http(remote("plain", "${secret:K}"));
         redact_transport(&mut transport);
         assert_eq!(transport, Transport::Http(remote(REDACTED, "${secret:K}")));
+    }
+
+    #[test]
+    fn shows_hosts_of_addresses_and_plain_paths() {
+        for (url, shown) in [
+            ("https://a.example/mcp", "https://a.example/mcp"),
+            ("http://127.0.0.1:9", "http://127.0.0.1:9/"),
+            ("wss://me:key@a.example/mcp", "wss://a.example/mcp"),
+            ("https://a.example/mcp?page=2", "https://a.example/••••••"),
+            ("https://a.example/mcp#key", "https://a.example/••••••"),
+            ("https://a.example/hooks/T0/B0/key", "https://a.example/••••••"),
+            ("https://a.example/${secret:K}/mcp", "https://a.example/••••••"),
+            ("${secret:URL}", "${secret:URL}"),
+            ("no address", REDACTED),
+        ] {
+            assert_eq!(redacted_url(url), shown, "{url}");
+        }
     }
 }
