@@ -10,7 +10,7 @@ use gatehouse_model::server_catalog::{ResultStatus, ResultView};
 use gatehouse_model::{ApprovalId, BoxFuture, CallId, ConversationId, Decision, UserError, Verdict};
 use gatehouse_models::chat::{
     CallReport, CallStage, CallTarget, ConversationTool, ConversationTools, ModelSource, ServerInstructions,
-    ToolCallEnd, ToolFacts, ToolRun, ToolRunner, ToolScope,
+    ToolCallEnd, ToolLabel, ToolRun, ToolRunner, ToolScope,
 };
 use gatehouse_models::providers::ProviderEndpoint;
 use gatehouse_servers::Redactor;
@@ -46,8 +46,8 @@ impl ChatTools {
         self.tools.client_catalog(&Self::caller(scope).viewer())
     }
 
-    fn facts(&self, tool: &CatalogTool) -> ToolFacts {
-        ToolFacts {
+    fn facts(&self, tool: &CatalogTool) -> ToolLabel {
+        ToolLabel {
             title: tool.title().filter(|title| !title.is_empty()).unwrap_or(tool.name()).to_owned(),
             server: Some(tool.server_name().to_owned()),
             class: Some(self.tools.permissions().class_of(tool).class),
@@ -65,7 +65,7 @@ impl ChatTools {
             (None, Some(tool)) => self.facts(tool),
             (title, _) => {
                 let title = title.unwrap_or(&name).to_owned();
-                ToolFacts { title, server: None, class: None }
+                ToolLabel { title, server: None, class: None }
             }
         };
         Some(ConversationTool { exposed_name: name, definition: definition.to_owned(), facts })
@@ -104,7 +104,7 @@ impl ToolRunner for ChatTools {
             None => {
                 let title = view.search_tool_title(exposed_name).unwrap_or(exposed_name).to_owned();
                 CallTarget {
-                    facts: ToolFacts { title, server: None, class: None },
+                    facts: ToolLabel { title, server: None, class: None },
                     definition: None,
                     arguments: arguments.to_owned(),
                     shown_arguments,

@@ -8,6 +8,7 @@
 
 mod composed_instructions;
 mod conversations;
+mod conversations_deps;
 mod delta_batch;
 mod history;
 mod markdown_export;
@@ -16,10 +17,11 @@ mod tool_runner;
 mod turn;
 mod turn_driver;
 
-pub use conversations::{Conversations, ConversationsDeps};
+pub use conversations::Conversations;
+pub use conversations_deps::ConversationsDeps;
 pub use tool_runner::{
     CallReport, CallStage, CallTarget, ConversationTool, ConversationTools, ModelSource, ServerInstructions,
-    ToolCallEnd, ToolFacts, ToolRun, ToolRunner, ToolScope,
+    ToolCallEnd, ToolLabel, ToolRun, ToolRunner, ToolScope,
 };
 
 /// Most requests to the model in one turn.

@@ -11,20 +11,21 @@ use gatehouse_model::chat::{
     ConversationSummary, ConversationToolCost, TokenUsage,
 };
 use gatehouse_model::secret::REDACTED;
-use gatehouse_model::{Clock, ConversationId, ErrorCode, Event, EventSink, MessageId, UserError, message};
-use gatehouse_store::{ConversationStore, SavedBlock, Store, StoreError, StoredConversation, StoredMessage};
+use gatehouse_model::{ConversationId, ErrorCode, Event, MessageId, UserError, message};
+use gatehouse_store::{ConversationStore, SavedBlock, StoreError, StoredConversation, StoredMessage};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::conversations_deps::ConversationsDeps;
 use super::history::PastMessage;
 use super::markdown_export;
-use super::tool_runner::{ModelSource, ToolRunner, ToolScope};
+use super::tool_runner::ToolScope;
 use super::turn::Turn;
 use super::turn_driver::{TurnDriver, TurnTask};
 use crate::adapters::{AdaptedTools, ToolFormat};
-use crate::providers::{ModelClient, ProviderEndpoint};
+use crate::providers::ProviderEndpoint;
 
 /// Longest message of the user, in bytes.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
@@ -39,16 +40,6 @@ const MAX_TITLE_CHARS: usize = 200;
 const MAX_INSTRUCTIONS_BYTES: usize = 64 * 1024;
 /// Costs of lists of tools that are remembered.
 const MAX_COSTS: usize = 16;
-
-/// What conversations are made of.
-pub struct ConversationsDeps {
-    pub store: Arc<Store>,
-    pub client: ModelClient,
-    pub models: Arc<dyn ModelSource>,
-    pub tools: Arc<dyn ToolRunner>,
-    pub events: Arc<dyn EventSink>,
-    pub clock: Arc<dyn Clock>,
-}
 
 /// All conversations. Clones share them.
 #[derive(Clone)]

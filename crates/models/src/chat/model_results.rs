@@ -26,7 +26,7 @@ pub(super) fn for_model(result: &RawValue) -> Box<RawValue> {
     let content =
         members.get("content").and_then(|content| serde_json::from_str::<Vec<Value>>(content.get()).ok());
     let content = content.unwrap_or_default();
-    let mut budget = Budget { text: MAX_TEXT_BYTES, binaries: MAX_BINARIES };
+    let mut budget = ResultBudget { text: MAX_TEXT_BYTES, binaries: MAX_BINARIES };
     let mut kept: Vec<Value> = content.into_iter().map(|block| budget.fit(block)).collect();
     let structured = members.get("structuredContent");
     let fits = structured.is_some_and(|value| value.get().len() <= budget.text);
@@ -41,12 +41,12 @@ pub(super) fn for_model(result: &RawValue) -> Box<RawValue> {
 }
 
 /// What there still is room for.
-struct Budget {
+struct ResultBudget {
     text: usize,
     binaries: usize,
 }
 
-impl Budget {
+impl ResultBudget {
     fn fit(&mut self, mut block: Value) -> Value {
         let inner = if block.get("resource").is_some() { &mut block["resource"] } else { &mut block };
         let is_binary = |name: &&str| inner.get(*name).is_some_and(Value::is_string);

@@ -24,7 +24,7 @@ pub struct ToolScope {
 
 /// How a tool is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolFacts {
+pub struct ToolLabel {
     /// Display title; the name where there is none.
     pub title: String,
     /// Name of its server; absent for tool search.
@@ -39,7 +39,7 @@ pub struct ConversationTool {
     pub exposed_name: String,
     /// The MCP tool object with that name.
     pub definition: Box<RawValue>,
-    pub facts: ToolFacts,
+    pub facts: ToolLabel,
 }
 
 /// What a model is told of the tools.
@@ -61,7 +61,7 @@ pub struct ServerInstructions {
 /// What a call is for.
 #[derive(Clone, Debug)]
 pub struct CallTarget {
-    pub facts: ToolFacts,
+    pub facts: ToolLabel,
     /// The definition of the tool as its server gave it; absent for an unknown tool and for tool search.
     pub definition: Option<Box<RawValue>>,
     /// The arguments for that tool.

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use super::MAX_ROUNDS;
 use super::delta_batch::TextDelta;
 use super::model_results::error_result;
-use super::tool_runner::{CallStage, CallTarget, ToolCallEnd, ToolFacts};
+use super::tool_runner::{CallStage, CallTarget, ToolCallEnd, ToolLabel};
 use crate::exchange::{ModelToolCall, ProviderItem, StopReason, UnusableToolCall};
 
 /// What the next request needs of a block besides what is shown. Saved with it.
@@ -111,7 +111,7 @@ pub(super) enum TurnInput {
 #[derive(Clone, Debug)]
 pub(super) struct KnownTool {
     pub(super) exposed_name: String,
-    pub(super) facts: ToolFacts,
+    pub(super) facts: ToolLabel,
 }
 
 /// What is to be done.
@@ -133,7 +133,7 @@ pub(super) enum TurnEffect {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum TurnPhase {
     /// An answer is awaited or comes in: the places of its blocks.
     Streaming(HashMap<usize, usize>),
     /// Calls run: their places.
@@ -149,7 +149,7 @@ pub(super) struct Turn {
     pub(super) message: ChatMessage,
     /// For each block.
     pub(super) kept: Vec<KeptBlock>,
-    phase: Phase,
+    phase: TurnPhase,
     /// Requests of this message so far.
     round: u32,
     /// The number of the last request that is allowed.
@@ -175,7 +175,7 @@ impl Turn {
                 usage: None,
             },
             kept: Vec::new(),
-            phase: Phase::Streaming(HashMap::new()),
+            phase: TurnPhase::Streaming(HashMap::new()),
             round: 1,
             last_round: MAX_ROUNDS,
             usage_before: TokenUsage::default(),
@@ -193,7 +193,7 @@ impl Turn {
         Self {
             message,
             kept,
-            phase: Phase::Streaming(HashMap::new()),
+            phase: TurnPhase::Streaming(HashMap::new()),
             round,
             last_round: round + MAX_ROUNDS - 1,
             usage_before,
@@ -202,7 +202,7 @@ impl Turn {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+        matches!(self.phase, TurnPhase::Over)
     }
 
     /// The places of the blocks that changed since this was last asked.
@@ -219,17 +219,17 @@ impl Turn {
     /// Takes in what happened. After the end nothing changes any more.
     pub(super) fn apply(&mut self, input: TurnInput, at: Timestamp) -> Vec<TurnEffect> {
         match (&self.phase, input) {
-            (Phase::Over, _) => Vec::new(),
+            (TurnPhase::Over, _) => Vec::new(),
             (_, TurnInput::CallStage { place, stage }) => self.call_stage(place, stage),
             (_, TurnInput::CallEnded { place, end }) => self.call_ended(place, end),
-            (Phase::Streaming(_), TurnInput::Stop) => self.finish(ChatMessageState::Stopped, None),
-            (Phase::Calling(open), TurnInput::Stop) => {
-                self.phase = Phase::Stopping(open.clone());
+            (TurnPhase::Streaming(_), TurnInput::Stop) => self.finish(ChatMessageState::Stopped, None),
+            (TurnPhase::Calling(open), TurnInput::Stop) => {
+                self.phase = TurnPhase::Stopping(open.clone());
                 vec![TurnEffect::Cancel]
             }
-            (Phase::Streaming(_), input) => self.stream(input, at),
+            (TurnPhase::Streaming(_), input) => self.stream(input, at),
             // What came before the stream was dropped.
-            (Phase::Calling(_) | Phase::Stopping(_), _) => Vec::new(),
+            (TurnPhase::Calling(_) | TurnPhase::Stopping(_), _) => Vec::new(),
         }
     }
 
@@ -285,7 +285,7 @@ impl Turn {
     /// The place of a block of the answer, and whether it is new.
     fn place(&mut self, block: usize, new: impl FnOnce() -> ChatBlock) -> (usize, bool) {
         let next = self.message.blocks.len();
-        let Phase::Streaming(places) = &mut self.phase else { return (next, false) };
+        let TurnPhase::Streaming(places) = &mut self.phase else { return (next, false) };
         let place = *places.entry(block).or_insert(next);
         let is_new = place == next;
         if is_new {
@@ -315,7 +315,7 @@ impl Turn {
     }
 
     fn append_to_call(&mut self, block: usize, added: String) -> Vec<TurnEffect> {
-        let Phase::Streaming(places) = &self.phase else { return Vec::new() };
+        let TurnPhase::Streaming(places) = &self.phase else { return Vec::new() };
         let Some(place) = places.get(&block).copied() else { return Vec::new() };
         let Some(ChatBlock::ToolCall(call)) = self.message.blocks.get_mut(place) else { return Vec::new() };
         if call.state != ToolCallState::Writing || added.is_empty() {
@@ -338,7 +338,7 @@ impl Turn {
         let shown_id = self.unused_id(&id, block);
         let (exposed_name, facts) = match tool {
             Some(tool) => (Some(tool.exposed_name), tool.facts),
-            None => (None, ToolFacts { title: name.clone(), ..ToolFacts::default() }),
+            None => (None, ToolLabel { title: name.clone(), ..ToolLabel::default() }),
         };
         let (place, is_new) = self.place(block, || {
             ChatBlock::ToolCall(ToolCallBlock {
@@ -444,7 +444,7 @@ impl Turn {
         }
         let mut effects = vec![TurnEffect::Changed];
         effects.extend(ready.iter().map(|place| TurnEffect::Run { place: *place }));
-        self.phase = Phase::Calling(ready);
+        self.phase = TurnPhase::Calling(ready);
         effects
     }
 
@@ -466,11 +466,13 @@ impl Turn {
     }
 
     fn call_ended(&mut self, place: usize, end: ToolCallEnd) -> Vec<TurnEffect> {
-        let (Phase::Calling(open) | Phase::Stopping(open)) = &mut self.phase else { return Vec::new() };
+        let (TurnPhase::Calling(open) | TurnPhase::Stopping(open)) = &mut self.phase else {
+            return Vec::new();
+        };
         if !open.remove(&place) {
             return Vec::new();
         }
-        let (is_last, is_stopping) = (open.is_empty(), matches!(self.phase, Phase::Stopping(_)));
+        let (is_last, is_stopping) = (open.is_empty(), matches!(self.phase, TurnPhase::Stopping(_)));
         let ToolCallEnd { state, result, view } = end;
         if let Some(ChatBlock::ToolCall(call)) = self.message.blocks.get_mut(place) {
             call.state = state;
@@ -495,7 +497,7 @@ impl Turn {
             return self.finish(ChatMessageState::RoundLimit, None);
         }
         self.round += 1;
-        self.phase = Phase::Streaming(HashMap::new());
+        self.phase = TurnPhase::Streaming(HashMap::new());
         vec![TurnEffect::Changed, TurnEffect::Request]
     }
 
@@ -518,7 +520,7 @@ impl Turn {
         }
         self.message.state = state;
         self.message.error = error;
-        self.phase = Phase::Over;
+        self.phase = TurnPhase::Over;
         vec![TurnEffect::Changed, TurnEffect::Over]
     }
 

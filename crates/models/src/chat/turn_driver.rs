@@ -18,11 +18,11 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::composed_instructions::compose;
-use super::conversations::ConversationsDeps;
+use super::conversations_deps::ConversationsDeps;
 use super::delta_batch::{DeltaBatch, TextDelta};
 use super::history::{PastMessage, request_messages};
 use super::model_results::for_model;
-use super::tool_runner::{CallStage, ConversationTools, ToolCallEnd, ToolFacts, ToolRun, ToolScope};
+use super::tool_runner::{CallStage, ConversationTools, ToolCallEnd, ToolLabel, ToolRun, ToolScope};
 use super::turn::{KnownTool, Turn, TurnEffect, TurnInput};
 use crate::adapters::{AdaptedTools, ToolFormat, check_arguments};
 use crate::exchange::{ModelEvent, ModelRequest, ModelToolCall};
@@ -51,7 +51,7 @@ pub(super) struct TurnTask {
 /// The tools that one request has.
 struct RequestTools {
     adapted: AdaptedTools,
-    listed: HashMap<String, (Box<serde_json::value::RawValue>, ToolFacts)>,
+    listed: HashMap<String, (Box<serde_json::value::RawValue>, ToolLabel)>,
 }
 
 impl RequestTools {
@@ -64,7 +64,7 @@ impl RequestTools {
 }
 
 /// The answer to a request.
-enum Answer {
+enum StreamedAnswer {
     None,
     Opening(BoxFuture<'static, Result<OpenAnswer, UserError>>),
     Open(BoxStream<'static, Result<ModelEvent, ModelError>>),
@@ -84,7 +84,7 @@ enum AnswerEvent {
     BrokeOff,
 }
 
-impl Answer {
+impl StreamedAnswer {
     /// The next thing; never, while no answer is awaited. Can be dropped at any time without losing anything.
     async fn next(&mut self) -> AnswerEvent {
         match self {
@@ -106,7 +106,7 @@ impl Answer {
 }
 
 /// What wakes the driver.
-enum Step {
+enum WakeUp {
     Stop,
     GiveUp,
     Flush,
@@ -119,7 +119,7 @@ enum Step {
 pub(super) struct TurnDriver {
     task: TurnTask,
     past: Arc<Vec<PastMessage>>,
-    answer: Answer,
+    answer: StreamedAnswer,
     tools: Option<RequestTools>,
     calls: FuturesUnordered<BoxFuture<'static, (usize, ToolCallEnd)>>,
     cancel_calls: CancellationToken,
@@ -135,7 +135,7 @@ impl TurnDriver {
         Self {
             past: Arc::new(std::mem::take(&mut task.past)),
             task,
-            answer: Answer::None,
+            answer: StreamedAnswer::None,
             tools: None,
             calls: FuturesUnordered::new(),
             cancel_calls: CancellationToken::new(),
@@ -154,27 +154,27 @@ impl TurnDriver {
             let due = self.batch.due();
             let step = tokio::select! {
                 biased;
-                () = self.task.stop.cancelled(), if give_up.is_none() => Step::Stop,
-                Some((place, stage)) = self.stages.recv() => Step::Stage(place, stage),
-                Some((place, end)) = self.calls.next() => Step::Ended(place, end),
-                () = until(due) => Step::Flush,
-                () = until(give_up) => Step::GiveUp,
-                event = self.answer.next() => Step::Answer(event),
+                () = self.task.stop.cancelled(), if give_up.is_none() => WakeUp::Stop,
+                Some((place, stage)) = self.stages.recv() => WakeUp::Stage(place, stage),
+                Some((place, end)) = self.calls.next() => WakeUp::Ended(place, end),
+                () = until(due) => WakeUp::Flush,
+                () = until(give_up) => WakeUp::GiveUp,
+                event = self.answer.next() => WakeUp::Answer(event),
             };
             let effects = match step {
-                Step::Stop => {
+                WakeUp::Stop => {
                     give_up = Some(Instant::now() + STOP_TIMEOUT);
-                    self.answer = Answer::None;
+                    self.answer = StreamedAnswer::None;
                     self.apply(TurnInput::Stop)
                 }
-                Step::GiveUp => self.task.turn.lock().give_up(),
-                Step::Flush => Vec::new(),
-                Step::Stage(place, stage) => self.apply(TurnInput::CallStage { place, stage }),
-                Step::Ended(place, end) => {
+                WakeUp::GiveUp => self.task.turn.lock().give_up(),
+                WakeUp::Flush => Vec::new(),
+                WakeUp::Stage(place, stage) => self.apply(TurnInput::CallStage { place, stage }),
+                WakeUp::Ended(place, end) => {
                     let end = ToolCallEnd { result: for_model(&end.result), ..end };
                     self.apply(TurnInput::CallEnded { place, end })
                 }
-                Step::Answer(event) => self.on_answer(event),
+                WakeUp::Answer(event) => self.on_answer(event),
             };
             self.perform(effects).await;
         }
@@ -192,11 +192,11 @@ impl TurnDriver {
             }
             AnswerEvent::Event(event) => event,
             AnswerEvent::Failed(error) => {
-                self.answer = Answer::None;
+                self.answer = StreamedAnswer::None;
                 return self.apply(TurnInput::Failed(error));
             }
             AnswerEvent::BrokeOff => {
-                self.answer = Answer::None;
+                self.answer = StreamedAnswer::None;
                 let error = ModelError::CutShort { provider: self.task.endpoint.name.clone() };
                 return self.apply(TurnInput::Failed(error.into()));
             }
@@ -216,7 +216,7 @@ impl TurnDriver {
                 TurnInput::Usage(gatehouse_model::chat::TokenUsage { input, output })
             }
             ModelEvent::Ended(stop) => {
-                self.answer = Answer::None;
+                self.answer = StreamedAnswer::None;
                 TurnInput::Answered(stop)
             }
         };
@@ -262,7 +262,7 @@ impl TurnDriver {
                 TurnEffect::Request => self.request(),
                 TurnEffect::Run { place } => self.run_call(place),
                 TurnEffect::Cancel => self.cancel_calls.cancel(),
-                TurnEffect::Over => self.answer = Answer::None,
+                TurnEffect::Over => self.answer = StreamedAnswer::None,
             }
         }
         let due = self.batch.take_due();
@@ -313,7 +313,7 @@ impl TurnDriver {
             let listed = listed.into_iter().map(|tool| (tool.exposed_name, (tool.definition, tool.facts)));
             Ok(OpenAnswer { tools: RequestTools { adapted, listed: listed.collect() }, stream })
         };
-        self.answer = Answer::Opening(opening.boxed());
+        self.answer = StreamedAnswer::Opening(opening.boxed());
     }
 
     fn run_call(&mut self, place: usize) {

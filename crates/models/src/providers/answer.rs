@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 
 use super::error::{ModelError, presentable};
 use super::error_body::{ReportedError, read_error_document};
-use super::http::too_long;
 use super::{ModelLimits, ProviderEndpoint};
 use crate::adapters;
 use crate::exchange::{ModelEvent, ModelToolCall, ProviderItem, StopReason, UnusableToolCall};
@@ -91,7 +90,7 @@ impl AnswerDecoder {
         self.parser.push(chunk);
         self.read_events();
         if !self.is_over && self.bytes > self.limits.answer_bytes {
-            self.fail(too_long(&self.endpoint.name, self.limits.answer_bytes));
+            self.fail(ModelError::too_long(&self.endpoint.name, self.limits.answer_bytes));
         }
     }
 
@@ -129,7 +128,9 @@ impl AnswerDecoder {
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => return,
-                Err(SseError::TooLong { limit }) => self.fail(too_long(&self.endpoint.name, limit)),
+                Err(SseError::TooLong { limit }) => {
+                    self.fail(ModelError::too_long(&self.endpoint.name, limit))
+                }
                 Err(error @ SseError::NotUtf8) => {
                     self.settle(Err(AnswerFault::Unreadable(error.to_string())));
                 }

@@ -60,6 +60,12 @@ fn after_colon(said: &Option<String>) -> String {
 }
 
 impl ModelError {
+    /// An answer is longer than is read.
+    pub(super) fn too_long(provider: &str, max_bytes: usize) -> Self {
+        let mebibytes = u32::try_from(max_bytes >> 20).unwrap_or(u32::MAX);
+        Self::TooLong { provider: provider.to_owned(), mebibytes }
+    }
+
     /// Whether the same request may succeed after a wait, as far as the provider says.
     #[must_use]
     pub fn is_busy(&self) -> bool {

@@ -208,15 +208,9 @@ pub(super) async fn document(
 ) -> Result<Bytes, ModelError> {
     let mut body = BoundedBody::new(max_bytes);
     while let Some(chunk) = next_chunk(&mut response, endpoint, limits).await? {
-        body.push(chunk).map_err(|BodyTooLarge| too_long(&endpoint.name, max_bytes))?;
+        body.push(chunk).map_err(|BodyTooLarge| ModelError::too_long(&endpoint.name, max_bytes))?;
     }
     Ok(body.into_bytes())
-}
-
-/// An answer is longer than is read.
-pub(super) fn too_long(provider: &str, max_bytes: usize) -> ModelError {
-    let mebibytes = u32::try_from(max_bytes >> 20).unwrap_or(u32::MAX);
-    ModelError::TooLong { provider: provider.to_owned(), mebibytes }
 }
 
 /// The start of a body, as much as comes.

@@ -4,7 +4,7 @@ use gatehouse_model::server_catalog::{ResultStatus, ResultView};
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::chat::tool_runner::ToolFacts;
+use crate::chat::tool_runner::ToolLabel;
 
 const AT: Timestamp = Timestamp(7);
 
@@ -21,7 +21,7 @@ fn text(block: usize, text: &str) -> TurnInput {
 }
 
 fn known(name: &str) -> Option<KnownTool> {
-    Some(KnownTool { exposed_name: format!("files__{name}"), facts: ToolFacts::default() })
+    Some(KnownTool { exposed_name: format!("files__{name}"), facts: ToolLabel::default() })
 }
 
 fn written(block: usize, id: &str, check: Result<(), String>) -> TurnInput {
@@ -36,7 +36,7 @@ fn written(block: usize, id: &str, check: Result<(), String>) -> TurnInput {
         },
         tool: known("read"),
         target: CallTarget {
-            facts: ToolFacts { title: "Read".into(), server: Some("files".into()), class: None },
+            facts: ToolLabel { title: "Read".into(), server: Some("files".into()), class: None },
             definition: None,
             arguments: json("{}"),
             shown_arguments: r#"{"password":"••••••"}"#.to_owned(),

@@ -102,7 +102,7 @@ struct SignaturePart<'a> {
 /// What stands beside a call in its part, and goes back with it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct AroundCall<'a> {
+struct SignedCallItem<'a> {
     thought_signature: &'a RawValue,
 }
 
@@ -172,7 +172,7 @@ impl GeminiReader {
                 call.args.filter(|args| args.get() != "null").map_or("", RawValue::get),
             );
             if let Some(thought_signature) = part.thought_signature {
-                events.call_item(block, ProviderApi::Gemini, raw(&AroundCall { thought_signature })?);
+                events.call_item(block, ProviderApi::Gemini, raw(&SignedCallItem { thought_signature })?);
             }
             events.call_ended(block);
             return Ok(());

@@ -107,7 +107,7 @@ struct ChatUsage {
 
 /// A part of a text that comes as a list (Mistral).
 #[derive(Deserialize)]
-struct ContentPart<'a> {
+struct StreamedPart<'a> {
     #[serde(default)]
     text: Option<String>,
     #[serde(default, borrow)]
@@ -184,9 +184,9 @@ impl ChatReader {
             self.add_text(&text, events);
             return Ok(());
         }
-        for part in parse::<Vec<ContentPart<'_>>>(json)? {
+        for part in parse::<Vec<StreamedPart<'_>>>(json)? {
             if let Some(thinking) = part.thinking {
-                let texts: Vec<ContentPart<'_>> = parse(thinking.get())?;
+                let texts: Vec<StreamedPart<'_>> = parse(thinking.get())?;
                 let text: String = texts.into_iter().filter_map(|part| part.text).collect();
                 if !text.is_empty() {
                     self.add_reasoning(&text, events);
