@@ -170,7 +170,8 @@ fn model_prompt_is_shown_whole_and_answered_by_hand() -> Result<()> {
     let pending = wait_for_pending(&gatehouse, 1)?.remove(0);
     let shown = gatehouse.run_as_operator(&["approvals", "list"])?;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    for said in ["⟦U+202E⟧end of the prompt", "••••••", "\"maxTokens\":50", "no client that has a model can answer"]
+    for said in
+        ["⟦U+202E⟧end of the prompt", "••••••", "\"maxTokens\":50", "no client that has a model can answer"]
     {
         ensure!(shown.contains(said), "{said} is missing: {shown}");
     }

@@ -144,7 +144,9 @@ async fn dispatch(
         Command::ServersDuplicate(c) => encode_reply(&c, servers::duplicate(state, &c)).await,
         Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c, &gone)).await,
         Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c)).await,
-        Command::ServersSettingsText(c) => encode_reply(&c, servers::settings_text(state, &c.server, by)).await,
+        Command::ServersSettingsText(c) => {
+            encode_reply(&c, servers::settings_text(state, &c.server, by)).await
+        }
         Command::BundlesRead(c) => encode_reply(&c.clone(), bundles::read(state, c, &gone)).await,
         Command::BundlesConfigure(c) => encode_reply(&c.clone(), bundles::configure(state, c)).await,
         Command::ImportsSources(c) => encode_reply(&c, imports::sources(state)).await,

@@ -32,10 +32,7 @@ const MEMBERS: [(&str, &[&str]); 19] = [
         "gatehouse-integrations",
         &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-store"],
     ),
-    (
-        "gatehouse-models",
-        &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-store"],
-    ),
+    ("gatehouse-models", &["gatehouse-model", "gatehouse-common", "gatehouse-mcp-wire", "gatehouse-store"]),
     (
         "gatehouse-servers",
         &[

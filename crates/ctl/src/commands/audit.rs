@@ -7,8 +7,7 @@ use gatehouse_model::command::{
     ServersList,
 };
 use gatehouse_model::record::{
-    ModelProviderChange,
-    AuditEvent, AuditVerdict, ServerRequestAnswer, ServerRequestKind, SignInOutcome,
+    AuditEvent, AuditVerdict, ModelProviderChange, ServerRequestAnswer, ServerRequestKind, SignInOutcome,
 };
 use gatehouse_model::{AuditEntryView, message};
 

@@ -170,7 +170,9 @@ pub(crate) fn parse(tool: MetaTool, call: ToolCall) -> Result<MetaRequest, CallR
 pub(crate) fn called(tool: MetaTool, arguments: &RawValue) -> Option<(Box<str>, Option<Box<RawValue>>)> {
     let call = ToolCall::new(String::new(), Some(arguments.to_owned()));
     match parse(tool, call).ok()? {
-        MetaRequest::Call(ToolCall { tool: ToolName::Exposed(name), arguments, .. }) => Some((name, arguments)),
+        MetaRequest::Call(ToolCall { tool: ToolName::Exposed(name), arguments, .. }) => {
+            Some((name, arguments))
+        }
         MetaRequest::Call(_) | MetaRequest::Lookup(_) => None,
     }
 }
