@@ -117,7 +117,7 @@ fn tool(number: usize) -> Result<Box<RawValue>> {
         },
         "annotations": {"readOnlyHint": true}
     });
-    if number % 4 == 0 {
+    if number.is_multiple_of(4) {
         tool["inputSchema"]["$defs"] =
             serde_json::json!({"Range": {"type": "object", "properties": {"from": {"type": "integer"}}}});
         tool["inputSchema"]["properties"]["range"] = serde_json::json!({"$ref": "#/$defs/Range"});

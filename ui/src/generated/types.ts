@@ -596,7 +596,10 @@ export type ChatMessageState = "running" | "done" | "stopped" | "failed" | "roun
 
 export type ChatRemove = { conversation: ConversationId, };
 
-/** Deletes what the model wrote last, and lets it write again. */
+/**
+ * Deletes what the model wrote last, and lets it write again. A reply that ended at the limit of rounds is
+ * continued instead.
+ */
 export type ChatRetry = { conversation: ConversationId, };
 
 export type ChatRole = "user" | "assistant";
@@ -611,7 +614,7 @@ export type ChatSet = { conversation: ConversationId, settings: ConversationSett
 
 export type ChatShow = { conversation: ConversationId, };
 
-/** Stops the turn that is under way, with its tool calls. */
+/** Stops the turn that is under way, with its tool calls, and waits until it has stopped. */
 export type ChatStop = { conversation: ConversationId, };
 
 /** How long a choice lasts. */

@@ -41,6 +41,14 @@ const MAX_INSTRUCTIONS_BYTES: usize = 64 * 1024;
 /// Costs of lists of tools that are remembered.
 const MAX_COSTS: usize = 16;
 
+/// What a turn goes on from.
+struct TurnStart {
+    /// The messages before.
+    past: Vec<PastMessage>,
+    /// The message of the model that goes on; a new one where absent.
+    resumed: Option<PastMessage>,
+}
+
 /// All conversations. Clones share them.
 #[derive(Clone)]
 pub struct Conversations {
@@ -233,7 +241,7 @@ impl Conversations {
         self.save(id, &message).await?;
         let mut past = self.past(&stored.id, stored.messages.drain(..));
         past.push(PastMessage { kept: Vec::new(), message });
-        self.begin(guard, stored, past, model, None).await
+        self.begin(guard, stored, model, TurnStart { past, resumed: None }).await
     }
 
     /// Lets the model write again: what it wrote last is deleted. A message that ended at the limit of rounds is continued
@@ -257,7 +265,7 @@ impl Conversations {
         if past.is_empty() {
             return Err(no_message());
         }
-        self.begin(guard, stored, past, model, resumed).await
+        self.begin(guard, stored, model, TurnStart { past, resumed }).await
     }
 
     /// Stops the turn of a conversation, if one is under way, and waits until it has stopped.
@@ -357,10 +365,10 @@ impl Conversations {
         &self,
         guard: BusyGuard,
         stored: StoredConversation,
-        past: Vec<PastMessage>,
         model: ChosenModel,
-        resumed: Option<PastMessage>,
+        start: TurnStart,
     ) -> Result<(), UserError> {
+        let TurnStart { past, resumed } = start;
         let state = &self.state;
         if state.closing.is_cancelled() {
             return Err(UserError::new(ErrorCode::NotRunning, ErrorCode::NotRunning.message()));

@@ -132,6 +132,15 @@ pub(super) enum TurnEffect {
     Over,
 }
 
+/// A call as the model names it.
+struct NamedCall {
+    /// The provider's id of the call.
+    id: String,
+    name: String,
+    /// The tool that is meant, if there is one.
+    tool: Option<KnownTool>,
+}
+
 #[derive(Debug)]
 enum TurnPhase {
     /// An answer is awaited or comes in: the places of its blocks.
@@ -250,13 +259,13 @@ impl Turn {
                 vec![TurnEffect::Changed]
             }
             TurnInput::CallBegan { block, id, name, tool } => {
-                self.begin_call(block, id, name, tool, at);
+                self.begin_call(block, NamedCall { id, name, tool }, at);
                 vec![TurnEffect::Changed]
             }
             TurnInput::CallFragment { block, text } => self.append_to_call(block, text),
             TurnInput::CallWritten { block, call, tool, target, check } => {
                 let ModelToolCall { id, name, arguments, repaired_from, provider_item } = call;
-                let place = self.begin_call(block, id, name, tool, at);
+                let place = self.begin_call(block, NamedCall { id, name, tool }, at);
                 if let Some(kept) = self.kept.get_mut(place).and_then(|kept| kept.call.as_mut()) {
                     kept.item = provider_item;
                     kept.arguments = Some(arguments);
@@ -265,7 +274,7 @@ impl Turn {
             }
             TurnInput::CallUnusable { block, call } => {
                 let UnusableToolCall { id, name, written, reason } = call;
-                let place = self.begin_call(block, id, name, None, at);
+                let place = self.begin_call(block, NamedCall { id, name, tool: None }, at);
                 if let Some(ChatBlock::ToolCall(shown)) = self.message.blocks.get_mut(place) {
                     shown.arguments = shown_text(written);
                 }
@@ -327,14 +336,8 @@ impl Turn {
     }
 
     /// The place of a call that the model writes; it is added if it is new.
-    fn begin_call(
-        &mut self,
-        block: usize,
-        id: String,
-        name: String,
-        tool: Option<KnownTool>,
-        at: Timestamp,
-    ) -> usize {
+    fn begin_call(&mut self, block: usize, call: NamedCall, at: Timestamp) -> usize {
+        let NamedCall { id, name, tool } = call;
         let shown_id = self.unused_id(&id, block);
         let (exposed_name, facts) = match tool {
             Some(tool) => (Some(tool.exposed_name), tool.facts),

@@ -59,7 +59,7 @@ fn is_private(url: &Url) -> bool {
 /// `https://api.anthropic.com/v1`.
 pub(super) fn below(base: &Url, segments: &[&str]) -> Option<Url> {
     let mut url = base.clone();
-    let last = base.path_segments().and_then(|path| path.filter(|segment| !segment.is_empty()).next_back());
+    let last = base.path_segments().and_then(|mut path| path.rfind(|segment| !segment.is_empty()));
     let is_repeated = segments.len() > 1 && last.is_some_and(|last| segments.first() == Some(&last));
     url.path_segments_mut().ok()?.pop_if_empty().extend(segments.iter().skip(usize::from(is_repeated)));
     Some(url)

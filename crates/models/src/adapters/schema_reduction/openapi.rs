@@ -292,15 +292,16 @@ fn inferred_types(view: &SchemaView<'_>, values: Option<&AllowedValues<'_>>) -> 
         return values.values.iter().fold(TypeSet::NONE, |all, value| all.union(TypeSet::of_value(value)));
     }
     let has = |names: &[&str]| names.iter().any(|name| view.keyword(name).is_some());
-    if view.has_properties || !view.required.is_empty() {
-        TypeSet::OBJECT
-    } else if has(&[
-        "additionalProperties",
-        "patternProperties",
-        "propertyNames",
-        "minProperties",
-        "maxProperties",
-    ]) {
+    let is_object = view.has_properties
+        || !view.required.is_empty()
+        || has(&[
+            "additionalProperties",
+            "patternProperties",
+            "propertyNames",
+            "minProperties",
+            "maxProperties",
+        ]);
+    if is_object {
         TypeSet::OBJECT
     } else if has(&["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]) {
         TypeSet::ARRAY
