@@ -279,7 +279,7 @@ fn profiles_and_tool_search_apply() -> Result<()> {
     ensure!(request["request"]["subject"]["name"] == "add_note", "{request:#}");
     ensure!(answer.header("Gatehouse-Outcome") == Some("result"), "{answer:?}");
 
-    profile(json!({ "name": "Nothing", "others": "hidden" }))?;
+    profile(json!({ "name": "Nothing", "otherServers": "hidden" }))?;
     ensure!(names()?.is_empty(), "{:?}", names()?);
     let hidden = testbed.call(&testbed.token, &anthropic("current_time", &json!({})))?;
     ensure!(hidden.status == 404, "{hidden:?}");
