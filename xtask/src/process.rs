@@ -68,12 +68,15 @@ impl Background {
         Ok(Self { line, child, log })
     }
 
-    /// Waits for its end and prints what it printed; fails if the command fails.
+    /// Waits for its end; if the command fails, prints what it printed and fails.
     pub(crate) fn wait(mut self) -> Result<()> {
         let status = self.child.wait()?;
         println!("$ {}", self.line);
+        if status.success() {
+            return Ok(());
+        }
         print!("{}", String::from_utf8_lossy(&fs::read(&self.log)?));
-        if status.success() { Ok(()) } else { bail!("`{}` failed ({status})", self.line) }
+        bail!("`{}` failed ({status})", self.line)
     }
 }
 

@@ -65,7 +65,7 @@ fn everything(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     let mut note = |stage: &'static str, result: Result<()>| {
         if let Err(error) = result {
             println!("{error:#}");
-            failed.push(stage);
+            failed.push(format!("{stage}: {error:#}"));
         }
     };
     note("check", check::check(paths, &[]));
@@ -94,7 +94,7 @@ fn everything(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> {
     note("build", built);
     print_step("Waiting for the other systems");
     note("other-systems", others.wait());
-    if failed.is_empty() { Ok(()) } else { bail!("these stages failed: {}", failed.join(", ")) }
+    if failed.is_empty() { Ok(()) } else { bail!("these stages failed:\n{}", failed.join("\n")) }
 }
 
 /// The fuzz targets are left out: they are a suite of their own.
