@@ -252,7 +252,7 @@ proptest! {
             }
             let _ = (format, check_arguments(&value, &value).is_ok());
             let tool = json(&format!(r#"{{"name":"a","inputSchema":{value}}}"#));
-            let _ = check_arguments(&tool, &json("{}")).is_ok();
+            drop(check_arguments(&tool, &json("{}")));
         }
     }
 
