@@ -160,12 +160,12 @@ test("both uses are off until a model is chosen for them", async ({ gatehouse, m
   await expect(opinion).toContainText("It never decides anything.");
   for (const use of [opinion, sampling]) await expect(use.getByLabel("Provider")).toHaveValue("");
   await opinion.getByLabel("Provider").selectOption("Local");
-  await expect(opinion.getByPlaceholder("Model")).toHaveValue("small");
+  await expect(opinion.getByLabel("Model ID")).toHaveValue("small");
   const view = async () => gatehouse.command("models.show", {});
   await expect.poll(async () => (await view()).opinion).toEqual({ provider: id, model: "small" });
   expect((await view()).sampling).toBeNull();
   // Another one from the provider's list.
-  await opinion.getByPlaceholder("Model").click();
+  await opinion.getByLabel("Model ID").click();
   await main.getByRole("option", { name: "large" }).click();
   await expect.poll(async () => (await view()).opinion?.model).toBe("large");
   await noViolations(main);

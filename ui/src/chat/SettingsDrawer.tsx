@@ -1,22 +1,18 @@
-import { ActionIcon, Button, Checkbox, Drawer, NativeSelect, Switch, Textarea, Tooltip } from "@mantine/core";
-import { IconPlus, IconRefresh } from "@tabler/icons-react";
+import { Button, Checkbox, Drawer, Switch, Textarea } from "@mantine/core";
+import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { Collapse } from "../components/Collapse";
-import { ErrorAlert } from "../components/ErrorAlert";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type {
   ConversationSettings,
-  ModelChoice,
   ModelsView,
-  ProviderId,
   ServerId,
   SimplifiedTool,
   ConversationToolCost,
 } from "../generated/types";
 import { useMessages } from "../messages";
-import { ModelField } from "../models/ModelField";
-import { useModelList } from "../models/useModelList";
+import { ModelChoiceFields } from "../models/ModelChoiceFields";
 import styles from "./SettingsDrawer.module.css";
 
 type Props = {
@@ -57,10 +53,10 @@ function Content({ settings, models, tools, onChange, onAddProvider }: Omit<Prop
     <div className={styles.settings}>
       <section aria-labelledby="chat-model">
         <h3 id="chat-model">{t("chat.model")}</h3>
-        <ModelSelect
+        <ModelChoiceFields
+          providers={models.providers}
           choice={settings.model}
-          models={models}
-          onChange={(model) => {
+          onChoose={(model) => {
             change({ model });
           }}
         />
@@ -103,87 +99,6 @@ function Content({ settings, models, tools, onChange, onAddProvider }: Omit<Prop
         />
       </section>
     </div>
-  );
-}
-
-type ModelSelectProps = { choice: ModelChoice | null; models: ModelsView; onChange: (choice: ModelChoice) => void };
-
-/** A provider, and one of the models that it lists or any other by its id. */
-function ModelSelect({ choice, models, onChange }: ModelSelectProps) {
-  const t = useMessages();
-  const known = models.providers.find(({ id }) => id === choice?.provider);
-  const [picked, setPicked] = useState<ProviderId | null>(null);
-  const provider = picked ?? known?.id ?? models.providers[0]?.id ?? null;
-  const saved = choice !== null && choice.provider === provider ? choice.model : "";
-  return (
-    <>
-      <NativeSelect
-        label={t("chat.provider")}
-        disabled={models.providers.length === 0}
-        data={models.providers.map(({ id, name }) => ({ value: id, label: name }))}
-        value={provider ?? ""}
-        onChange={(event) => {
-          const wanted = models.providers.find(({ id }) => id === event.currentTarget.value);
-          if (!wanted) return;
-          setPicked(wanted.id);
-          if (wanted.defaultModel !== null) onChange({ provider: wanted.id, model: wanted.defaultModel });
-        }}
-      />
-      {provider !== null && (
-        <ModelOfProvider
-          key={`${provider} ${saved}`}
-          provider={provider}
-          saved={saved}
-          onChoose={(model) => {
-            onChange({ provider, model });
-          }}
-        />
-      )}
-    </>
-  );
-}
-
-type ModelProps = { provider: ProviderId; saved: string; onChoose: (model: string) => void };
-
-function ModelOfProvider({ provider, saved, onChoose }: ModelProps) {
-  const t = useMessages();
-  const [text, setText] = useState(saved);
-  const { list, read } = useModelList();
-  const commit = (model: string) => {
-    const wanted = model.trim();
-    if (wanted !== "" && wanted !== saved) onChoose(wanted);
-  };
-  return (
-    <>
-      <div className={styles.model}>
-        <ModelField
-          label={t("chat.modelId")}
-          description={t("chat.modelHint")}
-          models={list.reply ?? []}
-          value={text}
-          onChange={setText}
-          onPick={commit}
-          onFocus={() => {
-            if (list.reply === null && !list.running) void read(provider);
-          }}
-          onBlur={() => {
-            commit(text);
-          }}
-        />
-        <Tooltip label={t("chat.refreshModels")}>
-          <ActionIcon
-            size="lg"
-            variant="default"
-            loading={list.running}
-            aria-label={t("chat.refreshModels")}
-            onClick={() => void read(provider)}
-          >
-            <IconRefresh size={16} aria-hidden />
-          </ActionIcon>
-        </Tooltip>
-      </div>
-      {list.error && <ErrorAlert error={list.error} />}
-    </>
   );
 }
 
