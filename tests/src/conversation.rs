@@ -38,6 +38,13 @@ impl UserInConversation {
         Ok(Self { gatehouse, model, id, choice, _server: server })
     }
 
+    /// Goes on in a new conversation, and returns the id of the one before.
+    pub fn begin_another(&mut self) -> Result<Value> {
+        let created =
+            self.gatehouse.command("chat.create", &json!({ "settings": { "model": self.choice } }))?;
+        Ok(std::mem::replace(&mut self.id, created["id"].clone()))
+    }
+
     /// The exposed name of a tool of the fixture.
     pub fn tool(&self, name: &str) -> Result<String> {
         let tools = self.gatehouse.command("tools.list", &json!({ "server": SERVER }))?;

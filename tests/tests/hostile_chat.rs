@@ -53,6 +53,30 @@ fn a_late_answer_is_not_for_a_client() -> Result<()> {
     Ok(())
 }
 
+/// Nor is it there for another conversation, whose model may have been told anything.
+#[test]
+fn a_late_answer_is_not_for_another_conversation() -> Result<()> {
+    let mut user = UserInConversation::begin(&[])?;
+    let echo = user.tool("echo")?;
+    let wanted = || call("c1", &echo, &json!({ "n": 1 }));
+    user.model.will_answer([wanted()]);
+    user.send("Go")?;
+    let question = gatehouse_tests::approvals::wait_for_pending(&user.gatehouse, 1)?.remove(0);
+    user.run("chat.stop", json!({}))?;
+    user.answer(&question, &json!({ "answer": "allow", "choice": once_choice() }))?;
+    let first = user.begin_another()?;
+    user.model.will_answer([wanted()]);
+    user.send("Go")?;
+    user.deny("Not here")?;
+    ensure!(call_states(&user.finished()?) == ["denied"], "{:#}", user.show()?);
+
+    user.id = first;
+    user.model.will_answer([wanted()]);
+    user.send("Now")?;
+    ensure!(call_states(&user.finished()?) == ["done"], "it was allowed here: {:#}", user.show()?);
+    Ok(())
+}
+
 #[test]
 fn nobody_passes_for_a_conversation() -> Result<()> {
     let user = UserInConversation::begin(&[])?;

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use approval_wait::ApprovalWait;
 use call_observer::CallObserver;
 use client_peer::ClientPeer;
-use peer::Peer;
+use peer::{CallSource, Peer};
 use user_run::UserRun;
 use viewer::{Narrowing, Viewer};
 
@@ -82,6 +82,14 @@ impl Caller {
     /// Gatehouse's own conversations.
     pub(crate) fn is_patient(&self) -> bool {
         self.user_run.is_some() || is_chat(&self.client.id)
+    }
+
+    /// The source of its calls, as far as known. Each conversation is one, although all are run by the same program.
+    pub(crate) fn source(&self) -> Option<CallSource> {
+        if is_chat(&self.client.id) {
+            return self.session.clone().map(CallSource::Session);
+        }
+        self.peer.source(self.session.as_ref())
     }
 
     /// Sees the messages of the user's own requests.

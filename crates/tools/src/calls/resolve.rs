@@ -84,7 +84,7 @@ impl CallPipeline {
             })
         };
         let caller = &request.caller;
-        let source = caller.peer.source(caller.session.as_ref());
+        let source = caller.source();
         let key_of = |hash: &CallHash| CallKey::new(hash, source.clone());
         let (mut hash, mut is_unknown_round) = (hash_of(&request.hash_input), false);
         let round_key = key_of(&hash);

@@ -82,8 +82,8 @@ impl CallPipeline {
     /// callers apart by, speaks its family of revisions, and sees what the call is for.
     fn is_known_to(&self, caller: &Caller, task: &ClientTask) -> bool {
         let owner = &task.pending_call.caller;
-        let source = owner.peer.source(owner.session.as_ref());
-        let is_same_source = source.is_some() && source == caller.peer.source(caller.session.as_ref());
+        let source = owner.source();
+        let is_same_source = source.is_some() && source == caller.source();
         let is_same_family = owner.protocol_family == caller.protocol_family;
         is_same_source && is_same_family && !self.is_hidden_from(caller, &task.pending_call)
     }
