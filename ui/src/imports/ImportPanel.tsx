@@ -1,4 +1,5 @@
-import { useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { ImportOrigin } from "../generated/types";
@@ -18,12 +19,20 @@ type Props = {
 export function ImportPanel({ from: first, onClose }: Props) {
   const [from, setFrom] = useState(first);
   const { data } = useCoreQuery("imports.sources", {});
+  const queries = useQueryClient();
+  const [isRead, setRead] = useState(false);
+  // No event says that a file of another application has changed.
+  useEffect(() => {
+    void queries.invalidateQueries({ queryKey: ["imports.sources"] }).then(() => {
+      setRead(true);
+    });
+  }, [queries]);
   // Only what is found first opens something: later the user may be typing.
   const [isSettled, setSettled] = useState(first !== null);
-  if (!isSettled && data) {
+  if (!isSettled && isRead && data) {
     setSettled(true);
     const [only, second] = data.filter(({ servers }) => servers > 0);
-    if (only && !second) setFrom({ file: only.file });
+    if (from === null && only && !second) setFrom({ file: only.file });
   }
   if (from === null) return <ImportSources onPick={setFrom} />;
   return (

@@ -1,7 +1,5 @@
 import { Button, Group, Stack } from "@mantine/core";
 import { IconFileImport, IconRefresh } from "@tabler/icons-react";
-import { useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
 
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { ImportOrigin, ImportSource } from "../generated/types";
@@ -22,11 +20,6 @@ type Props = { onPick: (from: ImportOrigin) => void };
 export function ImportSources({ onPick }: Props) {
   const t = useMessages();
   const { data, error, loading, refetch } = useCoreQuery("imports.sources", {});
-  const queries = useQueryClient();
-  // No event says that a file of another application has changed.
-  useEffect(() => {
-    void queries.invalidateQueries({ queryKey: ["imports.sources"] });
-  }, [queries]);
   return (
     <Stack gap="md">
       {loading && <LoadingIndicator />}
