@@ -19,6 +19,7 @@ use crate::process::start_mode::{HIDDEN, StartMode};
 use crate::shell::notifications::SystemNotifications;
 use crate::shell::shortcut;
 use crate::shell::tray::SystemTray;
+use crate::windows;
 use crate::windows::main_window::{self, MAIN, MainWindowState};
 use crate::windows::prompt_window::{PROMPT, TauriPromptWindow};
 
@@ -154,7 +155,7 @@ fn window_event(window: &Window, event: &WindowEvent) {
         WindowEvent::DragDrop(DragDropEvent::Drop { paths, .. }) if window.label() == MAIN => {
             app.state::<Desktop>().offer_bundle_file(paths);
         }
-        WindowEvent::Destroyed if window.label() == MAIN => main_window::on_destroyed(app),
+        WindowEvent::Destroyed => windows::on_destroyed(app, window),
         _ => {}
     }
 }

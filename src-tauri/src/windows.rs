@@ -4,5 +4,20 @@
 
 pub(crate) mod main_window;
 mod navigation;
+#[cfg(target_os = "linux")]
+mod network_process;
 mod prompt_sight;
 pub(crate) mod prompt_window;
+
+use tauri::{AppHandle, Window};
+
+use self::main_window::MAIN;
+
+/// A window is gone.
+pub(crate) fn on_destroyed(app: &AppHandle, window: &Window) {
+    if window.label() == MAIN {
+        main_window::on_destroyed(app);
+    }
+    #[cfg(target_os = "linux")]
+    network_process::on_window_destroyed(app);
+}

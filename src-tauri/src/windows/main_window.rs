@@ -111,6 +111,12 @@ pub(crate) fn raise(app: &AppHandle) {
     }
 }
 
+/// Whether the window is just being built.
+#[cfg(target_os = "linux")]
+pub(super) fn is_opening(app: &AppHandle) -> bool {
+    app.state::<MainWindowState>().0.lock().is_opening
+}
+
 /// Shows the number of pending approvals on the application's icon, where the desktop can. The main window may be
 /// closed, so any window will do.
 pub(crate) fn set_badge(app: &AppHandle, count: u32) {
@@ -148,7 +154,7 @@ pub(crate) fn close(app: &AppHandle) {
 }
 
 /// The window is gone.
-pub(crate) fn on_destroyed(app: &AppHandle) {
+pub(super) fn on_destroyed(app: &AppHandle) {
     let is_wanted = {
         let state = app.state::<MainWindowState>();
         let mut phase = state.0.lock();
