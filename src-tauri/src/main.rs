@@ -15,7 +15,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let process_start = process::process_start::ProcessStart::now();
     gatehouse_app::run_helper_if_requested();
-    if let Some(code) = process::environment::restart_with_clean_environment() {
+    if let Some(code) = process::environment::clean_environment() {
         return code;
     }
     match application::run(process_start) {

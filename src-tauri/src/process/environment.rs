@@ -4,6 +4,9 @@
 //!
 //! A variable that acts on the dynamic loader (`LD_PRELOAD`) has taken effect before any code here runs.
 
+#[cfg(target_os = "linux")]
+mod in_place;
+
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
@@ -35,6 +38,7 @@ const ALLOWED: &[&str] = &[
     "SESSION_MANAGER",
     "DESKTOP_SESSION",
     "DESKTOP_STARTUP_ID",
+    "DESKTOP_AUTOSTART_ID",
     "GNOME_DESKTOP_SESSION_ID",
     "KDE_FULL_SESSION",
     "KDE_SESSION_VERSION",
@@ -118,17 +122,24 @@ const BACKENDS: [&str; 2] = ["x11", "wayland"];
 /// that the user set is left as it is.
 const CPU_RENDERING: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
 
-/// Restarts the process without all other variables if there are any, and with those of [`missing`]. Changing them in this
-/// process would not be enough, since the toolkit's threads and libraries read its environment. Servers get the
-/// withheld variables from the copies kept under other names. Returns the exit code if this process has
-/// to end.
-pub(crate) fn restart_with_clean_environment() -> Option<ExitCode> {
-    let is_clean =
-        || std::env::vars_os().all(|(name, value)| is_allowed(&name, &value)) && missing().next().is_none();
+/// Leaves this process without all other variables, and with those of [`missing`]. To be called first of all, before there
+/// are threads. Where that is not possible, the process is restarted without them, which on Linux costs a tenth of a second
+/// for loading the toolkit's libraries again. Servers get the withheld variables from the copies kept under other names.
+/// Returns the exit code if this process has to end.
+pub(crate) fn clean_environment() -> Option<ExitCode> {
     if is_driven() || is_clean() {
         return None;
     }
+    #[cfg(target_os = "linux")]
+    if in_place::has_few_threads() && in_place::clean() && is_clean() {
+        return None;
+    }
     Some(restart(std::env::vars_os()))
+}
+
+/// Whether there is nothing to take away or to add.
+fn is_clean() -> bool {
+    std::env::vars_os().all(|(name, value)| is_allowed(&name, &value)) && missing().next().is_none()
 }
 
 /// Variables that the window needs and the user didn't set.
@@ -163,12 +174,13 @@ fn is_allowed(name: &OsStr, value: &OsStr) -> bool {
 /// The variables to run with. A name that is not Unicode is dropped.
 fn sanitize(given: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
     given.filter_map(|(name, value)| {
-        if is_allowed(&name, &value) {
-            Some((name, value))
-        } else {
-            Some((kept_as(name.to_str()?).into(), value))
-        }
+        if is_allowed(&name, &value) { Some((name, value)) } else { Some((withheld_copy(&name)?, value)) }
     })
+}
+
+/// The name under which a withheld variable is kept; none if its own is not Unicode.
+fn withheld_copy(name: &OsStr) -> Option<OsString> {
+    Some(kept_as(name.to_str()?).into())
 }
 
 fn restart(given: impl Iterator<Item = (OsString, OsString)>) -> ExitCode {
