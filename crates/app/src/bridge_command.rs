@@ -7,7 +7,7 @@ use gatehouse_integrations::connect::EntryCommand;
 use gatehouse_integrations::{BaseFolders, System};
 use gatehouse_model::{App, ErrorCode, UserError, message};
 
-use crate::bridge_keychain;
+use crate::programs;
 
 /// Parts of paths at which a system mounts or copies a program for one start only.
 const MOVING: [&str; 2] = [".mount_", "AppTranslocation"];
@@ -22,7 +22,7 @@ pub(crate) fn bridge_command(
     data_dir: &Path,
     client: &str,
 ) -> Result<EntryCommand, UserError> {
-    let program = bridge_keychain::program()
+    let program = programs::gatehousectl()
         .ok_or_else(|| UserError::new(ErrorCode::NotFound, message!("error.app.noBridgeProgram")))?;
     let is_moving = |part: &std::ffi::OsStr| {
         part.to_str().is_some_and(|part| MOVING.iter().any(|start| part.starts_with(start)))

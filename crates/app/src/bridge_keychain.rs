@@ -2,13 +2,15 @@
 //! keychains give an item only to the program that made it. So the core runs it, and gives it the token on its standard
 //! input, where no other program sees it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use gatehouse_model::{ErrorCode, Secret, UserError, message};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
+
+use crate::programs;
 
 /// How long the keychain may take; it may ask the user.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -21,7 +23,7 @@ const DELETE_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// When `gatehousectl` isn't there, or there is no keychain that takes the token.
 pub(crate) async fn keep(data_dir: &Path, client: &str, token: &Secret) -> Result<(), UserError> {
-    let Some(program) = program() else {
+    let Some(program) = programs::gatehousectl() else {
         return Err(UserError::new(ErrorCode::NotFound, message!("error.app.noBridgeProgram")));
     };
     let words = ["clients", "keep-token", "--token-fd", "0", "--", client];
@@ -30,18 +32,11 @@ pub(crate) async fn keep(data_dir: &Path, client: &str, token: &Secret) -> Resul
 
 /// Deletes the token of a client that was revoked, if it was stored. Errors are only logged: the token is worthless.
 pub(crate) async fn forget(data_dir: &Path, client: &str) {
-    let Some(program) = program() else { return };
+    let Some(program) = programs::gatehousectl() else { return };
     let words = ["clients", "forget-token", "--", client];
     if let Err(error) = run(&program, data_dir, &words, None, DELETE_TIMEOUT).await {
         tracing::info!(%error, "the token of a revoked client was not deleted from a keychain");
     }
-}
-
-/// `gatehousectl`, which is installed beside the application, or is this program.
-pub(crate) fn program() -> Option<PathBuf> {
-    let this = std::env::current_exe().ok()?;
-    let program = this.with_file_name(format!("gatehousectl{}", std::env::consts::EXE_SUFFIX));
-    program.is_file().then_some(program)
 }
 
 async fn run(

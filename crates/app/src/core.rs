@@ -63,7 +63,7 @@ pub struct CoreOptions {
     /// Whether a person can authenticate as the operator over the control socket.
     pub operator_key: OperatorKey,
     /// Program that ends the child processes if this process is killed: one whose `main` begins with
-    /// [`crate::run_helper_if_asked`], usually this one. Without it child processes outlive a kill.
+    /// [`crate::run_helper_if_requested`], as [`crate::helper_program`] finds it. Without it child processes outlive a kill.
     pub guard_program: Option<PathBuf>,
     /// How long people and clients are waited for.
     pub approval_limits: ApprovalLimits,

@@ -17,6 +17,7 @@ mod downloads;
 pub mod events;
 pub mod logging;
 mod models;
+mod programs;
 mod project_requests;
 mod redact;
 mod removals;
@@ -36,3 +37,4 @@ pub use gatehouse_store::{
     BridgeTokens, CallExporter, Owner, SecretError, SecretStore, SecretStoreKind, has_vault, make_vault,
     memory, open_keychain, open_vault, prepare_folder, unlock_vault, vault_file,
 };
+pub use programs::helper_program;

@@ -165,12 +165,10 @@ impl Host {
 
     async fn start_core(&self, secrets: Arc<dyn SecretStore>) -> Result<Core, UserError> {
         let listen = listen_address::preferred_listen_address(&self.data_dir);
-        // Its `main` runs the child guard if asked: child processes must not outlive a kill of the
-        // application.
-        let guard_program = std::env::current_exe().ok();
         let options = CoreOptions {
             owner: Owner::Window,
-            guard_program,
+            // Child processes must not outlive a kill of the application.
+            guard_program: gatehouse_app::helper_program(),
             browser: Arc::new(self.browser.clone()),
             ..CoreOptions::new(self.data_dir.clone(), listen, secrets)
         };

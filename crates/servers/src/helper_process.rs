@@ -1,4 +1,4 @@
-//! Gatehouse's helper processes (child guard, schema worker and image worker) are the same program, started with
+//! Gatehouse's helper processes (child guard, schema worker and image worker) are one of its own programs, started with
 //! a hidden argument.
 
 use gatehouse_mcp_client::schema_check;
