@@ -1,8 +1,6 @@
 //! Builds the application and its windows, and ends it. The application exits only after the core has
 //! stopped.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::Path;
 use std::sync::Arc;
 
 use gatehouse_desktop::{Desktop, DesktopOptions, KeychainUse, server_link_in};
@@ -15,6 +13,7 @@ use crate::commands::{main as of_main, prompt as of_prompt};
 use crate::platform::TauriPlatform;
 use crate::process::data_folder;
 use crate::process::process_start::ProcessStart;
+use crate::process::single_instance::instance_id;
 use crate::process::start_mode::{HIDDEN, StartMode};
 use crate::shell::notifications::SystemNotifications;
 use crate::shell::shortcut;
@@ -22,9 +21,6 @@ use crate::shell::tray::SystemTray;
 use crate::windows;
 use crate::windows::main_window::{self, MAIN, MainWindowState};
 use crate::windows::prompt_window::{PROMPT, TauriPromptWindow};
-
-/// The application's identifier, the same as in the configuration.
-const IDENTIFIER: &str = "app.gatehouse.desktop";
 
 /// Why the application could not start.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +105,8 @@ pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
 }
 
 /// A second start in the same session raises the window of the first, unless it is one in the background, and exits. A link
-/// among its arguments is handed over. It is registered before everything else, so that the second process touches nothing.
+/// among its arguments is handed over. It is registered before everything else, so that the second process touches nothing;
+/// on Linux, it has ended before that already.
 fn single_instance() -> TauriPlugin<Wry> {
     let plugin = tauri_plugin_single_instance::Builder::new().callback(|app, args, _| {
         offer_server_link(app, args.iter().skip(1).cloned());
@@ -118,11 +115,7 @@ fn single_instance() -> TauriPlugin<Wry> {
             StartMode::Hidden => {}
         }
     });
-    match data_folder::data_dir_override() {
-        // If a data folder is named, the instance is that of this folder.
-        Some(folder) => plugin.dbus_id(instance_name(IDENTIFIER, &folder)).build(),
-        None => plugin.build(),
-    }
+    plugin.dbus_id(instance_id()).build()
 }
 
 /// Shows the first link among these arguments in the main window, if there is one; if the window is closed, when it is open.
@@ -130,14 +123,6 @@ fn offer_server_link(app: &AppHandle, arguments: impl IntoIterator<Item = String
     if let (Some(link), Some(desktop)) = (server_link_in(arguments), app.try_state::<Desktop>()) {
         desktop.offer_server_link(&link);
     }
-}
-
-/// Name of the instance for a data folder.
-fn instance_name(identifier: &str, folder: &Path) -> String {
-    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
-    let mut hasher = DefaultHasher::new();
-    whole.hash(&mut hasher);
-    format!("{identifier}.Folder{:016x}", hasher.finish())
 }
 
 /// Closing a window does not quit the application.
@@ -229,16 +214,6 @@ async fn wait_for_termination() {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn instance_name_depends_on_folder() {
-        let name = |folder| instance_name(IDENTIFIER, Path::new(folder));
-        assert_eq!(name("/home/ana/a"), name("/home/ana/a"));
-        assert_ne!(name("/home/ana/a"), name("/home/ana/b"));
-        assert!(name("/home/ana/a").chars().all(|c| c.is_ascii_alphanumeric() || c == '.'));
-        let config: serde_json::Value = serde_json::from_str(include_str!("../tauri.conf.json")).unwrap();
-        assert_eq!(config["identifier"], IDENTIFIER);
-    }
 
     #[test]
     fn main_window_takes_dropped_files() {

@@ -18,6 +18,10 @@ fn main() -> ExitCode {
     if let Some(code) = process::environment::clean_environment() {
         return code;
     }
+    #[cfg(target_os = "linux")]
+    if process::single_instance::hand_over() {
+        return ExitCode::SUCCESS;
+    }
     match application::run(process_start) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -270,8 +270,9 @@ fn global_shortcut_pauses_everything() -> Result<()> {
         desktop.xdotool(&["key", "ctrl+alt+shift+p"])?;
         paused()
     })?;
-    // A second start opens the window again, which quits as a user would.
-    ensure!(desktop.command(paths::program("gatehouse")?).status()?.success());
+    // A second start opens the window again, which quits as a user would. It loads no window toolkit, which would fail here.
+    let mut second = desktop.command(paths::program("gatehouse")?);
+    ensure!(second.env("DISPLAY", ":no-display").status()?.success());
     window.quit()
 }
 
