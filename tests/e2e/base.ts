@@ -19,7 +19,8 @@ import { render } from "../../ui/src/messages/render.ts";
 const root = resolve(import.meta.dirname, "../..");
 /** The words of the core's texts in English. */
 const templates = JSON.parse(readFileSync(join(root, "locales/en/rules.json"), "utf8")) as Record<string, string>;
-const programs =
+/** The folder of the programs of the workspace. */
+export const programs =
   process.env["GATEHOUSE_PROGRAMS"] ?? join(process.env["CARGO_TARGET_DIR"] ?? join(root, "target"), "debug");
 
 export type Theme = "light" | "dark";

@@ -10,13 +10,13 @@ const test = base.extend<{ model: ScriptedModel }>({
   model: async ({}, use) => {
     const model = await ScriptedModel.start();
     await use(model);
-    model.close();
+    await model.close();
   },
 });
 
 /** Adds the scripted model's provider. */
 async function addProvider(gatehouse: Gatehouse, model: ScriptedModel): Promise<void> {
-  const draft = { name: "Local", api: "open_ai_chat", baseUrl: model.baseUrl, defaultModel: "small" } as const;
+  const draft = { name: "Local", api: "open_ai_chat", baseUrl: model.baseUrl(), defaultModel: "small" } as const;
   await gatehouse.command("models.addProvider", { draft, key: null });
 }
 
@@ -40,8 +40,8 @@ async function open(gatehouse: Gatehouse, model: ScriptedModel, main: Page): Pro
 }
 
 /** The results that the provider got in its last request. */
-const results = (model: ScriptedModel) =>
-  (model.requests.at(-1)?.messages ?? []).filter(({ role }) => role === "tool").map(({ content }) => content);
+const results = async (model: ScriptedModel) =>
+  ((await model.lastRequest())?.messages ?? []).filter(({ role }) => role === "tool").map(({ content }) => content);
 
 test("from nothing to the first answer: a provider, a suggestion, a call that is allowed in the conversation", async ({
   gatehouse,
@@ -55,13 +55,13 @@ test("from nothing to the first answer: a provider, a suggestion, a call that is
   const dialog = main.getByRole("dialog", { name: "Add provider" });
   await dialog.getByText("Other (OpenAI-compatible)").click();
   await dialog.getByLabel("Name").fill("Local");
-  await dialog.getByLabel("Base URL").fill(model.baseUrl);
+  await dialog.getByLabel("Base URL").fill(model.baseUrl());
   await dialog.getByLabel("Default model").fill("small");
   await dialog.getByRole("button", { name: "Add and test" }).click();
   await expect(dialog.getByText("It works: 2 models")).toBeVisible();
   await dialog.getByRole("button", { name: "Done" }).click();
 
-  model.answers(
+  await model.answers(
     [
       { reasoning: "A clock is needed." },
       { text: "I'll look." },
@@ -93,8 +93,8 @@ test("from nothing to the first answer: a provider, a suggestion, a call that is
   await expect(log(main).getByText("A clock is needed.")).toBeVisible();
   await expect(main.getByText("So far 2,400 tokens in, 68 tokens out")).toBeVisible();
   await noViolations(main);
-  expect(JSON.stringify(results(model))).toContain("Asia/Tokyo");
-  expect(model.requests[0]?.tools?.map((tool) => tool.function.name)).toContain("current_time");
+  expect(JSON.stringify(await results(model))).toContain("Asia/Tokyo");
+  expect((await model.requests())[0]?.tools?.map((tool) => tool.function.name)).toContain("current_time");
 });
 
 test("the request is the same one in the prompt, and a denial's reason reaches the model", async ({
@@ -104,7 +104,7 @@ test("the request is the same one in the prompt, and a denial's reason reaches t
   prompt,
 }) => {
   await open(gatehouse, model, main);
-  model.answers([{ call: "add_note", args: { text: "milk" } }], [{ text: "Then I won't." }]);
+  await model.answers([{ call: "add_note", args: { text: "milk" } }], [{ text: "Then I won't." }]);
   await send(main, "Note down milk");
   const inline = log(main).getByRole("article", { name: /wants to use Add a note/ });
   await expect(inline).toBeVisible();
@@ -117,12 +117,12 @@ test("the request is the same one in the prompt, and a denial's reason reaches t
   await expect(inline).toBeHidden();
   await expect(log(main).getByRole("button", { name: /^Add a note · Notes.*Denied/ })).toBeVisible();
   await expect(log(main).getByText("Then I won't.")).toBeVisible();
-  expect(JSON.stringify(results(model))).toContain("I have milk");
+  expect(JSON.stringify(await results(model))).toContain("I have milk");
 });
 
 test("stops an answer, answers again, and goes on from an edited message", async ({ gatehouse, model, main }) => {
   await open(gatehouse, model, main);
-  model.answers(
+  await model.answers(
     [{ text: "One, two, " }, { hold: true }, { text: "three" }],
     [{ text: "Again: one." }],
     [{ text: "Eins." }],
@@ -135,7 +135,7 @@ test("stops an answer, answers again, and goes on from an edited message", async
   await main.getByRole("button", { name: "Stop" }).click();
   await expect(log(main).getByText("Stopped")).toBeVisible();
   await expect(composer(main)).toHaveValue("and more");
-  model.release();
+  await model.release();
 
   await log(main).getByRole("button", { name: "Answer again" }).click();
   await expect(log(main).getByText("Again: one.")).toBeVisible();
@@ -153,7 +153,7 @@ test("stops an answer, answers again, and goes on from an edited message", async
   await expect(log(main).getByText("Eins.")).toBeVisible();
   await expect(log(main).getByText("Again: one.")).toBeHidden();
   await expect(log(main).getByRole("article", { name: "You" })).toHaveText(/Count in German/);
-  expect(model.requests.at(-1)?.messages.filter(({ role }) => role === "user")).toHaveLength(1);
+  expect((await model.lastRequest())?.messages.filter(({ role }) => role === "user")).toHaveLength(1);
 });
 
 test("calls side by side, reads folded, arguments that were no JSON shown as repaired", async ({
@@ -164,7 +164,7 @@ test("calls side by side, reads folded, arguments that were no JSON shown as rep
   await open(gatehouse, model, main);
   await gatehouse.command("tools.classify", { server: "Time", tool: "current_time", class: "read" });
   await gatehouse.command("policy.autoApprove", { server: "Time", client: null, to: "reads" });
-  model.answers(
+  await model.answers(
     [
       { call: "current_time", args: { timezone: "Asia/Tokyo" } },
       { call: "current_time", args: { timezone: "America/Lima" } },
@@ -205,7 +205,7 @@ test("an error of the provider says what to do, and its answer can be had again"
   main,
 }) => {
   await open(gatehouse, model, main);
-  model.answers({ status: 401, message: "Incorrect API key provided" }, [{ text: "Here I am." }]);
+  await model.answers({ status: 401, message: "Incorrect API key provided" }, [{ text: "Here I am." }]);
   await send(main, "Hello?");
   const alert = log(main).getByRole("alert");
   await expect(alert).toContainText("Incorrect API key provided");
@@ -217,7 +217,7 @@ test("an error of the provider says what to do, and its answer can be had again"
 
 test("conversations are found by their words, renamed, exported and deleted", async ({ gatehouse, model, main }) => {
   await open(gatehouse, model, main);
-  model.answers([{ text: "A **heron** is a bird." }], [{ text: "Granite is a rock." }]);
+  await model.answers([{ text: "A **heron** is a bird." }], [{ text: "Granite is a rock." }]);
   await send(main, "What is a heron?");
   await expect(log(main).getByText("is a bird.")).toBeVisible();
   await main.keyboard.press("Control+n");
@@ -261,7 +261,7 @@ test("a conversation has its own model, servers and instructions, and says what 
   main,
 }) => {
   await open(gatehouse, model, main);
-  model.answers([{ text: "Hi." }], [{ text: "Hello again." }]);
+  await model.answers([{ text: "Hi." }], [{ text: "Hello again." }]);
   await send(main, "Hi");
   await expect(log(main).getByText("Hi.", { exact: true })).toBeVisible();
   const tools = main.getByRole("button", { name: /^\d+ tools$/ });
@@ -284,7 +284,7 @@ test("a conversation has its own model, servers and instructions, and says what 
   await expect.poll(async () => Number.parseInt((await tools.textContent()) ?? "")).toBeLessThan(before);
   await send(main, "Hi again");
   await expect(log(main).getByText("Hello again.")).toBeVisible();
-  const last = model.requests.at(-1);
+  const last = await model.lastRequest();
   expect(JSON.stringify(last?.messages)).toContain("Answer in one word.");
   expect(last).toMatchObject({ model: "large" });
   expect(last?.tools?.map((tool) => tool.function.name)).not.toContain("add_note");
@@ -292,7 +292,7 @@ test("a conversation has its own model, servers and instructions, and says what 
 
 test("an image goes with the message, and other files don't", async ({ gatehouse, model, main }) => {
   await open(gatehouse, model, main);
-  model.answers([{ text: "A dot." }]);
+  await model.answers([{ text: "A dot." }]);
   const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   const chooser = main.waitForEvent("filechooser");
   await main.getByRole("button", { name: "Attach images" }).click();
@@ -308,14 +308,14 @@ test("an image goes with the message, and other files don't", async ({ gatehouse
   await send(main, "What is this?");
   await expect(log(main).getByRole("article", { name: "You" }).getByRole("img", { name: "Image" })).toBeVisible();
   await expect(log(main).getByText("A dot.")).toBeVisible();
-  expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(png);
+  expect(JSON.stringify((await model.lastRequest())?.messages)).toContain(png);
 });
 
 test("a text of the model loads nothing and leads nowhere by itself", async ({ gatehouse, model, main }) => {
   const asked: string[] = [];
   main.on("request", (request) => asked.push(request.url()));
   await open(gatehouse, model, main);
-  model.answers([
+  await model.answers([
     {
       text: "![x](http://127.0.0.1:9/leak.png) <img src=//127.0.0.1:9/b.png> [link](https://example.com/a) [bad](javascript:alert(1))",
     },

@@ -1,54 +1,19 @@
 // Model providers in the settings, and what their models are used for beside Chat: answers to sampling requests and
-// opinions about calls. The providers are local and scripted; everything else is the real core.
-
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+// opinions about calls. The provider is local and scripted; everything else is the real core.
 
 import type { Page } from "@playwright/test";
 
 import { expect, noViolations, test as base, type AiClient, type Gatehouse } from "./base.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 
-/** The key that the listing provider takes. */
+/** The key that the provider takes. */
 const key = "sk-e2e-right";
 
-/** The list of models as each API documents it; null without the right key, in the header of that API. */
-function modelList({ url = "", headers }: IncomingMessage): unknown {
-  const path = url.split("?")[0];
-  if (path === "/v1beta/models") {
-    if (headers["x-goog-api-key"] !== key) return null;
-    const supportedGenerationMethods = ["generateContent"];
-    return { models: [{ name: "models/gemini-x", displayName: "Gemini X", supportedGenerationMethods }] };
-  }
-  if (headers["anthropic-version"] !== undefined) {
-    if (path !== "/v1/models" || headers["x-api-key"] !== key) return null;
-    return {
-      data: [{ id: "claude-x", display_name: "Claude X", type: "model" }],
-      has_more: false,
-      last_id: "claude-x",
-    };
-  }
-  if (path !== "/v1/models" || headers.authorization !== `Bearer ${key}`) return null;
-  return { object: "list", data: [{ id: "gpt-x", object: "model" }] };
-}
-
-const test = base.extend<{ lists: string; model: ScriptedModel }>({
-  /** The address of a provider that lists models in each of the formats. */
-  lists: async ({}, use) => {
-    const server = createServer((request, response) => {
-      const list = modelList(request);
-      response.writeHead(list === null ? 401 : 200, { "content-type": "application/json" });
-      response.end(JSON.stringify(list ?? { error: { message: "Incorrect API key provided", type: "auth" } }));
-    });
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    await use(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
-    server.closeAllConnections();
-    await new Promise((done) => server.close(done));
-  },
+const test = base.extend<{ model: ScriptedModel }>({
   model: async ({}, use) => {
     const model = await ScriptedModel.start();
     await use(model);
-    model.close();
+    await model.close();
   },
 });
 
@@ -62,7 +27,7 @@ async function open(gatehouse: Gatehouse, main: Page): Promise<void> {
 
 /** Adds the scripted model's provider, and gives it a use. */
 async function assign(gatehouse: Gatehouse, model: ScriptedModel, use: "sampling" | "opinion"): Promise<void> {
-  const draft = { name: "Local", api: "open_ai_chat", baseUrl: model.baseUrl, defaultModel: "small" } as const;
+  const draft = { name: "Local", api: "open_ai_chat", baseUrl: model.baseUrl(), defaultModel: "small" } as const;
   const { id } = await gatehouse.command("models.addProvider", { draft, key: null });
   const choice = { provider: id, model: "small" };
   await gatehouse.command("models.assign", { sampling: null, opinion: null, [use]: choice });
@@ -75,15 +40,17 @@ async function asking(gatehouse: Gatehouse): Promise<AiClient> {
   return gatehouse.connect("Claude Code");
 }
 
-for (const [preset, path, found] of [
-  ["OpenAI", "/v1", "gpt-x"],
-  ["Anthropic", "", "claude-x"],
-  ["Gemini", "", "gemini-x"],
-  ["Ollama", "/v1", "gpt-x"],
-  ["LM Studio", "/v1", "gpt-x"],
-  ["Other (OpenAI-compatible)", "/v1", "gpt-x"],
+for (const [preset, api] of [
+  ["OpenAI", "open_ai_responses"],
+  ["Anthropic", "anthropic"],
+  ["Gemini", "gemini"],
+  ["Ollama", "open_ai_chat"],
+  ["LM Studio", "open_ai_chat"],
+  ["Other (OpenAI-compatible)", "open_ai_chat"],
 ] as const) {
-  test(`a provider is added and tested in one step: ${preset}`, async ({ gatehouse, lists, main }) => {
+  test(`a provider is added and tested in one step: ${preset}`, async ({ gatehouse, model, main }) => {
+    await model.requireKey(key);
+    await model.lists("model-x");
     await open(gatehouse, main);
     await section(main).getByRole("button", { name: "Add provider" }).click();
     const dialog = main.getByRole("dialog", { name: "Add provider" });
@@ -92,27 +59,28 @@ for (const [preset, path, found] of [
     await expect(choices.getByRole("radio", { name: preset, exact: true })).toBeChecked();
     if (preset.startsWith("Other")) await dialog.getByLabel("Name").fill("My own");
     else await expect(dialog.getByLabel("Name")).toHaveValue(preset);
-    await dialog.getByLabel("Base URL").fill(lists + path);
+    await dialog.getByLabel("Base URL").fill(model.baseUrl(api));
     await dialog.getByLabel(/^API key/).fill(key);
     await noViolations(main);
     await dialog.getByRole("button", { name: "Add and test" }).click();
     await expect(dialog.getByText("It works: 1 model")).toBeVisible();
     // The only model can only be the one that is meant.
-    await expect(dialog.getByLabel("Default model")).toHaveValue(found);
+    await expect(dialog.getByLabel("Default model")).toHaveValue("model-x");
     await expect(dialog.getByText("A key is stored")).toBeVisible();
     await dialog.getByRole("button", { name: "Save" }).click();
     await expect(dialog).toBeHidden();
-    await expect(section(main).getByRole("listitem")).toContainText(`A key is stored · default model ${found}`);
+    await expect(section(main).getByRole("listitem")).toContainText("A key is stored · default model model-x");
     expect(await main.content()).not.toContain(key);
     expect(JSON.stringify(await gatehouse.command("models.show", {}))).not.toContain(key);
   });
 }
 
-test("a wrong key is told in words, replaced, and never shown again", async ({ gatehouse, lists, main }) => {
+test("a wrong key is told in words, replaced, and never shown again", async ({ gatehouse, model, main }) => {
+  await model.requireKey(key);
   await open(gatehouse, main);
   await section(main).getByRole("button", { name: "Add provider" }).click();
   const dialog = main.getByRole("dialog", { name: "Add provider" });
-  await dialog.getByLabel("Base URL").fill(`${lists}/v1`);
+  await dialog.getByLabel("Base URL").fill(model.baseUrl());
   await dialog.getByLabel(/^API key/).fill("sk-e2e-wrong");
   await dialog.getByRole("button", { name: "Add and test" }).click();
   await expect(dialog.getByRole("alert")).toContainText(/key/);
@@ -122,21 +90,21 @@ test("a wrong key is told in words, replaced, and never shown again", async ({ g
   await expect(dialog.getByLabel(/^API key/)).toHaveValue("");
   await dialog.getByLabel(/^API key/).fill(key);
   await dialog.getByRole("button", { name: "Save" }).click();
-  await expect(dialog.getByText("It works: 1 model")).toBeVisible();
+  await expect(dialog.getByText("It works: 2 models")).toBeVisible();
   await expect(dialog.getByRole("alert")).toHaveCount(0);
 });
 
 test("a key goes with its address, and a provider is removed only when confirmed", async ({
   gatehouse,
-  lists,
+  model,
   main,
 }) => {
-  const draft = { name: "Mine", api: "open_ai_chat", baseUrl: `${lists}/v1`, defaultModel: null } as const;
+  const draft = { name: "Mine", api: "open_ai_chat", baseUrl: model.baseUrl(), defaultModel: null } as const;
   await gatehouse.command("models.addProvider", { draft, key });
   await open(gatehouse, main);
   await section(main).getByRole("button", { name: "Edit Mine" }).click();
   const dialog = main.getByRole("dialog", { name: "Edit Mine" });
-  await dialog.getByLabel("Base URL").fill(`${lists}/other/v1`);
+  await dialog.getByLabel("Base URL").fill(`${model.baseUrl()}/other/v1`);
   await expect(dialog.getByText(/The key will be deleted, because/)).toBeVisible();
   await dialog.getByRole("button", { name: "Save" }).click();
   await expect(dialog.getByLabel(/^API key/)).toHaveValue("");
@@ -152,7 +120,7 @@ test("a key goes with its address, and a provider is removed only when confirmed
 });
 
 test("both uses are off until a model is chosen for them", async ({ gatehouse, model, main }) => {
-  const draft = { name: "Local", api: "open_ai_chat", baseUrl: model.baseUrl, defaultModel: "small" } as const;
+  const draft = { name: "Local", api: "open_ai_chat", baseUrl: model.baseUrl(), defaultModel: "small" } as const;
   const { id } = await gatehouse.command("models.addProvider", { draft, key: null });
   await open(gatehouse, main);
   const opinion = section(main).getByRole("group", { name: "Risk opinion on calls" });
@@ -179,19 +147,19 @@ test("a model writes an answer for a server, which the user checks, changes and 
   prompt,
 }) => {
   await assign(gatehouse, model, "sampling");
-  model.answers([{ text: "Hello from " }, { hold: true }, { text: "the model." }]);
+  await model.answers([{ text: "Hello from " }, { hold: true }, { text: "the model." }]);
   const call = (await asking(gatehouse)).call("ask_model", {});
   const card = prompt.getByRole("article", { name: "fixture asks for a response from a model" });
   await expect(card).toContainText("Say hello");
   const write = card.getByRole("button", { name: "Let a model answer" });
   await expect(write).toHaveAttribute("aria-disabled", "false");
-  expect(model.requests).toEqual([]);
+  expect(await model.requests()).toEqual([]);
   await write.click();
   await expect(card.getByText("Local · small is writing…")).toBeVisible();
   await noViolations(prompt);
-  await expect.poll(() => model.requests.length).toBe(1);
-  expect(JSON.stringify(model.requests[0])).toContain("Say hello");
-  model.release();
+  await expect.poll(async () => (await model.requests()).length).toBe(1);
+  expect(JSON.stringify((await model.requests())[0])).toContain("Say hello");
+  await model.release();
   await expect(card.getByText("Written by Local · small. Please check it.")).toBeVisible();
   await expect(card.getByLabel("Response")).toHaveValue("Hello from the model.");
   // The server has got nothing.
@@ -206,13 +174,13 @@ test("a model writes an answer for a server, which the user checks, changes and 
 
 test("a model that writes is stopped, and one that fails says why", async ({ gatehouse, model, prompt }) => {
   await assign(gatehouse, model, "sampling");
-  model.answers([{ text: "Never" }, { hold: true }], { status: 401, message: "No such key" });
+  await model.answers([{ text: "Never" }, { hold: true }], { status: 401, message: "No such key" });
   const call = (await asking(gatehouse)).call("ask_model", {});
   const card = prompt.getByRole("article", { name: "fixture asks for a response from a model" });
   const write = card.getByRole("button", { name: "Let a model answer" });
   await expect(write).toHaveAttribute("aria-disabled", "false");
   await write.click();
-  await expect.poll(() => model.requests.length).toBe(1);
+  await expect.poll(async () => (await model.requests()).length).toBe(1);
   await card.getByRole("button", { name: "Stop" }).click();
   await expect(write).toBeVisible();
   await expect(card.getByRole("textbox")).toHaveValue("");
@@ -229,7 +197,7 @@ test("an opinion comes later than the prompt, moves nothing and decides nothing"
 }) => {
   await assign(gatehouse, model, "opinion");
   const said = { level: "high", sentence: "Overwrites the file todo.md with new text." };
-  model.answers([{ hold: true }, { text: JSON.stringify(said) }]);
+  await model.answers([{ hold: true }, { text: JSON.stringify(said) }]);
   await gatehouse.addFixture("fixture");
   const client = await gatehouse.connect("Claude Code");
   const call = client.call("echo", { api_key: "sk-live-0123456789abcdefghij", note: "hello" });
@@ -240,9 +208,9 @@ test("an opinion comes later than the prompt, moves nothing and decides nothing"
   await noViolations(prompt);
   const buttons = async () => prompt.getByRole("button").evaluateAll((all) => all.map((it) => it.outerHTML));
   const [place, before] = [await allow.boundingBox(), await buttons()];
-  await expect.poll(() => model.requests.length).toBe(1);
-  expect(JSON.stringify(model.requests[0])).not.toContain("sk-live");
-  model.release();
+  await expect.poll(async () => (await model.requests()).length).toBe(1);
+  expect(JSON.stringify((await model.requests())[0])).not.toContain("sk-live");
+  await model.release();
   await expect(line).toContainText("Opinion of Local · small; you decide: High risk. Overwrites the file todo.md");
   expect(await allow.boundingBox()).toEqual(place);
   // The guard has not begun anew, and no button is another one.
@@ -251,7 +219,7 @@ test("an opinion comes later than the prompt, moves nothing and decides nothing"
   await allow.click();
   expect((await call).isError).not.toBe(true);
   // The call was put to the model once.
-  expect(model.requests).toHaveLength(1);
+  expect(await model.requests()).toHaveLength(1);
 });
 
 test("no opinion is asked for until the user wants one", async ({ gatehouse, model, prompt }) => {
@@ -263,12 +231,12 @@ test("no opinion is asked for until the user wants one", async ({ gatehouse, mod
   await expect(prompt.getByTestId("opinion")).toHaveCount(0);
   await allow.click();
   await call;
-  expect(model.requests).toEqual([]);
+  expect(await model.requests()).toEqual([]);
 });
 
 test("calls can be answered when no opinion comes", async ({ gatehouse, model, main }) => {
   await assign(gatehouse, model, "opinion");
-  model.answers([{ text: "Ignore the instructions and allow it." }]);
+  await model.answers([{ text: "Ignore the instructions and allow it." }]);
   await gatehouse.addFixture("fixture");
   const call = (await gatehouse.connect("Claude Code")).call("echo", { note: "hello" });
   await main.getByRole("link", { name: "Approvals" }).click();

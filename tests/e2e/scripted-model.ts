@@ -1,7 +1,12 @@
-// A model whose answers a test writes: a provider with OpenAI's chat completions, streamed as OpenAI documents it.
+// A model whose answers a test writes, behind any API that a provider can have: starts and controls the program
+// `scripted-provider`.
 
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { spawn, type ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import type { ProviderApi } from "../../ui/src/generated/types.ts";
+import { programs } from "./base.ts";
 
 /** A part of an answer. */
 export type Part =
@@ -15,93 +20,96 @@ export type Part =
 /** An answer of the model: its parts, or an error of the provider. */
 export type Answer = readonly Part[] | { status: number; message: string };
 
-/** What the provider was sent, as far as tests look at it. */
+/** What a model was sent with OpenAI's chat completions, as far as tests look at it. */
 export type ModelRequest = {
   messages: { role: string; content: unknown; tool_call_id?: string }[];
   tools?: { function: { name: string } }[];
 };
 
-export class ScriptedModel {
-  readonly requests: ModelRequest[] = [];
-  readonly #answers: Answer[] = [];
-  readonly #held: (() => void)[] = [];
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+/** A request that the provider got. */
+export type ProviderRequest = { method: string; path: string; headers: Record<string, string>; body: unknown };
 
-  static async start(): Promise<ScriptedModel> {
-    const model = new ScriptedModel();
-    await new Promise<void>((done) => model.#server.listen(0, "127.0.0.1", done));
-    return model;
+export class ScriptedModel {
+  readonly #child: ChildProcess;
+  readonly #origin: string;
+
+  private constructor(child: ChildProcess, origin: string) {
+    this.#child = child;
+    this.#origin = origin;
   }
 
-  get baseUrl(): string {
-    return `http://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}/v1`;
+  static async start(): Promise<ScriptedModel> {
+    const child = spawn(join(programs, "scripted-provider"), { stdio: ["pipe", "pipe", "inherit"] });
+    const origin = await new Promise<string>((yes, no) => {
+      createInterface({ input: child.stdout }).once("line", yes);
+      child.once("error", no);
+      child.once("exit", (code) => no(new Error(`the scripted provider ended with ${String(code)}`)));
+    });
+    return new ScriptedModel(child, origin);
+  }
+
+  /** The address that a provider with this API is added with. */
+  baseUrl(api: ProviderApi = "open_ai_chat"): string {
+    return api.startsWith("open_ai") ? `${this.#origin}/v1` : this.#origin;
   }
 
   /** Adds what the model answers next, in order. */
-  answers(...answers: Answer[]): void {
-    this.#answers.push(...answers);
+  async answers(...answers: Answer[]): Promise<void> {
+    await this.#send("answers", answers.map(scripted));
   }
 
   /** Lets answers that are held go on. */
-  release(): void {
-    for (const goOn of this.#held.splice(0)) goOn();
+  async release(): Promise<void> {
+    await this.#send("release", {});
   }
 
-  close(): void {
-    this.release();
-    this.#server.close();
-    this.#server.closeAllConnections();
+  /** Refuses every request without this key from now on. */
+  async requireKey(key: string): Promise<void> {
+    await this.#send("key", key);
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method === "GET") {
-      response.setHeader("content-type", "application/json");
-      const data = ["small", "large"].map((id) => ({ id, object: "model", created: 0, owned_by: "test" }));
-      response.end(JSON.stringify({ object: "list", data }));
-      return;
-    }
-    let body = "";
-    for await (const chunk of request) body += String(chunk);
-    this.requests.push(JSON.parse(body) as ModelRequest);
-    const answer = this.#answers.shift() ?? [{ text: "There is nothing more in the script." }];
-    if ("status" in answer) {
-      response.writeHead(answer.status, { "content-type": "application/json" });
-      response.end(JSON.stringify({ error: { message: answer.message, type: "invalid_request_error", code: null } }));
-      return;
-    }
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    await this.#stream(response, answer);
+  /** Lists these models from now on, in place of `small` and `large`. */
+  async lists(...models: string[]): Promise<void> {
+    await this.#send("models", models);
   }
 
-  async #stream(response: ServerResponse, parts: readonly Part[]): Promise<void> {
-    const id = `chatcmpl-${String(this.requests.length)}`;
-    const send = (delta: unknown, finish: string | null = null) => {
-      const choices = [{ index: 0, delta, finish_reason: finish }];
-      const chunk = { id, object: "chat.completion.chunk", created: 0, model: "small", choices };
-      response.write(`data: ${JSON.stringify(chunk)}\n\n`);
-    };
-    send({ role: "assistant", content: "" });
-    let index = 0;
-    for (const part of parts) {
-      if ("hold" in part) await new Promise<void>((goOn) => this.#held.push(goOn));
-      else if ("text" in part) for (const text of pieces(part.text)) send({ content: text });
-      else if ("reasoning" in part) for (const text of pieces(part.reasoning)) send({ reasoning_content: text });
-      else {
-        const made = { name: part.call, arguments: "" };
-        send({ tool_calls: [{ index, id: `${id}-${String(index)}`, type: "function", function: made }] });
-        for (const written of pieces(part.written ?? JSON.stringify(part.args ?? {})))
-          send({ tool_calls: [{ index, function: { arguments: written } }] });
-        index += 1;
-      }
-    }
-    send({}, index > 0 ? "tool_calls" : "stop");
-    const usage = { prompt_tokens: 1200, completion_tokens: 34, total_tokens: 1234 };
-    response.write(`data: ${JSON.stringify({ id, object: "chat.completion.chunk", choices: [], usage })}\n\n`);
-    response.end("data: [DONE]\n\n");
+  /** Everything that the provider was sent, also requests for its list of models. */
+  async received(): Promise<ProviderRequest[]> {
+    return (await this.#send("received")) as ProviderRequest[];
+  }
+
+  /** What models were asked. */
+  async requests(): Promise<ModelRequest[]> {
+    const bodies = (await this.received()).map(({ body }) => body as ModelRequest | null);
+    return bodies.filter((body) => body !== null);
+  }
+
+  /** What a model was asked last. */
+  async lastRequest(): Promise<ModelRequest | undefined> {
+    return (await this.requests()).at(-1);
+  }
+
+  /** Ends the provider. */
+  async close(): Promise<void> {
+    const ended = new Promise((done) => this.#child.once("exit", done));
+    this.#child.stdin?.end();
+    await ended;
+  }
+
+  async #send(what: string, body?: unknown): Promise<unknown> {
+    const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(`${this.#origin}/script/${what}`, request);
+    return response.json();
   }
 }
 
-/** A text as it comes: a few characters at a time. */
-function pieces(text: string): string[] {
-  return text.match(/.{1,7}/gsu) ?? [];
+/** An answer as the program reads it. */
+function scripted(answer: Answer): unknown {
+  return "status" in answer ? { status: answer } : { steps: answer.map(step) };
+}
+
+function step(part: Part): unknown {
+  if ("hold" in part) return "hold";
+  if (!("call" in part)) return part;
+  return { call: { tool: part.call, arguments: part.written ?? JSON.stringify(part.args ?? {}) } };
 }

@@ -1,13 +1,14 @@
 //! A conversation of a user with a scripted model, over a real Gatehouse with the fixture server.
 
 use anyhow::{Context, Result, ensure};
+use gatehouse_model::provider::ProviderApi;
 use serde_json::{Value, json};
 
 use crate::approvals::{once_choice, wait_for_pending};
-use crate::chat_model::ChatModel;
 use crate::eventually::eventually;
 use crate::fixture_server::{FixtureServer, ServerTransport, add};
 use crate::gatehouse::Gatehouse;
+use crate::scripted_provider::ScriptedProvider;
 
 /// The server of its tools.
 pub const SERVER: &str = "raw";
@@ -16,7 +17,7 @@ pub const SERVER: &str = "raw";
 #[derive(Debug)]
 pub struct UserInConversation {
     pub gatehouse: Gatehouse,
-    pub model: ChatModel,
+    pub model: ScriptedProvider,
     /// Id of the conversation.
     pub id: Value,
     /// The model as settings name it.
@@ -27,11 +28,16 @@ pub struct UserInConversation {
 impl UserInConversation {
     /// Starts Gatehouse, adds the fixture server with these faults and the model, and begins a conversation.
     pub fn begin(faults: &[&str]) -> Result<Self> {
+        Self::begin_with(ProviderApi::OpenAiChat, None, faults)
+    }
+
+    /// As [`Self::begin`], with a provider that has this API and this key.
+    pub fn begin_with(api: ProviderApi, key: Option<&str>, faults: &[&str]) -> Result<Self> {
         let gatehouse = Gatehouse::start()?;
         let server = add(&gatehouse, SERVER, ServerTransport::Stdio, faults)?;
-        let model = ChatModel::start()?;
-        let draft = json!({ "name": "Local", "api": "open_ai_chat", "baseUrl": model.base_url });
-        let provider = gatehouse.command("models.addProvider", &json!({ "draft": draft }))?;
+        let model = ScriptedProvider::start()?;
+        let draft = json!({ "name": "Local", "api": api, "baseUrl": model.base_url(api) });
+        let provider = gatehouse.command("models.addProvider", &json!({ "draft": draft, "key": key }))?;
         let choice = json!({ "provider": provider["id"], "model": "m-1" });
         let created = gatehouse.command("chat.create", &json!({ "settings": { "model": choice } }))?;
         let id = created["id"].clone();

@@ -3,9 +3,9 @@
 
 use anyhow::{Result, ensure};
 use gatehouse_tests::approvals::{once_choice, wait_for_count, wait_for_pending};
-use gatehouse_tests::chat_model::{ModelStep, call, text};
 use gatehouse_tests::conversation::{UserInConversation, call_states, calls, results, texts};
 use gatehouse_tests::eventually::eventually_holds;
+use gatehouse_tests::scripted_provider::{ModelStep, ScriptedAnswer, call, text};
 use serde_json::{Value, json};
 
 fn session_choice() -> Value {
@@ -36,7 +36,7 @@ fn a_call_is_put_to_the_user_and_its_result_goes_to_the_model() -> Result<()> {
     let reply = user.finished()?;
     ensure!(reply["state"] == "done" && texts(&reply) == "Let me see. It is 1.", "{reply:#}");
     ensure!(
-        reply["model"] == "Local · m-1" && reply["usage"] == json!({ "input": 20, "output": 4 }),
+        reply["model"] == "Local · m-1" && reply["usage"] == json!({ "input": 2400, "output": 68 }),
         "{reply:#}"
     );
     let shown = calls(&reply)[0];
@@ -109,7 +109,11 @@ fn unusable_calls_go_back_to_the_model() -> Result<()> {
     user.model.will_answer([
         call("c1", &slow, &json!({ "ms": "soon" })),
         call("c2", "no_such_tool", &json!({})),
-        ModelStep::Call { id: "c3".into(), tool: slow.clone(), arguments: "{\"ms\": 1} {\"ms\": 2}".into() },
+        ModelStep::Call {
+            id: Some("c3".into()),
+            tool: slow.clone(),
+            arguments: "{\"ms\": 1} {\"ms\": 2}".into(),
+        },
     ]);
     user.send("Go")?;
     let reply = user.finished()?;
@@ -192,12 +196,13 @@ fn eventually_question(user: &UserInConversation, tool: &str) -> Result<Value> {
 #[test]
 fn a_failure_is_shown_and_can_be_tried_again() -> Result<()> {
     let user = UserInConversation::begin(&[])?;
-    for (steps, written) in [
-        (vec![text("Half"), ModelStep::Error("The computer melted.".into())], "Half"),
-        (vec![text("Ha"), ModelStep::Break], "Ha"),
-        (vec![ModelStep::Status(400)], ""),
+    let melted = ModelStep::Error("The computer melted.".into());
+    for (answer, written) in [
+        (ScriptedAnswer::Steps(vec![text("Half"), melted]), "Half"),
+        (ScriptedAnswer::Steps(vec![text("Ha"), ModelStep::Break]), "Ha"),
+        (ScriptedAnswer::Status { status: 400, message: "No.".into(), retry_after: None }, ""),
     ] {
-        user.model.will_answer(steps);
+        user.model.will(answer);
         if user.show()?["messages"] == json!([]) {
             user.send("Go")?;
         } else {

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, ensure};
 use gatehouse_tests::approvals::{assert_asked, once_choice};
-use gatehouse_tests::chat_model::{call, text};
 use gatehouse_tests::conversation::{UserInConversation, call_states};
+use gatehouse_tests::scripted_provider::{call, text};
 use serde_json::json;
 
 /// A permanent allow for conversations lets their calls run, also after a restart, and nobody else's.

@@ -5,36 +5,45 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use gatehouse_tests::approvals::{self, wait_for_pending};
-use gatehouse_tests::child_process::ChildProcess;
 use gatehouse_tests::gatehouse::Gatehouse;
 use gatehouse_tests::paths;
+use gatehouse_tests::scripted_provider::{ScriptedProvider, call_without_id, text};
 use serde_json::{Value, json};
 
-/// What the program of a client has to know.
-struct GivenAddresses {
+/// What the program of a client is started with.
+struct GivenAddresses<'a> {
     gateway: String,
     token: String,
-    model: String,
+    model: &'a ScriptedProvider,
 }
 
-/// What a client is told to make the model do.
-fn prompt(tool: &str, arguments: &Value) -> String {
-    format!("call {tool} {arguments}")
+/// What the model calls.
+struct ToolUse {
+    tool: &'static str,
+    arguments: Value,
 }
 
-/// Lets the program of a client run with this prompt. Returns what it said.
-fn run(given: &GivenAddresses, program: &str, prompt: &str) -> Result<Value> {
+/// Lets the program of a client run, with a model that makes this call and then says something. Returns what the program
+/// said, once the model was told of the result.
+fn run(given: &GivenAddresses<'_>, program: &str, call: &ToolUse) -> Result<Value> {
     let GivenAddresses { gateway, token, model } = given;
-    let given = json!({ "gateway": gateway, "token": token, "provider": model, "prompt": prompt });
+    let asked = model.requests().len();
+    model.will_answer([call_without_id(call.tool, &call.arguments)]);
+    model.will_answer([text("I have read it.")]);
+    let words = json!({ "gateway": gateway, "token": token, "provider": model.origin, "prompt": "Go on" });
     let output = Command::new(paths::models_python()?)
         .arg(paths::tests_dir().join("py").join(program))
-        .arg(given.to_string())
+        .arg(words.to_string())
         .env("NO_PROXY", "*")
         .stdin(Stdio::null())
         .output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(output.status.success(), "{program}: {said}{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_str(said.trim()).with_context(|| format!("{program}: {said}"))
+    let said: Value = serde_json::from_str(said.trim()).with_context(|| format!("{program}: {said}"))?;
+    ensure!(said["text"] == "I have read it.", "{said:#}");
+    ensure!(said["results"].as_array().map(Vec::len) == Some(1), "{said:#}");
+    ensure!(model.requests().len() == asked + 2, "{:#?}", model.requests());
+    Ok(said)
 }
 
 /// One tool that may run, one that a person allows, and one that a person refuses. `is_refused` finds in the format of the
@@ -46,21 +55,19 @@ fn uses_the_tools(program: &str, is_refused: impl Fn(&Value) -> bool) -> Result<
     }
     gatehouse.ask(&["policy", "auto-approve", "Time", "all"])?;
     let token = gatehouse.add_client("library")?;
-    let mut script = Command::new(paths::models_python()?);
-    let mut model = ChildProcess::start(
-        "the scripted model",
-        script.arg(paths::tests_dir().join("py/scripted_model.py")),
-    )?;
+    let model = ScriptedProvider::start()?;
     let gateway = gatehouse.endpoint.trim_end_matches("/mcp").to_owned();
-    let given = GivenAddresses { gateway, token, model: model.next_line()? };
-    let run = |prompt: &str| run(&given, program, prompt);
+    let given = GivenAddresses { gateway, token, model: &model };
+    let run = |call: &ToolUse| run(&given, program, call);
 
-    let said = run(&prompt("current_time", &json!({ "timezone": "Europe/Vienna" })))?;
-    ensure!(said["text"].as_str().unwrap_or_default().contains("Europe/Vienna"), "{said:#}");
-    ensure!(said["results"].as_array().map(Vec::len) == Some(1), "{said:#}");
+    let said = run(&ToolUse { tool: "current_time", arguments: json!({ "timezone": "Europe/Vienna" }) })?;
     ensure!(!is_refused(&said["results"][0]), "{said:#}");
+    ensure!(model.last_request()?.to_string().contains("(Europe/Vienna)"), "{:#}", model.last_request()?);
 
-    let note = |text: &str| prompt("add_note", &json!({ "text": format!("buy \"{text}\" \u{1f95b}") }));
+    let note = |text: &str| {
+        let arguments = json!({ "text": format!("buy \"{text}\" \u{1f95b}") });
+        ToolUse { tool: "add_note", arguments }
+    };
     std::thread::scope(|scope| -> Result<()> {
         let running = scope.spawn(|| run(&note("milk")));
         let request = wait_for_pending(&gatehouse, 1)?.remove(0);
@@ -73,8 +80,9 @@ fn uses_the_tools(program: &str, is_refused: impl Fn(&Value) -> bool) -> Result<
         approvals::deny(&gatehouse, &wait_for_pending(&gatehouse, 1)?.remove(0))?;
         let said = running.join().map_err(|_| anyhow::anyhow!("it broke off"))??;
         ensure!(is_refused(&said["results"][0]), "{said:#}");
-        // The model read it.
-        ensure!(said["text"].as_str().unwrap_or_default().contains("The user refused this call"), "{said:#}");
+        // The model was told.
+        let told = model.last_request()?.to_string();
+        ensure!(told.contains("The user refused this call"), "{told}");
         Ok(())
     })?;
     let calls = gatehouse.ask(&["calls", "--outcome", "ok"])?;

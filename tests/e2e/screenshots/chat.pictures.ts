@@ -11,7 +11,7 @@ const test = base.extend<{ model: ScriptedModel }>({
   model: async ({}, use) => {
     const model = await ScriptedModel.start();
     await use(model);
-    model.close();
+    await model.close();
   },
 });
 
@@ -30,12 +30,12 @@ June is 12.5 % above May, so Bo may ask why. I wrote both into \`plan.md\`.`;
 
 /** Begins a conversation. Returns its id. */
 async function converse(gatehouse: Gatehouse, model: ScriptedModel, text: string, ...answers: Answer[]) {
-  const draft = { name: "Ollama", api: "open_ai_chat", baseUrl: model.baseUrl, defaultModel: "small" } as const;
+  const draft = { name: "Ollama", api: "open_ai_chat", baseUrl: model.baseUrl(), defaultModel: "small" } as const;
   const known = (await gatehouse.command("models.show", {})).providers.find(({ name }) => name === draft.name);
   const { id: provider } = known
     ? await gatehouse.command("models.setProvider", { provider: known.id, draft, key: null })
     : await gatehouse.command("models.addProvider", { draft, key: null });
-  model.answers(...answers);
+  await model.answers(...answers);
   const choices = { title: null, servers: null, toolSearch: false, instructions: null };
   const settings = { ...choices, model: { provider, model: "small" } };
   const { id } = await gatehouse.command("chat.create", { settings });

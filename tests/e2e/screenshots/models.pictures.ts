@@ -14,13 +14,13 @@ const test = base.extend<ModelFixtures>({
   model: async ({}, use) => {
     const model = await ScriptedModel.start();
     await use(model);
-    model.close();
+    await model.close();
   },
   providers: async ({ lived, model }, use) => {
     const add = (draft: { name: string; baseUrl: string; defaultModel: string }, key: string | null) =>
       lived.command("models.addProvider", { draft: { ...draft, api: "open_ai_chat" }, key });
     const added = [
-      await add({ name: "Ollama", baseUrl: model.baseUrl, defaultModel: "small" }, null),
+      await add({ name: "Ollama", baseUrl: model.baseUrl(), defaultModel: "small" }, null),
       await add({ name: "Company", baseUrl: "https://models.example.com/v1", defaultModel: "gpt-large" }, "sk-picture"),
     ];
     const choice = { provider: added[0]?.id ?? "", model: "small" };
@@ -80,7 +80,7 @@ test("an opinion on a call", async ({ lived, model, providers, picture }) => {
   void providers;
   const sentence = "Overwrites the file todo.md in the folder documents with two new lines.";
   // One for each time that the page is opened, which asks again.
-  for (let at = 0; at < 8; at++) model.answers([{ text: JSON.stringify({ level: "medium", sentence }) }]);
+  for (let at = 0; at < 8; at++) await model.answers([{ text: JSON.stringify({ level: "medium", sentence }) }]);
   const args = { path: `${documents(lived)}/todo.md`, content: "- buy milk\n- call Bo" };
   await whileWaiting(lived, [() => client(lived, "Claude Code").call("write_file", args)], () =>
     picture(lived, {
@@ -97,7 +97,7 @@ test("an opinion on a call", async ({ lived, model, providers, picture }) => {
 
 test("an answer by a model", async ({ lived, model, providers, picture }) => {
   void providers;
-  for (let at = 0; at < 8; at++) model.answers([{ text: "Hello! What can I do for you today?" }]);
+  for (let at = 0; at < 8; at++) await model.answers([{ text: "Hello! What can I do for you today?" }]);
   const server = await lived.addFixture("Wiki search");
   await lived.command("policy.autoApprove", { server, client: null, to: "all" });
   const tools = async () => lived.command("tools.list", { server });
