@@ -1,5 +1,5 @@
 //! What people do every day, in the real windows: they read what a call would change and refuse it, allow for longer and
-//! take it back, try a tool, and look calls up. The first use is in `first_click.rs` and `newcomer.rs`.
+//! take it back, try a tool, look calls up, and let a model use a tool in a conversation. The first use is in `first_click.rs` and `newcomer.rs`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -7,9 +7,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use gatehouse_model::provider::ProviderApi;
 use gatehouse_tests::client::npm_server;
 use gatehouse_tests::eventually::eventually;
 use gatehouse_tests::paths;
+use gatehouse_tests::scripted_provider::{ScriptedProvider, call, text};
 use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
 use serde_json::{Value, json};
 
@@ -200,5 +202,44 @@ fn calls_are_searched_filtered_opened_and_repeated() -> Result<()> {
         "return [...document.querySelectorAll('{}')].some((it) => it.innerText.includes('Gatehouse'))",
         "[role=list] button"
     ))?;
+    window.quit()
+}
+
+/// A model in a conversation calls a tool; the user allows it where it stands, and the model answers with its result.
+#[test]
+fn model_in_a_conversation_uses_a_tool_that_is_allowed_inline() -> Result<()> {
+    const CALL: &str = "[role=log] article[aria-labelledby]";
+    let desktop = Desktop::start()?;
+    let window = AppWindow::start(&desktop)?;
+    let main = window.main();
+    let model = ScriptedProvider::start()?;
+    let api = ProviderApi::Anthropic;
+    model.require_key("sk-window");
+    let draft = json!({"name": "Mine", "api": api, "baseUrl": model.base_url(api), "defaultModel": "small"});
+    main.command("models.addProvider", &json!({"draft": draft, "key": "sk-window"}))?;
+    model.will_answer([
+        text("I'll look."),
+        call("toolu_1", "current_time", &json!({"timezone": "Asia/Tokyo"})),
+    ]);
+    model.will_answer([text("It is **late** in Tokyo.")]);
+
+    main.press("Chat")?;
+    main.fill("Message", "What time is it in Tokyo?")?;
+    main.press("Send")?;
+    wait_for_count(main, CALL, 1)?;
+    ensure!(texts(main, CALL)?.concat().contains("Asia/Tokyo"), "{}", main.text()?);
+    ensure!(model.requests().len() == 1, "the model was told before the user decided");
+    main.press("Allow once")?;
+    main.wait_for_text("It is late in Tokyo.")?;
+    wait_for_count(main, CALL, 0)?;
+    desktop.until_visible(PROMPT, false)?;
+
+    let asked = model.last_request()?;
+    let result = &asked["messages"][2]["content"][0];
+    ensure!(result["type"] == "tool_result" && result["tool_use_id"] == "toolu_1", "{asked:#}");
+    ensure!(result.to_string().contains("Asia/Tokyo"), "{asked:#}");
+    let calls = main.command("calls.list", &json!({"filter": {"limit": 5}}))?;
+    assert_eq!(calls.as_array().map(Vec::len), Some(1), "{calls:#}");
+    assert_eq!(calls[0]["clientName"], "Chat");
     window.quit()
 }
