@@ -99,12 +99,13 @@ test("a key goes with its address, and a provider is removed only when confirmed
   model,
   main,
 }) => {
+  await model.requireKey(key);
   const draft = { name: "Mine", api: "open_ai_chat", baseUrl: model.baseUrl(), defaultModel: null } as const;
   await gatehouse.command("models.addProvider", { draft, key });
   await open(gatehouse, main);
   await section(main).getByRole("button", { name: "Edit Mine" }).click();
   const dialog = main.getByRole("dialog", { name: "Edit Mine" });
-  await dialog.getByLabel("Base URL").fill(`${model.baseUrl()}/other/v1`);
+  await dialog.getByLabel("Base URL").fill(model.baseUrl().replace("127.0.0.1", "localhost"));
   await expect(dialog.getByText(/The key will be deleted, because/)).toBeVisible();
   await dialog.getByRole("button", { name: "Save" }).click();
   await expect(dialog.getByLabel(/^API key/)).toHaveValue("");

@@ -73,7 +73,8 @@ fn api_of(request: &ProviderRequest) -> Option<ProviderApi> {
         ("POST", "/v1/chat/completions") => Some(ProviderApi::OpenAiChat),
         ("POST", "/v1/responses") => Some(ProviderApi::OpenAiResponses),
         ("POST", "/v1/messages") => Some(ProviderApi::Anthropic),
-        ("POST", path) if path.starts_with("/v1beta/models/") => {
+        // Of both versions; Google's own library takes the first one.
+        ("POST", path) if path.starts_with("/v1beta/models/") || path.starts_with("/v1/models/") => {
             let is_stream = request.path.ends_with(":streamGenerateContent?alt=sse");
             is_stream.then_some(ProviderApi::Gemini)
         }
@@ -88,7 +89,7 @@ fn api_of(request: &ProviderRequest) -> Option<ProviderApi> {
 
 /// The model that is asked, which Gemini has in the path.
 fn model_of(request: &ProviderRequest) -> String {
-    let in_path = || Some(request.path.strip_prefix("/v1beta/models/")?.split_once(':')?.0);
+    let in_path = || Some(request.path.split_once("/models/")?.1.split_once(':')?.0);
     request.body["model"].as_str().or_else(in_path).unwrap_or_default().to_owned()
 }
 
