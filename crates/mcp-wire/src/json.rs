@@ -179,6 +179,10 @@ impl Json {
 /// Appends one segment to a JSON Pointer.
 pub fn push_segment(pointer: &mut String, segment: &str) {
     pointer.push('/');
+    if !segment.contains(['~', '/']) {
+        pointer.push_str(segment);
+        return;
+    }
     for c in segment.chars() {
         match c {
             '~' => pointer.push_str("~0"),
@@ -193,18 +197,27 @@ pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;
     // Most texts have nothing to escape and are copied at once.
-    while let Some(at) = rest.bytes().position(|b| b < b' ' || b == b'"' || b == b'\\') {
+    loop {
         // What is escaped is one byte, so both halves are whole characters.
-        let (plain, escaped) = rest.split_at(at);
+        let (plain, escaped) = rest.split_at(plain_length(rest.as_bytes()));
         out.push_str(plain);
         let mut chars = escaped.chars();
-        if let Some(c) = chars.next() {
-            write_char(out, c);
-        }
+        let Some(c) = chars.next() else { break };
+        write_char(out, c);
         rest = chars.as_str();
     }
-    out.push_str(rest);
     out.push('"');
+}
+
+/// Number of bytes before the first one that is a quotation mark, a backslash or a control character.
+fn plain_length(bytes: &[u8]) -> usize {
+    let is_special = |b: &u8| *b < b' ' || *b == b'"' || *b == b'\\';
+    // Eight bytes are looked at without a branch, which is much faster in long texts.
+    let chunks = bytes.chunks_exact(8);
+    let whole =
+        chunks.take_while(|chunk| !chunk.iter().fold(false, |any, b| any | is_special(b))).count() * 8;
+    let rest = &bytes[whole..];
+    whole + rest.iter().position(is_special).unwrap_or(rest.len())
 }
 
 /// Appends one character of a JSON string, escaped if necessary.
@@ -397,40 +410,27 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<Box<str>, JsonDefect> {
         self.at += 1;
         let start = self.at;
-        loop {
-            match self.peek() {
-                Some(b'"') => {
-                    let text = &self.text[start..self.at];
-                    self.at += 1;
-                    return Ok(text.into());
-                }
-                Some(b'\\') => break,
-                Some(0x20..) => self.at += 1,
-                Some(_) | None => return Err(self.malformed()),
-            }
+        self.skip_plain();
+        let plain = &self.text[start..self.at];
+        if self.take(b'"') {
+            return Ok(plain.into());
         }
-        let mut out = String::from(&self.text[start..self.at]);
+        let mut out = String::from(plain);
         loop {
+            if self.take(b'"') {
+                return Ok(out.into());
+            }
+            self.expect(b'\\')?;
+            out.push(self.escape()?);
             let run = self.at;
-            while let Some(b) = self.peek() {
-                if b == b'"' || b == b'\\' || b < 0x20 {
-                    break;
-                }
-                self.at += 1;
-            }
+            self.skip_plain();
             out.push_str(&self.text[run..self.at]);
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(out.into());
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    out.push(self.escape()?);
-                }
-                _ => return Err(self.malformed()),
-            }
         }
+    }
+
+    /// Skips the bytes of a string up to its end, an escape, or what may not be in one.
+    fn skip_plain(&mut self) {
+        self.at += plain_length(&self.text.as_bytes()[self.at..]);
     }
 
     fn escape(&mut self) -> Result<char, JsonDefect> {

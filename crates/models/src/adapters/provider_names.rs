@@ -17,9 +17,9 @@ pub(super) struct ProviderNames {
 }
 
 impl ProviderNames {
-    /// Assigns the names. A name that is listed twice is assigned once.
-    pub(super) fn new<'n>(format: ToolFormat, names: impl Iterator<Item = &'n str>) -> Self {
-        let mut all = Self { exposed: names.map(Into::into).collect(), ..Self::default() };
+    /// Assigns the names.
+    pub(super) fn new(format: ToolFormat, exposed: HashSet<Box<str>>) -> Self {
+        let mut all = Self { exposed, ..Self::default() };
         let mut mapped: Vec<&str> =
             all.exposed.iter().map(|name| &**name).filter(|name| !is_legal(format, name)).collect();
         // The same set gives the same names.
@@ -102,7 +102,7 @@ mod tests {
     fn maps_names_that_a_format_refuses_and_back() {
         let long = format!("1{}", "a".repeat(63));
         let names = ["read", "7zip", "_7zip", "-x", "datei.lesen", long.as_str(), "read"];
-        let of = |format| ProviderNames::new(format, names.into_iter());
+        let of = |format| ProviderNames::new(format, names.into_iter().map(Into::into).collect());
         let gemini = of(ToolFormat::Gemini);
         for (exposed, provider) in [
             ("read", "read"),

@@ -24,17 +24,24 @@ pub(super) fn provider_text(text: &str) -> (Cow<'_, str>, bool) {
 }
 
 /// The description of a tool: its own, else a plain sentence with its title or name.
-pub(super) fn tool_description(description: Option<&str>, title: Option<&str>, name: &str) -> String {
-    let said = |text: Option<&str>| {
-        text.map(|text| provider_text(text).0).filter(|text| !text.trim().is_empty()).map(Cow::into_owned)
-    };
-    if let Some(description) = said(description) {
+pub(super) fn tool_description<'d, 't>(
+    description: Option<&'d str>,
+    title: impl FnOnce() -> Option<Cow<'t, str>>,
+    name: &str,
+) -> Cow<'d, str> {
+    if let Some(description) = description.and_then(said) {
         return description;
     }
-    match said(title) {
+    let title = title();
+    Cow::Owned(match title.as_deref().and_then(said) {
         Some(title) => format!("{}. The server gives no description.", title.trim_end_matches('.')),
         None => format!("The tool {name}. The server gives no description."),
-    }
+    })
+}
+
+/// The text for a model, unless there is nothing to read in it.
+fn said(text: &str) -> Option<Cow<'_, str>> {
+    Some(provider_text(text).0).filter(|text| !text.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -53,14 +60,14 @@ mod tests {
 
     #[test]
     fn fills_empty_descriptions() {
-        assert_eq!(tool_description(Some("Reads.\u{200b}"), None, "read"), "Reads.");
+        let description = |description, title: Option<&'static str>| {
+            tool_description(description, || title.map(Cow::Borrowed), "read")
+        };
+        assert_eq!(description(Some("Reads.\u{200b}"), None), "Reads.");
         assert_eq!(
-            tool_description(Some(" \u{200b}"), Some("Read file"), "read"),
+            description(Some(" \u{200b}"), Some("Read file")),
             "Read file. The server gives no description."
         );
-        assert_eq!(
-            tool_description(None, Some(""), "read"),
-            "The tool read. The server gives no description."
-        );
+        assert_eq!(description(None, Some("")), "The tool read. The server gives no description.");
     }
 }

@@ -6,6 +6,7 @@
 //! reported; nothing that is valid in what remains becomes invalid but where the rules say so (`additionalProperties`).
 
 mod json_schema;
+mod name_set;
 mod openapi;
 mod paths;
 mod rules;

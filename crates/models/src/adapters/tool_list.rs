@@ -1,5 +1,6 @@
 //! The tools of one request in a provider's format.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use gatehouse_mcp_wire::json::{Json, read, write_string};
@@ -32,7 +33,7 @@ pub struct LeftOutTool {
 
 /// What is read of a definition.
 struct ListedTool<'a> {
-    name: String,
+    name: Cow<'a, str>,
     members: Members<'a>,
     raw: &'a RawValue,
 }
@@ -41,19 +42,19 @@ impl AdaptedTools {
     /// Adapts MCP tool objects as clients list them: with exposed names.
     pub fn new<'t>(format: ToolFormat, tools: impl Iterator<Item = &'t RawValue>) -> Self {
         let mut left_out = Vec::new();
-        let mut seen = HashSet::new();
-        let mut listed: Vec<ListedTool<'t>> = Vec::new();
+        let mut exposed: HashSet<Box<str>> = HashSet::with_capacity(tools.size_hint().0);
+        let mut listed: Vec<ListedTool<'t>> = Vec::with_capacity(tools.size_hint().0);
         for tool in tools {
             match ListedTool::read(tool) {
-                Ok(tool) if seen.insert(tool.name.clone()) => listed.push(tool),
+                Ok(tool) if exposed.insert((&*tool.name).into()) => listed.push(tool),
                 Ok(tool) => left_out.push(LeftOutTool {
-                    tool: tool.name,
+                    tool: tool.name.into_owned(),
                     reason: "Another tool has the same name.".to_owned(),
                 }),
                 Err(reason) => left_out.push(LeftOutTool { tool: String::new(), reason }),
             }
         }
-        let names = ProviderNames::new(format, listed.iter().map(|tool| tool.name.as_str()));
+        let names = ProviderNames::new(format, exposed);
         let mut adapted =
             Self { definitions: Vec::with_capacity(listed.len()), names, simplified: Vec::new(), left_out };
         for tool in listed {
@@ -101,12 +102,12 @@ impl AdaptedTools {
             Ok((definition, changes)) => {
                 self.definitions.push(definition);
                 if !changes.is_empty() {
-                    self.simplified.push(SimplifiedTool { tool: tool.name, changes });
+                    self.simplified.push(SimplifiedTool { tool: tool.name.into_owned(), changes });
                 }
             }
             Err(reason) => {
                 self.names.forget(&tool.name);
-                self.left_out.push(LeftOutTool { tool: tool.name, reason });
+                self.left_out.push(LeftOutTool { tool: tool.name.into_owned(), reason });
             }
         }
     }
@@ -115,8 +116,7 @@ impl AdaptedTools {
 impl<'a> ListedTool<'a> {
     fn read(raw: &'a RawValue) -> Result<Self, String> {
         let members = Members::of(raw).map_err(|_| "Its definition can't be read safely.".to_owned())?;
-        let name =
-            members.text("name").filter(|name| !name.is_empty()).ok_or("It has no name.")?.into_owned();
+        let name = members.text("name").filter(|name| !name.is_empty()).ok_or("It has no name.")?;
         Ok(Self { name, members, raw })
     }
 }
@@ -143,12 +143,14 @@ fn definition(
         }
     };
     let schema = reduce(&schema, rules)?;
-    let title = tool.members.text("title").or_else(|| {
-        let annotations = tool.members.get("annotations").and_then(|raw| Members::of(raw).ok())?;
-        annotations.text("title")
-    });
-    let description =
-        tool_description(tool.members.text("description").as_deref(), title.as_deref(), &tool.name);
+    let title = || {
+        tool.members.text("title").or_else(|| {
+            let annotations = tool.members.get("annotations").and_then(|raw| Members::of(raw).ok())?;
+            annotations.text("title")
+        })
+    };
+    let own = tool.members.text("description");
+    let description = tool_description(own.as_deref(), title, &tool.name);
     Ok((raw(written(format, name, &description, &schema)), schema.changes))
 }
 

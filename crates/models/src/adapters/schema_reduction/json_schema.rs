@@ -1,9 +1,8 @@
 //! Writes schemas as JSON Schema: references stay, but the root is one object.
 
-use std::collections::HashSet;
+use gatehouse_mcp_wire::json::{Json, write_string};
 
-use gatehouse_mcp_wire::json::Json;
-
+use crate::adapters::schema_reduction::name_set::NameSet;
 use crate::adapters::schema_reduction::type_set::TypeSet;
 use crate::adapters::schema_reduction::view::{SchemaView, ViewProperty};
 use crate::adapters::schema_reduction::{SchemaPlace, SchemaReducer};
@@ -57,7 +56,7 @@ impl<'a> SchemaReducer<'a> {
         {
             self.raw_value("items", "{}");
         }
-        let mut seen = HashSet::new();
+        let mut seen = NameSet::new();
         let required: Vec<&str> = view.required.iter().copied().filter(|name| seen.insert(*name)).collect();
         let rules = self.rules;
         let is_kept =
@@ -71,12 +70,11 @@ impl<'a> SchemaReducer<'a> {
             let names = required.iter().map(|name| Json::String((*name).into())).collect();
             self.copy("required", &Json::Array(names));
         }
-        // Another property may be required without being described.
-        let names: HashSet<&str> = view.properties.iter().map(|property| property.name).collect();
-        let names_all = !names.is_empty()
-            && required.iter().all(|name| names.contains(name))
-            && OPEN.iter().all(|name| view.keyword(name).is_none());
-        if names_all && (self.closes_objects || (place.is_root && rules.closes_objects)) {
+        if (self.closes_objects || (place.is_root && rules.closes_objects))
+            && !view.properties.is_empty()
+            && OPEN.iter().all(|name| view.keyword(name).is_none())
+            && names_all(view, &required)
+        {
             self.raw_value("additionalProperties", "false");
         }
         self.out.push('}');
@@ -106,11 +104,23 @@ impl<'a> SchemaReducer<'a> {
     fn types(&mut self, types: TypeSet) {
         let mut names = types.names();
         match (names.next(), names.next()) {
-            (Some(one), None) => self.copy("type", &Json::String(one.into())),
+            (Some(one), None) => {
+                self.key("type");
+                write_string(&mut self.out, one);
+            }
             _ => {
                 let names = types.names().map(|name| Json::String(name.into())).collect();
                 self.copy("type", &Json::Array(names));
             }
         }
     }
+}
+
+/// Whether each required property is described: another one may be required too.
+fn names_all(view: &SchemaView<'_>, required: &[&str]) -> bool {
+    let names: NameSet<'_> = match required {
+        [] => return true,
+        _ => view.properties.iter().map(|property| property.name).collect(),
+    };
+    required.iter().all(|name| names.contains(name))
 }

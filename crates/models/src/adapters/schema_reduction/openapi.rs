@@ -1,10 +1,9 @@
 //! Writes schemas in Gemini's subset of OpenAPI: each schema has one type, and only keywords of that type.
 
-use std::collections::HashSet;
-
 use gatehouse_mcp_wire::json::{Json, write_string};
 
 use crate::adapters::provider_texts::provider_text;
+use crate::adapters::schema_reduction::name_set::NameSet;
 use crate::adapters::schema_reduction::paths::PathId;
 use crate::adapters::schema_reduction::type_set::TypeSet;
 use crate::adapters::schema_reduction::view::{SchemaPart, SchemaUnion, SchemaView, ViewProperty};
@@ -151,12 +150,12 @@ impl<'a> SchemaReducer<'a> {
     fn object_members(&mut self, view: &SchemaView<'a>, is_root: bool) {
         let rules = self.rules;
         let is_kept = |property: &&ViewProperty<'a>| !is_root || (rules.is_argument_name)(property.name);
-        let known: HashSet<&str> =
+        let known: NameSet<'_> =
             view.properties.iter().filter(is_kept).map(|property| property.name).collect();
         if is_root {
             self.root_properties = known.len();
         }
-        let mut seen = HashSet::new();
+        let mut seen = NameSet::new();
         let (required, unknown): (Vec<&str>, Vec<&str>) = view
             .required
             .iter()
@@ -166,7 +165,7 @@ impl<'a> SchemaReducer<'a> {
         if !unknown.is_empty() {
             self.report(view.path(), Some("required"));
         }
-        if !known.is_empty() {
+        if known.len() > 0 {
             self.properties(view.properties.iter().filter(is_kept), &required, false);
         }
     }

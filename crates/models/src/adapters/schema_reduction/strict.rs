@@ -1,10 +1,11 @@
 //! OpenAI's strict mode: whether a schema is one that it accepts, without a change of its meaning but that objects which
 //! name their properties have no others.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use gatehouse_mcp_wire::json::Json;
 
+use crate::adapters::schema_reduction::name_set::NameSet;
 use crate::adapters::schema_reduction::type_set::TypeSet;
 
 /// Most objects inside each other. Some models accept more.
@@ -145,9 +146,9 @@ impl StrictCheck<'_> {
         if nesting >= MAX_NESTING || (properties.is_empty() && !is_closed) {
             return false;
         }
-        let required: HashSet<&str> = match schema.get("required") {
+        let required: NameSet<'_> = match schema.get("required") {
             Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
-            _ => HashSet::new(),
+            _ => NameSet::new(),
         };
         if required.len() != properties.len() {
             return false;
@@ -156,9 +157,9 @@ impl StrictCheck<'_> {
         self.chars += properties.iter().map(|(name, _)| name.len()).sum::<usize>();
         self.properties <= MAX_PROPERTIES
             && self.chars <= MAX_NAME_CHARS
-            && properties.iter().all(|(name, property)| {
-                required.contains(&**name) && self.accepts(property, nesting + 1, false)
-            })
+            && properties
+                .iter()
+                .all(|(name, property)| required.contains(name) && self.accepts(property, nesting + 1, false))
     }
 
     fn accepts_values(&mut self, values: &[Json]) -> bool {
