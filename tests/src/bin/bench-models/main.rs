@@ -1,7 +1,9 @@
-//! Cost of model providers' formats: the definitions of ten thousand tools, calls and results. Without servers, models or
-//! I/O.
+//! Cost of model providers' formats: the definitions of ten thousand tools, calls and results, without servers, models or
+//! I/O; and what the streaming client adds to the latency of each event.
 //!
 //! `cargo xtask bench models` builds it with optimisation and runs it.
+
+mod stream_latency;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -20,7 +22,8 @@ const BATCH: usize = 10_000;
 
 fn main() -> Result<()> {
     definitions()?;
-    calls_and_results()
+    calls_and_results()?;
+    stream_latency::measure()
 }
 
 /// The definitions of all tools, with names and the report.
