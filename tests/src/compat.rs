@@ -1,6 +1,6 @@
 //! The matrix of real clients: what AI clients from npm and PyPI can do through Gatehouse, over HTTP and over the bridge.
 //! `cargo xtask compat` runs all of it, the tests run the SDKs. Beside the matrix, applications from npm are connected and
-//! imported from as their users do it.
+//! imported from as their users do it, and a small language model calls tools over REST.
 //!
 //! Must never leave out a cell that a client fails, or a step that an application fails.
 
@@ -10,6 +10,7 @@ mod application_trial;
 mod applications;
 mod cells;
 mod clients;
+mod small_model;
 
 use anyhow::{Result, bail};
 
@@ -19,6 +20,7 @@ pub use application_trial::ApplicationRow;
 pub use applications::{APPLICATIONS, Application, ApplicationStep};
 use cells::Trial;
 pub use clients::{CLIENTS, CompatClient};
+pub use small_model::{QUESTIONS, SMALL_MODEL, SmallModelTrial};
 
 /// How a client reaches Gatehouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

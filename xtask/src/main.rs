@@ -45,7 +45,7 @@ cargo xtask <task>
   conformance  runs the scenarios of the MCP conformance suite: --role client|server --requirements REVISION
   compat     tries real clients from npm and PyPI against Gatehouse, and prints what works: all, or
              [CLIENT…]; a wrong name lists them all. `compat applications [APP…]` connects installed
-             applications and imports from them
+             applications and imports from them; `compat small-model` lets a small model call tools
   codegen    writes ui/src/generated and the configuration reference from the types of the core
   bench      measures: `gateway` what a call costs, `policy` its policy alone, `servers`
              many of them, `bridge` its start, `activity` a million stored calls, `window` the windows,

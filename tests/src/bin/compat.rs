@@ -1,11 +1,13 @@
 //! Runs the matrix of real clients, or the clients that are named, and prints it as a table; then the applications that are
-//! connected and imported from, or only these after the word `applications`. `cargo xtask compat` installs what it needs and
-//! runs it.
+//! connected and imported from, or only these after the word `applications`; then a small language model, or only that at the
+//! word `small-model`. `cargo xtask compat` installs what it needs and runs it.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
-use gatehouse_tests::compat::{CLIENTS, Cell, CompatClient, MatrixRow};
+use gatehouse_tests::compat::{
+    CLIENTS, Cell, CompatClient, MatrixRow, QUESTIONS, SMALL_MODEL, SmallModelTrial,
+};
 
 /// The word before the names of applications.
 const APPLICATIONS: &str = "applications";
@@ -14,10 +16,11 @@ fn main() -> Result<ExitCode> {
     let names: Vec<String> = std::env::args().skip(1).collect();
     let all_passed = match names.split_first() {
         None => {
-            // Both are tried, whatever becomes of the first.
-            let (clients, applications) = (matrix(&[])?, applications(&[])?);
-            clients && applications
+            // All are tried, whatever becomes of the first.
+            let (clients, applications, model) = (matrix(&[])?, applications(&[])?, small_model()?);
+            clients && applications && model
         }
+        Some((first, [])) if first == SMALL_MODEL => small_model()?,
         Some((first, rest)) if first == APPLICATIONS => applications(rest)?,
         Some(_) => matrix(&names)?,
     };
@@ -50,6 +53,24 @@ fn matrix(names: &[String]) -> Result<bool> {
         println!("\n{line}");
     }
     println!("\n{rows} rows, {} cells failed", failures.len());
+    Ok(failures.is_empty())
+}
+
+/// Whether the model chose the tool that answers each question.
+fn small_model() -> Result<bool> {
+    let trial = SmallModelTrial::start()?;
+    print_line(SMALL_MODEL, "", ["tool".to_owned(), "outcome".to_owned(), "question".to_owned()]);
+    let mut failures = Vec::new();
+    for question in &QUESTIONS {
+        let outcome = trial.ask(question);
+        let text = if outcome.is_ok() { "ok" } else { "FAILED" };
+        print_line("", "", [question.tool.to_owned(), text.to_owned(), question.prompt.to_owned()]);
+        failures.extend(outcome.err().map(|error| format!("{}: {error:#}", question.prompt)));
+    }
+    for line in &failures {
+        println!("\n{line}");
+    }
+    println!("\n{} questions, {} failed", QUESTIONS.len(), failures.len());
     Ok(failures.is_empty())
 }
 

@@ -17,8 +17,17 @@ pub(crate) fn environments(paths: &WorkspacePaths) -> Result<()> {
     Ok(())
 }
 
-/// An environment with the packages of a list, unless it is there.
-pub(crate) fn environment(paths: &WorkspacePaths, venv: &Path, wanted: &Path) -> Result<()> {
+/// An environment with the packages of a list and what they need, unless it is there.
+fn environment(paths: &WorkspacePaths, venv: &Path, wanted: &Path) -> Result<()> {
+    install(paths, venv, wanted, &[])
+}
+
+/// An environment with the packages of a list and no others, unless it is there.
+pub(crate) fn frozen_environment(paths: &WorkspacePaths, venv: &Path, wanted: &Path) -> Result<()> {
+    install(paths, venv, wanted, &["--no-deps"])
+}
+
+fn install(paths: &WorkspacePaths, venv: &Path, wanted: &Path, more: &[&str]) -> Result<()> {
     let stamp = venv.join("installed-requirements.txt");
     if is_copy(wanted, &stamp) {
         println!("Python packages of {}: up to date", venv.display());
@@ -31,7 +40,9 @@ pub(crate) fn environment(paths: &WorkspacePaths, venv: &Path, wanted: &Path) ->
     run(program(python, &paths.root).args(["-m", "venv", "--clear"]).arg(venv))?;
     let inside = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     run(program(inside, &paths.root)
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+        .args(more)
+        .arg("--requirement")
         .arg(wanted))?;
     fs::copy(wanted, &stamp).context("cannot note which packages are installed")?;
     Ok(())
