@@ -57,7 +57,7 @@ impl<'a> SchemaReducer<'a> {
             self.raw_value("items", "{}");
         }
         let mut seen = NameSet::new();
-        let required: Vec<&str> = view.required.iter().copied().filter(|name| seen.insert(*name)).collect();
+        let required: Vec<&str> = view.required.iter().copied().filter(|name| seen.insert(name)).collect();
         let rules = self.rules;
         let is_kept =
             |property: &&ViewProperty<'a>| !place.is_root || (rules.is_argument_name)(property.name);

@@ -160,7 +160,7 @@ impl<'a> SchemaReducer<'a> {
             .required
             .iter()
             .copied()
-            .filter(|name| seen.insert(*name))
+            .filter(|name| seen.insert(name))
             .partition(|name| known.contains(name));
         if !unknown.is_empty() {
             self.report(view.path(), Some("required"));
