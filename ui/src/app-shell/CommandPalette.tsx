@@ -8,6 +8,7 @@ import {
   IconPlayerPlay,
   IconSearch,
   IconServer2,
+  IconShieldQuestion,
 } from "@tabler/icons-react";
 
 import { useCore } from "../core/CoreProvider";
@@ -46,6 +47,7 @@ export function CommandPalette({ paused, onShortcuts }: { paused: boolean; onSho
     {
       id: "prompt",
       label: t("appShell.showPrompt"),
+      leftSection: <IconShieldQuestion size={18} aria-hidden />,
       onClick: () => {
         platform.showPrompt().catch((thrown: unknown) => {
           showError(toUserError(thrown));
@@ -114,7 +116,9 @@ export function CommandPalette({ paused, onShortcuts }: { paused: boolean; onSho
       actions={actions}
       shortcut={[...shortcuts.palette]}
       nothingFound={t("appShell.nothingFound")}
-      limit={12}
+      limit={100}
+      scrollable
+      maxHeight="60vh"
       lockScroll={false}
       searchProps={{
         leftSection: <IconSearch size={18} aria-hidden />,

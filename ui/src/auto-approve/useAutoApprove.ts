@@ -17,7 +17,7 @@ export function useAutoApprove(): { run: (args: PolicyAutoApprove) => Promise<bo
         if (unknown.length > 0) {
           notifications.show({
             color: "yellow",
-            message: t("preset.unknown", { servers: unknown.join(", ") }),
+            message: t("preset.unknown", { servers: unknown }),
             autoClose: 10_000,
           });
         }

@@ -33,7 +33,7 @@ export function ClientAutoApprove({ client: { id, name } }: { client: ClientView
     }
   };
   const mixed = parts.map(({ preset, servers: of }) =>
-    t("preset.mixedPart", { preset: t(autoApproveLabel(preset, false)), servers: of.join(", ") }),
+    t("preset.mixedPart", { preset: t(autoApproveLabel(preset, false)), servers: of }),
   );
   return (
     <div className={styles.control}>
@@ -49,8 +49,8 @@ export function ClientAutoApprove({ client: { id, name } }: { client: ClientView
       <p className={clientsPageStyles.small}>
         {servers?.length === 0 ? t("preset.noServers") : t("preset.clientText")}
         {value === "mixed" && <span> {t("preset.mixedText", { parts: mixed.join("; ") })}</span>}
-        {waiting.length > 0 && <span> {t("preset.waits", { servers: waiting.join(", ") })}</span>}
-        {also.length > 0 && <span> {t("preset.alsoEvery", { servers: also.join(", ") })}</span>}
+        {waiting.length > 0 && <span> {t("preset.waits", { servers: waiting })}</span>}
+        {also.length > 0 && <span> {t("preset.alsoEvery", { servers: also })}</span>}
       </p>
       {late.count > 0 && (
         <p className={clsx(clientsPageStyles.small, styles.late)}>

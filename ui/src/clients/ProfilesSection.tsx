@@ -80,7 +80,7 @@ function ProfileCard({ view, onEdit }: { view: ProfileView; onEdit: (profile: Pr
         <span className={clientsPageStyles.small}>
           {clients.length === 0
             ? t("profiles.unused")
-            : t("profiles.usedBy", { clients: clients.map((client) => names.client(client)).join(", ") })}
+            : t("profiles.usedBy", { clients: clients.map((client) => names.client(client)) })}
         </span>
         <ToolListText cost={toolList} />
         {folders.map((folder) => (

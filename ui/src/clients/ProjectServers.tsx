@@ -35,7 +35,7 @@ export function ProjectServers({ profile }: { profile: string }) {
             <span className={clientsPageStyles.small}>
               {asked.length === 0
                 ? t("profiles.projectServers.none", { file })
-                : t("profiles.projectServers.asked", { file, servers: asked.join(", ") })}
+                : t("profiles.projectServers.asked", { file, servers: asked })}
             </span>
             {problems.map((problem, at) => (
               <ErrorAlert key={at} error={problem} />

@@ -17,9 +17,7 @@ export function ServersStep({ onDone }: StepProps) {
   return (
     <>
       <p>{t("firstRun.serversText")}</p>
-      {servers.length > 0 && (
-        <p>{t("firstRun.serversNow", { names: servers.map(({ config }) => config.name).join(", ") })}</p>
-      )}
+      {servers.length > 0 && <p>{t("firstRun.serversNow", { names: servers.map(({ config }) => config.name) })}</p>}
       <ImportOffer
         onImport={() => {
           setAdding("import");

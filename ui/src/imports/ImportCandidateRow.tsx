@@ -68,7 +68,7 @@ export function ImportCandidateRow({ candidate, decisions, onDecisions }: Props)
 
 function autoApproveLabel(t: ReturnType<typeof useMessages>, approvals: ImportedApprovals): string {
   if (approvals === "all") return t("imports.autoApproveAll");
-  return t("imports.autoApprove", { tools: approvals.tools.join(", ") });
+  return t("imports.autoApprove", { tools: approvals.tools });
 }
 
 function LeftOut({ candidate: { name, leftOut } }: { candidate: ImportCandidate }) {

@@ -38,14 +38,24 @@ function useSpeech(): Speech {
  * Looks a message up and fills its values in. `language` is the one that it does so in; `render` does the same for texts
  * of the core.
  */
-export type Translate = { (key: MessageKey, values?: Values): string; language: Language; render: Render };
+export type Translate = { (key: MessageKey, values?: ListedValues): string; language: Language; render: Render };
+
+/** Values of a message; names in a list are separated as the language does. */
+type ListedValues = Readonly<Record<string, string | number | readonly string[]>>;
+
+/** The key of what separates names in a list. */
+const NAMES = "list.names";
 
 /** The messages of one language. A key that its catalogs lack stands for itself. */
 export function translator({ language, messages }: Speech): Translate {
   const templates: Readonly<Record<string, string | undefined>> = messages;
-  const translate = (key: MessageKey, values: Values = {}) => {
+  const listed = (value: ListedValues[string]) =>
+    typeof value === "object" ? value.join(templates[NAMES] ?? NAMES) : value;
+  const translate = (key: MessageKey, values: ListedValues = {}) => {
     const template = templates[key];
-    return template === undefined ? key : format(template, language, values);
+    if (template === undefined) return key;
+    const inWords: Values = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, listed(value)]));
+    return format(template, language, inWords);
   };
   const words = { language, templates, time: (at: number) => timesIn(language).full(at) };
   return Object.assign(translate, { language, render: (message: Message) => render(message, words) });

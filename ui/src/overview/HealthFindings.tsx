@@ -99,9 +99,9 @@ function why(t: Translate, finding: RuleFinding["finding"], day: (at: number) =>
       : t("overview.unusedSince", { day: day(finding.lastUsed) });
   }
   return t("overview.tooWide", {
-    used: finding.used.join(", "),
+    used: finding.used,
     count: finding.unused.length,
-    unused: finding.unused.join(", "),
+    unused: finding.unused,
   });
 }
 

@@ -70,7 +70,7 @@ export function RuleRow({ said: { view, sentence, note }, now, onWhatIf, onOver,
         )}
         {reach !== null && reach.changed.length > 0 && (
           <span className={styles.changed}>
-            <IconAlertTriangle size={14} aria-hidden /> {t("perm.changed", { tools: reach.changed.join(", ") })}
+            <IconAlertTriangle size={14} aria-hidden /> {t("perm.changed", { tools: reach.changed })}
           </span>
         )}
       </div>

@@ -101,7 +101,7 @@ export function ToolRow({ tool, wider, own, whole, onWhole }: Props) {
         )}
         {tool.flags.length > 0 && (
           <p className={clsx(styles.mark, styles.flag)}>
-            <IconAlertTriangle size={14} aria-hidden /> {t("servers.flagged", { places: tool.flags.join(", ") })}
+            <IconAlertTriangle size={14} aria-hidden /> {t("servers.flagged", { places: tool.flags })}
           </p>
         )}
       </div>

@@ -150,8 +150,8 @@ function Outcome({ outcome, onDone }: { outcome: ConfigurationOutcome; onDone: (
       <h3 ref={title} tabIndex={-1} className={styles.title}>
         {t("transfer.done", { count: imported })}
       </h3>
-      {withoutSecrets.length > 0 && <p>{t("transfer.withoutSecrets", { servers: withoutSecrets.join(", ") })}</p>}
-      {newClients.length > 0 && <p>{t("transfer.newClients", { clients: newClients.join(", ") })}</p>}
+      {withoutSecrets.length > 0 && <p>{t("transfer.withoutSecrets", { servers: withoutSecrets })}</p>}
+      {newClients.length > 0 && <p>{t("transfer.newClients", { clients: newClients })}</p>}
       {problems.map((problem, at) => (
         <ErrorAlert key={at} error={problem} />
       ))}
