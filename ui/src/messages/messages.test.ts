@@ -72,4 +72,10 @@ describe("messages", () => {
       "14 个工具",
     ]);
   });
+
+  it("separate names as the language does", () => {
+    const said = (language: "en" | "zh-CN") =>
+      translator({ language, messages: catalogues[language] })("firstRun.serversNow", { names: ["Time", "Notes"] });
+    expect([said("en"), said("zh-CN")]).toEqual(["Your servers: Time, Notes", "您的服务器：Time、Notes"]);
+  });
 });
