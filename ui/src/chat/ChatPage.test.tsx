@@ -101,6 +101,23 @@ describe("the chat page", () => {
     expect(screen.queryByRole("textbox", { name: "Message" })).toBeNull();
   });
 
+  it("keeps a setting that was changed just before another one", async () => {
+    const core = new TestCore(testConversation([user]));
+    show(core);
+    fireEvent.click(await screen.findByRole("button", { name: /^Model:/ }));
+    const settings = await screen.findByRole("dialog", { name: "Conversation settings" });
+    fireEvent.click(within(settings).getByRole("switch", { name: /Let the model search/ }));
+    const instructions = within(settings).getByRole("textbox", { name: "Instructions" });
+    fireEvent.change(instructions, { target: { value: "Be brief." } });
+    fireEvent.blur(instructions);
+    await waitFor(() => {
+      expect(core.commands).toMatchObject([
+        ["chat.set", { settings: { toolSearch: true } }],
+        ["chat.set", { settings: { toolSearch: true, instructions: "Be brief." } }],
+      ]);
+    });
+  });
+
   it("begins a conversation with its first message and the model that was used last", async () => {
     const core = new TestCore(testConversation([]));
     show(core, null);

@@ -19,6 +19,7 @@ import { ConversationHeader } from "./ConversationHeader";
 import { isAvailable } from "./modelNames";
 import { titleOf } from "./titleOf";
 import { useConversation } from "./useConversation";
+import { useConversationSettings } from "./useConversationSettings";
 import { UserMessage } from "./UserMessage";
 import styles from "./ConversationView.module.css";
 
@@ -49,11 +50,11 @@ type LoadedProps = Omit<Props, "id" | "menu"> & { conversation: Conversation; me
 
 function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
   const t = useMessages();
-  const { id, messages, isRunning, settings } = conversation;
+  const { id, messages, isRunning } = conversation;
+  const [settings, setSettings] = useConversationSettings(id, conversation.settings);
   const send = useAction("chat.send");
   const retry = useAction("chat.retry");
   const stop = useAction("chat.stop");
-  const set = useAction("chat.set");
   const shown = useLatestFirst(messages);
   const { area, following, toEnd, onScroll } = useFollowEnd({ enabled: true, size: shown.length, last: messages });
   const { run: sendNow } = send;
@@ -75,7 +76,7 @@ function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
         models={models}
         tools={conversation.tools}
         usage={conversation.usage}
-        onSettings={(wanted) => void set.run({ conversation: id, settings: wanted })}
+        onSettings={setSettings}
         menu={menu}
         onAddProvider={onAddProvider}
       />
