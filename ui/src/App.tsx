@@ -1,4 +1,3 @@
-import { Notifications } from "@mantine/notifications";
 import { useState } from "react";
 
 import { CoreProvider, type CoreConnection } from "./core/CoreProvider";
@@ -12,7 +11,6 @@ export function App({ connection, initial }: { connection: CoreConnection; initi
   const [preferences, change] = usePreferences(connection.core.platform, initial);
   return (
     <ThemeProvider preferences={preferences}>
-      <Notifications position="bottom-right" limit={4} />
       <CoreProvider connection={connection}>
         <MainApprovalModels>
           <AppShell preferences={preferences} onPreferences={change} />

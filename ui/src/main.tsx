@@ -33,6 +33,8 @@ if (root) {
 
 /** The stored preferences, with the texts of their language loaded: the first paint has the right look. */
 async function initialPreferences(platform: Platform): Promise<Preferences> {
+  // Those of the system's language are loaded meanwhile; most people have no other.
+  loadCatalogue(languageOf(defaultPreferences)).catch(() => undefined);
   // How a window looks is worth no error message: the defaults stand.
   const preferences = await platform.preferences().catch(() => defaultPreferences);
   await loadCatalogue(languageOf(preferences));

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Text } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { IconAlertTriangle, IconPlayerPause } from "@tabler/icons-react";
 import { Suspense, useEffect, useState } from "react";
 
@@ -18,8 +18,7 @@ import type { PreferencesProps } from "../theme/useAppearance";
 import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
 import { Notice } from "../components/Notice";
-import { ActionProgress } from "./ActionProgress";
-import { CommandPalette } from "./CommandPalette";
+import { commandPalette } from "./commandPalette";
 import {
   ActivityPage,
   ApprovalsPage,
@@ -32,12 +31,12 @@ import {
   prefetchPages,
   ServerPage,
   SettingsPage,
+  ShellOverlays,
   UnlockScreen,
+  WindowNotices,
 } from "./lazyPages";
 import { pages } from "./pages";
-import { ShortcutsDialog } from "./ShortcutsDialog";
 import { Sidebar } from "./Sidebar";
-import { offerServer } from "../navigation/serverOffer";
 import { navigate, useRoute, type Route } from "../navigation/route";
 import { TopBar } from "./TopBar";
 import pageStyles from "../components/Page.module.css";
@@ -51,6 +50,7 @@ export function AppShell(look: PreferencesProps) {
   const { vault, loading: vaultLoading, refetch: refetchAll } = useVault();
   const t = useMessages();
 
+  const [painted, setPainted] = useState(false);
   const [showsShortcuts, setShowsShortcuts] = useState(false);
   useFirstRun(look.preferences, report?.clients);
 
@@ -63,6 +63,7 @@ export function AppShell(look: PreferencesProps) {
     newConversation: () => {
       navigate({ page: "chat" });
     },
+    palette: commandPalette.open,
     help: () => {
       setShowsShortcuts(true);
     },
@@ -76,6 +77,7 @@ export function AppShell(look: PreferencesProps) {
       requestAnimationFrame(() =>
         requestAnimationFrame(() => {
           void platform.painted().catch(ignored);
+          setPainted(true);
           prefetchPages();
         }),
       );
@@ -86,13 +88,18 @@ export function AppShell(look: PreferencesProps) {
     platform.startAgain().then(refetch, refetch);
   };
 
+  const notices = painted && (
+    <Suspense>
+      <WindowNotices {...look} />
+    </Suspense>
+  );
   if (locked) {
     return (
       <>
         <Suspense fallback={<LoadingIndicator />}>
           <UnlockScreen vault={vault} onChange={refetchAll} />
         </Suspense>
-        <CloseNotice {...look} />
+        {notices}
       </>
     );
   }
@@ -120,20 +127,12 @@ export function AppShell(look: PreferencesProps) {
           </>
         )}
       </main>
-      <ActionProgress />
-      <CommandPalette
-        paused={report?.paused ?? false}
-        onShortcuts={() => {
-          setShowsShortcuts(true);
-        }}
-      />
-      <ShortcutsDialog
-        opened={showsShortcuts}
-        onClose={() => {
-          setShowsShortcuts(false);
-        }}
-      />
-      <CloseNotice {...look} />
+      {painted && (
+        <Suspense>
+          <ShellOverlays report={report} showsShortcuts={showsShortcuts} onShortcuts={setShowsShortcuts} />
+        </Suspense>
+      )}
+      {notices}
     </div>
   );
 }
@@ -201,56 +200,7 @@ function Notices({ report }: { report: StatusReport }) {
   );
 }
 
-/** Explains, when the window is first closed, that Gatehouse keeps running. */
-function CloseNotice({ preferences, onPreferences }: PreferencesProps) {
-  const t = useMessages();
-  const { platform } = useCore();
-  const [asked, setAsked] = useState(false);
-  useEffect(
-    () =>
-      platform.signals((signal) => {
-        if (signal === "closing") setAsked(true);
-        else if ("add_server" in signal) {
-          offerServer({ link: signal.add_server });
-          navigate({ page: "servers" });
-        } else if ("add_bundle" in signal) {
-          offerServer({ bundle: signal.add_bundle });
-          navigate({ page: "servers" });
-        } else if (signal.open === "approvals") navigate({ page: "approvals" });
-        else if (signal.open === "settings") navigate({ page: "settings" });
-        else if (signal.open === "servers") navigate({ page: "servers" });
-        else navigate({ page: "server", id: signal.open.server, tab: "tools" });
-      }),
-    [platform],
-  );
-  const close = () => {
-    setAsked(false);
-    onPreferences({ ...preferences, saidKeepsRunning: true });
-    platform.close().catch(ignored);
-  };
-  return (
-    <Modal
-      opened={asked}
-      onClose={() => {
-        setAsked(false);
-      }}
-      title={t("appShell.stillRuns")}
-      centered
-    >
-      <Text mb="lg">{t("appShell.stillRunsText")}</Text>
-      <Group justify="flex-end" gap="xs">
-        <Button variant="default" onClick={() => void platform.quit().catch(ignored)}>
-          {t("appShell.quitInstead")}
-        </Button>
-        <Button onClick={close} data-autofocus>
-          {t("appShell.stillRunsOk")}
-        </Button>
-      </Group>
-    </Modal>
-  );
-}
-
-/** The window is on its way out, or this is only a note: nobody is there to be told of a failure. */
+/** This is only a note: nobody is there to be told of a failure. */
 function ignored() {
   return undefined;
 }

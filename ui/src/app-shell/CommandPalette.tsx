@@ -1,4 +1,4 @@
-import { createSpotlight, Spotlight, type SpotlightActionData } from "@mantine/spotlight";
+import { Spotlight, type SpotlightActionData } from "@mantine/spotlight";
 import {
   IconDoor,
   IconKeyboard,
@@ -15,17 +15,12 @@ import { useCore } from "../core/CoreProvider";
 import { showError, useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import { ShortcutKeys } from "../keyboard/ShortcutList";
-import { shortcuts } from "../keyboard/shortcuts";
 import { useMessages } from "../messages";
 import { toUserError } from "../platform";
 import { wantsSignIn } from "../servers/status";
+import { commandPaletteStore } from "./commandPalette";
 import { pages } from "./pages";
 import { navigate } from "../navigation/route";
-
-/** The store of the palette, and what opens it. */
-const [commandPaletteStore, commandPalette] = createSpotlight();
-
-export { commandPalette };
 
 /** The command palette: every page, every server, and what is done often. */
 export function CommandPalette({ paused, onShortcuts }: { paused: boolean; onShortcuts: () => void }) {
@@ -114,7 +109,7 @@ export function CommandPalette({ paused, onShortcuts }: { paused: boolean; onSho
     <Spotlight
       store={commandPaletteStore}
       actions={actions}
-      shortcut={[...shortcuts.palette]}
+      shortcut={null}
       nothingFound={t("appShell.nothingFound")}
       limit={100}
       scrollable

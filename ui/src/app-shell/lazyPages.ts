@@ -1,4 +1,4 @@
-// Pages that are loaded lazily, and prefetched once the first page is shown.
+// What is loaded lazily: pages, which are prefetched once the first one is shown, and what lies above them.
 
 import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
 import type { Route } from "../navigation/route";
@@ -19,6 +19,9 @@ export const ChatPage = lazyWithPrefetch(async () => (await import("../chat/Chat
 export const FirstRunPage = lazyWithPrefetch(async () => (await import("../first-run/FirstRunPage")).FirstRunPage);
 export const UnlockScreen = lazyWithPrefetch(async () => (await import("../vault/UnlockScreen")).UnlockScreen);
 export const SettingsPage = lazyWithPrefetch(async () => (await import("../settings/SettingsPage")).SettingsPage);
+
+export const ShellOverlays = lazyWithPrefetch(async () => (await import("./ShellOverlays")).ShellOverlays);
+export const WindowNotices = lazyWithPrefetch(async () => (await import("./WindowNotices")).WindowNotices);
 
 /** The lazily loaded page of a route; the servers page is there from the start. */
 export const lazyPages: Partial<Record<Route["page"], { prefetch: () => Promise<unknown> }>> = {

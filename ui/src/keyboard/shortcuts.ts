@@ -23,7 +23,7 @@ export const shortcuts = {
 export type Shortcut = keyof typeof shortcuts;
 
 /** Shortcuts that also work while a text is being edited, in which their keys do nothing. */
-export const worksWhileTyping: readonly Shortcut[] = ["newConversation"];
+export const worksWhileTyping: readonly Shortcut[] = ["palette", "newConversation"];
 
 type ShortcutGroup = { name: "main" | "approvals" | "everywhere"; shortcuts: readonly Shortcut[] };
 
