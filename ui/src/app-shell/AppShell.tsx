@@ -18,7 +18,7 @@ import type { PreferencesProps } from "../theme/useAppearance";
 import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
 import { Notice } from "../components/Notice";
-import { commandPalette } from "./commandPalette";
+import { commandPalette } from "./paletteStore";
 import {
   ActivityPage,
   ApprovalsPage,

@@ -18,8 +18,8 @@ import { ShortcutKeys } from "../keyboard/ShortcutList";
 import { useMessages } from "../messages";
 import { toUserError } from "../platform";
 import { wantsSignIn } from "../servers/status";
-import { commandPaletteStore } from "./commandPalette";
 import { pages } from "./pages";
+import { commandPaletteStore } from "./paletteStore";
 import { navigate } from "../navigation/route";
 
 /** The command palette: every page, every server, and what is done often. */

@@ -6,7 +6,7 @@ import type { StatusReport } from "../generated/types";
 import { keyNames } from "../keyboard/shortcuts";
 import { useMessages } from "../messages";
 import { CopyButton } from "../components/CopyButton";
-import { commandPalette } from "./commandPalette";
+import { commandPalette } from "./paletteStore";
 import styles from "./TopBar.module.css";
 
 /** Search, the gateway's address, and the switch that stops everything. */
