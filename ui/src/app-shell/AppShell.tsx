@@ -77,12 +77,20 @@ export function AppShell(look: PreferencesProps) {
       requestAnimationFrame(() =>
         requestAnimationFrame(() => {
           void platform.painted().catch(ignored);
-          setPainted(true);
           prefetchPages();
         }),
       );
     }
   }, [known, platform]);
+
+  // Whatever was painted: also where the core is slow or did not start.
+  useEffect(() => {
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        setPainted(true);
+      }),
+    );
+  }, []);
 
   const startAgain = () => {
     platform.startAgain().then(refetch, refetch);

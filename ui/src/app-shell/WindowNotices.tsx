@@ -9,8 +9,8 @@ import { offerServer } from "../navigation/serverOffer";
 import type { PreferencesProps } from "../theme/useAppearance";
 
 /**
- * What the window says, locked or not, and what the shell asks of it. It is loaded after the first paint; what is said or
- * asked earlier is kept until then.
+ * What the window says, locked or not, and what the shell asks of it. It is loaded after the first paint. Until then
+ * notifications and offered servers are kept, and closing the window closes it without a word.
  */
 export function WindowNotices(look: PreferencesProps) {
   return (
