@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use gatehouse_tests::eventually::{eventually, eventually_holds};
 use gatehouse_tests::gatehouse::{Gatehouse, status_text};
 use gatehouse_tests::paths;
@@ -108,6 +108,29 @@ fn sigkill_leaves_no_orphans() -> Result<()> {
         let data = gatehouse.data_dir().to_str().context("path")?.to_owned();
         await_processes(&data, 0)?;
     }
+    Ok(())
+}
+
+/// The guard runs for as long as a server does: it is the program that contains helper processes alone.
+#[test]
+fn guard_is_the_helper_program() -> Result<()> {
+    let gatehouse = Gatehouse::start()?;
+    add_fixture(&gatehouse, "raw", &[])?;
+    gatehouse.await_status("raw", "connected")?;
+    let own = gatehouse.pid()?;
+    let is_child = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+        parent == Some(own)
+    };
+    let guards: Vec<u32> = processes("--child-guard").into_iter().filter(is_child).collect();
+    let [guard] = guards.as_slice() else { bail!("guards: {guards:?}") };
+    let helper = paths::program("gatehouse-helper")?;
+    ensure!(fs::read_link(format!("/proc/{guard}/exe"))? == helper);
+
+    // By hand it does nothing, and says so.
+    let started = std::process::Command::new(helper).output()?;
+    ensure!(!started.status.success() && !started.stderr.is_empty(), "{started:?}");
     Ok(())
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn bench(paths: &WorkspacePaths, arguments: &[String]) -> Result<()> 
     // Not all programs of the tests: some contain the whole product and take long to build.
     run(cargo(&paths.root)
         .args(["build", "--release", "--package=gatehouse-tests", "--package=gatehouse-ctl"])
+        .args(["--package=gatehouse-servers", "--bin=gatehouse-helper"])
         .args(["--bin=gatehousectl", "--bin=fixture-server"])
         .arg(format!("--bin=bench-{name}")))?;
     if name == "window" {

@@ -1,4 +1,4 @@
-//! Builds the installable package, which contains `gatehousectl` beside the app.
+//! Builds the installable package, which contains `gatehousectl` and `gatehouse-helper` beside the app.
 
 use std::fs;
 use std::path::Path;
@@ -13,14 +13,28 @@ use crate::{setup, ui};
 pub(crate) fn bundle(paths: &WorkspacePaths) -> Result<()> {
     setup::setup(paths)?;
     ui::build(paths)?;
-    print_step("Building gatehousectl");
-    run(cargo(&paths.root).args(["build", "--release", "--package", "gatehouse-ctl"]))?;
+    print_step("Building what lies beside the app");
+    let programs = ["--package=gatehouse-ctl", "--package=gatehouse-servers", "--bins"];
+    run(cargo(&paths.root).args(["build", "--release"]).args(programs))?;
     print_step("Building the package");
     let ctl = paths.program("release", "gatehousectl")?;
+    let helper = paths.program("release", "gatehouse-helper")?;
     let (bundle, files) = match std::env::consts::OS {
-        "macos" => ("dmg", json!({ "macOS": { "files": { "MacOS/gatehousectl": ctl } } })),
-        "windows" => ("nsis", json!({ "resources": { ctl.to_string_lossy(): "gatehousectl.exe" } })),
-        _ => ("deb", json!({ "linux": { "deb": { "files": { "/usr/bin/gatehousectl": ctl } } } })),
+        "macos" => {
+            let files = json!({ "MacOS/gatehousectl": ctl, "MacOS/gatehouse-helper": helper });
+            ("dmg", json!({ "macOS": { "files": files } }))
+        }
+        "windows" => {
+            let files = json!({
+                ctl.to_string_lossy(): "gatehousectl.exe",
+                helper.to_string_lossy(): "gatehouse-helper.exe",
+            });
+            ("nsis", json!({ "resources": files }))
+        }
+        _ => {
+            let files = json!({ "/usr/bin/gatehousectl": ctl, "/usr/bin/gatehouse-helper": helper });
+            ("deb", json!({ "linux": { "deb": { "files": files } } }))
+        }
     };
     let tauri = paths.ui().join("node_modules/.bin").join(if cfg!(windows) { "tauri.cmd" } else { "tauri" });
     let mut build = program(tauri, &paths.root.join("src-tauri"));

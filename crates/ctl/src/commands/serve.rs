@@ -57,7 +57,7 @@ pub(crate) fn run(
     let secrets = open_secrets(wanted.secrets, &data_dir, passphrase)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let listen = wanted.listen.unwrap_or_else(|| default_address(&data_dir));
-    let guard_program = Some(std::env::current_exe()?);
+    let guard_program = gatehouse_app::helper_program();
     let options = CoreOptions { operator_key, guard_program, ..CoreOptions::new(data_dir, listen, secrets) };
     let served = runtime.block_on(serve(options, sink));
     // Everything that has to be finished is finished by now. A lookup on a file system that hangs may
