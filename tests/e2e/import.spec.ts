@@ -62,6 +62,9 @@ test("servers of another application are offered, picked and imported", async ({
   expect(JSON.stringify(listed)).not.toContain("s3cret-value");
   expect(listed.some(({ config }) => config.name === "second")).toBe(false);
   expect(readFileSync(path, "utf8")).toBe(before);
+  // What was imported is not offered again.
+  await main.goto(`${gatehouse.address}/#/servers`);
+  await expect(main.getByText("Found 2 servers in Cursor")).toBeVisible();
 });
 
 test("a taken name is renamed or overwritten, and inputs are asked for", async ({ gatehouse, main }) => {

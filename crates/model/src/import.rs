@@ -20,6 +20,8 @@ pub struct ImportSource {
     pub file: String,
     /// How many servers are in it, without Gatehouse itself.
     pub servers: u32,
+    /// How many of them have a name that no server of Gatehouse has.
+    pub new_servers: u32,
     /// Why it could not be read.
     pub problem: Option<UserError>,
 }

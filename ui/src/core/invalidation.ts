@@ -15,6 +15,7 @@ export function invalidatedQueries(event: Event): readonly Reading[] {
   switch (event.event) {
     case "server_added":
     case "server_removed":
+      return [...servers, "policy.show", "imports.sources", audit];
     case "sign_in_changed":
       return [...servers, "policy.show", audit];
     case "server_started":

@@ -1337,6 +1337,8 @@ name: string,
 file: string,
 /** How many servers are in it, without Gatehouse itself. */
 servers: number,
+/** How many of them have a name that no server of Gatehouse has. */
+newServers: number,
 /** Why it could not be read. */
 problem: UserError | null, };
 

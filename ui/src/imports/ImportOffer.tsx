@@ -8,14 +8,14 @@ import styles from "./ImportOffer.module.css";
 
 type Props = { onImport: () => void };
 
-/** Offers to import what was found in other applications; nothing if nothing was. */
+/** Offers to import what was found in other applications and is not here yet; nothing if there is nothing. */
 export function ImportOffer({ onImport }: Props) {
   const t = useMessages();
   const [isDismissed, setDismissed] = useState(false);
   const { data } = useCoreQuery("imports.sources", {});
-  const found = (data ?? []).filter(({ servers }) => servers > 0);
+  const found = (data ?? []).filter(({ newServers }) => newServers > 0);
   if (found.length === 0 || isDismissed) return null;
-  const count = found.reduce((sum, { servers }) => sum + servers, 0);
+  const count = found.reduce((sum, { newServers }) => sum + newServers, 0);
   const apps = [...new Set(found.map(({ name }) => name))];
   return (
     <div className={styles.offer} role="status">

@@ -53,6 +53,7 @@ const MOST_TOOLS: usize = 256;
 pub(super) async fn sources(state: &Arc<AppState>) -> Result<Vec<ImportSource>, UserError> {
     let folders = app_folders::base_folders()?;
     let endpoint = state.endpoint.clone();
+    let configs = state.configs.lock().await.clone();
     // Until everything is read, also if the caller is gone before.
     let reading = Arc::clone(&state.reading_sources).lock_owned().await;
     let read = move || -> Vec<ImportSource> {
@@ -60,21 +61,36 @@ pub(super) async fn sources(state: &Arc<AppState>) -> Result<Vec<ImportSource>, 
         let files = |app: &App| {
             existing_files(*app, &folders).into_iter().map(|file| (*app, file)).collect::<Vec<_>>()
         };
-        App::ALL.iter().flat_map(files).map(|(app, file)| source(app, &file, &folders, &endpoint)).collect()
+        let source = |(app, file): (App, PathBuf)| source(app, &file, &folders, &configs, &endpoint);
+        App::ALL.iter().flat_map(files).map(source).collect()
     };
     on_disk(read).await
 }
 
-fn source(app: App, file: &Path, folders: &BaseFolders, endpoint: &str) -> ImportSource {
-    let (servers, problem) = match read_file(file, folders) {
+fn source(
+    app: App,
+    file: &Path,
+    folders: &BaseFolders,
+    configs: &[ServerConfig],
+    endpoint: &str,
+) -> ImportSource {
+    let (servers, new_servers, problem) = match read_file(file, folders) {
         Ok(settings) => {
-            let count = settings.servers.iter().filter(|server| !is_gatehouse(server, endpoint)).count();
-            (u32::try_from(count).unwrap_or(u32::MAX), None)
+            let names = names(&settings.servers);
+            let known = KnownNames { configs, names: &names };
+            let others = settings.servers.iter().zip(&names);
+            let others: Vec<_> = others.filter(|(server, _)| !is_gatehouse(server, endpoint)).collect();
+            let new = others.iter().filter(|(_, name)| known.owner(name).is_none()).count();
+            (to_u32(others.len()), to_u32(new), None)
         }
-        Err(problem) => (0, Some(problem)),
+        Err(problem) => (0, 0, Some(problem)),
     };
     let (name, file) = (app.display_name().to_owned(), file.display().to_string());
-    ImportSource { app, name, file, servers, problem }
+    ImportSource { app, name, file, servers, new_servers, problem }
+}
+
+fn to_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// What would be imported. Nothing changes.
