@@ -1,5 +1,6 @@
 //! Conventions of files: limited length, a module doc at the top, no `mod.rs`.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -39,7 +40,17 @@ pub(crate) fn all(root: &Path) -> Result<Vec<TextFile>> {
 }
 
 pub(crate) fn violations(files: &[TextFile]) -> Vec<String> {
-    files.iter().filter_map(violation).collect()
+    files.iter().filter_map(violation).chain(names_that_collide(files)).collect()
+}
+
+/// Files that are one file on macOS and Windows, where names that differ by case alone are the same.
+fn names_that_collide(files: &[TextFile]) -> Vec<String> {
+    let mut known = HashMap::new();
+    let collide = |TextFile { path, .. }: &TextFile| {
+        let other = known.insert(path.to_lowercase(), path.clone())?;
+        Some(format!("{path}: {other} differs from it by case alone"))
+    };
+    files.iter().filter_map(collide).collect()
 }
 
 fn violation(file: &TextFile) -> Option<String> {
@@ -83,5 +94,13 @@ mod tests {
         assert!(violation_of("ui/src/app.tsx", &long).is_some());
         assert_eq!(violation_of("ui/src/generated/types.ts", &long), None);
         assert_eq!(violation_of("Cargo.lock", &long), None);
+    }
+
+    #[test]
+    fn refuses_names_that_differ_by_case_alone() {
+        let file = |path: &str| TextFile { path: path.to_owned(), text: "//! Doc.\n".to_owned() };
+        let found = |paths: &[&str]| violations(&paths.iter().map(|path| file(path)).collect::<Vec<_>>()).len();
+        assert_eq!(found(&["src/palette.rs", "ui/palette.rs", "src/palettes.rs"]), 0);
+        assert_eq!(found(&["src/Palette.rs", "src/palette.rs"]), 1);
     }
 }
