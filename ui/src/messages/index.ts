@@ -2,27 +2,14 @@ import { createContext, useContext, useMemo } from "react";
 
 import type { Message } from "../generated/types";
 import type { en } from "./en";
+import type { Language } from "./language";
 import { format, render, type Values } from "./render";
 
+export { languageNames, type Language } from "./language";
 export { render } from "./render";
 
 export type MessageKey = keyof typeof en;
 export type Messages = Record<MessageKey, string>;
-export type Language = "en" | "zh-CN";
-
-/** Names of the languages, each in itself. */
-export const languageNames: Record<Language, string> = { en: "English", "zh-CN": "简体中文" };
-
-/** The language that suits a list of preferences best; English where none is known. */
-export function bestLanguage(wanted: readonly string[]): Language {
-  for (const tag of wanted) {
-    const primary = tag.toLowerCase().split("-")[0];
-    if (primary === "zh") return "zh-CN";
-    if (primary === "en") return "en";
-  }
-  return "en";
-}
-
 /** The language of the window, and its messages. */
 export type Speech = { language: Language; messages: Messages };
 
@@ -44,13 +31,13 @@ export type Translate = { (key: MessageKey, values?: ListedValues): string; lang
 type ListedValues = Readonly<Record<string, string | number | readonly string[]>>;
 
 /** The key of what separates names in a list. */
-const NAMES = "list.names";
+const NAME_SEPARATOR = "app.nameSeparator";
 
 /** The messages of one language. A key that its catalogs lack stands for itself. */
 export function translator({ language, messages }: Speech): Translate {
   const templates: Readonly<Record<string, string | undefined>> = messages;
   const listed = (value: ListedValues[string]) =>
-    typeof value === "object" ? value.join(templates[NAMES] ?? NAMES) : value;
+    typeof value === "object" ? value.join(templates[NAME_SEPARATOR] ?? NAME_SEPARATOR) : value;
   const translate = (key: MessageKey, values: ListedValues = {}) => {
     const template = templates[key];
     if (template === undefined) return key;

@@ -4,7 +4,8 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 
 import { catalogues } from "./catalogues";
-import { bestLanguage, translator } from "./index";
+import { bestLanguage } from "./language";
+import { translator } from "./index";
 
 const locales = resolve(import.meta.dirname, "../../../locales");
 const filesOf = (language: string) => readdirSync(join(locales, language)).sort();
