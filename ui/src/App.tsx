@@ -1,6 +1,7 @@
 import { useState } from "react";
 
-import { CoreProvider, type CoreConnection } from "./core/CoreProvider";
+import type { CoreConnection } from "./core/connectCore";
+import { CoreProvider } from "./core/CoreProvider";
 import { AppShell } from "./app-shell/AppShell";
 import { MainApprovalModels } from "./approvals/MainApprovalModels";
 import type { Platform, Preferences } from "./platform";

@@ -2,7 +2,7 @@ import { fireEvent, render, screen } from "@testing-library/react";
 import { describe, expect, it, vi } from "vitest";
 
 import { App } from "../App";
-import { connectCore } from "../core/CoreProvider";
+import { connectCore } from "../core/connectCore";
 import { defaultPreferences, type Platform } from "../platform";
 
 /** The main window of a core that did not start. */

@@ -13,9 +13,7 @@ import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { countErrors, userErrorId, userErrorLine } from "../messages/userError";
-import { ServersPage } from "../servers/ServersPage";
 import type { PreferencesProps } from "../theme/useAppearance";
-import { MemoryNotice } from "../vault/MemoryNotice";
 import { useVault } from "../vault/useVault";
 import { Notice } from "../components/Notice";
 import { commandPalette } from "./paletteStore";
@@ -25,11 +23,13 @@ import {
   ChatPage,
   ClientsPage,
   FirstRunPage,
+  MemoryNotice,
   PermissionsPage,
   OverviewPage,
   PlaygroundPage,
   prefetchPages,
   ServerPage,
+  ServersPage,
   SettingsPage,
   ShellOverlays,
   UnlockScreen,
@@ -193,7 +193,11 @@ function Notices({ report }: { report: StatusReport }) {
           </Button>
         </Notice>
       )}
-      {report.secrets === "memory" && <MemoryNotice />}
+      {report.secrets === "memory" && (
+        <Suspense>
+          <MemoryNotice />
+        </Suspense>
+      )}
       {countErrors(report.problems).map(({ error, count }) => {
         const title = userErrorLine(t, error);
         return (

@@ -1,4 +1,3 @@
-import { Tooltip } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 
 import clsx from "clsx";
@@ -21,21 +20,21 @@ export function Sidebar({ route, waiting }: { route: Route; waiting: number }) {
       {pages.map(({ name, icon: Icon, route: to, covers }) => {
         const badge = to.page === "approvals" && waiting > 0 ? waiting : null;
         return (
-          <Tooltip key={name} label={t(name)} position="right" disabled={!narrow}>
-            <a
-              className={to.page === "settings" ? clsx(styles.link, styles.foot) : styles.link}
-              href={formatRoute(to)}
-              aria-current={covers.includes(route.page) ? "page" : undefined}
-            >
-              <Icon size={18} stroke={1.75} aria-hidden />
-              <span className={styles.name}>{t(name)}</span>
-              {badge !== null && (
-                <span className={styles.badge} aria-label={t("appShell.waiting", { count: badge })}>
-                  {badge}
-                </span>
-              )}
-            </a>
-          </Tooltip>
+          <a
+            key={name}
+            className={to.page === "settings" ? clsx(styles.link, styles.foot) : styles.link}
+            href={formatRoute(to)}
+            title={narrow ? t(name) : undefined}
+            aria-current={covers.includes(route.page) ? "page" : undefined}
+          >
+            <Icon size={18} stroke={1.75} aria-hidden />
+            <span className={styles.name}>{t(name)}</span>
+            {badge !== null && (
+              <span className={styles.badge} aria-label={t("appShell.waiting", { count: badge })}>
+                {badge}
+              </span>
+            )}
+          </a>
         );
       })}
     </nav>

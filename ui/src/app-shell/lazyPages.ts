@@ -1,9 +1,9 @@
 // What is loaded lazily: pages, which are prefetched once the first one is shown, and what lies above them.
 
-import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
+import { lazyWithPrefetch, prefetchWhenIdle, type Prefetched } from "../components/lazyWithPrefetch";
 import type { Route } from "../navigation/route";
-import { AddServerForm } from "../servers/AddServerDialog";
 
+export const ServersPage = lazyWithPrefetch(async () => (await import("../servers/ServersPage")).ServersPage);
 export const OverviewPage = lazyWithPrefetch(async () => (await import("../overview/OverviewPage")).OverviewPage);
 export const ServerPage = lazyWithPrefetch(async () => (await import("../servers/ServerPage")).ServerPage);
 export const ApprovalsPage = lazyWithPrefetch(async () => (await import("../approvals/ApprovalsPage")).ApprovalsPage);
@@ -21,10 +21,17 @@ export const UnlockScreen = lazyWithPrefetch(async () => (await import("../vault
 export const SettingsPage = lazyWithPrefetch(async () => (await import("../settings/SettingsPage")).SettingsPage);
 
 export const ShellOverlays = lazyWithPrefetch(async () => (await import("./ShellOverlays")).ShellOverlays);
+export const MemoryNotice = lazyWithPrefetch(async () => (await import("../vault/MemoryNotice")).MemoryNotice);
 export const WindowNotices = lazyWithPrefetch(async () => (await import("./WindowNotices")).WindowNotices);
 
-/** The lazily loaded page of a route; the servers page is there from the start. */
-export const lazyPages: Partial<Record<Route["page"], { prefetch: () => Promise<unknown> }>> = {
+/** What adds a server, which most pages do not show before it is asked for. */
+const addServer: Prefetched = {
+  prefetch: async () => (await import("../servers/AddServerModal")).AddServerForm.prefetch(),
+};
+
+/** The page of a route. */
+export const lazyPages: Record<Route["page"], Prefetched> = {
+  servers: ServersPage,
   overview: OverviewPage,
   server: ServerPage,
   approvals: ApprovalsPage,
@@ -37,29 +44,19 @@ export const lazyPages: Partial<Record<Route["page"], { prefetch: () => Promise<
   welcome: FirstRunPage,
 };
 
-/** Prefetches the pages one after the other when idle. A failed one is loaded again on demand. */
+/** Prefetches the pages once the first one is shown. */
 export function prefetchPages(): void {
-  idle(async () => {
-    for (const one of [
-      AddServerForm,
-      OverviewPage,
-      ServerPage,
-      ApprovalsPage,
-      PermissionsPage,
-      ActivityPage,
-      SettingsPage,
-      ClientsPage,
-      PlaygroundPage,
-      ChatPage,
-    ]) {
-      await one.prefetch().catch(() => undefined);
-    }
-  });
-}
-
-/** Not every web view knows when it is idle. */
-function idle(act: () => Promise<void>) {
-  const begin = () => void act();
-  if ("requestIdleCallback" in window) window.requestIdleCallback(begin, { timeout: 2000 });
-  else setTimeout(begin, 500);
+  prefetchWhenIdle([
+    ServersPage,
+    addServer,
+    OverviewPage,
+    ServerPage,
+    ApprovalsPage,
+    PermissionsPage,
+    ActivityPage,
+    SettingsPage,
+    ClientsPage,
+    PlaygroundPage,
+    ChatPage,
+  ]);
 }

@@ -1,4 +1,4 @@
-import type { CoreConnection } from "../core/CoreProvider";
+import type { CoreConnection } from "../core/connectCore";
 import { startFirstRun } from "../first-run/useFirstRun";
 import type { ServerView, StatusReport } from "../generated/types";
 import { parseRoute } from "../navigation/route";
@@ -13,5 +13,5 @@ export async function prepareFirstPage({ queries }: CoreConnection, preferences:
   const servers = queries.getQueryData<ServerView[]>(["servers.list", {}]);
   const status = queries.getQueryData<StatusReport>(["status", {}]);
   if (servers && status) startFirstRun(preferences, servers, status.clients);
-  await lazyPages[parseRoute(window.location.hash).page]?.prefetch().catch(() => undefined);
+  await lazyPages[parseRoute(window.location.hash).page].prefetch().catch(() => undefined);
 }

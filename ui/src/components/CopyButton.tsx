@@ -1,4 +1,4 @@
-import { ActionIcon, CopyButton as MantineCopyButton, Tooltip } from "@mantine/core";
+import { ActionIcon, CopyButton as MantineCopyButton } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 
 import { useMessages } from "../messages";
@@ -9,11 +9,15 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   return (
     <MantineCopyButton value={text} timeout={1500}>
       {({ copied, copy }) => (
-        <Tooltip label={copied ? t("appShell.copied") : label}>
-          <ActionIcon variant="subtle" color={copied ? "green" : "gray"} onClick={copy} aria-label={label}>
-            {copied ? <IconCheck size={16} aria-hidden /> : <IconCopy size={16} aria-hidden />}
-          </ActionIcon>
-        </Tooltip>
+        <ActionIcon
+          variant="subtle"
+          color={copied ? "green" : "gray"}
+          onClick={copy}
+          aria-label={label}
+          title={copied ? t("appShell.copied") : label}
+        >
+          {copied ? <IconCheck size={16} aria-hidden /> : <IconCopy size={16} aria-hidden />}
+        </ActionIcon>
       )}
     </MantineCopyButton>
   );

@@ -1,7 +1,10 @@
 import { lazy, useState, type ComponentType } from "react";
 
+/** What can be loaded ahead of time. */
+export type Prefetched = { prefetch: () => Promise<unknown> };
+
 /** A lazily loaded component; `prefetch` loads it ahead of time. */
-export type LazyComponent<Props extends object> = ComponentType<Props> & { prefetch: () => Promise<unknown> };
+export type LazyComponent<Props extends object> = ComponentType<Props> & Prefetched;
 
 /**
  * A lazily loaded component. If it is loaded already, it renders at once, where `lazy` would show
@@ -19,4 +22,18 @@ export function lazyWithPrefetch<Props extends object>(
     return <Drawn {...props} />;
   }
   return Object.assign(Later, { prefetch: fetched });
+}
+
+/** Prefetches one after the other when the page is idle. A failed one is loaded again on demand. */
+export function prefetchWhenIdle(all: readonly Prefetched[]): void {
+  idle(async () => {
+    for (const one of all) await one.prefetch().catch(() => undefined);
+  });
+}
+
+/** Not every web view knows when it is idle. */
+function idle(act: () => Promise<void>) {
+  const begin = () => void act();
+  if ("requestIdleCallback" in window) window.requestIdleCallback(begin, { timeout: 2000 });
+  else setTimeout(begin, 500);
 }

@@ -1,6 +1,6 @@
 import type { QueryKey } from "@tanstack/react-query";
 
-import type { CoreConnection } from "./CoreProvider";
+import type { CoreConnection } from "./connectCore";
 
 /** How long the first paint waits for the core, in milliseconds. Without its replies, the page shows that it loads. */
 const WAIT = 400;

@@ -1,18 +1,21 @@
 import { Button } from "@mantine/core";
 import { IconCheck } from "@tabler/icons-react";
 import clsx from "clsx";
-import { useState, type ComponentType } from "react";
+import { Suspense, useEffect, useState, type ComponentType } from "react";
 
+import { lazyWithPrefetch, prefetchWhenIdle } from "../components/lazyWithPrefetch";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 import { Page } from "../components/Page";
 import { useMessages } from "../messages";
 import { navigate } from "../navigation/route";
 import type { PreferencesProps } from "../theme/useAppearance";
-import { ClientStep } from "./ClientStep";
-import { PracticeStep } from "./PracticeStep";
 import { ServersStep } from "./ServersStep";
 import styles from "./FirstRunPage.module.css";
 
 export type StepProps = { onDone: () => void };
+
+const ClientStep = lazyWithPrefetch<StepProps>(async () => (await import("./ClientStep")).ClientStep);
+const PracticeStep = lazyWithPrefetch<StepProps>(async () => (await import("./PracticeStep")).PracticeStep);
 
 type Step = { name: "servers" | "client" | "practice"; Content: ComponentType<StepProps> };
 
@@ -26,6 +29,9 @@ const steps: readonly Step[] = [
 export function FirstRunPage({ preferences, onPreferences }: PreferencesProps) {
   const t = useMessages();
   const [at, setAt] = useState(0);
+  useEffect(() => {
+    prefetchWhenIdle([ClientStep, PracticeStep]);
+  }, []);
   const leave = () => {
     onPreferences({ ...preferences, firstRunDone: true });
     navigate({ page: "servers" });
@@ -65,12 +71,14 @@ export function FirstRunPage({ preferences, onPreferences }: PreferencesProps) {
             </h2>
             {index === at && (
               <div className={styles.content}>
-                <Content
-                  onDone={() => {
-                    if (index + 1 < steps.length) setAt(index + 1);
-                    else leave();
-                  }}
-                />
+                <Suspense fallback={<LoadingIndicator />}>
+                  <Content
+                    onDone={() => {
+                      if (index + 1 < steps.length) setAt(index + 1);
+                      else leave();
+                    }}
+                  />
+                </Suspense>
               </div>
             )}
           </li>

@@ -6,6 +6,7 @@ import { useAction } from "../core/useAction";
 import { useNamedRun } from "../core/useNamedRun";
 import type { ImportOrigin, UserError } from "../generated/types";
 import { useMessages } from "../messages";
+import { DialogFoot } from "../components/DialogFoot";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { toUserError } from "../platform";
 import {
@@ -106,7 +107,7 @@ export function AddServerForm({ onClose, filled = null, onImport }: Props) {
           {test.report && <ConnectionTestResult report={test.report} trust={trust} onTrust={setTrust} />}
           {failed && <ErrorAlert error={failed} />}
         </div>
-        <Group justify="space-between" className={styles.foot}>
+        <DialogFoot spread>
           {test.running ? (
             <Group gap="xs" role="status">
               <Loader size="xs" />
@@ -138,7 +139,7 @@ export function AddServerForm({ onClose, filled = null, onImport }: Props) {
               {t("servers.add")}
             </Button>
           </Group>
-        </Group>
+        </DialogFoot>
       </Stack>
     </form>
   );

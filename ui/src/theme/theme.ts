@@ -1,4 +1,4 @@
-import { createTheme, Modal, Notification, Tooltip } from "@mantine/core";
+import { createTheme } from "@mantine/core";
 
 /**
  * What components do by themselves; `close` is what their close buttons are called. Colours, sizes and distances are variables in `tokens.css`, since
@@ -10,16 +10,17 @@ export const themeWith = (close: string) =>
     primaryShade: { light: 8, dark: 8 },
     cursorType: "pointer",
     respectReducedMotion: true,
+    // By name: to import the components would load them before the first paint.
     components: {
       // Locking the scroll would write a style element.
-      Modal: Modal.extend({
+      Modal: {
         defaultProps: {
           lockScroll: false,
           transitionProps: { duration: 120 },
           closeButtonProps: { "aria-label": close },
         },
-      }),
-      Notification: Notification.extend({ defaultProps: { closeButtonProps: { "aria-label": close } } }),
-      Tooltip: Tooltip.extend({ defaultProps: { openDelay: 400, transitionProps: { duration: 100 } } }),
+      },
+      Notification: { defaultProps: { closeButtonProps: { "aria-label": close } } },
+      Tooltip: { defaultProps: { openDelay: 400, transitionProps: { duration: 100 } } },
     },
   });

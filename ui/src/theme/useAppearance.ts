@@ -1,17 +1,12 @@
 import { useEffect, useState } from "react";
 
-import { bestLanguage, type Language } from "../messages";
+import { languageOf, type Language } from "../messages/language";
 import type { Preferences } from "../platform";
 
 /** The preferences of the window, and how they are changed. */
 export type PreferencesProps = { preferences: Preferences; onPreferences: (preferences: Preferences) => void };
 
 const dark = "(prefers-color-scheme: dark)";
-
-/** The language that the preferences come to. */
-export function languageOf(preferences: Preferences): Language {
-  return preferences.language === "system" ? bestLanguage(navigator.languages) : preferences.language;
-}
 
 /** What the preferences come to on this desktop; the document says so to styles and readers. */
 export function useAppearance(preferences: Preferences): { scheme: "light" | "dark"; language: Language } {

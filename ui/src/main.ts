@@ -4,32 +4,22 @@ import "@mantine/spotlight/styles.layer.css";
 import "./theme/tokens.css";
 import "./theme/utilities.css";
 
-import { StrictMode } from "react";
-import { createRoot } from "react-dom/client";
-
 import { platform } from "#base";
-import { App } from "./App";
-import { prepareFirstPage } from "./app-shell/prepareFirstPage";
-import { connectCore } from "./core/CoreProvider";
+import { connectCore } from "./core/connectCore";
 import { readForFirstPaint } from "./core/readForFirstPaint";
+import { languageOf } from "./messages/language";
 import { loadCatalogue } from "./messages/loadCatalogue";
 import { defaultPreferences, type Platform, type Preferences } from "./platform";
-import { languageOf } from "./theme/useAppearance";
 
-const root = document.getElementById("root");
-if (root) {
-  const connection = connectCore(platform);
-  // Before anything is read: what happens in between is not missed.
-  connection.listen();
-  void Promise.all([initialPreferences(platform), readForFirstPaint(connection)]).then(async ([preferences]) => {
-    await prepareFirstPage(connection, preferences);
-    createRoot(root).render(
-      <StrictMode>
-        <App connection={connection} initial={preferences} />
-      </StrictMode>,
-    );
-  });
-}
+// What the first paint shows is asked for before the rest of the page is loaded, which takes longer than the replies.
+const connection = connectCore(platform);
+// Before anything is read: what happens in between is not missed.
+connection.listen();
+const first = Promise.all([initialPreferences(platform), readForFirstPaint(connection)]);
+void import("./renderMain").then(async ({ renderMain }) => {
+  const [preferences] = await first;
+  await renderMain(connection, preferences);
+});
 
 /** The stored preferences, with the texts of their language loaded: the first paint has the right look. */
 async function initialPreferences(platform: Platform): Promise<Preferences> {
