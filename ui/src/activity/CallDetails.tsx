@@ -28,7 +28,9 @@ export function CallDetails({ record }: { record: CallRecord }) {
     [t("activity.decided"), ruleLabel(t, verdict.rule)],
     [
       t("activity.result"),
-      failed === null || failed === "" ? outcomeLabel(t, outcome) : `${outcomeLabel(t, outcome)}: ${failed}`,
+      failed === null || failed === ""
+        ? outcomeLabel(t, outcome)
+        : t("activity.failed", { outcome: outcomeLabel(t, outcome), reason: failed }),
     ],
     [t("activity.ran"), durationLabel(t, record.durationMs - record.waitedMs)],
     [t("activity.waited"), durationLabel(t, record.waitedMs)],

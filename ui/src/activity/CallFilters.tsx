@@ -25,7 +25,7 @@ export function CallFilters({ choice, onChange, of, shown }: Props) {
   const set = (change: Partial<CallChoice>) => {
     onChange({ ...choice, ...change });
   };
-  const any = (label: string) => `${label}: ${t("activity.any")}`;
+  const any = (label: string) => t("activity.any", { what: label });
   return (
     <FilterBar>
       <FilterInput
@@ -106,7 +106,7 @@ function ToolFilter({ server, value, onChange }: ToolProps) {
   return (
     <FilterSelect
       label={t("activity.tool")}
-      all={`${t("activity.tool")}: ${t("activity.any")}`}
+      all={t("activity.any", { what: t("activity.tool") })}
       options={[...names.map((name) => [name, name] as const), ["resource:", t("activity.resources")]]}
       value={value}
       onChange={onChange}

@@ -37,7 +37,7 @@ export function EventsView() {
       <FilterBar>
         <FilterSelect
           label={t("activity.kind")}
-          all={`${t("activity.kind")}: ${t("activity.any")}`}
+          all={t("activity.any", { what: t("activity.kind") })}
           options={eventKinds.map((value) => [value, t(`activity.kind.${value}`)])}
           value={kind}
           onChange={setKind}

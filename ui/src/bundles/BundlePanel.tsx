@@ -1,6 +1,7 @@
 import { Button, Group, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 
+import { DialogFoot } from "../components/DialogFoot";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useAction } from "../core/useAction";
 import { useNamedRun } from "../core/useNamedRun";
@@ -123,7 +124,7 @@ function BundleChoice({ start, sha256, onClose, onRead }: ChoiceProps) {
           </Button>
         </Group>
         {error && <ErrorAlert error={error} />}
-        <Group justify="flex-end" gap="xs">
+        <DialogFoot>
           <Button
             variant="default"
             onClick={() => {
@@ -135,7 +136,7 @@ function BundleChoice({ start, sha256, onClose, onRead }: ChoiceProps) {
           <Button type="submit" disabled={file.trim() === ""} loading={read.busy}>
             {t("bundles.open")}
           </Button>
-        </Group>
+        </DialogFoot>
       </Stack>
     </form>
   );
@@ -202,14 +203,14 @@ function BundleOptions({ preview, onBack, onFill }: OptionsProps) {
             />
           ))}
         {error && <ErrorAlert error={error} />}
-        <Group justify="space-between">
+        <DialogFoot spread>
           <Button variant="default" onClick={onBack}>
             {t("bundles.another")}
           </Button>
           <Button type="submit" disabled={preview.refused !== null} loading={configure.busy}>
             {t("bundles.continue")}
           </Button>
-        </Group>
+        </DialogFoot>
       </Stack>
     </form>
   );

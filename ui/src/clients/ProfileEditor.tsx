@@ -1,7 +1,6 @@
 import {
   Button,
   Checkbox,
-  Group,
   NumberInput,
   SegmentedControl,
   Select,
@@ -14,6 +13,7 @@ import clsx from "clsx";
 import { useId, useState } from "react";
 
 import { Collapse } from "../components/Collapse";
+import { DialogFoot } from "../components/DialogFoot";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { useAction } from "../core/useAction";
@@ -145,14 +145,14 @@ export function ProfileEditor({ profile, onDone }: Props) {
           }}
         />
         {error && <ErrorAlert error={error} />}
-        <Group justify="flex-end" gap="xs">
+        <DialogFoot>
           <Button variant="default" onClick={onDone}>
             {t("appShell.cancel")}
           </Button>
           <Button type="submit" loading={add.busy || set.busy} disabled={draft.name.trim() === ""}>
             {t("profiles.save")}
           </Button>
-        </Group>
+        </DialogFoot>
       </Stack>
     </form>
   );

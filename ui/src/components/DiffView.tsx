@@ -10,7 +10,7 @@ type Props = {
   lines: readonly ChangeLine[];
   /** What changes, for screen readers. */
   label: string;
-  /** Without a frame and line numbers, with long lines wrapped: inside of something that scrolls. */
+  /** Without a frame and line numbers: inside of something that scrolls. */
   inline?: boolean;
 };
 

@@ -1,6 +1,7 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { useState, type ReactNode } from "react";
 
+import { DialogFoot } from "../components/DialogFoot";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useCore } from "../core/CoreProvider";
 import { showError } from "../core/useAction";
@@ -96,14 +97,14 @@ export function ImportForm({ file, error, busy, running, canRun, run, onRun, onB
             {running}
           </p>
         )}
-        <Group justify="space-between" className={styles.foot}>
+        <DialogFoot spread>
           <Button variant="default" onClick={onBack}>
             {t("imports.back")}
           </Button>
           <Button type="submit" loading={busy} disabled={!canRun}>
             {run}
           </Button>
-        </Group>
+        </DialogFoot>
       </Stack>
     </form>
   );

@@ -3,6 +3,7 @@ import { IconCircleCheck } from "@tabler/icons-react";
 import clsx from "clsx";
 import { useState } from "react";
 
+import { DialogFoot } from "../components/DialogFoot";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
@@ -197,7 +198,7 @@ function ProviderContent({ others, provider, onSaved, onClose }: ContentProps) {
           )}
           {failed && <ErrorAlert error={failed} />}
         </div>
-        <Group justify="space-between">
+        <DialogFoot spread>
           {saved && changes !== "connection" && !list.running ? (
             <Button variant="default" disabled={busy} onClick={() => void tryIt(saved)}>
               {t("models.test")}
@@ -215,7 +216,7 @@ function ProviderContent({ others, provider, onSaved, onClose }: ContentProps) {
               {t(saved === null ? "models.addAndTest" : changes === "none" ? "models.done" : "models.save")}
             </Button>
           </Group>
-        </Group>
+        </DialogFoot>
       </Stack>
     </form>
   );

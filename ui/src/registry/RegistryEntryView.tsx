@@ -2,6 +2,7 @@ import { Alert, Button, Group, NativeSelect, Stack } from "@mantine/core";
 import { IconArrowLeft, IconExternalLink, IconInfoCircle } from "@tabler/icons-react";
 import { useState } from "react";
 
+import { DialogFoot } from "../components/DialogFoot";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { useCore } from "../core/CoreProvider";
@@ -215,11 +216,11 @@ function OptionForm({ entry, option, onFill }: { entry: RegistryEntry; option: R
           }}
         />
         {error && <ErrorAlert error={error} />}
-        <Group justify="flex-end">
+        <DialogFoot>
           <Button type="submit" loading={fill.busy}>
             {t("registry.fill")}
           </Button>
-        </Group>
+        </DialogFoot>
       </Stack>
     </form>
   );
