@@ -63,7 +63,7 @@ test("servers of another application are offered, picked and imported", async ({
   expect(listed.some(({ config }) => config.name === "second")).toBe(false);
   expect(readFileSync(path, "utf8")).toBe(before);
   // What was imported is not offered again.
-  await main.goto(`${gatehouse.address}/#/servers`);
+  await main.goto(`${gatehouse.address}/#/welcome`);
   await expect(main.getByText("Found 2 servers in Cursor")).toBeVisible();
 });
 
