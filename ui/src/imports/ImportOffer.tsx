@@ -20,9 +20,7 @@ export function ImportOffer({ onImport }: Props) {
   return (
     <div className={styles.offer} role="status">
       <IconFileImport size={18} aria-hidden />
-      <span className={styles.text}>
-        {t("imports.offer", { count, apps: new Intl.ListFormat(t.language).format(apps) })}
-      </span>
+      <span className={styles.text}>{t("imports.offer", { count, apps })}</span>
       <Button size="xs" variant="light" onClick={onImport}>
         {t("imports.offerImport")}
       </Button>
