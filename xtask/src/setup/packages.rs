@@ -41,7 +41,8 @@ const MANAGERS: [PackageManager; 4] = [
             "xauth",
             "dbus",
             "gnome-keyring",
-            "libayatana-appindicator3-1",
+            // What the bundler reads its path from.
+            "libayatana-appindicator3-dev",
             "python3-venv",
             "chromium",
             "webkit2gtk-driver",
@@ -66,7 +67,7 @@ const MANAGERS: [PackageManager; 4] = [
             "xorg-x11-server-Xvfb",
             "dbus-daemon",
             "gnome-keyring",
-            "libayatana-appindicator-gtk3",
+            "libayatana-appindicator-gtk3-devel",
             "chromium",
             "webkit2gtk-driver",
             "openbox",
