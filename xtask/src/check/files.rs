@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn refuses_names_that_differ_by_case_alone() {
         let file = |path: &str| TextFile { path: path.to_owned(), text: "//! Doc.\n".to_owned() };
-        let found = |paths: &[&str]| violations(&paths.iter().map(|path| file(path)).collect::<Vec<_>>()).len();
+        let found =
+            |paths: &[&str]| violations(&paths.iter().map(|path| file(path)).collect::<Vec<_>>()).len();
         assert_eq!(found(&["src/palette.rs", "ui/palette.rs", "src/palettes.rs"]), 0);
         assert_eq!(found(&["src/Palette.rs", "src/palette.rs"]), 1);
     }
