@@ -21,8 +21,14 @@ pub const PROXIES: [&str; 8] = [
     "all_proxy",
 ];
 
-/// Value of a variable that Gatehouse set for its own window: servers don't get it.
-pub const SET_BY_GATEHOUSE: &str = "set-by-gatehouse";
+/// How the value of a variable begins that Gatehouse set for its own window: servers don't get it.
+const SET_BY_GATEHOUSE: &str = "set-by-gatehouse";
+
+/// Whether Gatehouse set a variable to this value for its own window.
+#[must_use]
+pub fn is_set_by_gatehouse(value: &OsStr) -> bool {
+    value.as_encoded_bytes().starts_with(SET_BY_GATEHOUSE.as_bytes())
+}
 
 /// Prefix of the name of a withheld variable.
 const WITHHELD: &str = "GATEHOUSE_USER_";
@@ -36,7 +42,7 @@ pub fn kept_as(name: &str) -> String {
 /// The value of a variable.
 #[must_use]
 pub fn variable(name: &str) -> Option<OsString> {
-    env::var_os(name).filter(|value| value != SET_BY_GATEHOUSE).or_else(|| env::var_os(kept_as(name)))
+    env::var_os(name).filter(|value| !is_set_by_gatehouse(value)).or_else(|| env::var_os(kept_as(name)))
 }
 
 /// All variables under their own names.
@@ -48,7 +54,7 @@ pub fn variables() -> BTreeMap<OsString, OsString> {
 fn restored(given: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
     let (kept, mut all): (BTreeMap<_, _>, BTreeMap<_, _>) =
         given.partition(|(name, _)| own_name(name).is_some());
-    all.retain(|_, value| value != SET_BY_GATEHOUSE);
+    all.retain(|_, value| !is_set_by_gatehouse(value));
     for (name, value) in kept {
         if let Some(own) = own_name(&name) {
             all.entry(own.into()).or_insert(value);
@@ -75,6 +81,7 @@ mod tests {
             ("GATEHOUSE_USER_", "x"),
             ("GATEHOUSE_LOG", "info"),
             ("RENDERER", SET_BY_GATEHOUSE),
+            ("DRIVER", "set-by-gatehouse,off"),
         ];
         let found = restored(given.iter().map(|(name, value)| ((*name).into(), (*value).into())));
         let wanted = [("GATEHOUSE_LOG", "info"), ("GATEHOUSE_USER_", "x"), ("PATH", "/bin"), ("TOKEN", "t")];
