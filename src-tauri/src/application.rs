@@ -172,12 +172,13 @@ fn setup_app(app: &App) -> Result<(), StartError> {
     desktop.spawn(notification_task.run(app.handle().clone()));
     let mode = StartMode::of_process();
     desktop.spawn(start_deferred(app.handle().clone(), desktop.clone(), tray, mode));
+    // The window first: its processes take longer to start than the core, which would only slow them down.
+    if mode == StartMode::Window {
+        main_window::open(app.handle())?;
+    }
     // Not a task of the desktop: quitting waits for it anyway, and must not cancel it.
     tauri::async_runtime::spawn(async move { desktop.start(start).await });
-    match mode {
-        StartMode::Window => Ok(main_window::open(app.handle())?),
-        StartMode::Hidden => Ok(()),
-    }
+    Ok(())
 }
 
 /// Start-up work that can wait until the main window, if there is one, has painted: the tray and the shortcut.

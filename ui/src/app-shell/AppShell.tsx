@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { IconAlertTriangle, IconPlayerPause } from "@tabler/icons-react";
-import { Suspense, useEffect, useState } from "react";
+import { Suspense, useEffect, useLayoutEffect, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
 import { undoLast } from "../core/pendingUndos";
@@ -71,7 +71,8 @@ export function AppShell(look: PreferencesProps) {
 
   const locked = vault?.state === "locked";
   const known = report !== undefined || locked;
-  useEffect(() => {
+  // With the layout: effects run after the paint, which would be reported late.
+  useLayoutEffect(() => {
     if (known) {
       // Two frames: the first one is about to be painted, the second one says that it was.
       requestAnimationFrame(() =>

@@ -17,7 +17,7 @@ export function TopBar({ report }: { report: StatusReport | undefined }) {
       <button type="button" className={styles.search} onClick={commandPalette.open}>
         <IconSearch size={15} aria-hidden />
         <span>{t("appShell.search")}</span>
-        <kbd className="mono">{keyNames("palette").flat().join(" ")}</kbd>
+        <kbd>{keyNames("palette").flat().join(" ")}</kbd>
       </button>
       {report && (
         <>

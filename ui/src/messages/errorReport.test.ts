@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { version } from "../../package.json";
+import manifest from "../../package.json";
 import { errorReport } from "./errorReport";
 
 test("says everything that is known, in English", async () => {
@@ -12,7 +12,7 @@ test("says everything that is known, in English", async () => {
   const hint = { key: "error.app.noServerHint", params: {} };
   expect(await errorReport({ code: "not_found", message, cause: "No disk.", hint }, "Linux")).toBe(
     [
-      `Gatehouse ${version}, Linux`,
+      `Gatehouse ${manifest.version}, Linux`,
       "Code: not_found",
       "Error: There's no server “x”.",
       "Cause: No disk.",
@@ -20,11 +20,11 @@ test("says everything that is known, in English", async () => {
     ].join("\n"),
   );
   expect(await errorReport({ code: "internal", message: "It broke.", cause: null, hint: "" }, "Linux")).toBe(
-    `Gatehouse ${version}, Linux\nCode: internal\nError: It broke.`,
+    `Gatehouse ${manifest.version}, Linux\nCode: internal\nError: It broke.`,
   );
 });
 
 test("names the version of the program", () => {
   const workspace = readFileSync(resolve(import.meta.dirname, "../../../Cargo.toml"), "utf8");
-  expect(/^version = "(.+)"$/m.exec(workspace)?.[1]).toBe(version);
+  expect(/^version = "(.+)"$/m.exec(workspace)?.[1]).toBe(manifest.version);
 });

@@ -1,11 +1,13 @@
 // An error as text to paste into a report: in English, with its code and everything that is known about its cause. Errors
 // of the core contain no secrets.
 
-import { version } from "../../package.json";
 import type { UserError } from "../generated/types";
 import { translator } from ".";
 import { loadCatalogue } from "./loadCatalogue";
 import { textLine } from "./userError";
+
+/** Of this application; set by the build. */
+declare const APP_VERSION: string;
 
 export async function errorReport(
   { code, message, cause, hint }: UserError,
@@ -15,7 +17,7 @@ export async function errorReport(
   const line = (label: string, text: typeof cause) =>
     text === null || text === "" ? [] : [`${label}: ${textLine(english, text)}`];
   return [
-    `Gatehouse ${version}, ${system}`,
+    `Gatehouse ${APP_VERSION}, ${system}`,
     `Code: ${code}`,
     ...line("Error", message),
     ...line("Cause", cause),

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useLayoutEffect, useState } from "react";
 
 import { languageOf, type Language } from "../messages/language";
 import type { Preferences } from "../platform";
@@ -23,7 +23,8 @@ export function useAppearance(preferences: Preferences): { scheme: "light" | "da
   }, []);
   const scheme = preferences.theme === "system" ? (darkSystem ? "dark" : "light") : preferences.theme;
   const language = languageOf(preferences);
-  useEffect(() => {
+  // Before the first paint, which would otherwise be in the system's look.
+  useLayoutEffect(() => {
     document.documentElement.lang = language;
     document.documentElement.setAttribute("data-mantine-color-scheme", scheme);
   }, [language, scheme]);
