@@ -11,12 +11,15 @@ import { languageOf } from "./messages/language";
 import { loadCatalogue } from "./messages/loadCatalogue";
 import { defaultPreferences, type Platform, type Preferences } from "./platform";
 
-// What the first paint shows is asked for before the rest of the page is loaded, which takes longer than the replies.
+// The rest of the page is on its way while the core is asked for what the first paint shows: both take long.
+const page = import("./renderMain");
+// The page that most windows open with. Where it cannot be loaded, that is said when it is shown.
+if (window.location.hash === "") import("./servers/ServersPage").catch(() => undefined);
 const connection = connectCore(platform);
 // Before anything is read: what happens in between is not missed.
 connection.listen();
 const first = Promise.all([initialPreferences(platform), readForFirstPaint(connection)]);
-void import("./renderMain").then(async ({ renderMain }) => {
+void page.then(async ({ renderMain }) => {
   const [preferences] = await first;
   await renderMain(connection, preferences);
 });

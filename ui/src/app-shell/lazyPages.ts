@@ -1,6 +1,8 @@
 // What is loaded lazily: pages, which are prefetched once the first one is shown, and what lies above them.
 
+import { OpenedActionMenu } from "../components/ActionMenu";
 import { lazyWithPrefetch, prefetchWhenIdle, type Prefetched } from "../components/lazyWithPrefetch";
+import { ConfirmDialog } from "../components/useConfirm";
 import type { Route } from "../navigation/route";
 
 export const ServersPage = lazyWithPrefetch(async () => (await import("../servers/ServersPage")).ServersPage);
@@ -44,11 +46,13 @@ export const lazyPages: Record<Route["page"], Prefetched> = {
   welcome: FirstRunPage,
 };
 
-/** Prefetches the pages once the first one is shown. */
+/** Prefetches the pages, and what opens on them, once the first one is shown. */
 export function prefetchPages(): void {
   prefetchWhenIdle([
     ServersPage,
+    OpenedActionMenu,
     addServer,
+    ConfirmDialog,
     OverviewPage,
     ServerPage,
     ApprovalsPage,

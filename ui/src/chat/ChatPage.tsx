@@ -33,7 +33,7 @@ export function ChatPage({ conversation }: { conversation: ConversationId | null
   const hasNoProvider = models.data?.providers.length === 0;
   return (
     <div className={styles.page}>
-      <ConversationList opened={conversation} menu={menu.items} />
+      <ConversationList opened={conversation} menu={menu.groups} />
       <div className={styles.main}>
         {error && !models.data && (
           <div className={styles.failed}>
@@ -46,7 +46,7 @@ export function ChatPage({ conversation }: { conversation: ConversationId | null
             key={conversation}
             id={conversation}
             models={models.data}
-            menu={(title) => menu.items({ id: conversation, title })}
+            menu={(title) => menu.groups({ id: conversation, title })}
             onAddProvider={add}
           />
         )}

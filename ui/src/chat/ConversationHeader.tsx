@@ -1,7 +1,8 @@
-import { ActionIcon, Button, Menu } from "@mantine/core";
-import { IconAdjustmentsHorizontal, IconDots, IconSparkles } from "@tabler/icons-react";
-import { useState, type ReactNode } from "react";
+import { Button } from "@mantine/core";
+import { IconAdjustmentsHorizontal, IconSparkles } from "@tabler/icons-react";
+import { useState } from "react";
 
+import { ActionMenu, type ActionMenuProps } from "../components/ActionMenu";
 import type { ConversationSettings, ModelsView, TokenUsage, ConversationToolCost } from "../generated/types";
 import { useMessages } from "../messages";
 import { modelName } from "./modelNames";
@@ -16,8 +17,8 @@ type Props = {
   tools: ConversationToolCost | null;
   usage: TokenUsage | null;
   onSettings: (settings: ConversationSettings) => void;
-  /** Items of the conversation's menu. */
-  menu: ReactNode;
+  /** The conversation's menu. */
+  menu: ActionMenuProps["groups"] | null;
   onAddProvider: () => void;
 };
 
@@ -59,16 +60,7 @@ export function ConversationHeader({ title, settings, models, tools, usage, onSe
               : t("chat.toolCount", { count: tools.tools })
             : t("chat.tools")}
         </Button>
-        {menu !== null && (
-          <Menu position="bottom-end" width={210}>
-            <Menu.Target>
-              <ActionIcon size={30} variant="default" aria-label={t("chat.menu")}>
-                <IconDots size={16} aria-hidden />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>{menu}</Menu.Dropdown>
-          </Menu>
-        )}
+        {menu !== null && <ActionMenu label={t("chat.menu")} size={30} variant="default" groups={menu} />}
       </div>
       <SettingsDrawer
         opened={opened}

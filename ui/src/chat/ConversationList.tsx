@@ -1,8 +1,9 @@
-import { ActionIcon, Loader, Menu } from "@mantine/core";
+import { ActionIcon, Loader } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { IconDots, IconMessagePlus } from "@tabler/icons-react";
-import { useState, type ReactNode } from "react";
+import { IconMessagePlus } from "@tabler/icons-react";
+import { useState } from "react";
 
+import { ActionMenu, type ActionMenuProps } from "../components/ActionMenu";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { FilterInput } from "../components/FilterBar";
 import { LoadingIndicator } from "../components/LoadingIndicator";
@@ -17,8 +18,8 @@ import styles from "./ConversationList.module.css";
 type Props = {
   /** The one that is open; `null` for a new one. */
   opened: ConversationId | null;
-  /** Items of a conversation's menu. */
-  menu: (conversation: Pick<ConversationSummary, "id" | "title">) => ReactNode;
+  /** The menu of a conversation. */
+  menu: (conversation: Pick<ConversationSummary, "id" | "title">) => ActionMenuProps["groups"];
 };
 
 /** All conversations, newest first, or those with the words that are searched for. */
@@ -81,14 +82,7 @@ function ConversationRow({ conversation, isOpen, menu }: RowProps) {
           <span>{excerpt ?? ago(updated, Math.max(now, updated))}</span>
         </span>
       </a>
-      <Menu position="bottom-end" width={210}>
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" className={styles.menu} aria-label={t("chat.menuOf", { title })}>
-            <IconDots size={16} aria-hidden />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>{menu({ id, title })}</Menu.Dropdown>
-      </Menu>
+      <ActionMenu label={t("chat.menuOf", { title })} className={styles.menu} groups={menu({ id, title })} />
     </li>
   );
 }

@@ -5,6 +5,7 @@ import { startTransition, useCallback, useEffect, useMemo, useState, type ReactN
 import { AnswerGuardContext } from "../approvals/AnswerGuardContext";
 import { useAnswerGuard } from "../approvals/useAnswerGuard";
 import { useMainApprovals } from "../approvals/useMainApprovals";
+import type { ActionMenuProps } from "../components/ActionMenu";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { useFollowEnd } from "../components/useFollowEnd";
@@ -26,8 +27,8 @@ import styles from "./ConversationView.module.css";
 type Props = {
   id: ConversationId;
   models: ModelsView;
-  /** Items of the conversation's menu. */
-  menu: (title: string) => ReactNode;
+  /** The conversation's menu. */
+  menu: (title: string) => ActionMenuProps["groups"];
   onAddProvider: () => void;
 };
 
@@ -46,7 +47,7 @@ export function ConversationView({ id, menu, ...rest }: Props) {
   return <Loaded conversation={conversation} menu={menu(titleOf(t, conversation))} {...rest} />;
 }
 
-type LoadedProps = Omit<Props, "id" | "menu"> & { conversation: Conversation; menu: ReactNode };
+type LoadedProps = Omit<Props, "id" | "menu"> & { conversation: Conversation; menu: ActionMenuProps["groups"] };
 
 function Loaded({ conversation, models, menu, onAddProvider }: LoadedProps) {
   const t = useMessages();

@@ -1,9 +1,10 @@
-import { Button, Group, Menu, Modal, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Modal, Stack, TextInput } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { IconCopy, IconDownload, IconPencil, IconTrash } from "@tabler/icons-react";
 import { useState, type ReactNode } from "react";
 
+import type { ActionMenuProps } from "../components/ActionMenu";
 import { useConfirm } from "../components/useConfirm";
 import { useCore } from "../core/CoreProvider";
 import { showError, useAction } from "../core/useAction";
@@ -13,9 +14,9 @@ import { toUserError } from "../platform";
 
 type Named = Pick<ConversationSummary, "id" | "title">;
 
-/** What is done with a whole conversation: the items of its menu, and the dialogs that they open, which are rendered once. */
+/** What is done with a whole conversation: the groups of its menu, and the dialogs that they open, which are rendered once. */
 export function useConversationMenu(onRemoved: (id: ConversationId) => void): {
-  items: (conversation: Named) => ReactNode;
+  groups: (conversation: Named) => ActionMenuProps["groups"];
   dialogs: ReactNode;
 } {
   const t = useMessages();
@@ -28,42 +29,41 @@ export function useConversationMenu(onRemoved: (id: ConversationId) => void): {
   const failed = (thrown: unknown) => {
     showError(toUserError(thrown));
   };
-  const items = ({ id, title }: Named) => (
-    <>
-      <Menu.Item
-        leftSection={<IconPencil size={15} aria-hidden />}
-        onClick={() => {
+  const groups = ({ id, title }: Named): ActionMenuProps["groups"] => [
+    [
+      {
+        label: t("chat.rename"),
+        icon: <IconPencil size={15} aria-hidden />,
+        act: () => {
           setRenamed({ id, title });
-        }}
-      >
-        {t("chat.rename")}
-      </Menu.Item>
-      <Menu.Item
-        leftSection={<IconCopy size={15} aria-hidden />}
-        onClick={() => {
+        },
+      },
+      {
+        label: t("chat.copy"),
+        icon: <IconCopy size={15} aria-hidden />,
+        act: () => {
           platform.command("chat.export", { conversation: id, save: false }).then(({ markdown }) => {
             copy(markdown);
             notifications.show({ message: t("appShell.copied"), color: "teal", autoClose: 2000 });
           }, failed);
-        }}
-      >
-        {t("chat.copy")}
-      </Menu.Item>
-      <Menu.Item
-        leftSection={<IconDownload size={15} aria-hidden />}
-        onClick={() => {
+        },
+      },
+      {
+        label: t("chat.export"),
+        icon: <IconDownload size={15} aria-hidden />,
+        act: () => {
           save.request({ conversation: id, save: true }).then(({ path }) => {
             notifications.show({ title: t("chat.exported"), message: path, color: "teal", autoClose: 8000 });
           }, failed);
-        }}
-      >
-        {t("chat.export")}
-      </Menu.Item>
-      <Menu.Divider />
-      <Menu.Item
-        color="red"
-        leftSection={<IconTrash size={15} aria-hidden />}
-        onClick={() => {
+        },
+      },
+    ],
+    [
+      {
+        label: t("chat.remove"),
+        icon: <IconTrash size={15} aria-hidden />,
+        isDanger: true,
+        act: () => {
           confirm({
             title: t("chat.removeTitle", { title }),
             text: t("chat.removeText"),
@@ -74,12 +74,10 @@ export function useConversationMenu(onRemoved: (id: ConversationId) => void): {
               });
             },
           });
-        }}
-      >
-        {t("chat.remove")}
-      </Menu.Item>
-    </>
-  );
+        },
+      },
+    ],
+  ];
   const close = () => {
     setRenamed(null);
   };
@@ -91,7 +89,7 @@ export function useConversationMenu(onRemoved: (id: ConversationId) => void): {
       {confirmation}
     </>
   );
-  return { items, dialogs };
+  return { groups, dialogs };
 }
 
 function RenameForm({ conversation: { id, title }, onClose }: { conversation: Named; onClose: () => void }) {

@@ -1,19 +1,4 @@
-import { Suspense, useState } from "react";
+import { lazyDialog } from "../components/lazyDialog";
 
-import { lazyWithPrefetch } from "../components/lazyWithPrefetch";
-import type { AddServerModalProps } from "./AddServerModal";
-
-const AddServerModal = lazyWithPrefetch(async () => (await import("./AddServerModal")).AddServerModal);
-
-/** The dialog that adds a server. It is loaded when it first opens. */
-export function AddServerDialog(props: AddServerModalProps) {
-  const [wasOpened, setWasOpened] = useState(false);
-  if (props.opened && !wasOpened) setWasOpened(true);
-  return (
-    wasOpened && (
-      <Suspense>
-        <AddServerModal {...props} />
-      </Suspense>
-    )
-  );
-}
+/** The dialog that adds a server. */
+export const AddServerDialog = lazyDialog(async () => (await import("./AddServerModal")).AddServerModal);

@@ -1,5 +1,4 @@
-import { ActionIcon, Menu, Switch } from "@mantine/core";
-import { IconDots } from "@tabler/icons-react";
+import { Switch } from "@mantine/core";
 
 import clsx from "clsx";
 import { formatRoute, navigate } from "../navigation/route";
@@ -9,6 +8,7 @@ import { ErrorCount } from "./ErrorCount";
 import { OwnServerIcon } from "./OwnServerIcon";
 import { ServerFailure } from "./ServerFailure";
 import { PrimaryAction } from "./PrimaryAction";
+import { ServerMenu } from "./ServerMenu";
 import { SignInStatus } from "./SignInStatus";
 import { StatusMark } from "./StatusMark";
 import { useServerActions } from "./useServerActions";
@@ -18,7 +18,7 @@ import styles from "./ServerCard.module.css";
 export function ServerCard({ view, taken }: { view: ServerView; taken: readonly string[] }) {
   const t = useMessages();
   const acts = useServerActions(view, taken);
-  const { config, status, signIn } = view;
+  const { config, status } = view;
   const open = () => {
     navigate({ page: "server", id: config.id, tab: "tools" });
   };
@@ -47,29 +47,14 @@ export function ServerCard({ view, taken }: { view: ServerView; taken: readonly 
             acts.toggle(event.currentTarget.checked);
           }}
         />
-        <Menu position="bottom-end" withinPortal>
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" aria-label={t("servers.more", { name: config.name })}>
-              <IconDots size={18} aria-hidden />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item onClick={open}>{t("servers.open")}</Menu.Item>
-            {config.enabled && <Menu.Item onClick={acts.reconnect}>{t("servers.reconnect")}</Menu.Item>}
-            {status.state === "connected" && <Menu.Item onClick={acts.stop}>{t("servers.stop")}</Menu.Item>}
-            {signIn?.is === "in" && <Menu.Item onClick={acts.signIn.begin}>{t("servers.signIn.again")}</Menu.Item>}
-            <Menu.Item onClick={acts.duplicate}>{t("servers.duplicate")}</Menu.Item>
-            <Menu.Divider />
-            <Menu.Item
-              color="red"
-              onClick={() => {
-                acts.remove();
-              }}
-            >
-              {t("servers.remove")}
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <ServerMenu
+          view={view}
+          acts={acts}
+          first={{ label: t("servers.open"), act: open }}
+          onRemove={() => {
+            acts.remove();
+          }}
+        />
       </div>
     </article>
   );

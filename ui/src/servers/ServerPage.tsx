@@ -1,5 +1,5 @@
-import { ActionIcon, Button, Menu, Switch, Tabs } from "@mantine/core";
-import { IconArrowLeft, IconDots, IconServerOff } from "@tabler/icons-react";
+import { ActionIcon, Button, Switch, Tabs } from "@mantine/core";
+import { IconArrowLeft, IconServerOff } from "@tabler/icons-react";
 
 import clsx from "clsx";
 import { CallsView } from "../activity/CallsView";
@@ -21,6 +21,7 @@ import { LogsTab } from "./LogsTab";
 import { PrimaryAction } from "./PrimaryAction";
 import { SettingsTab } from "./SettingsTab";
 import { SignedIn } from "./SignedIn";
+import { ServerMenu } from "./ServerMenu";
 import { SignInStatus } from "./SignInStatus";
 import { StatusMark } from "./StatusMark";
 import { ToolsTab } from "./ToolsTab";
@@ -68,7 +69,7 @@ type KnownProps = Place & { view: ServerView; taken: readonly string[] };
 function LoadedServer({ view, tab, at, time, taken }: KnownProps) {
   const t = useMessages();
   const acts = useServerActions(view, taken);
-  const { config, status, signIn } = view;
+  const { config, status } = view;
   const remove = () => {
     acts.remove(() => {
       navigate({ page: "servers" });
@@ -103,23 +104,7 @@ function LoadedServer({ view, tab, at, time, taken }: KnownProps) {
                 acts.toggle(event.currentTarget.checked);
               }}
             />
-            <Menu position="bottom-end">
-              <Menu.Target>
-                <ActionIcon variant="subtle" color="gray" aria-label={t("servers.more", { name: config.name })}>
-                  <IconDots size={18} aria-hidden />
-                </ActionIcon>
-              </Menu.Target>
-              <Menu.Dropdown>
-                {config.enabled && <Menu.Item onClick={acts.reconnect}>{t("servers.reconnect")}</Menu.Item>}
-                {status.state === "connected" && <Menu.Item onClick={acts.stop}>{t("servers.stop")}</Menu.Item>}
-                {signIn?.is === "in" && <Menu.Item onClick={acts.signIn.begin}>{t("servers.signIn.again")}</Menu.Item>}
-                <Menu.Item onClick={acts.duplicate}>{t("servers.duplicate")}</Menu.Item>
-                <Menu.Divider />
-                <Menu.Item color="red" onClick={remove}>
-                  {t("servers.remove")}
-                </Menu.Item>
-              </Menu.Dropdown>
-            </Menu>
+            <ServerMenu view={view} acts={acts} onRemove={remove} />
           </span>
         </div>
         {config.look.description !== null && (

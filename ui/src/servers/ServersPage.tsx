@@ -1,5 +1,5 @@
-import { ActionIcon, Button, Menu } from "@mantine/core";
-import { IconDots, IconPlus, IconServer2 } from "@tabler/icons-react";
+import { Button } from "@mantine/core";
+import { IconPlus, IconServer2 } from "@tabler/icons-react";
 import { useState } from "react";
 
 import { useAction } from "../core/useAction";
@@ -7,6 +7,7 @@ import { useCoreQuery } from "../core/useCoreQuery";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import { ImportOffer } from "../imports/ImportOffer";
+import { ActionMenu } from "../components/ActionMenu";
 import { EmptyState } from "../components/EmptyState";
 import { FilterInput } from "../components/FilterBar";
 import { Page } from "../components/Page";
@@ -97,32 +98,33 @@ function PageMenu() {
   const [confirm, dialog] = useConfirm();
   return (
     <>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon size="lg" variant="default" aria-label={t("servers.menu")}>
-            <IconDots size={18} aria-hidden />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item onClick={() => void (on ? switchOff : switchOn).run({})}>
-            {t(on ? "servers.switchOff" : "servers.switchOn")}
-          </Menu.Item>
-          <Menu.Divider />
-          <Menu.Item
-            color="red"
-            onClick={() => {
-              confirm({
-                title: t("servers.reset"),
-                text: t("servers.resetText"),
-                ok: t("servers.resetOk"),
-                onOk: () => void reset.run({}),
-              });
-            }}
-          >
-            {t("servers.reset")}
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <ActionMenu
+        label={t("servers.menu")}
+        size="lg"
+        variant="default"
+        groups={[
+          [
+            {
+              label: t(on ? "servers.switchOff" : "servers.switchOn"),
+              act: () => void (on ? switchOff : switchOn).run({}),
+            },
+          ],
+          [
+            {
+              label: t("servers.reset"),
+              isDanger: true,
+              act: () => {
+                confirm({
+                  title: t("servers.reset"),
+                  text: t("servers.resetText"),
+                  ok: t("servers.resetOk"),
+                  onOk: () => void reset.run({}),
+                });
+              },
+            },
+          ],
+        ]}
+      />
       {dialog}
     </>
   );

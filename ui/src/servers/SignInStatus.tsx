@@ -7,13 +7,15 @@ import { formatCountdown } from "../messages/countdown";
 import type { UserError, ServerView, SignInState } from "../generated/types";
 import { useMessages } from "../messages";
 import { textLine, userErrorText } from "../messages/userError";
+import { lazyDialog } from "../components/lazyDialog";
 import { useNow } from "../components/useNow";
 import { useRestoreFocus } from "../components/useRestoreFocus";
-import { PasteCallbackDialog } from "./PasteCallbackDialog";
 import type { SignInActions } from "./useSignIn";
 import serverCardStyles from "./ServerCard.module.css";
 import statusMarkStyles from "./StatusMark.module.css";
 import styles from "./SignInStatus.module.css";
+
+const PasteCallbackDialog = lazyDialog(async () => (await import("./PasteCallbackDialog")).PasteCallbackDialog);
 
 type Props = { view: ServerView; acts: SignInActions };
 
