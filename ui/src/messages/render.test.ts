@@ -21,6 +21,15 @@ describe("a template", () => {
   });
 });
 
+it.each([
+  [999, "999 things"],
+  [1000, "1,000 things"],
+  [-1000, "-1,000 things"],
+  [1.5, "1.5 things"],
+])("counts %j as %s", (it, text) => {
+  expect(format(templates.counted, "en", { it })).toBe(text);
+});
+
 describe("a text of the core", () => {
   it.each<[MessageParam, string]>([
     [{ text: "files" }, "[files]"],

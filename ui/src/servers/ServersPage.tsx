@@ -19,6 +19,9 @@ import { AddServerDialog } from "./AddServerDialog";
 import { ServerCard } from "./ServerCard";
 import styles from "./ServersPage.module.css";
 
+/** So many servers are seen at a glance, and need no filter. */
+const FEW = 5;
+
 /** All servers, by group. */
 export function ServersPage() {
   const t = useMessages();
@@ -28,7 +31,8 @@ export function ServersPage() {
   const [filter, setFilter] = useState("");
   const all = data ?? [];
   const taken = all.map(({ config }) => config.name);
-  const shown = all.filter((view) => matches(view, filter));
+  const hasFilter = all.length > FEW;
+  const shown = hasFilter ? all.filter((view) => matches(view, filter)) : all;
   const add = (
     <Button
       leftSection={<IconPlus size={16} aria-hidden />}
@@ -44,7 +48,7 @@ export function ServersPage() {
       title={t("servers.title")}
       actions={
         <>
-          {all.length > 0 && <FilterInput label={t("servers.filter")} text={filter} onChange={setFilter} />}
+          {hasFilter && <FilterInput label={t("servers.filter")} text={filter} onChange={setFilter} />}
           {add}
           <PageMenu />
         </>
