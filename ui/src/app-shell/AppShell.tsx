@@ -176,17 +176,10 @@ function CurrentPage({ route, look }: { route: Route; look: PreferencesProps }) 
 /** Notices about the whole app, shown on every page. */
 function Notices({ report }: { report: StatusReport }) {
   const t = useMessages();
-  const resume = useAction("resume");
   const switchOn = useAction("servers.switchOn");
   return (
     <>
-      {report.paused && (
-        <Notice icon={<IconPlayerPause size={18} aria-hidden />} text={t("appShell.paused")}>
-          <Button size="xs" loading={resume.busy} onClick={() => void resume.run({})}>
-            {t("appShell.resume")}
-          </Button>
-        </Notice>
-      )}
+      {report.paused && <Notice icon={<IconPlayerPause size={18} aria-hidden />} text={t("appShell.paused")} />}
       {!report.switchedOn && (
         <Notice icon={<IconPlayerPause size={18} aria-hidden />} text={t("appShell.switchedOff")}>
           <Button size="xs" loading={switchOn.busy} onClick={() => void switchOn.run({})}>
