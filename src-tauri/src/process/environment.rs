@@ -349,7 +349,10 @@ mod tests {
                 assert!(variables().contains_key(OsStr::new("GITHUB_TOKEN")));
                 assert_eq!(std::env::var("DISPLAY").as_deref(), Ok(":7"));
                 assert_eq!(missing().next(), None);
-                assert!(SET_WITH_IT.iter().all(|(name, _)| variable(name).is_none()), "servers don't get them");
+                assert!(
+                    SET_WITH_IT.iter().all(|(name, _)| variable(name).is_none()),
+                    "servers don't get them"
+                );
                 println!("{FREE}");
                 return;
             }
