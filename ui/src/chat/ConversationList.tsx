@@ -79,7 +79,7 @@ function ConversationRow({ conversation, isOpen, menu }: RowProps) {
         </span>
         <span className={styles.line} title={full(updated)}>
           {isRunning && <Loader size={10} aria-label={t("chat.running")} role="img" />}
-          <span>{excerpt ?? ago(updated, Math.max(now, updated))}</span>
+          <span>{excerpt ?? ago(updated, now)}</span>
         </span>
       </a>
       <ActionMenu label={t("chat.menuOf", { title })} className={styles.menu} groups={menu({ id, title })} />

@@ -101,6 +101,13 @@ function makeTimes(language: Language) {
   const full = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hour12: false });
   const day = new Intl.DateTimeFormat(language, { dateStyle: "full" });
   const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  const fromNow = (ms: number) => {
+    const seconds = Math.round(ms / 1000);
+    if (Math.abs(seconds) < 60) return ago.format(seconds, "second");
+    if (Math.abs(seconds) < 3600) return ago.format(Math.round(seconds / 60), "minute");
+    if (Math.abs(seconds) < 86_400) return ago.format(Math.round(seconds / 3600), "hour");
+    return ago.format(Math.round(seconds / 86_400), "day");
+  };
   return {
     /** The time of the day. */
     time: (at: number) => time.format(at),
@@ -108,13 +115,9 @@ function makeTimes(language: Language) {
     day: (at: number) => day.format(at),
     /** Day and time. */
     full: (at: number) => full.format(at),
-    /** How long ago it was, in the largest unit that says something. */
-    ago: (at: number, now: number) => {
-      const seconds = Math.round((at - now) / 1000);
-      if (Math.abs(seconds) < 60) return ago.format(seconds, "second");
-      if (Math.abs(seconds) < 3600) return ago.format(Math.round(seconds / 60), "minute");
-      if (Math.abs(seconds) < 86_400) return ago.format(Math.round(seconds / 3600), "hour");
-      return ago.format(Math.round(seconds / 86_400), "day");
-    },
+    /** How long ago it was, in the largest unit that says something. `now` may be a little older. */
+    ago: (at: number, now: number) => fromNow(Math.min(0, at - now)),
+    /** When it will be or how long ago it was, in the same way. */
+    fromNow: (at: number, now: number) => fromNow(at - now),
   };
 }

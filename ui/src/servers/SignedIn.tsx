@@ -40,9 +40,9 @@ type Granted = Extract<SignInState, { is: "in" }>;
 
 function Expiry({ expires, renews }: { expires: number; renews: Granted["renews"] }) {
   const t = useMessages();
-  const { ago } = useTimes();
+  const { fromNow } = useTimes();
   const now = useNow(10_000);
-  const when = ago(expires, now);
+  const when = fromNow(expires, now);
   if (expires > now) return <> · {t(renews ? "servers.signIn.expiresRenews" : "servers.signIn.expires", { when })}</>;
   return <> · {renews ? t("servers.signIn.renewsNext") : t("servers.signIn.expired", { when })}</>;
 }
