@@ -1,6 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import clsx from "clsx";
 import {
+  useCallback,
   useEffect,
   useImperativeHandle,
   useLayoutEffect,
@@ -80,10 +81,14 @@ export function VirtualList<Item>({
     last: items.at(-1),
   });
   useImperativeHandle<HTMLDivElement | null, HTMLDivElement | null>(areaRef, () => area.current);
-  const keyAt = (at: number) => {
-    const item = items[at];
-    return item !== undefined && itemKey ? itemKey(item) : at;
-  };
+  // The same function as long as the items are: for another one, the places of all rows are computed anew, in each frame.
+  const keyAt = useCallback(
+    (at: number) => {
+      const item = items[at];
+      return item !== undefined && itemKey ? itemKey(item) : at;
+    },
+    [items, itemKey],
+  );
   // eslint-disable-next-line react-hooks/incompatible-library -- it re-renders by itself
   const rows = useVirtualizer({
     count,
