@@ -25,8 +25,7 @@ pub const PROXIES: [&str; 8] = [
 const SET_BY_GATEHOUSE: &str = "set-by-gatehouse";
 
 /// Whether Gatehouse set a variable to this value for its own window.
-#[must_use]
-pub fn is_set_by_gatehouse(value: &OsStr) -> bool {
+fn is_set_by_gatehouse(value: &OsStr) -> bool {
     value.as_encoded_bytes().starts_with(SET_BY_GATEHOUSE.as_bytes())
 }
 
