@@ -2,7 +2,7 @@ import { Drawer } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconActivity, IconCheck, IconQuestionMark, IconX } from "@tabler/icons-react";
 import clsx from "clsx";
-import { memo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 
 import type { CallRecord } from "../generated/types";
 import { useMessages, useTimes, type Translate } from "../messages";
@@ -33,7 +33,7 @@ export function CallsView({ of = null }: { of?: string | null }) {
   const all = useRunningCalls();
   const running = of === null ? all : all.filter((call) => call.server === of);
   const hasFilter = isFiltered(choice);
-  const shown = records.toReversed();
+  const shown = useMemo(() => records.toReversed(), [records]);
   return (
     <>
       {of !== null && <CallTraffic server={of} />}
@@ -79,6 +79,8 @@ type ListProps = {
   onOpen: (record: CallRecord) => void;
 };
 
+const recordId = ({ id }: CallRecord) => id;
+
 /** Call records below the names of their columns. */
 function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
   const t = useMessages();
@@ -99,7 +101,7 @@ function CallList({ ofOne, records, onOlder, onOpen }: ListProps) {
         toEndLabel={t("activity.newest")}
         className={activityListStyles.scroll}
         items={records}
-        itemKey={({ id }) => id}
+        itemKey={recordId}
         rowHeight={36}
         onNearStart={onOlder}
       >

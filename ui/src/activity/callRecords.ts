@@ -2,12 +2,17 @@
 
 import type { CallRecord, EventEnvelope, RunningCall } from "../generated/types";
 
-/** Merges the newest page into the records so far; both are newest first. */
+/**
+ * Merges the newest page into the records so far; both are newest first. A record that was there stays the same object, and
+ * all of them the same array if nothing is new.
+ */
 export function mergeRecords(newest: readonly CallRecord[], before: readonly CallRecord[]): readonly CallRecord[] {
-  if (before.length === 0) return newest;
-  const known = new Set(before.map(({ id }) => id));
-  const fresh = newest.filter(({ id }) => !known.has(id));
-  return fresh.length === 0 ? before : [...fresh, ...before];
+  // What is in both is in the first of `before`, which may be very long.
+  const known = new Map(before.slice(0, newest.length).map((record) => [record.id, record]));
+  const merged = newest.map((record) => known.get(record.id) ?? record);
+  if (merged.every((record, at) => record === before[at])) return before;
+  for (const { id } of newest) known.delete(id);
+  return [...merged, ...known.values(), ...before.slice(newest.length)];
 }
 
 /** Applies an event to the running calls; everything else is read from the core. */

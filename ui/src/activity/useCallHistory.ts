@@ -74,7 +74,11 @@ export function useCallHistory({ client, server, tool, decision, outcome, text, 
       (page) => {
         asked.current = false;
         if (round.current !== mine) return;
-        setCalls((before) => ({ ...before, records: [...before.records, ...page], oldest: page.length < PAGE }));
+        setCalls((before) => ({
+          ...before,
+          records: page.length === 0 ? before.records : [...before.records, ...page],
+          oldest: page.length < PAGE,
+        }));
       },
       () => {
         // The next scroll asks again.

@@ -6,8 +6,11 @@ import { VirtualList, type VirtualListProps } from "./VirtualList";
 const ROW = 20;
 const VISIBLE = 100;
 
-/** The document has no layout here: areas are 100 pixels high. */
+/** The document has no layout here: areas are 100 pixels high, and scroll to wherever they are told. */
 beforeEach(() => {
+  HTMLElement.prototype.scrollTo = function (options?: ScrollToOptions | number) {
+    this.scrollTop = typeof options === "object" ? (options.top ?? 0) : 0;
+  };
   vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(VISIBLE);
   vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(VISIBLE);
   vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(VISIBLE);
@@ -44,6 +47,7 @@ describe("a virtual list", () => {
   });
 
   it("asks for earlier items near the start and keeps the visible ones in place", () => {
+    vi.spyOn(HTMLElement.prototype, "scrollHeight", "get").mockReturnValue(100 * ROW);
     const onNearStart = vi.fn();
     const { rerender } = render(list(numbers(100, 200), { onNearStart }));
     const area = screen.getByRole("list");

@@ -4,8 +4,6 @@ import {
   useCallback,
   useEffect,
   useImperativeHandle,
-  useLayoutEffect,
-  useRef,
   type HTMLAttributes,
   type ReactNode,
   type RefObject,
@@ -23,8 +21,8 @@ const roles = {
   group: { rows: undefined, row: undefined },
 } as const;
 
-/** Rendered rows before and after the visible ones. */
-const OVERSCAN = 12;
+/** Rendered rows before and after the visible ones. When the user jumps to another place, all rows are rendered anew. */
+const OVERSCAN = 4;
 
 /** Distance from the start at which `onNearStart` is called, in pixels. */
 const NEAR_START = 400;
@@ -75,7 +73,7 @@ export function VirtualList<Item>({
   ...areaProps
 }: VirtualListProps<Item>) {
   const count = items.length;
-  const { area, follow, following, toEnd, onScroll } = useFollowEnd({
+  const { area, following, toEnd, onScroll } = useFollowEnd({
     enabled: toEndButton !== undefined,
     size: count,
     last: items.at(-1),
@@ -99,23 +97,13 @@ export function VirtualList<Item>({
     },
     getItemKey: keyAt,
     overscan,
+    // Items that are added at the start do not move the visible ones.
+    anchorTo: onNearStart ? "end" : "start",
   });
 
   useEffect(() => {
     if (active >= 0) rows.scrollToIndex(active);
   }, [rows, active]);
-
-  // Items that are added at the start do not move the visible ones.
-  const first = keyAt(0);
-  const before = useRef({ first, count });
-  useLayoutEffect(() => {
-    const grown = count - before.current.count;
-    const isAtStart = onNearStart !== undefined && before.current.count > 0 && before.current.first !== first;
-    before.current = { first, count };
-    if (isAtStart && grown > 0 && !follow.current && area.current && typeof rowHeight === "number") {
-      area.current.scrollTop += grown * rowHeight;
-    }
-  }, [area, count, first, follow, onNearStart, rowHeight]);
 
   const scrolled = () => {
     onScroll();

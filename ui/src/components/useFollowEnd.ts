@@ -50,5 +50,5 @@ export function useFollowEnd({ enabled, size, last }: Options) {
     follow.current = isNear || (follow.current && !isUp);
     setFollowing(follow.current);
   }, [enabled]);
-  return { area, follow, following, toEnd, onScroll };
+  return { area, following, toEnd, onScroll };
 }

@@ -39,6 +39,11 @@ pub(super) fn clean() -> bool {
             return false;
         }
     }
+    add_missing()
+}
+
+/// Sets the variables of [`missing`]. Returns whether it could.
+pub(super) fn add_missing() -> bool {
     missing().all(|(name, value)| glib::setenv(name, value, true).is_ok())
 }
 
