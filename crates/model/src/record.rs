@@ -491,7 +491,8 @@ pub struct AuditEntryView {
     pub event: AuditEvent,
     /// SHA-256 over the entry before this one and this entry, lower-case hexadecimal.
     pub hash: String,
-    /// For a rule that was added: the rule in words, with the names that its server and client have now, or had last.
+    /// The rule that was added, bound or revoked, in words, with the names that its server and client have now, or had last.
+    /// Absent where the entry that added it is not among those that are listed.
     pub rule: Option<Message>,
     /// For a rule that was added: what is said of it where it is not certain to be a person's own.
     pub note: Option<Message>,

@@ -8,6 +8,6 @@ export function useRuleSentence(): (rule: GrantId) => string {
   const rules = useCoreQuery("policy.show", {}).data?.rules ?? [];
   return (rule) => {
     const view = rules.find((one) => one.rule.id === rule);
-    return view ? t.render(view.sentence) : t("activity.ruleGone", { rule });
+    return view ? t.render(view.sentence) : t("activity.ruleGone");
   };
 }

@@ -1,5 +1,7 @@
 // The defaults of a tool's schema, at every depth. Pure.
 
+import { pointerParts } from "../components/jsonPointer";
+
 type Json = Record<string, unknown>;
 const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -52,8 +54,7 @@ function followed(node: unknown, root: unknown): Json | null {
     if (typeof schema.$ref !== "string") return schema;
     if (!/^#(\/|$)/.test(schema.$ref)) return null;
     let target: unknown = root;
-    for (const part of schema.$ref.split("/").slice(1)) {
-      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    for (const name of pointerParts(schema.$ref)) {
       target = isObject(target) && Object.hasOwn(target, name) ? target[name] : undefined;
     }
     schema = target;

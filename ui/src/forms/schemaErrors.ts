@@ -3,6 +3,7 @@
 
 import { validate, dereference, type OutputUnit, type Schema } from "@cfworker/json-schema";
 
+import { unescapePart } from "../components/jsonPointer";
 import type { MessageKey } from "../messages";
 
 export type SchemaError = {
@@ -141,7 +142,7 @@ const pointerPath = (pointer: string) =>
     .replace(/^#\/?/, "")
     .split("/")
     .filter((part) => part !== "")
-    .map((part) => decoded(part).replaceAll("~1", "/").replaceAll("~0", "~"));
+    .map((part) => unescapePart(decoded(part)));
 
 function decoded(part: string): string {
   try {

@@ -81,6 +81,19 @@ describe("audit labels", () => {
     expect(auditDetail({ event, note }, saying)).toBe(detail);
   });
 
+  it.each<[AuditEvent, string]>([
+    [{ audit: "revoked", rule: "grt-1" }, "Rule revoked: "],
+    [{ audit: "grant_bound", rule: "grt-1", program: "/bin/claude" }, "Rule now applies only to /bin/claude: "],
+    [{ audit: "grant_bound", rule: "grt-1", program: null }, "Rule asks on first use again: "],
+  ])("name the rule of %j, by its id where nothing else is known", (event, words) => {
+    const rule: Message = {
+      key: "rule.deny.always",
+      params: { what: { text: "rm" }, who: { message: { key: "rule.everyClient", params: {} } } },
+    };
+    expect(auditLabel({ event, rule }, saying)).toBe(`${words}Always deny rm, for every client`);
+    expect(auditLabel({ event, rule: null }, saying)).toBe(`${words}grt-1`);
+  });
+
   it("use the last name of what was removed", () => {
     const entry = (seq: number, name: string): AuditEntryView => ({
       seq,

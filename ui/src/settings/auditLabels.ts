@@ -25,6 +25,7 @@ export function auditLabel(
   { event, rule }: Pick<AuditEntryView, "event" | "rule">,
   { t, render, names }: AuditWording,
 ): string {
+  const ruleText = (id: string) => (rule === null ? id : render(rule));
   switch (event.audit) {
     case "decided":
       return t(event.allowed ? "audit.decided.allowed" : "audit.decided.denied", {
@@ -35,13 +36,13 @@ export function auditLabel(
     case "lapsed":
       return t("audit.lapsed");
     case "granted":
-      return t("audit.granted", { rule: rule === null ? event.rule.id : render(rule) });
+      return t("audit.granted", { rule: ruleText(event.rule.id) });
     case "revoked":
-      return t("audit.revoked", { rule: event.rule });
+      return t("audit.revoked", { rule: ruleText(event.rule) });
     case "grant_bound":
       return event.program === null
-        ? t("audit.unbound", { rule: event.rule })
-        : t("audit.bound", { rule: event.rule, program: event.program });
+        ? t("audit.unbound", { rule: ruleText(event.rule) })
+        : t("audit.bound", { rule: ruleText(event.rule), program: event.program });
     case "auto_approve_set": {
       const who = event.client === null ? t("rule.everyClient") : names.client(event.client);
       return t(`audit.auto.${event.to}`, { server: names.server(event.server), who });

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use gatehouse_model::command::{
     AuditExport, AuditLatest, AuditList, AuditVerify, Authority, ExportFormat, ExportedText,
 };
+use gatehouse_model::grant::Grant;
 use gatehouse_model::record::AuditVerdict;
-use gatehouse_model::{AuditEntry, AuditEntryView, AuditEvent, ErrorCode, UserError, message};
+use gatehouse_model::{AuditEntry, AuditEntryView, AuditEvent, ErrorCode, GrantId, Message, UserError, message};
 use gatehouse_store::{AuditFormat, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -63,19 +64,30 @@ fn names_in<'a>(entries: impl Iterator<Item = &'a AuditEntry>) -> HashMap<String
     named.collect()
 }
 
-/// The entries as listed, with a sentence for each rule that was added. The sentence contains data of
-/// the entry, so the entries must already be redacted for the caller.
+/// The entries as listed, with a sentence for each rule that was added, bound or revoked. The sentence contains data of
+/// the entry that added it, so the entries must already be redacted for the caller.
 fn views(
     state: &AppState,
     entries: Vec<AuditEntry>,
     former: &HashMap<String, String>,
 ) -> Vec<AuditEntryView> {
+    let words = |rule: &Grant| state.tools.permissions().describe(rule, former);
+    let added = entries.iter().filter_map(|entry| match &entry.event {
+        AuditEvent::Granted { rule } => Some((rule.id.clone(), words(rule).sentence)),
+        _ => None,
+    });
+    let added: HashMap<GrantId, Message> = added.collect();
     let view = |AuditEntry { seq, at, event, hash }: AuditEntry| {
-        let words = match &event {
-            AuditEvent::Granted { rule } => Some(state.tools.permissions().describe(rule, former)),
-            _ => None,
+        let (rule, note) = match &event {
+            AuditEvent::Granted { rule } => {
+                let words = words(rule);
+                (Some(words.sentence), words.note)
+            }
+            AuditEvent::Revoked { rule } | AuditEvent::GrantBound { rule, .. } => {
+                (added.get(rule).cloned(), None)
+            }
+            _ => (None, None),
         };
-        let (rule, note) = words.map_or((None, None), |words| (Some(words.sentence), words.note));
         AuditEntryView { seq, at, event, hash, rule, note }
     };
     entries.into_iter().map(view).collect()

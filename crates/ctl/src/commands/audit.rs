@@ -129,6 +129,7 @@ fn list(entries: &[AuditEntryView], names: &AuditNames) -> Vec<String> {
 }
 
 fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
+    let said = entry.rule.as_ref().map(|rule| format!(": {}", terminal_text::message(rule))).unwrap_or_default();
     match &entry.event {
         AuditEvent::Decided { client, server, subject: about, allowed, reason, by, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
@@ -139,16 +140,15 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
         }
         AuditEvent::Lapsed { ask, .. } => format!("approval request {ask} ended without an answer"),
         AuditEvent::Granted { rule } => {
-            let said = entry.rule.as_ref().map(terminal_text::message).unwrap_or_default();
             let note = entry.note.as_ref().map(|note| format!(" ({})", terminal_text::message(note)));
-            format!("rule {}{}: {said}", rule.id, note.unwrap_or_default())
+            format!("rule {}{}{said}", rule.id, note.unwrap_or_default())
         }
-        AuditEvent::Revoked { rule } => format!("rule {rule} taken back"),
+        AuditEvent::Revoked { rule } => format!("rule {rule} revoked{said}"),
         AuditEvent::GrantBound { rule, program: Some(program) } => {
-            format!("rule {rule} is for {program} from its first use on")
+            format!("rule {rule} now applies only to {program}{said}")
         }
         AuditEvent::GrantBound { rule, program: None } => {
-            format!("rule {rule} waits for its first use again")
+            format!("rule {rule} asks on first use again{said}")
         }
         AuditEvent::AutoApproveSet { server, client, to } => {
             let to = match to {

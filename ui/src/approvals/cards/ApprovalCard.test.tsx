@@ -239,10 +239,12 @@ describe("an approval card", () => {
     const onAnswer = vi.fn();
     const changed: Partial<CallApprovalRequest> = {
       warnings: [{ warning: "definition_changed" }],
-      changes: [{ pointer: "/description", concern: "words", before: '"Acts kindly."', after: '"Acts badly."' }],
+      changes: [{ pointer: "/inputSchema/a~1b", concern: "words", before: '"Acts kindly."', after: '"Acts badly."' }],
     };
     const { container, rerender } = render(card(changed, 0, undefined, onAnswer));
-    expect(screen.getByRole("region", { name: "What changed" }).textContent).toContain("Acts badly.");
+    const what = screen.getByRole("region", { name: "What changed" }).textContent;
+    expect(what).toContain("inputSchema › a/b");
+    expect(what).toContain("Acts badly.");
     expect(container.textContent).toContain("“Always” approves this definition.");
     expect(container.textContent).not.toContain("You can't choose “Always”");
     await press("More allow options");

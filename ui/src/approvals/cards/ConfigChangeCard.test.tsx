@@ -37,7 +37,7 @@ describe("a request for a server of a project", () => {
     const text = screen.getByRole("article").textContent;
     expect(text).toContain("/work/appU+2066/.mcp.json");
     expect(text).toContain('["-c","list U+202EelifU+202C #U+200B"]');
-    expect(text).toContain("/env/U+202ESNOITPO_EDON");
+    expect(text).toContain("env › U+202ESNOITPO_EDON");
     expect(text).not.toMatch(/[\u200b\u202c\u202e\u2066]/);
   });
 

@@ -1,11 +1,12 @@
 import clsx from "clsx";
-import type { ReactNode } from "react";
+import { Fragment, type ReactNode } from "react";
 
 import type { FieldChange } from "../../generated/types";
 import { useMessages } from "../../messages";
 import { displayText } from "../arguments/textBlocks";
 import { MarkedText } from "../../components/MarkedText";
 import { seen } from "../../components/invisibleChars";
+import { pointerParts } from "../../components/jsonPointer";
 import styles from "./FieldChanges.module.css";
 
 /** A framed part of a request about fields. It scrolls, also by keyboard. */
@@ -46,10 +47,16 @@ export function NewFields({ changes }: { changes: readonly FieldChange[] }) {
   ));
 }
 
+/** Where a field is, part by part. */
 function FieldName({ pointer }: { pointer: string }) {
   return (
     <dt>
-      <MarkedText text={seen(pointer)} />
+      {pointerParts(pointer).map((part, at) => (
+        <Fragment key={at}>
+          {at > 0 && <span className={styles.into}> › </span>}
+          <MarkedText text={seen(part)} />
+        </Fragment>
+      ))}
     </dt>
   );
 }

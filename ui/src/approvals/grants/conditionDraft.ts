@@ -1,6 +1,7 @@
 // A condition on an argument as a person writes it: which argument, which kind, which value. Pure. The core
 // checks each one again, and that it holds for the call at hand.
 
+import { pointerTo } from "../../components/jsonPointer";
 import type { Condition, ConditionTest, OfferedCondition, ShownArgument } from "../../generated/types";
 import { conditionValue } from "./conditionValue";
 
@@ -162,7 +163,6 @@ function plain(json: string, like: unknown): string {
   }
 }
 
-const pointerTo = (name: string) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 const isPath = (text: string) => /^(\/|[A-Za-z]:[\\/])/.test(text) && !text.includes("\n");
 
 function hostOf(text: string): string | null {
