@@ -15,7 +15,7 @@ use gatehouse_model::record::CallFilter;
 use gatehouse_model::{CallRecord, Settings, message};
 use parking_lot::Mutex;
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
 
 use crate::data_folder::database;
 use crate::error::StoreError;
@@ -39,6 +39,9 @@ use writer::CallRecordWriter;
 
 /// Maximum number of records per query.
 const MAX_LIST_RECORDS: u32 = 10_000;
+
+/// Most indexed words that a searched one is replaced by. Further ones would take longer than all that begin like it at once.
+const MAX_TERMS: usize = 128;
 
 /// How many call records are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +118,13 @@ impl Activity {
 
     /// Matching records, newest first. Blocks on the disk. Records of the last 200 ms may be missing.
     pub fn list(&self, filter: &CallFilter) -> Result<Vec<CallRecord>, StoreError> {
-        let (sql, values) = query(filter);
         let reader = self.reader.lock();
+        let (sql, values) = query(filter, |prefix| {
+            terms(&reader, prefix).unwrap_or_else(|error| {
+                tracing::warn!(%error, "the indexed words could not be read");
+                None
+            })
+        });
         let mut query = reader.prepare_cached(&sql)?;
         let mut rows = query.query(params_from_iter(values))?;
         let mut records = Vec::new();
@@ -160,45 +168,73 @@ fn ids_of(at: gatehouse_model::Timestamp) -> [i64; 2] {
     [first, first | ((1 << ID_SHIFT) - 1)]
 }
 
-/// The row ids of the calls that came in at a time.
-fn id_range(filter: &CallFilter) -> [Value; 2] {
+/// The first and the last row id that a call of a filter can have.
+fn id_range(filter: &CallFilter) -> [i64; 2] {
     let first = filter.since.map_or(0, first_id);
     let last = filter.until.map_or(i64::MAX, |until| first_id(until).saturating_sub(1));
-    [first, last].map(Value::Integer)
+    match &filter.call {
+        Some(one) => {
+            let [first_of_moment, last_of_moment] = ids_of(one.at);
+            [first.max(first_of_moment), last.min(last_of_moment)]
+        }
+        None => [first, last],
+    }
 }
 
 /// The statement for a filter. What it wants besides its time is found in the full-text index, so no record that does
-/// not match is read.
-fn query(filter: &CallFilter) -> (String, Vec<Value>) {
-    let words = filter.text.as_deref().and_then(full_text::query);
+/// not match is read. `terms` finds the indexed words that begin like a searched one.
+fn query(filter: &CallFilter, terms: impl FnMut(&str) -> Option<Vec<String>>) -> (String, Vec<Value>) {
+    let words = filter.text.as_deref().and_then(|text| full_text::query(text, terms));
     let wanted: Vec<String> = words.into_iter().chain(filters::query(filter)).collect();
     let (mut sql, mut values, id) = if wanted.is_empty() {
-        let sql = "SELECT calls.record FROM calls WHERE calls.id BETWEEN ? AND ?";
-        (sql.to_owned(), Vec::new(), "calls.id")
+        ("SELECT calls.record FROM calls WHERE".to_owned(), Vec::new(), "calls.id")
     } else {
         // The full-text index must be the outer loop: it returns rows in order of id and stops at the limit.
         let sql = "SELECT calls.record FROM calls_text CROSS JOIN calls ON calls.id = calls_text.rowid
-            WHERE calls_text MATCH ? AND calls_text.rowid BETWEEN ? AND ?";
+            WHERE calls_text MATCH ? AND";
         (sql.to_owned(), vec![Value::Text(wanted.join(" AND "))], "calls_text.rowid")
     };
-    values.extend(id_range(filter));
-    if let Some(one) = &filter.call {
-        sql.push_str(&format!(" AND {id} BETWEEN ? AND ? AND json_extract(calls.record, '$.id') = ?"));
-        values.extend(ids_of(one.at).map(Value::Integer));
-        values.push(Value::Text(one.id.to_string()));
+    // One lower and one upper bound: of several, SQLite begins at one of them and reads until the others hold.
+    let [first, last] = id_range(filter);
+    values.extend([first, last].map(Value::Integer));
+    match &filter.older_than {
+        None => sql.push_str(&format!(" {id} BETWEEN ? AND ?")),
+        Some(mark) => {
+            // Several calls can have the same timestamp, so the row of the given call is looked up. If it was
+            // deleted, all older ones were too.
+            sql.push_str(&format!(
+                " {id} BETWEEN ? AND MIN(?, COALESCE((SELECT one.id FROM calls AS one WHERE one.id BETWEEN ? AND ?
+                 AND json_extract(one.record, '$.id') = ?), ?) - 1)"
+            ));
+            let [first, last] = ids_of(mark.at);
+            values.extend([first, last].map(Value::Integer));
+            values.extend([Value::Text(mark.id.to_string()), Value::Integer(first)]);
+        }
     }
-    if let Some(mark) = &filter.older_than {
-        // Several calls can have the same timestamp, so the row of the given call is looked up. If it was
-        // deleted, all older ones were too.
-        sql.push_str(&format!(
-            " AND {id} < COALESCE((SELECT one.id FROM calls AS one WHERE one.id BETWEEN ? AND ?
-             AND json_extract(one.record, '$.id') = ?), ?)"
-        ));
-        let [first, last] = ids_of(mark.at);
-        values.extend([first, last].map(Value::Integer));
-        values.extend([Value::Text(mark.id.to_string()), Value::Integer(first)]);
+    if let Some(one) = &filter.call {
+        sql.push_str(" AND json_extract(calls.record, '$.id') = ?");
+        values.push(Value::Text(one.id.to_string()));
     }
     sql.push_str(&format!(" ORDER BY {id} DESC LIMIT ?"));
     values.push(Value::Integer(i64::from(filter.limit.unwrap_or(100).min(MAX_LIST_RECORDS))));
     (sql, values)
+}
+
+/// The indexed words that begin with these letters; `None` if there are many of them.
+///
+/// The index can tell the words themselves only by going through all their calls, so each is asked for on its own.
+fn terms(connection: &Connection, prefix: &str) -> rusqlite::Result<Option<Vec<String>>> {
+    let mut next =
+        connection.prepare_cached("SELECT term FROM calls_terms WHERE term >= ?1 AND term < ?2 LIMIT 1")?;
+    // No word of the index has these characters.
+    let (mut from, until) = (prefix.to_owned(), format!("{prefix}\u{10FFFF}"));
+    let mut terms = Vec::new();
+    while let Some(term) = next.query_row([&from, &until], |row| row.get::<_, String>(0)).optional()? {
+        if terms.len() == MAX_TERMS {
+            return Ok(None);
+        }
+        from = format!("{term}\u{1}");
+        terms.push(term);
+    }
+    Ok(Some(terms))
 }

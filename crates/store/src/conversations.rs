@@ -125,7 +125,7 @@ impl ConversationStore {
             let rows = all.query_map([MAX_LISTED], summary)?;
             return rows.map(|row| Ok(row??)).collect();
         };
-        let Some(fts) = full_text::query(words) else { return Ok(Vec::new()) };
+        let Some(fts) = full_text::query(words, |_| None) else { return Ok(Vec::new()) };
         let mut found = database.prepare_cached(
             "SELECT id, title, opening, settings, updated, message FROM conversations
              LEFT JOIN (

@@ -28,18 +28,46 @@ pub(crate) fn index_text(text: &str) -> Cow<'_, str> {
 
 /// The FTS query for a search: every word must occur, the last part of each as a prefix, unless it is a single letter or
 /// digit, with which too much begins. `None` if there is nothing to search for.
-pub(crate) fn query(text: &str) -> Option<String> {
+///
+/// For a prefix the index collects everything that begins with it before it finds anything, while it finds given words one
+/// by one. So where `terms` knows all indexed words that begin with one, they stand for it.
+pub(crate) fn query(text: &str, mut terms: impl FnMut(&str) -> Option<Vec<String>>) -> Option<String> {
     let words: Vec<String> = text
         .split_whitespace()
         .filter(|word| word.chars().any(char::is_alphanumeric))
         .take(MAX_WORDS)
         .map(|word| {
             let is_prefix = word.chars().nth(1).is_some() || !word.is_ascii();
-            let star = if is_prefix { "*" } else { "" };
-            format!("\"{}\"{star}", index_text(word).trim().replace('"', "\"\""))
+            if !is_prefix {
+                return phrase(word);
+            }
+            let Some((before, begun)) = last_part(word) else { return format!("{}*", phrase(word)) };
+            match terms(&begun) {
+                Some(terms) if !terms.is_empty() => {
+                    let found: Vec<String> =
+                        terms.iter().map(|term| phrase(&format!("{before} {term}"))).collect();
+                    format!("({})", found.join(" OR "))
+                }
+                Some(_) => phrase(word),
+                None => format!("{}*", phrase(word)),
+            }
         })
         .collect();
     (!words.is_empty()).then(|| words.join(" AND "))
+}
+
+fn phrase(text: &str) -> String {
+    format!("\"{}\"", index_text(text).trim().replace('"', "\"\""))
+}
+
+/// What is before the last part that the index takes for a word, and that part as it stands there. `None` if the index folds
+/// more than the case of ASCII letters, or for parts of a few letters, with which too much begins.
+fn last_part(word: &str) -> Option<(&str, String)> {
+    const FEW: usize = 3;
+    let word = word.is_ascii().then(|| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))?;
+    let (before, last) =
+        word.split_at(word.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1));
+    (last.len() > FEW).then(|| (before, last.to_ascii_lowercase()))
 }
 
 fn is_cjk(c: char) -> bool {
@@ -60,8 +88,32 @@ mod tests {
             ("  ** \" ", None),
             ("", None),
         ] {
-            assert_eq!(query(text).as_deref(), wanted, "{text}");
+            assert_eq!(query(text, |_| None).as_deref(), wanted, "{text}");
         }
         assert_eq!(index_text("打开 file"), " 打  开  file");
+    }
+
+    #[test]
+    fn puts_the_indexed_words_in_place_of_a_prefix() {
+        let known = |prefix: &str| -> Option<Vec<String>> {
+            let words = ["report", "reports", "notes", "something"];
+            (prefix != "many").then(|| {
+                words.into_iter().filter(|word| word.starts_with(prefix)).map(str::to_owned).collect()
+            })
+        };
+        for (text, wanted) in [
+            ("Report", "(\"report\" OR \"reports\")"),
+            ("read_Some", "(\"read_ something\")"),
+            ("/home/notes", "(\"/home/ notes\")"),
+            ("notes.", "(\"notes\")"),
+            ("nothing", "\"nothing\""),
+            ("many", "\"many\"*"),
+            ("rep", "\"rep\"*"),
+            ("report é", "(\"report\" OR \"reports\") AND \"é\"*"),
+            ("réports", "\"réports\"*"),
+            ("notes a", "(\"notes\") AND \"a\""),
+        ] {
+            assert_eq!(query(text, known).as_deref(), Some(wanted), "{text}");
+        }
     }
 }

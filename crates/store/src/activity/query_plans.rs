@@ -2,9 +2,9 @@
 
 use gatehouse_model::record::{CallCursor, CallFilter, OutcomeClass};
 use gatehouse_model::statistics::{CallStatisticsQuery, StatisticsGroup, StatisticsInterval};
-use gatehouse_model::{Decision, Timestamp};
+use gatehouse_model::{CallId, Decision, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, StatementStatus, params_from_iter};
 
 use super::{query, statistics};
 use crate::data_folder::database;
@@ -59,7 +59,7 @@ fn lists_of_calls_read_no_record_that_does_not_match() {
         },
     ] {
         for filter in [filter.clone(), CallFilter { older_than: Some(page.clone()), ..filter }] {
-            let (sql, values) = query(&filter);
+            let (sql, values) = query(&filter, |_| None);
             assert_eq!(scans(&connection, &sql, &values), [""; 0], "{filter:?}");
             tried += 1;
         }
@@ -68,7 +68,7 @@ fn lists_of_calls_read_no_record_that_does_not_match() {
 }
 
 #[test]
-fn statistics_are_searched_by_time() {
+fn statistics_are_searched_by_time_and_by_what_they_are_about() {
     let (_folder, connection) = database();
     for interval in [StatisticsInterval::Minute, StatisticsInterval::Hour, StatisticsInterval::Day] {
         for group in [StatisticsGroup::All, StatisticsGroup::Client, StatisticsGroup::Server] {
@@ -81,10 +81,43 @@ fn statistics_are_searched_by_time() {
                 server: Some("s".into()),
                 utc_offset: -330,
             };
-            let sql = statistics::statements(&query);
-            for text in [&sql.points, &sql.most_used, &sql.slowest] {
-                assert_eq!(scans(&connection, text, &sql.values), [""; 0], "{text}");
+            for sql in [statistics::counts(&query), statistics::kinds(&query)] {
+                assert_eq!(scans(&connection, &sql.text, &sql.values), [""; 0], "{}", sql.text);
             }
         }
+    }
+}
+
+/// The steps that SQLite's virtual machine takes for a page.
+fn steps(connection: &Connection, filter: &CallFilter) -> i32 {
+    let (sql, values) = query(filter, |prefix| super::terms(connection, prefix).unwrap());
+    let mut statement = connection.prepare(&sql).unwrap();
+    let found = statement.query_map(params_from_iter(values), |_| Ok(())).unwrap().count();
+    assert_eq!(found, 10, "{filter:?}");
+    statement.get_status(StatementStatus::VmStep)
+}
+
+#[test]
+fn a_page_costs_the_same_anywhere_in_the_list() {
+    let (_folder, connection) = database();
+    let at = |number: i64| Timestamp(1_780_000_000_000 + number);
+    for number in 0..2_000 {
+        let id = super::first_id(at(number));
+        let record = format!(r#"{{"id":"call-{number}"}}"#);
+        connection
+            .execute("INSERT INTO calls (id, client, server, record) VALUES (?1, 'c', 's', ?2)", (id, record))
+            .unwrap();
+        let words = format!("report{}", number % 2);
+        connection.execute("INSERT INTO calls_text (rowid, tool) VALUES (?1, ?2)", (id, words)).unwrap();
+    }
+    let all = CallFilter { limit: Some(10), ..CallFilter::default() };
+    for filter in [all.clone(), CallFilter { text: Some("report".into()), ..all }] {
+        let of = |number: i64| {
+            let page = CallCursor { at: at(number), id: CallId::new(format!("call-{number}")) };
+            steps(&connection, &CallFilter { older_than: Some(page), ..filter.clone() })
+        };
+        let first = of(1_999);
+        assert!(first > 0);
+        assert!((first - of(20)).abs() < 10, "{filter:?}: {first} and {}", of(20));
     }
 }

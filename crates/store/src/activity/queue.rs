@@ -110,6 +110,12 @@ impl RecordQueue {
         state.batch = Batch::default();
     }
 
+    /// Whether there is a batch that is written at once, or the queue is closed.
+    pub(super) fn has_work(&self) -> bool {
+        let state = self.state.lock();
+        state.closed || state.batch.is_urgent()
+    }
+
     /// Waits for the next batch; `None` if the queue is closed and empty.
     pub(super) fn next_batch(&self) -> Option<Batch> {
         let mut state = self.state.lock();

@@ -3,7 +3,8 @@
 //! counted one by one.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use gatehouse_model::record::OutcomeClass;
@@ -24,9 +25,9 @@ const MINUTES_KEPT: Duration = DAY;
 /// How long everything else is kept.
 const HOURS_KEPT: Duration = Duration::from_secs(400 * 24 * 3600);
 /// Most tools in each list.
-const MAX_TOOLS: u32 = 20;
+const MAX_TOOLS: usize = 20;
 /// Most intervals with calls, of all clients or servers together.
-const MAX_POINTS: u32 = 20_000;
+const MAX_POINTS: usize = 20_000;
 
 /// The calls that one rule decided of one tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,64 +55,160 @@ fn table(interval: StatisticsInterval) -> &'static str {
     }
 }
 
-/// The statements of a query: for the intervals, and for the tools in two orders.
+/// A statement with the values for its parameters.
 pub(super) struct StatisticsSql {
-    pub(super) points: String,
-    pub(super) most_used: String,
-    pub(super) slowest: String,
+    pub(super) text: String,
     pub(super) values: Vec<Value>,
 }
 
-/// Builds the statements. Both tables are searched by their time, and kinds by their key.
-pub(super) fn statements(query: &CallStatisticsQuery) -> StatisticsSql {
-    let length = query.interval.millis();
-    let offset = match query.interval {
+/// How far the beginning of an interval is moved against that of an hour in UTC, in milliseconds.
+fn offset(query: &CallStatisticsQuery) -> i64 {
+    match query.interval {
         StatisticsInterval::Minute | StatisticsInterval::Hour => 0,
         // Calls are counted by the hour, so a part of an hour can't move the beginning of a day.
         StatisticsInterval::Day => i64::from(query.utc_offset.clamp(-24 * 60, 24 * 60) / 60) * 3_600_000,
-    };
-    let since = floor(query.since.0, length, offset);
+    }
+}
+
+/// The counts of a query in the order of their time, also those of other clients and servers.
+pub(super) fn counts(query: &CallStatisticsQuery) -> StatisticsSql {
+    let since = floor(query.since.0, query.interval.millis(), offset(query));
     let until = query.until.map_or(i64::MAX, |until| until.0);
-    let mut values = vec![Value::Integer(since), Value::Integer(until)];
-    let mut wheres = String::from("counted.at >= ?1 AND counted.at < ?2");
-    for (column, value) in [
-        ("client", query.client.as_ref().map(ToString::to_string)),
+    StatisticsSql {
+        text: format!(
+            "SELECT at, kind, calls, took_ms, slowest_ms FROM {} WHERE at >= ? AND at < ? ORDER BY at",
+            table(query.interval)
+        ),
+        values: [since, until].map(Value::Integer).into(),
+    }
+}
+
+/// The kinds of calls that a query is about.
+pub(super) fn kinds(query: &CallStatisticsQuery) -> StatisticsSql {
+    let wanted = [
         ("server", query.server.as_ref().map(ToString::to_string)),
-    ] {
-        if let Some(value) = value {
-            values.push(Value::Text(value));
-            wheres.push_str(&format!(" AND kinds.{column} = ?{}", values.len()));
+        ("client", query.client.as_ref().map(ToString::to_string)),
+    ];
+    let (names, values): (Vec<_>, Vec<_>) = wanted
+        .into_iter()
+        .filter_map(|(column, value)| Some((format!("{column} = ?"), Value::Text(value?))))
+        .unzip();
+    let wheres = if names.is_empty() { String::new() } else { format!("WHERE {}", names.join(" AND ")) };
+    StatisticsSql {
+        text: format!(
+            "SELECT kind, server, client, tool, outcome FROM call_kinds {wheres} ORDER BY server, tool"
+        ),
+        values,
+    }
+}
+
+/// The calls of a query while they are added up: joining and grouping them in SQL takes ten times as long.
+struct CallSums {
+    kinds: HashMap<i64, SummedKind>,
+    /// What the points are grouped by, in their order, with the counts of the interval that is being read.
+    groups: Vec<(Option<String>, CallCounts)>,
+    tools: Vec<ToolSums>,
+    totals: CallCounts,
+    points: Vec<StatisticsPoint>,
+}
+
+/// Where the calls of a kind belong.
+struct SummedKind {
+    /// Index in [`CallSums::groups`].
+    group: usize,
+    /// Index in [`CallSums::tools`].
+    tool: usize,
+    outcome: OutcomeClass,
+}
+
+struct ToolSums {
+    server: String,
+    tool: String,
+    counts: CallCounts,
+    took_ms: i64,
+    slowest_ms: i64,
+}
+
+impl CallSums {
+    fn new(connection: &Connection, query: &CallStatisticsQuery) -> Result<Self, StoreError> {
+        let StatisticsSql { text, values } = kinds(query);
+        let mut statement = connection.prepare_cached(&text)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut tools: Vec<ToolSums> = Vec::new();
+        let mut found: Vec<(i64, Option<String>, usize, OutcomeClass)> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (kind, outcome): (i64, String) = (row.get(0)?, row.get(4)?);
+            let (server, client, tool): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
+            let Some(outcome) = OutcomeClass::ALL.into_iter().find(|class| class.as_str() == outcome) else {
+                continue;
+            };
+            let group = match query.group {
+                StatisticsGroup::All => None,
+                StatisticsGroup::Client => Some(client),
+                StatisticsGroup::Server => Some(server.clone()),
+            };
+            if tools.last().is_none_or(|last| last.server != server || last.tool != tool) {
+                let counts = CallCounts::default();
+                tools.push(ToolSums { server, tool, counts, took_ms: 0, slowest_ms: 0 });
+            }
+            found.push((kind, group, tools.len() - 1, outcome));
+        }
+        let groups: BTreeSet<Option<String>> = found.iter().map(|(_, group, ..)| group.clone()).collect();
+        let groups: Vec<_> = groups.into_iter().map(|group| (group, CallCounts::default())).collect();
+        let kinds = found.into_iter().filter_map(|(kind, of, tool, outcome)| {
+            let group = groups.binary_search_by(|(group, _)| group.cmp(&of)).ok()?;
+            Some((kind, SummedKind { group, tool, outcome }))
+        });
+        Ok(Self { kinds: kinds.collect(), groups, tools, totals: CallCounts::default(), points: Vec::new() })
+    }
+
+    fn add(&mut self, kind: i64, counted: &IntervalCounts) {
+        let Some(SummedKind { group, tool, outcome }) = self.kinds.get(&kind) else { return };
+        let calls = to_u32(counted.calls);
+        self.totals.add(*outcome, calls);
+        if let Some((_, counts)) = self.groups.get_mut(*group) {
+            counts.add(*outcome, calls);
+        }
+        if let Some(sums) = self.tools.get_mut(*tool) {
+            sums.counts.add(*outcome, calls);
+            sums.took_ms = sums.took_ms.saturating_add(counted.took_ms);
+            sums.slowest_ms = sums.slowest_ms.max(counted.slowest_ms);
         }
     }
-    let of = match query.group {
-        StatisticsGroup::All => "NULL",
-        StatisticsGroup::Client => "kinds.client",
-        StatisticsGroup::Server => "kinds.server",
-    };
-    // The counts are the outer loop: they are ordered by time.
-    let from = format!(
-        "FROM {} AS counted CROSS JOIN call_kinds AS kinds ON kinds.kind = counted.kind WHERE {wheres}",
-        table(query.interval)
-    );
-    let begin = format!("(counted.at + {offset}) / {length} * {length} - {offset}");
-    let points = format!(
-        "SELECT {begin} AS begins_at, {of} AS counted_by, kinds.outcome, SUM(counted.calls) {from}
-         GROUP BY begins_at, counted_by, kinds.outcome ORDER BY begins_at, counted_by LIMIT {MAX_POINTS}"
-    );
-    let by = |outcome: OutcomeClass| {
-        format!("SUM(CASE kinds.outcome WHEN '{}' THEN counted.calls ELSE 0 END)", outcome.as_str())
-    };
-    let counts: Vec<String> = OutcomeClass::ALL.into_iter().map(by).collect();
-    let sent = format!("{} + {}", by(OutcomeClass::Ok), by(OutcomeClass::Error));
-    let tools = |order: &str| {
-        format!(
-            "SELECT kinds.server, kinds.tool, {}, SUM(counted.took_ms) / MAX(1, {sent}) AS average,
-             MAX(counted.slowest_ms), SUM(counted.calls) AS used {from}
-             GROUP BY kinds.server, kinds.tool ORDER BY {order} DESC, kinds.server, kinds.tool LIMIT {MAX_TOOLS}",
-            counts.join(", ")
-        )
-    };
-    StatisticsSql { points, most_used: tools("used"), slowest: tools("average"), values }
+
+    /// Ends an interval: what was added since the one before it becomes its points.
+    fn end_interval(&mut self, begins_at: i64) {
+        for (group, counts) in &mut self.groups {
+            let counts = std::mem::take(counts);
+            if counts.total() > 0 && self.points.len() < MAX_POINTS {
+                self.points.push(StatisticsPoint { at: Timestamp(begins_at), of: group.clone(), counts });
+            }
+        }
+    }
+
+    fn finish(self, recorded_since: Timestamp) -> CallStatistics {
+        let tools = self.tools.into_iter().filter(|sums| sums.counts.total() > 0);
+        let mut most_used: Vec<ToolStatistics> = tools
+            .map(|ToolSums { server, tool, counts, took_ms, slowest_ms }| {
+                let sent = i64::from(counts.ok) + i64::from(counts.errors);
+                ToolStatistics {
+                    server: ServerId::new(server),
+                    tool,
+                    counts,
+                    average_ms: to_u32(took_ms / sent.max(1)),
+                    slowest_ms: to_u32(slowest_ms),
+                }
+            })
+            .collect();
+        let mut slowest = most_used.clone();
+        slowest.retain(|tool| tool.counts.ok + tool.counts.errors > 0);
+        // Tools that are alike stay in the order of their names.
+        most_used.sort_by_key(|tool| Reverse(tool.counts.total()));
+        slowest.sort_by_key(|tool| Reverse(tool.average_ms));
+        most_used.truncate(MAX_TOOLS);
+        slowest.truncate(MAX_TOOLS);
+        CallStatistics { recorded_since, totals: self.totals, points: self.points, most_used, slowest }
+    }
 }
 
 /// The beginning of the interval that a moment is in.
@@ -123,33 +220,25 @@ fn floor(at: i64, length: i64, offset: i64) -> i64 {
 impl Activity {
     /// Figures about calls. Blocks on the disk. Calls of the last 200 ms may be missing.
     pub fn statistics(&self, query: &CallStatisticsQuery) -> Result<CallStatistics, StoreError> {
-        let sql = statements(query);
+        let StatisticsSql { text, values } = counts(query);
+        let (length, offset) = (query.interval.millis(), offset(query));
         let reader = self.reader.lock();
-        let mut totals = CallCounts::default();
-        let mut points: Vec<StatisticsPoint> = Vec::new();
-        let mut statement = reader.prepare_cached(&sql.points)?;
-        let mut rows = statement.query(params_from_iter(&sql.values))?;
+        let mut sums = CallSums::new(&reader, query)?;
+        let mut statement = reader.prepare_cached(&text)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut interval = None;
         while let Some(row) = rows.next()? {
-            let (at, of): (i64, Option<String>) = (row.get(0)?, row.get(1)?);
-            let outcome: String = row.get(2)?;
-            let calls = to_u32(row.get(3)?);
-            let Some(class) = OutcomeClass::ALL.into_iter().find(|class| class.as_str() == outcome) else {
-                continue;
-            };
-            totals.add(class, calls);
-            match points.last_mut().filter(|point| point.at.0 == at && point.of == of) {
-                Some(point) => point.counts.add(class, calls),
-                None => {
-                    let mut counts = CallCounts::default();
-                    counts.add(class, calls);
-                    points.push(StatisticsPoint { at: Timestamp(at), of, counts });
-                }
+            let begins_at = floor(row.get(0)?, length, offset);
+            if let Some(before) = interval.replace(begins_at).filter(|before| *before != begins_at) {
+                sums.end_interval(before);
             }
+            let (calls, took_ms, slowest_ms) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            sums.add(row.get(1)?, &IntervalCounts { calls, took_ms, slowest_ms });
         }
-        let most_used = tools(&reader, &sql.most_used, &sql.values)?;
-        let mut slowest = tools(&reader, &sql.slowest, &sql.values)?;
-        slowest.retain(|tool| tool.counts.ok + tool.counts.errors > 0);
-        Ok(CallStatistics { recorded_since: recorded_since(&reader)?, totals, points, most_used, slowest })
+        if let Some(last) = interval {
+            sums.end_interval(last);
+        }
+        Ok(sums.finish(recorded_since(&reader)?))
     }
 
     /// Since when calls are counted.
@@ -201,26 +290,6 @@ fn recorded_since(connection: &Connection) -> Result<Timestamp, StoreError> {
         .optional()?
         .flatten();
     Ok(Timestamp(first.unwrap_or(i64::MAX)))
-}
-
-fn tools(connection: &Connection, sql: &str, values: &[Value]) -> Result<Vec<ToolStatistics>, StoreError> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let tools = statement.query_map(params_from_iter(values), |row| {
-        let server: String = row.get(0)?;
-        Ok(ToolStatistics {
-            server: ServerId::new(server),
-            tool: row.get(1)?,
-            counts: CallCounts {
-                ok: to_u32(row.get(2)?),
-                errors: to_u32(row.get(3)?),
-                denied: to_u32(row.get(4)?),
-                unfinished: to_u32(row.get(5)?),
-            },
-            average_ms: to_u32(row.get(6)?),
-            slowest_ms: to_u32(row.get(7)?),
-        })
-    })?;
-    Ok(tools.collect::<Result<_, _>>()?)
 }
 
 fn to_u32(count: i64) -> u32 {

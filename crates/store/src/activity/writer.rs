@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gatehouse_model::{CallRecord, Clock, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::queue::RecordQueue;
 use super::{ID_SHIFT, Retention, filters, first_id, programs, statistics, usage};
@@ -14,10 +14,12 @@ use crate::full_text;
 use crate::random::random_bytes;
 
 /// Old records are deleted after this many new ones, after this time, and with the first batch.
-const TIDY_RECORD_INTERVAL: u64 = 10_000;
+const TIDY_RECORD_INTERVAL: u64 = 1_000;
 const TIDY_TIME_INTERVAL: Duration = Duration::from_secs(3600);
-/// Maximum number of records deleted per transaction.
-const TIDY_BATCH_RECORDS: u32 = 5_000;
+/// Maximum number of records deleted per transaction, after which the rest waits for what is to be written.
+const TIDY_BATCH_RECORDS: u32 = 1_000;
+/// Records that are read at a time to fill the index.
+const INDEX_BATCH_RECORDS: u32 = 5_000;
 
 pub(super) struct CallRecordWriter {
     connection: Connection,
@@ -64,6 +66,14 @@ impl CallRecordWriter {
                 tracing::warn!(%error, "it could not be recorded which servers there are");
             }
             self.commit(batch.records);
+            if self.since_tidy >= TIDY_RECORD_INTERVAL || self.last_tidy.elapsed() >= TIDY_TIME_INTERVAL {
+                let is_done = self.tidy(queue).unwrap_or_else(|error| {
+                    tracing::warn!(%error, "old call records could not be dropped");
+                    true
+                });
+                // The rest comes after the next batch.
+                self.since_tidy = if is_done { 0 } else { TIDY_RECORD_INTERVAL };
+            }
             for done in batch.flushes {
                 if done.send(()).is_err() {
                     tracing::debug!("nobody waits for the flush any more");
@@ -80,13 +90,6 @@ impl CallRecordWriter {
             return;
         }
         self.since_tidy += count;
-        if self.since_tidy >= TIDY_RECORD_INTERVAL || self.last_tidy.elapsed() >= TIDY_TIME_INTERVAL {
-            self.since_tidy = 0;
-            self.last_tidy = Instant::now();
-            if let Err(error) = self.tidy() {
-                tracing::warn!(%error, "old call records could not be dropped");
-            }
-        }
     }
 
     fn write(&mut self, mut batch: Vec<CallRecord>) -> Result<(), StoreError> {
@@ -119,15 +122,18 @@ impl CallRecordWriter {
         Ok(transaction.commit()?)
     }
 
-    /// Deletes what exceeds the retention.
-    fn tidy(&mut self) -> Result<(), StoreError> {
+    /// Deletes what exceeds the retention, as much of it as there is time for. Returns whether that was all.
+    fn tidy(&mut self, queue: &RecordQueue) -> Result<bool, StoreError> {
+        self.last_tidy = Instant::now();
         let age = i64::try_from(self.retention.age.as_millis()).unwrap_or(i64::MAX);
         let oldest = first_id(Timestamp(self.clock.now().0.saturating_sub(age)));
         let calls = i64::try_from(self.retention.calls).unwrap_or(i64::MAX);
+        // Counted in the part of the index that has one short row for each call: the calls themselves are gigabytes.
         let beyond: Option<i64> = self
             .connection
-            .prepare_cached("SELECT MAX(id) FROM (SELECT id FROM calls ORDER BY id DESC LIMIT -1 OFFSET ?1)")?
-            .query_row([calls], |row| row.get(0))?;
+            .prepare_cached("SELECT id FROM calls_text_docsize ORDER BY id DESC LIMIT 1 OFFSET ?1")?
+            .query_row([calls], |row| row.get(0))
+            .optional()?;
         let first_kept = oldest.max(beyond.map_or(0, |id| id + 1));
         usage::prune(&self.connection, Timestamp(first_kept >> ID_SHIFT))?;
         statistics::prune(&self.connection, self.clock.now())?;
@@ -144,7 +150,10 @@ impl CallRecordWriter {
             )?;
             transaction.commit()?;
             if gone < TIDY_BATCH_RECORDS as usize {
-                return Ok(());
+                return Ok(true);
+            }
+            if queue.has_work() {
+                return Ok(false);
             }
         }
     }
@@ -178,12 +187,14 @@ fn fill_index(connection: &mut Connection) -> Result<(), StoreError> {
         return Ok(());
     }
     let transaction = connection.transaction()?;
+    let is_counted: bool =
+        transaction.query_row("SELECT EXISTS (SELECT 1 FROM call_kinds)", [], |row| row.get(0))?;
     {
         let mut select =
             transaction.prepare("SELECT id, record FROM calls WHERE id > ?1 ORDER BY id LIMIT ?2")?;
         let mut after = -1;
         loop {
-            let page = select.query_map(params![after, TIDY_BATCH_RECORDS], |row| {
+            let page = select.query_map(params![after, INDEX_BATCH_RECORDS], |row| {
                 Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
             })?;
             let mut records = Vec::new();
@@ -197,7 +208,9 @@ fn fill_index(connection: &mut Connection) -> Result<(), StoreError> {
             if records.is_empty() {
                 break;
             }
-            statistics::record_calls(&transaction, &records)?;
+            if !is_counted {
+                statistics::record_calls(&transaction, &records)?;
+            }
         }
     }
     Ok(transaction.commit()?)

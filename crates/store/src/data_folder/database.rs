@@ -229,6 +229,15 @@ CREATE TABLE servers_seen (
 DROP TABLE IF EXISTS statistics_since;
 CREATE TABLE statistics_since (at INTEGER NOT NULL);
 ",
+    // The index is filled again; what begins with two or three letters is kept in it.
+    "
+DROP TABLE IF EXISTS calls_terms;
+DROP TABLE calls_text;
+CREATE VIRTUAL TABLE calls_text USING fts5 (
+    tool, arguments, result, filters, content = '', contentless_delete = 1, detail = full, prefix = '2 3'
+);
+CREATE VIRTUAL TABLE calls_terms USING fts5vocab (calls_text, instance);
+",
 ];
 
 /// Schema of `sessions.db`. A session without `state` has ended. Sessions of a client that were opened at the time in

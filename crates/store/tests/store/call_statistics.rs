@@ -6,7 +6,7 @@ use std::time::Duration;
 use gatehouse_model::approval::Subject;
 use gatehouse_model::command::CallExportFormat;
 use gatehouse_model::grant::{Decision, Rule, Verdict};
-use gatehouse_model::record::CallOutcome;
+use gatehouse_model::record::{CallFilter, CallOutcome};
 use gatehouse_model::statistics::{
     CallCounts, CallStatistics, CallStatisticsQuery, StatisticsGroup, StatisticsInterval,
 };
@@ -243,26 +243,28 @@ fn folder_of_before_is_indexed_and_counted_once() {
     // The user's own call, before there were calls of the user as a client.
     store.activity().record(CallRecord { client: "gatehouse".into(), by_user: false, ..record(4) });
     drop(store);
-    let database = rusqlite::Connection::open(fixture.path("activity.db")).unwrap();
-    database.pragma_update(None, "user_version", 4).unwrap();
-    drop(database);
-    for _ in 0..2 {
-        let store = fixture.open();
-        let filter = gatehouse_model::record::CallFilter {
-            server: Some("srv-1".into()),
-            text: Some("report".into()),
-            ..Default::default()
-        };
-        let found: Vec<String> =
-            store.activity().list(&filter).unwrap().iter().map(|call| call.id.to_string()).collect();
-        assert_eq!(found, ["call-3", "call-1"]);
-        let counted = store.activity().statistics(&query(StatisticsInterval::Day)).unwrap();
-        assert_eq!(counted.totals, counts(5, 0, 0, 0));
-        let filter = gatehouse_model::record::CallFilter { by_user: true, ..Default::default() };
-        let found: Vec<String> =
-            store.activity().list(&filter).unwrap().iter().map(|call| call.id.to_string()).collect();
-        assert_eq!(found, ["call-4", "call-1"]);
-        drop(store);
+    // Before the index and the statistics were filled from the records, and before the index knew what words begin with.
+    for version in [4, 6] {
+        let database = rusqlite::Connection::open(fixture.path("activity.db")).unwrap();
+        database.pragma_update(None, "user_version", version).unwrap();
+        drop(database);
+        for _ in 0..2 {
+            let store = fixture.open();
+            let found = |filter| -> Vec<String> {
+                let calls = store.activity().list(&filter).unwrap();
+                calls.iter().map(|call| call.id.to_string()).collect()
+            };
+            let filter = CallFilter {
+                server: Some("srv-1".into()),
+                text: Some("report".into()),
+                ..Default::default()
+            };
+            assert_eq!(found(filter), ["call-3", "call-1"]);
+            let counted = store.activity().statistics(&query(StatisticsInterval::Day)).unwrap();
+            assert_eq!(counted.totals, counts(5, 0, 0, 0));
+            let filter = CallFilter { by_user: true, ..Default::default() };
+            assert_eq!(found(filter), ["call-4", "call-1"]);
+        }
     }
 }
 
