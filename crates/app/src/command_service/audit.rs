@@ -8,7 +8,9 @@ use gatehouse_model::command::{
 };
 use gatehouse_model::grant::Grant;
 use gatehouse_model::record::AuditVerdict;
-use gatehouse_model::{AuditEntry, AuditEntryView, AuditEvent, ErrorCode, GrantId, Message, UserError, message};
+use gatehouse_model::{
+    AuditEntry, AuditEntryView, AuditEvent, ErrorCode, GrantId, Message, UserError, message,
+};
 use gatehouse_store::{AuditFormat, Store};
 use tokio_util::sync::CancellationToken;
 

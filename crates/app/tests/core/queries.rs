@@ -10,7 +10,7 @@ use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
 use gatehouse_model::command::*;
 use gatehouse_model::record::CallFilter;
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::{AuditEntryView, ErrorCode, Event, GrantChoice, Message, Transport};
+use gatehouse_model::{AuditEntryView, AuditEvent, ErrorCode, Event, GrantChoice, Message, Transport};
 
 /// A text of the core in English.
 fn said(message: &Message) -> String {
@@ -111,7 +111,7 @@ async fn keeps_200_log_lines_out_of_journal() {
 }
 
 #[tokio::test]
-async fn the_audit_says_which_rule_was_added_also_when_its_server_and_client_are_gone() {
+async fn the_audit_says_which_rule_was_added_and_revoked_also_when_its_server_and_client_are_gone() {
     let home = TestHome::new();
     let core = home.start().await;
     wait_until_state(&core, "Notes", "connected").await;
@@ -132,10 +132,17 @@ async fn the_audit_says_which_rule_was_added_also_when_its_server_and_client_are
     assert_eq!(rules(listed), expected);
     run(&core, ServersRemove { server: "Notes".into(), undoable: false }).await.unwrap();
     run(&core, ClientsRevoke { client }).await.unwrap();
+    let added_and_revoked = [expected[0], expected[0]];
     let listed = run(&core, AuditList { after: None, limit: None }).await.unwrap();
-    assert_eq!(rules(listed), expected);
+    assert_eq!(rules(listed), added_and_revoked);
     let latest = run(&core, AuditLatest { before: None, limit: None }).await.unwrap();
-    assert_eq!(rules(latest), expected);
+    let revoked = latest.iter().position(|entry| matches!(entry.event, AuditEvent::Revoked { .. })).unwrap();
+    assert_eq!(rules(latest), added_and_revoked);
+    // Where the entry that added the rule is not listed, only the id of the rule is known.
+    let limit = Some(u32::try_from(revoked + 1).unwrap());
+    let newest = run(&core, AuditLatest { before: None, limit }).await.unwrap();
+    assert!(matches!(newest[revoked].event, AuditEvent::Revoked { .. }), "{newest:?}");
+    assert_eq!(rules(newest), [""; 0]);
     core.shutdown().await;
 }
 

@@ -129,7 +129,8 @@ fn list(entries: &[AuditEntryView], names: &AuditNames) -> Vec<String> {
 }
 
 fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
-    let said = entry.rule.as_ref().map(|rule| format!(": {}", terminal_text::message(rule))).unwrap_or_default();
+    let said =
+        entry.rule.as_ref().map(|rule| format!(": {}", terminal_text::message(rule))).unwrap_or_default();
     match &entry.event {
         AuditEvent::Decided { client, server, subject: about, allowed, reason, by, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
