@@ -106,7 +106,10 @@ export type AuditEntryView = {
 seq: number, at: Timestamp, event: AuditEvent,
 /** SHA-256 over the entry before this one and this entry, lower-case hexadecimal. */
 hash: string,
-/** For a rule that was added: the rule in words, with the names that its server and client have now, or had last. */
+/**
+ * The rule that was added, bound or revoked, in words, with the names that its server and client have now, or had last.
+ * Absent where the entry that added it is not among those that are listed.
+ */
 rule: Message | null,
 /** For a rule that was added: what is said of it where it is not certain to be a person's own. */
 note: Message | null, };
