@@ -16,7 +16,7 @@ use crate::random::random_bytes;
 /// Old records are deleted after this many new ones, after this time, and with the first batch.
 const TIDY_RECORD_INTERVAL: u64 = 1_000;
 const TIDY_TIME_INTERVAL: Duration = Duration::from_secs(3600);
-/// Maximum number of records deleted per transaction, after which the rest waits for what is to be written.
+/// Maximum number of records deleted per transaction.
 const TIDY_BATCH_RECORDS: u32 = 1_000;
 /// Records that are read at a time to fill the index.
 const INDEX_BATCH_RECORDS: u32 = 5_000;
@@ -122,7 +122,9 @@ impl CallRecordWriter {
         Ok(transaction.commit()?)
     }
 
-    /// Deletes what exceeds the retention, as much of it as there is time for. Returns whether that was all.
+    /// Deletes what exceeds the retention. Stops for what is to be written meanwhile, but not before it deleted as many
+    /// records as were written since the last time: however many calls there are, the database stays bounded. Returns
+    /// whether that was all.
     fn tidy(&mut self, queue: &RecordQueue) -> Result<bool, StoreError> {
         self.last_tidy = Instant::now();
         let age = i64::try_from(self.retention.age.as_millis()).unwrap_or(i64::MAX);
@@ -137,6 +139,7 @@ impl CallRecordWriter {
         let first_kept = oldest.max(beyond.map_or(0, |id| id + 1));
         usage::prune(&self.connection, Timestamp(first_kept >> ID_SHIFT))?;
         statistics::prune(&self.connection, self.clock.now())?;
+        let mut deleted = 0;
         loop {
             let transaction = self.connection.transaction()?;
             let step = "SELECT id FROM calls WHERE id < ?1 ORDER BY id LIMIT ?2";
@@ -152,7 +155,8 @@ impl CallRecordWriter {
             if gone < TIDY_BATCH_RECORDS as usize {
                 return Ok(true);
             }
-            if queue.has_work() {
+            deleted += gone as u64;
+            if deleted >= self.since_tidy && queue.has_work() {
                 return Ok(false);
             }
         }

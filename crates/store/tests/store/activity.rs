@@ -224,6 +224,55 @@ fn retention_removes_records_from_search() {
 }
 
 #[test]
+fn retention_bounds_a_flood() {
+    let fixture = StoreFixture::new();
+    let retention = Retention { age: Duration::MAX, calls: 100 };
+    let store = Store::open_with_retention(fixture.options(Owner::Window), retention).unwrap();
+    for index in 0..10_000 {
+        store.activity().record(record(index));
+    }
+    store.activity().flush();
+    assert_eq!(store.activity().dropped_count(), 0);
+    let all = ids(&store, &CallFilter { limit: Some(10_000), ..CallFilter::default() });
+    assert_eq!((all.len(), all[0].as_str(), all[99].as_str()), (100, "call-9999", "call-9900"));
+}
+
+#[test]
+fn finds_calls_by_the_beginnings_of_their_words() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    for index in 0..200 {
+        let result = format!("item{index:03} Entrée notes_v{}.txt", index % 2);
+        store.activity().record(CallRecord { result: Some(result), ..record(index) });
+    }
+    store.activity().flush();
+    let many = "item0 ".repeat(40);
+    for (text, count) in [
+        ("it", 200),
+        ("ite", 200),
+        // More different words than stand for a searched one.
+        ("item", 200),
+        ("ITEM0", 100),
+        ("item19", 10),
+        ("item199", 1),
+        ("item2", 0),
+        ("entr", 200),
+        ("Entrée", 200),
+        ("ENTREE", 200),
+        ("notes_v1", 100),
+        ("notes_v1.t", 100),
+        ("notes_v1.text", 0),
+        ("v1.txt", 100),
+        ("notes_v0.txt item00", 5),
+        ("item0\" OR \"item", 0),
+        (many.as_str(), 100),
+    ] {
+        let filter = CallFilter { text: Some(text.into()), limit: Some(1_000), ..CallFilter::default() };
+        assert_eq!(ids(&store, &filter).len(), count, "{text}");
+    }
+}
+
+#[test]
 fn finds_one_of_a_hundred_thousand_records() {
     let fixture = StoreFixture::new();
     let store = fixture.open();
