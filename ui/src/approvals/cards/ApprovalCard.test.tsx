@@ -243,7 +243,7 @@ describe("an approval card", () => {
     };
     const { container, rerender } = render(card(changed, 0, undefined, onAnswer));
     const what = screen.getByRole("region", { name: "What changed" }).textContent;
-    expect(what).toContain("inputSchema › a/b");
+    expect(what).toContain('inputSchema › "a/b"');
     expect(what).toContain("Acts badly.");
     expect(container.textContent).toContain("“Always” approves this definition.");
     expect(container.textContent).not.toContain("You can't choose “Always”");

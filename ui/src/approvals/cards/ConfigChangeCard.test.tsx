@@ -14,6 +14,8 @@ const added: ConfigChangeRequest = {
     { pointer: "/command", concern: "shape", before: null, after: '"sh"' },
     { pointer: "/args", concern: "shape", before: null, after: '["-c","list \u202eelif\u202c #\u200b"]' },
     { pointer: "/env/\u202eSNOITPO_EDON", concern: "shape", before: null, after: '"x"' },
+    { pointer: "/env/A › B", concern: "shape", before: null, after: '"x"' },
+    { pointer: "/env/变量_1", concern: "shape", before: null, after: '"x"' },
   ],
   action: "added",
   profile: "App",
@@ -37,7 +39,9 @@ describe("a request for a server of a project", () => {
     const text = screen.getByRole("article").textContent;
     expect(text).toContain("/work/appU+2066/.mcp.json");
     expect(text).toContain('["-c","list U+202EelifU+202C #U+200B"]');
-    expect(text).toContain("env › U+202ESNOITPO_EDON");
+    expect(text).toContain('env › "U+202ESNOITPO_EDON"');
+    expect(text, "no name passes for several parts").toContain('env › "A › B"');
+    expect(text).toContain("env › 变量_1");
     expect(text).not.toMatch(/[\u200b\u202c\u202e\u2066]/);
   });
 

@@ -47,6 +47,9 @@ export function NewFields({ changes }: { changes: readonly FieldChange[] }) {
   ));
 }
 
+/** Names that stand without quotes. Others could pass for several parts. */
+const plainName = /^[\p{L}\p{N}_$-]+$/u;
+
 /** Where a field is, part by part. */
 function FieldName({ pointer }: { pointer: string }) {
   return (
@@ -54,7 +57,7 @@ function FieldName({ pointer }: { pointer: string }) {
       {pointerParts(pointer).map((part, at) => (
         <Fragment key={at}>
           {at > 0 && <span className={styles.into}> › </span>}
-          <MarkedText text={seen(part)} />
+          <MarkedText text={seen(plainName.test(part) ? part : JSON.stringify(part))} />
         </Fragment>
       ))}
     </dt>

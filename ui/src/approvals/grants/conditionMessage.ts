@@ -1,6 +1,7 @@
 // Describes a condition that is being written in the way the core describes proposed ones, with the same keys and
 // parameters (crates/policy/src/rule_messages.rs). Pure.
 
+import { unescapePart } from "../../components/jsonPointer";
 import type { Condition, Message, OfferedCondition } from "../../generated/types";
 import type { MessageKey } from "../../messages";
 import { conditionValue } from "./conditionValue";
@@ -13,7 +14,7 @@ export function conditionMessage(condition: Condition, proposals: readonly Offer
 
 function describeCondition({ pointer, test }: Condition): Message {
   const key: MessageKey = `condition.${test.test}`;
-  const place = pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
+  const place = unescapePart(pointer.replace(/^\//, ""));
   const value = conditionValue(test, { json: (one) => one, separator: ", " });
   // Values of JSON have quotation marks of their own.
   const isJson = test.test === "equals" || test.test === "one_of";
