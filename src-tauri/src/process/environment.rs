@@ -137,13 +137,7 @@ const SET_WITH_IT: [(&str, &str); 3] = [
 /// for loading the toolkit's libraries again. Servers get the withheld variables from the copies kept under other names.
 /// Returns the exit code if this process has to end.
 pub(crate) fn clean_environment() -> Option<ExitCode> {
-    if is_driven() {
-        // Drawn as for the user.
-        #[cfg(target_os = "linux")]
-        let _added = in_place::add_missing();
-        return None;
-    }
-    if is_clean() {
+    if is_driven() || is_clean() {
         return None;
     }
     #[cfg(target_os = "linux")]
@@ -165,7 +159,7 @@ fn missing() -> impl Iterator<Item = (OsString, OsString)> {
     set.iter().map(|(name, value)| (name.into(), value.into()))
 }
 
-/// Whether a test driver started this process and controls it through variables, which stay then. Always false in a build
+/// Whether a test driver started this process and controls it through variables. Always false in a build
 /// without the feature `test-door`, which no release has.
 fn is_driven() -> bool {
     cfg!(feature = "test-door") && std::env::var_os("TAURI_AUTOMATION").is_some()

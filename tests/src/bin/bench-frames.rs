@@ -43,7 +43,8 @@ mod linux {
     const LATE: f64 = 50.0;
 
     pub(super) fn approvals() -> Result<()> {
-        let desktop = Desktop::start()?;
+        let mut desktop = Desktop::start()?;
+        desktop.draw_as_for_users();
         let window = AppWindow::start(&desktop)?;
         let (main, prompt) = (window.main(), window.prompt());
         let minted = main.invoke("command", &json!({"name": "clients.add", "args": {"name": "Bench"}}))?;
@@ -130,7 +131,8 @@ mod linux {
 
     /// Activity with all its calls in the list: while they are read, and while the list is scrolled.
     pub(super) fn activity() -> Result<()> {
-        let desktop = Desktop::start()?;
+        let mut desktop = Desktop::start()?;
+        desktop.draw_as_for_users();
         stored_calls::fill(&desktop.data_dir(), CALLS)?;
         let window = AppWindow::start(&desktop)?;
         let main = window.main();

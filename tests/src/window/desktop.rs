@@ -40,6 +40,7 @@ pub struct Desktop {
     /// remove their sockets.
     servers: [ChildProcess; 2],
     home: TempDir,
+    draws_as_for_users: bool,
 }
 
 impl Drop for Desktop {
@@ -94,7 +95,14 @@ impl Desktop {
         let preferences = home.path().join(PREFERENCES);
         fs::create_dir_all(preferences.parent().context("no folder")?)?;
         fs::write(preferences, r#"{"preferences":{"firstRunDone":true}}"#)?;
-        let mut desktop = Self { bus: address, display: number, helpers: Vec::new(), servers, home };
+        let mut desktop = Self {
+            bus: address,
+            display: number,
+            helpers: Vec::new(),
+            servers,
+            home,
+            draws_as_for_users: false,
+        };
         desktop.window_manager()?;
         Ok(desktop)
     }
@@ -124,7 +132,16 @@ impl Desktop {
         for moved in MOVED_SETTINGS {
             command.env_remove(moved);
         }
+        if self.draws_as_for_users {
+            command.env("WEBKIT_DISABLE_DMABUF_RENDERER", "1");
+        }
         command
+    }
+
+    /// Lets pages be drawn with the processor, as the application does unless a test drives it: what it is started with stays
+    /// then. Not for tests: WebKitGTK leaves WebDriver's request for a screenshot unanswered while such a page stands still.
+    pub fn draw_as_for_users(&mut self) {
+        self.draws_as_for_users = true;
     }
 
     /// Makes the next start of the application a first one, which begins with the first steps.

@@ -39,11 +39,6 @@ pub(super) fn clean() -> bool {
             return false;
         }
     }
-    add_missing()
-}
-
-/// Sets the variables of [`missing`]. Returns whether it could.
-pub(super) fn add_missing() -> bool {
     missing().all(|(name, value)| glib::setenv(name, value, true).is_ok())
 }
 
@@ -58,8 +53,6 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    #[cfg(feature = "test-door")]
-    use crate::process::environment::clean_environment;
     use crate::process::environment::is_clean;
     use gatehouse_common::user_environment::variable;
 
@@ -80,27 +73,6 @@ mod tests {
             let name = OsStr::new(name);
             assert!(is_allowed(name, OsStr::new("x")) || is_read_before_main(name), "{name:?}");
         }
-    }
-
-    /// What a test drives is drawn as for the user, and its driver still reaches it.
-    #[cfg(feature = "test-door")]
-    #[test]
-    fn a_driven_application_draws_as_for_the_user() {
-        const CHILD: &str = "GATEHOUSE_DRIVEN_CHILD";
-        if std::env::var_os(CHILD).is_some() {
-            assert!(missing().next().is_some());
-            assert!(clean_environment().is_none());
-            assert_eq!(missing().next(), None);
-            assert_eq!(std::env::var("TAURI_AUTOMATION").as_deref(), Ok("true"));
-            println!("driven");
-            return;
-        }
-        let this = "process::environment::in_place::tests::a_driven_application_draws_as_for_the_user";
-        let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args([this, "--exact", "--nocapture"]).env_clear();
-        let child = child.env(CHILD, "1").env("TAURI_AUTOMATION", "true").output().unwrap();
-        let printed = String::from_utf8_lossy(&child.stdout);
-        assert!(child.status.success() && printed.contains("driven"), "{child:?}");
     }
 
     /// Starts this test with variables that steer the window, and with others that have had an effect by then.
