@@ -246,7 +246,10 @@ export const test = plain.extend<Fixtures>({
   storedCalls: [0, { option: true }],
   gatehouse: async ({ storedCalls }, use) => {
     const folder = mkdtempSync(join(tmpdir(), "gatehouse-e2e-"));
-    if (storedCalls > 0) execFileSync(join(programs, "fill-calls"), [join(folder, "data"), String(storedCalls)]);
+    if (storedCalls > 0) {
+      const args = [join(folder, "data"), String(storedCalls)];
+      execFileSync(join(programs, "fill-calls"), args, { timeout: 240_000 });
+    }
     const host = new BrowserHost(folder);
     try {
       const { address, endpoint } = await host.ready();

@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use gatehouse_tests::eventually::eventually_holds;
+use gatehouse_tests::eventually::{TEST_TIMEOUT, eventually_holds};
 use gatehouse_tests::paths;
 use gatehouse_tests::window::{AppWindow, Desktop, WebPage};
 use serde_json::{Value, json};
@@ -213,7 +213,9 @@ fn prompt_shows_without_focus_and_delays_input() -> Result<()> {
     assert!(!desktop.is_visible("Gatehouse asks")?);
 
     // An answer that arrives too late says nothing of the guard: then there is another call.
+    let begun = Instant::now();
     let (call, answer, before) = loop {
+        ensure!(begun.elapsed() < TEST_TIMEOUT, "every answer came too late");
         let call = client.begin("current_time", &json!({}))?;
         desktop.until_visible("Gatehouse asks", true)?;
         let at_once = prompt.wait_for(

@@ -4,15 +4,20 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 /// The feature that lets tests drive the real windows; bundles are built without it.
 pub(crate) const TEST_DOOR: [&str; 2] = ["--features", "gatehouse/test-door"];
 
-/// Prints the heading of the next step.
+/// Prints the heading of the next step, and how long the ones before took. A run that is ended from outside says by it
+/// what it was at.
 pub(crate) fn print_step(what: &str) {
-    println!("\n== {what}");
+    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let seconds = BEGUN.elapsed().as_secs();
+    println!("\n== {what} ({}:{:02})", seconds / 60, seconds % 60);
 }
 
 /// A program that runs in a folder.

@@ -307,6 +307,7 @@ fn paging_includes_calls_with_equal_timestamps() {
         let Some(last) = page.last() else { break };
         filter.older_than = Some(last.cursor());
         read.extend(page.iter().map(|record| record.id.to_string()));
+        assert!(read.len() <= whole.len(), "a call is on two pages: {read:?}");
     }
     assert_eq!(read, whole);
     // A call that is not there any more: what is older than its moment.
