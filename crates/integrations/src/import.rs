@@ -17,7 +17,7 @@ use crate::apps::{AppSettings, FileFormat};
 use crate::base_folders::BaseFolders;
 use crate::read_document::{self, BrokenText, MAX_BYTES};
 
-pub use fill::{FilledServer, FoundSecret, entry_settings, entry_summary, has_plain_secret};
+pub use fill::{FilledServer, FoundSecret, has_plain_secret};
 
 /// Most servers of one content.
 const MAX_SERVERS: usize = 512;

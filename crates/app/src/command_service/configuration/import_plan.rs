@@ -391,7 +391,7 @@ impl ImportPlanner<'_> {
             return Err(refused(problem.clone()));
         }
         let filled = server.fill(&self.values, false).map_err(refused)?;
-        if let Some(problem) = imports::too_long(&filled.entry) {
+        if let Some(problem) = imports::too_long(&filled) {
             return Err(refused(problem));
         }
         let before = match &choice.action {

@@ -8,7 +8,7 @@ use gatehouse_common::display_name;
 use gatehouse_integrations::configuration::{
     ConfigurationDocument, ExportedClass, ExportedClient, ExportedPermissions, ExportedRule,
 };
-use gatehouse_integrations::import::{FilledServer, ForeignServer, entry_settings, entry_summary};
+use gatehouse_integrations::import::{FilledServer, ForeignServer};
 use gatehouse_model::command::SettingsSet;
 use gatehouse_model::configuration::{ConfigurationConflict, ConfigurationItem, ConfigurationItemKind};
 use gatehouse_model::import::{ImportInput, ImportedSetting};
@@ -135,12 +135,12 @@ impl PresentConfiguration {
             item.problems.push(problem);
             FilledServer { entry: server.entry.clone(), secrets: Vec::new() }
         });
-        item.problems.extend(imports::too_long(&filled.entry));
-        let summary = entry_summary(&filled.entry);
+        item.problems.extend(imports::too_long(&filled));
+        let summary = filled.summary();
         if !summary.is_empty() {
             item.summary = Some(message!("configuration.runs", what = imports::shown(&summary)));
         }
-        item.details = entry_settings(&filled.entry).iter().map(shown_detail).collect();
+        item.details = filled.settings().iter().map(shown_detail).collect();
         item.inputs = server.inputs.iter().map(ImportInput::shown).collect();
         let owner = owner(&server.name, &self.configs);
         let given: Vec<&str> = filled.secrets.iter().map(|secret| secret.field.as_str()).collect();
