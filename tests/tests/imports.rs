@@ -132,6 +132,13 @@ fn a_taken_name_is_skipped_renamed_or_overwritten() -> Result<()> {
     ensure!(renamed[0]["name"] == "fixture 2" && args("fixture 2")? == json!(["--other"]), "{renamed:#}");
     let replaced = gatehouse.ask(&["servers", "import", "cursor", "--on-conflict", "overwrite"])?;
     ensure!(replaced[0]["server"] == id && args("fixture")? == json!(["--other"]), "{replaced:#}");
+
+    // What the other application says nothing of stays as it is.
+    gatehouse.ask(&["servers", "disable", "fixture"])?;
+    write(&home, ".cursor/mcp.json", &json!({ "mcpServers": { "fixture": fixture(&["--third"])? } }))?;
+    gatehouse.ask(&["servers", "import", "cursor", "--on-conflict", "overwrite"])?;
+    let view = server(&gatehouse, "fixture")?.context("fixture")?;
+    ensure!(args("fixture")? == json!(["--third"]) && view["config"]["enabled"] == false, "{view:#}");
     Ok(())
 }
 

@@ -13,8 +13,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use gatehouse_common::invisible_chars::{Layout, one_line, reveal};
 use gatehouse_integrations::import::{
-    FilledServer, ForeignServer, ForeignSettings, entry_settings, entry_summary, existing_files,
-    has_plain_secret, read_file, read_text,
+    FilledServer, ForeignServer, ForeignSettings, existing_files, has_plain_secret, read_file, read_text,
 };
 use gatehouse_integrations::{App, BaseFolders};
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
@@ -25,7 +24,7 @@ use gatehouse_model::import::{
     ImportCandidate, ImportConflict, ImportInput, ImportOutcome, ImportPreview, ImportSource,
     ImportedApprovals, ImportedSetting,
 };
-use gatehouse_model::server::{ServerAppearance, ServerDraft, ServerLimits};
+use gatehouse_model::server::{ProtocolVersionSetting, ServerAppearance, ServerDraft, ServerLimits};
 use gatehouse_model::{ErrorCode, GrantChoice, Message, Secret, ServerConfig, ServerId, UserError, message};
 use gatehouse_store::{ConfigProblem, EntryText, to_server_name};
 use gatehouse_tools::RuleSpec;
@@ -264,13 +263,13 @@ fn candidate(index: u32, server: &ForeignServer, name: &str, known: &KnownNames<
         problems.push(problem);
         FilledServer { entry: server.entry.clone(), secrets: Vec::new() }
     });
-    problems.extend(too_long(&filled.entry));
-    let summary = shown(&entry_summary(&filled.entry));
+    problems.extend(too_long(&filled));
+    let summary = shown(&filled.summary());
     let shown_setting = |setting: ImportedSetting| ImportedSetting {
         name: shown(&setting.name),
         value: shown(&setting.value),
     };
-    let settings = entry_settings(&filled.entry).into_iter().take(MOST_SETTINGS).map(shown_setting).collect();
+    let settings = filled.settings().into_iter().take(MOST_SETTINGS).map(shown_setting).collect();
     let has_plain_secret = has_plain_secret(&filled.entry);
     let enabled = filled.entry.get("enabled") != Some(&Value::Bool(false));
     let owner = known.owner(name);
@@ -320,11 +319,11 @@ fn shown_approvals(approvals: &ImportedApprovals) -> ImportedApprovals {
     }
 }
 
-/// Why an entry can't be shown whole, so that the user would import what they have not seen.
-pub(super) fn too_long(entry: &Map<String, Value>) -> Option<Message> {
-    let settings = entry_settings(entry);
+/// Why a server can't be shown whole, so that the user would import what they have not seen.
+pub(super) fn too_long(server: &FilledServer) -> Option<Message> {
+    let settings = server.settings();
     let is_long = |text: &str| text.chars().nth(LONGEST_TEXT).is_some();
-    let is_too_long = is_long(&entry_summary(entry))
+    let is_too_long = is_long(&server.summary())
         || settings.len() > MOST_SETTINGS
         || settings.iter().any(|setting| is_long(&setting.name) || is_long(&setting.value));
     is_too_long.then(|| message!("import.problem.tooLong"))
@@ -346,7 +345,7 @@ async fn import(
 ) -> Result<ServerId, UserError> {
     let refused = |what: Message| UserError::new(ErrorCode::BadRequest, what);
     let known = server.fill_known().map_err(refused)?;
-    if let Some(problem) = server.problem.clone().or_else(|| too_long(&known.entry)) {
+    if let Some(problem) = server.problem.clone().or_else(|| too_long(&known)) {
         return Err(refused(problem));
     }
     let values: BTreeMap<String, Secret> =
@@ -357,6 +356,7 @@ async fn import(
         .iter()
         .map(|secret| FieldSecret { field: secret.field.clone(), value: RequestSecret::new(&secret.value) })
         .collect();
+    let says_whether_enabled = filled.entry.contains_key("enabled");
     let draft = draft(name, filled.entry).map_err(|problems| {
         let first = problems.into_iter().next().unwrap_or_else(|| message!("import.problem.noObject"));
         refused(first)
@@ -367,7 +367,8 @@ async fn import(
         return Ok(servers::add(state, added, &CancellationToken::new()).await?.config.id);
     }
     let before = lookup::find(state, name)?;
-    let draft = over(&before, draft);
+    let enabled = if says_whether_enabled { draft.enabled } else { before.enabled };
+    let draft = ServerDraft { enabled, ..over(&before, draft) };
     let edited = ServersEdit { server: before.id.as_str().to_owned(), draft, secrets };
     Ok(servers::edit(state, edited).await?.config.id)
 }
@@ -382,8 +383,16 @@ fn over(before: &ServerConfig, draft: ServerDraft) -> ServerDraft {
     };
     let has_limits = draft.limits != ServerLimits::default();
     let limits = if has_limits { draft.limits } else { before.limits.clone() };
-    let (autostart, record_bodies) = (before.autostart, before.record_bodies);
-    ServerDraft { name: before.name.clone(), look, limits, autostart, record_bodies, ..draft }
+    let has_version = draft.protocol_version != ProtocolVersionSetting::default();
+    ServerDraft {
+        name: before.name.clone(),
+        look,
+        limits,
+        protocol_version: if has_version { draft.protocol_version } else { before.protocol_version },
+        autostart: before.autostart,
+        record_bodies: before.record_bodies,
+        ..draft
+    }
 }
 
 /// Lets run without asking what did so in the other application. A rule covers what a tool is now, so this waits for the
