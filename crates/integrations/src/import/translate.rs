@@ -108,6 +108,9 @@ impl Translator<'_> {
             "bearer_token_env_var" => self.bearer_token(name, &value),
             "enabled" | "disabled" => self.switch(name, &value),
             "autoApprove" | "alwaysAllow" | "auto_approve" | "trust" => self.approvals(name, &value),
+            "default_tools_approval_mode" if value == "approve" => {
+                self.auto_approve = Some(ImportedApprovals::All);
+            }
             "oauth" | "auth" => sign_in::settings(self, name, &value),
             "scopes" => sign_in::scopes(self, name, &value),
             "headersHelper" => self.header_program(name, &value),

@@ -209,6 +209,7 @@ fn expected(app: App, home: &str) -> Value {
                 "cwd": "/home/ana/docs",
                 "limits": { "connectSecs": 20, "callSecs": 46 }
             }, {
+                "default_tools_approval_mode": "import.leftOut.approvals",
                 "disabled_tools": "import.leftOut.tools",
                 "enabled_tools": "import.leftOut.tools",
                 "required": "import.leftOut.ofApplication"
@@ -223,7 +224,7 @@ fn expected(app: App, home: &str) -> Value {
                 "signIn": { "scopes": ["files:read"] },
                 "enabled": false,
                 "limits": { "connectSecs": 2 }
-            }, {}, [], none, none],
+            }, {}, [], "all", none],
         ]),
         App::Gemini => json!([
             ["local", {
