@@ -37,8 +37,8 @@ impl ServersPlace {
 
 /// What is known of the settings file of an [`App`].
 pub trait AppSettings {
-    /// The files that may have its settings, as absolute paths. The application reads the first one that exists; where none
-    /// does, the first one is the one to create.
+    /// The files that may have its settings, as absolute paths, those of the usual edition first. An edition reads only
+    /// the files of its own folder.
     fn settings_files(self, folders: &BaseFolders) -> Vec<PathBuf>;
 
     /// The format of those files.
@@ -119,13 +119,14 @@ impl AppSettings for App {
 
 fn claude_desktop_files(folders: &BaseFolders) -> Vec<PathBuf> {
     const NAME: &str = "claude_desktop_config.json";
-    let mut files = vec![folders.app_config().join("Claude").join(NAME)];
-    if folders.system == System::Windows {
-        // Where Windows keeps the settings of the packaged application.
-        let package = folders.local_app_data().join("Packages").join("Claude_pzs8sxrjxfjjc");
-        files.push(package.join("LocalCache").join("Roaming").join("Claude").join(NAME));
+    let usual = folders.app_config().join("Claude").join(NAME);
+    if folders.system != System::Windows {
+        return vec![usual];
     }
-    files
+    // Windows keeps the settings of the packaged application here. While it is installed, nothing reads the usual file.
+    let package = folders.local_app_data().join("Packages").join("Claude_pzs8sxrjxfjjc");
+    let packaged = package.join("LocalCache").join("Roaming").join("Claude").join(NAME);
+    if package.is_dir() { vec![packaged, usual] } else { vec![usual] }
 }
 
 /// The folder `User` of VS Code and its editions, the stable one first.

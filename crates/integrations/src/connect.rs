@@ -19,7 +19,7 @@ use crate::apps::{AppSettings, FileFormat, ServersPlace};
 use crate::base_folders::{BaseFolders, System};
 
 pub use plan::{ConnectPlan, EntryState, entry_state};
-pub use restore::{PlannedRestore, plan_restore};
+pub use restore::RestorePlan;
 
 /// The name of Gatehouse's entry.
 const ENTRY_NAME: &str = "gatehouse";
@@ -84,13 +84,17 @@ pub fn planned_files(
     std::iter::once(servers).chain(more).collect()
 }
 
-/// The settings file that the application reads, or would read.
+/// The settings file that the application reads, or would read: that of the first edition that was ever run, which made a
+/// folder for it.
 #[must_use]
 pub fn settings_path(app: App, folders: &BaseFolders) -> PathBuf {
-    let mut files = app.settings_files(folders).into_iter();
-    let first = files.next().unwrap_or_default();
-    let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
-    if exists(&first) { first } else { files.find(exists).unwrap_or(first) }
+    let mut files = app.settings_files(folders);
+    if let Some(folder) = files.iter().filter_map(|file| file.parent()).find(|folder| folder.is_dir()) {
+        let folder = folder.to_owned();
+        files.retain(|file| file.parent() == Some(&folder));
+    }
+    let existing = files.iter().position(|path| path.symlink_metadata().is_ok());
+    files.into_iter().nth(existing.unwrap_or_default()).unwrap_or_default()
 }
 
 /// Whether the file can be created by Gatehouse. Others need members that only the application knows.

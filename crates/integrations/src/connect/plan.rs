@@ -142,8 +142,10 @@ impl ConnectPlan {
     /// When a file was changed meanwhile, or can't be written.
     pub fn write(&self) -> Result<(), UserError> {
         for file in &self.files {
-            if SettingsFile::read(&file.planned.path)? != file.file {
-                return Err(changed_meanwhile(&file.file.path));
+            if !file.file.is_unchanged(&file.planned.path)? {
+                let what = message!("error.connect.changedMeanwhile", path = &file.path);
+                return Err(UserError::new(ErrorCode::BadConfig, what)
+                    .with_hint(message!("error.connect.changedMeanwhileHint")));
             }
         }
         for (at, file) in self.files.iter().enumerate() {
@@ -171,12 +173,6 @@ impl ConnectPlan {
             }
         }
     }
-}
-
-/// The error for a file that somebody else has changed.
-fn changed_meanwhile(path: &Path) -> UserError {
-    UserError::new(ErrorCode::BadConfig, message!("error.connect.changedMeanwhile", path = shown(path)))
-        .with_hint(message!("error.connect.changedMeanwhileHint"))
 }
 
 /// What a settings file has of Gatehouse.

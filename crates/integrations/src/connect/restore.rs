@@ -3,11 +3,11 @@
 //!
 //! A backup counts only with the digest that is stored under a seal, so nobody can have other bytes written by it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gatehouse_common::regular_file::{self, SymbolicLinks};
 use gatehouse_model::connection::{ConnectedFile, RestoredFile, RestoredHow};
-use gatehouse_model::{App, UserError};
+use gatehouse_model::{App, ErrorCode, UserError, message};
 use serde_json::Value;
 
 use super::settings_file::{self, SettingsFile, sha256};
@@ -15,11 +15,18 @@ use crate::apps::AppSettings as _;
 use crate::documents::{Document, DocumentError};
 use crate::read_document::MAX_BYTES;
 
-/// What disconnecting does to one settings file.
+/// What disconnecting does to the settings files of an application.
 #[derive(Debug)]
-pub struct PlannedRestore {
-    path: PathBuf,
-    shown: String,
+pub struct RestorePlan {
+    files: Vec<PlannedRestore>,
+}
+
+#[derive(Debug)]
+struct PlannedRestore {
+    /// The file as it was read.
+    file: SettingsFile,
+    /// The path that is stored of the connection.
+    path: String,
     change: RestoreChange,
 }
 
@@ -34,41 +41,53 @@ enum RestoreChange {
     Nothing,
 }
 
-impl PlannedRestore {
-    /// Writes the file. Blocks.
+impl RestorePlan {
+    /// Computes what is to be done to each file. Nothing is written. Blocks.
     ///
     /// # Errors
-    /// When the disk refuses.
-    pub fn write(&self) -> Result<RestoredFile, UserError> {
+    /// When a file can't be read, or was changed so that it can't be parsed or edited any more.
+    pub fn new(app: App, files: &[ConnectedFile], backups: &Path) -> Result<Self, UserError> {
+        let files =
+            files.iter().map(|connected| plan_one(app, connected, backups)).collect::<Result<_, _>>()?;
+        Ok(Self { files })
+    }
+
+    /// Writes the files, unless one of them is no longer what was planned from; then none is changed. Blocks.
+    ///
+    /// # Errors
+    /// When a file was changed meanwhile, or can't be written.
+    pub fn write(&self) -> Result<Vec<RestoredFile>, UserError> {
+        for planned in &self.files {
+            if !planned.file.is_unchanged(Path::new(&planned.path))? {
+                let what = message!("error.connect.changedWhileDisconnecting", path = &planned.path);
+                return Err(UserError::new(ErrorCode::BadConfig, what)
+                    .with_hint(message!("error.connect.changedWhileDisconnectingHint")));
+            }
+        }
+        self.files.iter().map(PlannedRestore::write).collect()
+    }
+}
+
+impl PlannedRestore {
+    fn write(&self) -> Result<RestoredFile, UserError> {
+        let path = &self.file.path;
         let how = match &self.change {
             RestoreChange::Restore(content) => {
-                settings_file::write(&self.path, content)?;
+                settings_file::write(path, content)?;
                 RestoredHow::Restored
             }
             RestoreChange::Delete => {
-                settings_file::remove(&self.path)?;
+                settings_file::remove(path)?;
                 RestoredHow::Deleted
             }
             RestoreChange::Edit(content) => {
-                settings_file::write(&self.path, content)?;
+                settings_file::write(path, content)?;
                 RestoredHow::EntryRemoved
             }
             RestoreChange::Nothing => RestoredHow::Unchanged,
         };
-        Ok(RestoredFile { path: self.shown.clone(), how })
+        Ok(RestoredFile { path: self.path.clone(), how })
     }
-}
-
-/// Computes what is to be done to each file. Nothing is written. Blocks.
-///
-/// # Errors
-/// When a file can't be read, or was changed so that it can't be parsed or edited any more.
-pub fn plan_restore(
-    app: App,
-    files: &[ConnectedFile],
-    backups: &Path,
-) -> Result<Vec<PlannedRestore>, UserError> {
-    files.iter().map(|connected| plan_one(app, connected, backups)).collect()
 }
 
 fn plan_one(app: App, connected: &ConnectedFile, backups: &Path) -> Result<PlannedRestore, UserError> {
@@ -82,7 +101,7 @@ fn plan_one(app: App, connected: &ConnectedFile, backups: &Path) -> Result<Plann
         }
         (Some(content), _, before) => without_edits(app, connected, content, before.as_deref())?,
     };
-    Ok(PlannedRestore { path: file.path, shown: connected.path.clone(), change })
+    Ok(PlannedRestore { file, path: connected.path.clone(), change })
 }
 
 /// The file without what Gatehouse wrote, with what was in its place before.

@@ -55,6 +55,14 @@ impl SettingsFile {
         Ok(Self { path, content })
     }
 
+    /// Whether the file is still the same, by the path that it was read by. Blocks.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub(super) fn is_unchanged(&self, path: &Path) -> Result<bool, UserError> {
+        Ok(Self::read(path)? == *self)
+    }
+
     /// The bytes, none where there is no file.
     pub(super) fn bytes(&self) -> &[u8] {
         self.content.as_deref().unwrap_or_default()

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fixtures::{FIXTURES, Fixture};
 use gatehouse_integrations::connect::{
-    ConnectPlan, EntryCommand, EntryState, allow_rule, entry_state, plan_restore, planned_files,
-    settings_path,
+    ConnectPlan, EntryCommand, EntryState, RestorePlan, allow_rule, entry_state, planned_files, settings_path,
 };
 use gatehouse_integrations::{App, AppSettings, BaseFolders, Document, FileFormat, System};
 use gatehouse_model::connection::{ConnectedFile, DiffLineKind, DocumentEdit, RestoredHow};
@@ -70,8 +69,12 @@ impl Home {
     }
 
     fn disconnect(&self, app: App, files: &[ConnectedFile]) -> Vec<RestoredHow> {
-        let planned = plan_restore(app, files, &self.backups()).unwrap();
-        planned.iter().map(|file| file.write().unwrap().how).collect()
+        let restored = self.restore_plan(app, files).unwrap().write().unwrap();
+        restored.into_iter().map(|file| file.how).collect()
+    }
+
+    fn restore_plan(&self, app: App, files: &[ConnectedFile]) -> Result<RestorePlan, UserError> {
+        RestorePlan::new(app, files, &self.backups())
     }
 }
 
@@ -201,7 +204,7 @@ fn a_file_that_was_broken_or_removed_meanwhile_is_left_alone() {
     home.write(App::Cursor, b"{}");
     let files = home.connect(App::Cursor, false);
     home.write(App::Cursor, b"{ \"mcpServers\": ");
-    let error = plan_restore(App::Cursor, &files, &home.backups()).err().unwrap();
+    let error = home.restore_plan(App::Cursor, &files).unwrap_err();
     assert_eq!(error.code, ErrorCode::BadConfig);
     assert_eq!(home.read(App::Cursor), "{ \"mcpServers\": ");
 
@@ -248,6 +251,55 @@ fn refuses_a_file_that_changed_after_the_preview() {
     assert_ne!(home.plan(App::Cursor, false).unwrap().fingerprint(), fingerprint);
     assert_eq!(plan.write().unwrap_err().code, ErrorCode::BadConfig);
     assert_eq!(home.read(App::Cursor), "{ \"a\": 1 }");
+}
+
+/// Each edition reads its own folder, so the settings of another one are none of its business.
+#[test]
+fn connects_the_edition_that_is_there() {
+    let home = Home::new();
+    let config = home.folders.home().join(".config");
+    fs::create_dir_all(config.join("VSCodium/User")).unwrap();
+    fs::write(config.join("VSCodium/User/mcp.json"), "{}").unwrap();
+    assert_eq!(home.path(App::VsCode), config.join("VSCodium/User/mcp.json"));
+    fs::create_dir_all(config.join("Code/User")).unwrap();
+    assert_eq!(home.path(App::VsCode), config.join("Code/User/mcp.json"));
+
+    let opencode = config.join("opencode");
+    assert_eq!(home.path(App::OpenCode), opencode.join("opencode.json"));
+    fs::create_dir_all(&opencode).unwrap();
+    fs::write(opencode.join("opencode.jsonc"), "{}").unwrap();
+    assert_eq!(home.path(App::OpenCode), opencode.join("opencode.jsonc"));
+}
+
+/// Its leftovers in the usual folder are read by nobody.
+#[test]
+fn connects_the_packaged_claude_where_it_is_installed() {
+    let home = tempfile::tempdir().unwrap();
+    let folders = BaseFolders::new(System::Windows, home.path().to_owned(), |_| None);
+    let usual = home.path().join("AppData/Roaming/Claude");
+    let path = || settings_path(App::ClaudeDesktop, &folders);
+    assert!(path().starts_with(&usual), "{}", path().display());
+    fs::create_dir_all(&usual).unwrap();
+    fs::write(usual.join("claude_desktop_config.json"), "{}").unwrap();
+    assert!(path().starts_with(&usual), "{}", path().display());
+    let package = home.path().join("AppData/Local/Packages/Claude_pzs8sxrjxfjjc");
+    fs::create_dir_all(package.join("LocalCache/Roaming/Claude")).unwrap();
+    assert!(path().starts_with(&package), "{}", path().display());
+}
+
+/// An application may write its settings at any moment, and what it wrote is not lost.
+#[test]
+fn disconnecting_overwrites_nothing_that_was_written_meanwhile() {
+    let home = Home::new();
+    home.write(App::Cursor, b"{}");
+    let files = home.connect(App::Cursor, false);
+    let plan = home.restore_plan(App::Cursor, &files).unwrap();
+    let changed = home.read(App::Cursor).replacen('{', "{ \"a\": 1, ", 1);
+    home.write(App::Cursor, changed.as_bytes());
+    assert_eq!(plan.write().unwrap_err().code, ErrorCode::BadConfig);
+    assert_eq!(home.read(App::Cursor), changed);
+    assert_eq!(home.disconnect(App::Cursor, &files), [RestoredHow::EntryRemoved]);
+    assert!(home.read(App::Cursor).contains("\"a\": 1"));
 }
 
 /// The second file can't be written: the first one is as it was.
