@@ -26,12 +26,20 @@ const nothing: RecognisedFields = {
 
 /**
  * Whether a text is settings that the form alone can't take over: several servers, members that the form has no field for,
- * inputs, or another language than JSON.
+ * references that are resolved when they are imported, or another shape or language.
  */
 export function needsChecklist(text: string): boolean {
   const isOtherLanguage = /^\s*\[mcp_servers[.\]]|^\s*mcpServers:\s*$/m.test(text);
+  if (isOtherLanguage || isOtherShape(parsed(text.trim()))) return true;
   const recognised = recognise(text);
-  return isOtherLanguage || (recognised !== null && (recognised.others > 0 || recognised.hasMore));
+  return recognised !== null && (recognised.others > 0 || recognised.hasMore);
+}
+
+/** Lists of servers, servers of projects, and Codex's settings as JSON. */
+function isOtherShape(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(isEntry);
+  if (!isEntry(value)) return false;
+  return Array.isArray(value.mcpServers) || isEntry(value.projects) || isEntry(value.mcp_servers);
 }
 
 export function recognise(text: string): RecognisedPaste | null {
@@ -102,9 +110,12 @@ const members = new Set(
   ),
 );
 
-/** Whether an entry says something that no field shows, or asks for a value. */
+/** References to inputs, variables and files, as `${input:key}`, `${KEY:-none}` and OpenCode's `{env:KEY}`. */
+const reference = /\$\{|\{(env|file):/;
+
+/** Whether an entry says something that no field shows, or that is still to be resolved. */
 function hasMoreThanFields(entry: Entry): boolean {
-  return Object.keys(entry).some((name) => !members.has(name)) || JSON.stringify(entry).includes("${input:");
+  return Object.keys(entry).some((name) => !members.has(name)) || reference.test(JSON.stringify(entry));
 }
 
 function fromEntry(name: string, entry: Entry): RecognisedFields {
