@@ -150,6 +150,12 @@ fn written_entries_start_a_bridge_and_go_without_a_trace() -> Result<()> {
         })?;
         ensure!(view["state"] == "connected" && view["client"]["name"] == name.as_str(), "{view:#}");
         ensure!(bridge.close()?.success(), "{app}: the bridge failed");
+
+        let rotated = gatehouse.ask(&["clients", "rotate", &name])?;
+        ensure!(rotated["isKept"] == true, "{app}: the bridge would not find the new token");
+        let mut bridge = start()?;
+        bridge.initialize(&json!({}))?;
+        ensure!(bridge.close()?.success(), "{app}: the bridge failed with the new token");
         let again = gatehouse.run_as_operator(&["clients", "connect", app])?;
         ensure!(!again.status.success(), "{app} was connected twice");
 

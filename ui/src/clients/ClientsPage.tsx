@@ -1,4 +1,5 @@
 import { Button, Group, Modal } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { IconAlertTriangle, IconPlugConnected, IconPlus } from "@tabler/icons-react";
 import clsx from "clsx";
 import { useState } from "react";
@@ -45,6 +46,7 @@ export function ClientsPage() {
       {t("clients.add")}
     </Button>
   );
+  const isConnected = (client: ClientView) => apps.data?.some((app) => app.client?.id === client.id) ?? false;
   const close = () => {
     setAdding(false);
     setMinted(null);
@@ -63,7 +65,13 @@ export function ClientsPage() {
       {data !== undefined && data.length > 0 && <h2 className={styles.heading}>{t("connect.otherClients")}</h2>}
       <div className={styles.list}>
         {data?.map((client) => (
-          <ClientCard key={client.id} client={client} onMinted={setMinted} onChanged={changed} />
+          <ClientCard
+            key={client.id}
+            client={client}
+            isConnected={isConnected(client)}
+            onMinted={setMinted}
+            onChanged={changed}
+          />
         ))}
       </div>
       {data !== undefined && data.length > 0 && <ProfilesSection />}
@@ -83,9 +91,15 @@ export function ClientsPage() {
   );
 }
 
-type Props = { client: ClientView; onMinted: (minted: MintedClient) => void; onChanged: () => void };
+type Props = {
+  client: ClientView;
+  /** Whether it is that of a connected application. */
+  isConnected: boolean;
+  onMinted: (minted: MintedClient) => void;
+  onChanged: () => void;
+};
 
-function ClientCard({ client, onMinted, onChanged }: Props) {
+function ClientCard({ client, isConnected, onMinted, onChanged }: Props) {
   const t = useMessages();
   const { ago, full } = useTimes();
   const now = useNow(10_000);
@@ -126,10 +140,14 @@ function ClientCard({ client, onMinted, onChanged }: Props) {
             onClick={() => {
               confirm({
                 title: t("clients.rotateTitle", { name }),
-                text: t("clients.rotateText"),
+                text: t(isConnected ? "clients.rotateConnectedText" : "clients.rotateText"),
                 ok: t("clients.rotate"),
                 onOk: () => {
-                  rotate.request({ client: id }).then(onMinted, onChanged);
+                  rotate.request({ client: id }).then((minted) => {
+                    if (minted.isKept) {
+                      notifications.show({ message: t("clients.rotatedConnected", { name }), color: "teal" });
+                    } else onMinted(minted);
+                  }, onChanged);
                 },
               });
             }}

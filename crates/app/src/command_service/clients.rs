@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_model::command::{ClientsSet, MintedClient, RequestSecret};
 use gatehouse_model::{ClientEntry, ClientId, ClientView, ErrorCode, Secret, UserError, message};
 
-use super::AppState;
+use super::{AppState, connections};
 use crate::bridge_keychain;
 
 pub(super) async fn list(state: &Arc<AppState>) -> Result<Vec<ClientView>, UserError> {
@@ -43,12 +43,17 @@ pub(super) async fn set(state: &Arc<AppState>, wanted: ClientsSet) -> Result<Cli
 pub(super) async fn add(state: &Arc<AppState>, name: &str) -> Result<MintedClient, UserError> {
     let (entry, token) = state.clients.add(name).await?;
     state.tools.permissions().client_added(&entry);
-    minted(state, &entry, &token).await
+    minted(state, &entry, &token, false).await
 }
 
 pub(super) async fn rotate(state: &Arc<AppState>, client: &str) -> Result<MintedClient, UserError> {
     let (entry, token) = state.clients.rotate(client).await?;
-    minted(state, &entry, &token).await
+    // The settings of a connected application have no token: its bridge takes it from the keychain.
+    let is_connected = connections::is_client(state, &entry.id).await;
+    if is_connected {
+        bridge_keychain::keep(&state.data_dir, &entry.name, &token).await?;
+    }
+    minted(state, &entry, &token, is_connected).await
 }
 
 pub(super) async fn revoke(state: &Arc<AppState>, client: &str) -> Result<(), UserError> {
@@ -75,11 +80,13 @@ async fn minted(
     state: &Arc<AppState>,
     entry: &ClientEntry,
     token: &Secret,
+    is_kept: bool,
 ) -> Result<MintedClient, UserError> {
     let client = view_of(state, &entry.id).await?;
     Ok(MintedClient {
         client,
         token: RequestSecret::new(token),
+        is_kept,
         endpoint: state.endpoint.clone(),
         server_endpoint: state.server_endpoint.clone(),
         sse_endpoint: state.sse_endpoint.clone(),

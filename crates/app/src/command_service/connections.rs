@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use gatehouse_common::display_name;
 use gatehouse_integrations::connect::{
-    ConnectPlan, EntryState, allow_rule, entry_state, is_installed, plan_restore, settings_path,
+    ConnectPlan, EntryState, RestorePlan, allow_rule, entry_state, is_installed, settings_path,
     settings_reload,
 };
 use gatehouse_integrations::{App, BaseFolders};
@@ -138,12 +138,7 @@ pub(super) async fn disconnect(state: &Arc<AppState>, app: App) -> Result<Discon
         return Err(UserError::new(ErrorCode::NotFound, message!("error.connect.notConnected", app = name)));
     };
     let (files, backups) = (connection.files, backups(state));
-    let files = on_disk(move || {
-        // All files are looked at before one is written.
-        let planned = plan_restore(app, &files, &backups)?;
-        planned.iter().map(|file| file.write()).collect::<Result<Vec<_>, UserError>>()
-    })
-    .await??;
+    let files = on_disk(move || RestorePlan::new(app, &files, &backups)?.write()).await??;
     let revoked = match state.clients.get(connection.client.as_str()) {
         Some(client) => clients::revoke(state, client.id.as_str()).await,
         None => Ok(()),
@@ -220,6 +215,13 @@ async fn last_call(state: &Arc<AppState>, client: &ClientId) -> Result<Option<Ti
     let filter = CallFilter { client: Some(client.clone()), limit: Some(1), ..CallFilter::default() };
     let calls = state.with_store(move |store| store.activity().list(&filter)).await?;
     Ok(calls.first().map(|call| call.at))
+}
+
+/// Whether a client is that of a connected application.
+pub(super) async fn is_client(state: &Arc<AppState>, client: &ClientId) -> bool {
+    let is_its =
+        |stored: StoredConnections| stored.apps.values().any(|connection| connection.client == *client);
+    load(state).await.is_ok_and(is_its)
 }
 
 async fn load(state: &Arc<AppState>) -> Result<StoredConnections, UserError> {

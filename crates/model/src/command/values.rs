@@ -55,6 +55,8 @@ pub struct MintedClient {
     pub client: ClientView,
     /// Its token: 256 random bits in base64url.
     pub token: RequestSecret,
+    /// Whether the bridge finds it in the keychain already: the client is that of an application that is connected.
+    pub is_kept: bool,
     /// Address of the gateway, for all servers.
     pub endpoint: String,
     /// Address for one server by itself: `NAME` stands for the server's name, percent-encoded.
