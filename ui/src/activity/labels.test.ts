@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 
 import { testApproval } from "../approvals/testApprovals";
-import type { CallRecord, Event } from "../generated/types";
+import type { Event } from "../generated/types";
 import { translator } from "../messages";
 import { catalogues } from "../messages/catalogues";
-import { mergeRecords } from "./callRecords";
 import { eventLabel } from "./labels";
 
 const t = translator({ language: "en", messages: catalogues.en });
@@ -108,20 +107,5 @@ describe("event labels", () => {
     ],
   ])("%#: %s", (event, words) => {
     expect(eventLabel(t, event, names)).toBe(words);
-  });
-});
-
-describe("call records", () => {
-  const record = (id: string) => ({ id }) as CallRecord;
-  const ids = (records: readonly CallRecord[]) => records.map(({ id }) => id).join("");
-
-  it.each([
-    ["", "ba", "ba"],
-    ["ba", "", "ba"],
-    ["ba", "cba", "cba"],
-    ["ba", "ba", "ba"],
-    ["cba", "edc", "edcba"],
-  ])("merges %j with the newest page %j into %j", (before, newest, all) => {
-    expect(ids(mergeRecords(Array.from(newest, record), Array.from(before, record)))).toBe(all);
   });
 });

@@ -29,31 +29,50 @@ export function useCallHistory({ client, server, tool, decision, outcome, text, 
     const query = { client, server, tool, decision, outcome, text, since, until };
     const filter = { ...everyCall, ...query, limit: PAGE };
     let timer: ReturnType<typeof setTimeout> | undefined;
+    // Events that came since the page was last asked for, and whether some of them were missed.
+    let due = true;
+    let missed = true;
+    let reading = false;
     asked.current = false;
-    const read = (anew: boolean) => {
+    const ended = () => {
+      reading = false;
+      if (round.current === mine && due) gather();
+    };
+    // One page at a time, so that none comes after a newer one.
+    const read = () => {
+      const anew = missed;
+      [due, missed, reading] = [false, false, true];
       platform.command("calls.list", { filter }).then(
         (newest) => {
-          if (round.current !== mine) return;
-          setCalls((before) => ({
-            records: anew ? newest : mergeRecords(newest, before.records),
-            oldest: anew ? newest.length < PAGE : before.oldest,
-            loading: false,
-            error: null,
-          }));
+          if (round.current === mine) {
+            setCalls((before) => {
+              const merged = anew ? null : mergeRecords(newest, before.records, PAGE);
+              const oldest = merged === null ? newest.length < PAGE : before.oldest;
+              return { records: merged ?? newest, oldest, loading: false, error: null };
+            });
+          }
+          ended();
         },
         (thrown: unknown) => {
+          missed ||= anew;
           if (round.current === mine) setCalls((before) => ({ ...before, loading: false, error: toUserError(thrown) }));
+          ended();
         },
       );
     };
-    read(true);
+    const gather = () => {
+      if (reading) return;
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        read();
+      }, GATHER);
+    };
+    read();
     const stop = subscribe((envelope) => {
-      if (envelope?.event.event === "call_finished" || !envelope) {
-        timer ??= setTimeout(() => {
-          timer = undefined;
-          read(envelope === null);
-        }, GATHER);
-      }
+      if (envelope !== null && envelope.event.event !== "call_finished") return;
+      due = true;
+      missed ||= envelope === null;
+      gather();
     });
     return () => {
       stop();
