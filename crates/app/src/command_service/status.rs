@@ -35,6 +35,13 @@ pub(super) async fn report(state: &Arc<AppState>) -> Result<StatusReport, UserEr
     problems.extend(state.models.problem());
     problems.extend(settings::problem(state).await);
     problems.extend(audit::problem(state).await);
+    let dropped = state.store.activity().dropped_count();
+    if dropped > 0 {
+        let what = message!("error.app.callsNotStored", calls = dropped.to_string());
+        problems.push(
+            UserError::new(ErrorCode::Storage, what).with_hint(message!("error.app.callsNotStoredHint")),
+        );
+    }
     let profiles = state.tools.profiles().stored().profiles;
     let is_project =
         |folder: &String| profiles.iter().any(|profile| profile.settings.folders.contains(folder));

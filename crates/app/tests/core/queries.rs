@@ -240,3 +240,28 @@ async fn finished_call_is_listed_when_event_arrives() {
     }
     core.shutdown().await;
 }
+
+/// Activity is where people look for what an agent did, so they are told that something is missing there.
+#[tokio::test]
+async fn calls_that_could_not_be_stored_are_a_problem_of_the_status() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    wait_until_state(&core, "Time", "connected").await;
+    let problem = async || {
+        let problems = run(&core, Status {}).await.unwrap().problems;
+        problems.into_iter().find(|problem| problem.message.to_string().contains("missing in Activity"))
+    };
+    assert_eq!(problem().await, None);
+    let activity = rusqlite::Connection::open(home.data_dir().join("activity.db")).unwrap();
+    activity.execute("DROP TABLE calls", []).unwrap();
+    let call = ServersCallTool {
+        server: "Time".into(),
+        tool: "current_time".into(),
+        arguments: "{}".into(),
+        client: None,
+        run: None,
+    };
+    run(&core, call).await.unwrap();
+    wait_until(&core, "the problem", problem).await;
+    core.shutdown().await;
+}
