@@ -7,6 +7,7 @@ pub(crate) mod call_observer;
 pub(crate) mod chat_caller;
 pub(crate) mod client_peer;
 pub(crate) mod peer;
+pub(crate) mod practice_caller;
 pub(crate) mod response;
 pub(crate) mod user_run;
 pub(crate) mod viewer;
@@ -44,6 +45,9 @@ const USER: &str = "gatehouse";
 /// none with this one.
 const CHAT: &str = "chat";
 
+/// Id of the client of the practice request as a caller.
+const PRACTICE: &str = "practice";
+
 /// Whether this is the id of Gatehouse's own conversations, and no client's.
 #[must_use]
 pub fn is_chat(client: &ClientId) -> bool {
@@ -78,10 +82,10 @@ impl Caller {
         is_user(&self.client.id)
     }
 
-    /// Whether Gatehouse itself waits for the response, so that no client gives up: the user, also as a client, and
-    /// Gatehouse's own conversations.
+    /// Whether Gatehouse itself waits for the response, so that no client gives up: the user, also as a client,
+    /// Gatehouse's own conversations, and the practice request.
     pub(crate) fn is_patient(&self) -> bool {
-        self.user_run.is_some() || is_chat(&self.client.id)
+        self.user_run.is_some() || is_chat(&self.client.id) || self.client.id.as_str() == PRACTICE
     }
 
     /// The source of its calls, as far as known. Each conversation is one, although all are run by the same program.

@@ -5,19 +5,13 @@ use std::sync::Arc;
 
 use gatehouse_model::command::PracticeResult;
 use gatehouse_model::server::Builtin;
-use gatehouse_model::{
-    ClientAccess, ClientEntry, ErrorCode, ServerConfig, ServerStatus, Timestamp, Transport, UserError,
-    message,
-};
-use gatehouse_tools::{CallResponse, Caller, Narrowing, Peer, ProtocolFamily, ToolCall, ToolName};
+use gatehouse_model::{ErrorCode, ServerConfig, ServerStatus, Transport, UserError, message};
+use gatehouse_tools::{CallResponse, Caller, ToolCall, ToolName};
 use serde_json::value::RawValue;
 
 use super::AppState;
 use super::calls::has_error_flag;
 
-/// Id of the client that makes the call; no client with a token has it.
-const CLIENT: &str = "practice";
-const CLIENT_NAME: &str = "Practice";
 /// A tool of the built-in server Time, which only reads the clock.
 const TOOL: &str = "current_time";
 
@@ -28,22 +22,8 @@ pub(super) async fn practice(state: &Arc<AppState>) -> Result<PracticeResult, Us
         return Err(UserError::new(ErrorCode::Paused, message!("error.tools.paused"))
             .with_hint(message!("error.tools.pausedHint")));
     }
-    let client = Arc::new(ClientEntry {
-        id: CLIENT.into(),
-        name: CLIENT_NAME.to_owned(),
-        token_sha256: String::new(),
-        created: Timestamp(0),
-        access: ClientAccess::Token,
-    });
-    let caller = Caller {
-        client: Arc::clone(&client),
-        narrowing: Narrowing::default(),
-        session: None,
-        client_info: None,
-        peer: Peer::unseen(),
-        protocol_family: ProtocolFamily::Stateful,
-        user_run: None,
-    };
+    let caller = Caller::practice();
+    let client = Arc::clone(&caller.client);
     let tool = ToolName::Own { server: server.id.clone(), name: TOOL.into() };
     let arguments = RawValue::from_string("{}".to_owned()).ok();
     let end = state.tools.call(caller, ToolCall::of(tool, arguments)).await;

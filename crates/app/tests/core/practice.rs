@@ -1,7 +1,7 @@
 //! The practice request (UI-11): a real approval request, which runs its tool only if the user allows it.
 
 use crate::common::{TestHome, run, wait_until, wait_until_state};
-use gatehouse_model::approval::ApprovalAnswer;
+use gatehouse_model::approval::{ApprovalAnswer, Warning};
 use gatehouse_model::command::*;
 use gatehouse_model::{ApprovalRequest, ErrorCode, GrantChoice, SubmittedAnswer};
 
@@ -17,6 +17,10 @@ async fn practice_asks_and_runs_only_when_allowed() {
         let answered = wait_until(&core, "the practice request", async || {
             let first = run(&core, ApprovalsList { known: Vec::new() }).await.unwrap().into_iter().next()?;
             let ApprovalRequest::Call(call) = &first.request else { return None };
+            // Whoever reads for minutes is not told that it was too long.
+            let waits = call.client_waits_until.unwrap().0 - first.requested_at.0;
+            assert!(waits >= 5 * 60_000, "{waits} ms");
+            assert!(!call.warnings.contains(&Warning::UnknownProgram), "{:?}", call.warnings);
             let (id, hash) = (first.id.clone(), Some(call.hash.clone()));
             let answers = vec![SubmittedAnswer { id, hash, answer: answer.clone() }];
             run(&core, ApprovalsAnswer { answers }).await.unwrap();

@@ -37,18 +37,22 @@ pub fn chat_session(conversation: &ConversationId) -> SessionId {
     SessionId::new(format!("chat-{conversation}"))
 }
 
+/// Gatehouse as the program that calls.
+pub(super) fn own_process() -> PeerProcess {
+    let program = Program { name: PROGRAM.to_owned(), path: PROGRAM.to_owned(), is_known: true };
+    PeerProcess { program, parents: Vec::new() }
+}
+
 impl Caller {
     /// The model of a conversation, with the tools that were chosen for it. No profile applies.
     #[must_use]
     pub fn chat(conversation: &ConversationId, choice: ToolChoice) -> Self {
-        let program = Program { name: PROGRAM.to_owned(), path: PROGRAM.to_owned(), is_known: true };
-        let seen_from = PeerProcess { program, parents: Vec::new() };
         Self {
             client: Arc::clone(chat_client()),
             narrowing: Narrowing { choice, ..Narrowing::default() },
             session: Some(chat_session(conversation)),
             client_info: None,
-            peer: Peer { seen_from: Some(Arc::new(seen_from)), ..Peer::unseen() },
+            peer: Peer { seen_from: Some(Arc::new(own_process())), ..Peer::unseen() },
             // A server of both families can ask the user only on the older one.
             protocol_family: ProtocolFamily::Stateful,
             user_run: None,
