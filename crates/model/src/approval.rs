@@ -200,13 +200,13 @@ pub enum Warning {
     DefinitionChanged,
     /// Characters that cannot be seen were found.
     HiddenCharacters {
-        /// Where: `title`, `description`, `name` or an argument's name.
-        place: String,
+        /// Where: in the tool's name, title or description, or in an argument.
+        place: Message,
     },
     /// Letters were found that pass for others, as of another alphabet.
     LookAlikes {
-        /// Where: `title` or `name`.
-        place: String,
+        /// Where: in the tool's name or title.
+        place: Message,
     },
     /// No program was seen, or it cannot be told what runs in it.
     UnknownProgram,

@@ -536,7 +536,7 @@ pub enum AuditVerdict {
         /// First entry that does not fit.
         #[ts(type = "number")]
         seq: u64,
-        reason: String,
+        reason: Message,
     },
 }
 

@@ -42,9 +42,9 @@ export function warningLabel(t: Translate, warning: Warning, render: Render): st
     case "definition_changed":
       return t("ask.warn.changed");
     case "hidden_characters":
-      return t("ask.warn.hidden", { place: warning.place });
+      return t("ask.warn.hidden", { place: render(warning.place) });
     case "look_alikes":
-      return t("ask.warn.alike", { place: warning.place });
+      return t("ask.warn.alike", { place: render(warning.place) });
     case "unknown_program":
       return t("ask.warn.unknownProgram");
     case "other_program":

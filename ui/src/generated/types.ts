@@ -216,7 +216,7 @@ limit: number | null, };
 /** What a check of the audit found. */
 export type AuditVerdict = { "result": "whole", entries: number, } | { "result": "broken",
 /** First entry that does not fit. */
-seq: number, reason: string, };
+seq: number, reason: Message, };
 
 /** Checks the audit chain. */
 export type AuditVerify = {
@@ -1430,6 +1430,8 @@ export type MessageParam = { "text": string } | { "number": number } | { "time":
 export type MintedClient = { client: ClientView,
 /** Its token: 256 random bits in base64url. */
 token: RequestSecret,
+/** Whether the bridge finds it in the keychain already: the client is that of an application that is connected. */
+isKept: boolean,
 /** Address of the gateway, for all servers. */
 endpoint: string,
 /** Address for one server by itself: `NAME` stands for the server's name, percent-encoded. */
@@ -3089,10 +3091,10 @@ decision: Decision, rule: Rule, };
 
 /** Something that the user should know before answering. */
 export type Warning = { "warning": "first_use" } | { "warning": "definition_changed" } | { "warning": "hidden_characters",
-/** Where: `title`, `description`, `name` or an argument's name. */
-place: string, } | { "warning": "look_alikes",
-/** Where: `title` or `name`. */
-place: string, } | { "warning": "unknown_program" } | { "warning": "other_program",
+/** Where: in the tool's name, title or description, or in an argument. */
+place: Message, } | { "warning": "look_alikes",
+/** Where: in the tool's name or title. */
+place: Message, } | { "warning": "unknown_program" } | { "warning": "other_program",
 /** Seen before. */
 before: string, } | { "warning": "unbound_grant", grant: GrantId,
 /** What it allows. */

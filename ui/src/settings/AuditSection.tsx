@@ -6,7 +6,7 @@ import { useState } from "react";
 import { showError, useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { AuditVerdict, ExportFormat } from "../generated/types";
-import { useMessages } from "../messages";
+import { useMessages, useRender } from "../messages";
 import { toUserError } from "../platform";
 import { AuditEntries } from "./AuditEntries";
 import { SettingsSection } from "./SettingsSection";
@@ -15,6 +15,7 @@ import styles from "./AuditSection.module.css";
 /** Verifies and exports the audit log. */
 export function AuditSection() {
   const t = useMessages();
+  const render = useRender();
   const verify = useAction("audit.verify");
   const copy = useAction("audit.export");
   const acknowledge = useAction("audit.acknowledge");
@@ -95,7 +96,7 @@ export function AuditSection() {
           )}{" "}
           {verdict.result === "whole"
             ? t("settings.verified", { count: verdict.entries })
-            : t("settings.broken", { number: verdict.seq, why: verdict.reason })}
+            : t("settings.broken", { number: verdict.seq, why: render(verdict.reason) })}
         </p>
       )}
       <Drawer

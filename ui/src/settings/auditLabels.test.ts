@@ -81,9 +81,15 @@ describe("audit labels", () => {
     expect(auditDetail({ event, note }, saying)).toBe(detail);
   });
 
+  it("puts the program after the rule, with what can't be seen marked", () => {
+    const event: AuditEvent = { audit: "grant_bound", rule: "grt-1", program: "/tmp/\u{202e}x: Always deny" };
+    expect(auditLabel({ event, rule: null }, saying)).toBe(
+      "Rule now bound to one program: grt-1. The program: /tmp/⟦U+202E⟧x: Always deny",
+    );
+  });
+
   it.each<[AuditEvent, string]>([
     [{ audit: "revoked", rule: "grt-1" }, "Rule revoked: "],
-    [{ audit: "grant_bound", rule: "grt-1", program: "/bin/claude" }, "Rule now applies only to /bin/claude: "],
     [{ audit: "grant_bound", rule: "grt-1", program: null }, "Rule asks on first use again: "],
   ])("name the rule of %j, by its id where nothing else is known", (event, words) => {
     const rule: Message = {

@@ -1,5 +1,6 @@
 // Entries of the audit in words.
 
+import { seen } from "../components/invisibleChars";
 import { subjectName } from "../activity/labels";
 import type { Names } from "../core/useNames";
 import type { AuditEntryView } from "../generated/types";
@@ -42,7 +43,7 @@ export function auditLabel(
     case "grant_bound":
       return event.program === null
         ? t("audit.unbound", { rule: ruleText(event.rule) })
-        : t("audit.bound", { rule: ruleText(event.rule), program: event.program });
+        : t("audit.bound", { rule: ruleText(event.rule), program: seen(event.program) });
     case "auto_approve_set": {
       const who = event.client === null ? t("rule.everyClient") : names.client(event.client);
       return t(`audit.auto.${event.to}`, { server: names.server(event.server), who });

@@ -45,7 +45,7 @@ pub(crate) async fn run(
                         message!("ctl.audit.whole", count = count)
                     }
                     AuditVerdict::Broken { seq, reason } => {
-                        message!("ctl.audit.broken", number = seq.to_string(), reason = reason)
+                        message!("ctl.audit.broken", number = seq.to_string(), reason = reason.clone())
                     }
                 })]
             })?;
@@ -146,7 +146,7 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
         }
         AuditEvent::Revoked { rule } => format!("rule {rule} revoked{said}"),
         AuditEvent::GrantBound { rule, program: Some(program) } => {
-            format!("rule {rule} now applies only to {program}{said}")
+            format!("rule {rule} now bound to one program{said}; the program: {program}")
         }
         AuditEvent::GrantBound { rule, program: None } => {
             format!("rule {rule} asks on first use again{said}")

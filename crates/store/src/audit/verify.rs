@@ -1,7 +1,7 @@
 //! Verifies the chain, and deletes its oldest part (retention).
 
-use gatehouse_model::Timestamp;
 use gatehouse_model::record::AuditVerdict;
+use gatehouse_model::{Message, Timestamp, message};
 use rusqlite::{OptionalExtension, params};
 
 use super::chain::{
@@ -44,11 +44,11 @@ impl Audit {
             let wanted = last.0 + 1;
             let hash = chain::chain_hash(&last.1, wanted, stored.at, &stored.event);
             let reason = if wanted > head.seq {
-                Some("the entry comes after the head of the chain")
+                Some(message!("audit.broken.afterHead"))
             } else if stored.seq != wanted {
-                Some("the entry is missing")
+                Some(message!("audit.broken.missing"))
             } else if stored.hash != hash {
-                Some("the entry or its place in the chain was changed")
+                Some(message!("audit.broken.changed"))
             } else if wanted <= chain_only_to {
                 None
             } else {
@@ -70,23 +70,20 @@ impl Audit {
         }
         let broken = broken.or_else(|| {
             if last.0 < head.seq {
-                Some((last.0 + 1, "the entry is missing: the end of the audit was cut off"))
+                Some((last.0 + 1, message!("audit.broken.cutOff")))
             } else if let Some(first_missing) = first_missing {
-                Some((
-                    first_missing,
-                    "the entry is missing: the end of the audit was cut off and an old head put back",
-                ))
+                Some((first_missing, message!("audit.broken.oldHead")))
             } else if last.1 != head.hash {
-                Some((head.seq.max(1), "the head of the chain names another entry"))
+                Some((head.seq.max(1), message!("audit.broken.otherHead")))
             } else if seal_is_due && !head.is_sealed(&key) {
-                Some((head.seq.max(1), "the head of the chain does not carry our seal"))
+                Some((head.seq.max(1), message!("audit.broken.headUnsealed")))
             } else {
                 None
             }
         });
         Ok(Some(match broken {
             None => AuditVerdict::Whole { entries: head.seq - head.base_seq },
-            Some((seq, reason)) => AuditVerdict::Broken { seq, reason: reason.to_owned() },
+            Some((seq, reason)) => AuditVerdict::Broken { seq, reason },
         }))
     }
 
@@ -127,12 +124,10 @@ impl Audit {
 }
 
 /// What is wrong with the MAC of an entry, if anything.
-fn seal_defect(stored: &StoredEntry, hash: &[u8; 32], key: &AuditKey) -> Option<&'static str> {
+fn seal_defect(stored: &StoredEntry, hash: &[u8; 32], key: &AuditKey) -> Option<Message> {
     match &stored.mac {
-        None => Some(
-            "the entry carries no seal; it was written while the store for secrets was locked, or not by Gatehouse",
-        ),
-        Some(mac) if !is_entry_sealed(key, hash, mac) => Some("the seal of the entry does not fit"),
+        None => Some(message!("audit.broken.unsealed")),
+        Some(mac) if !is_entry_sealed(key, hash, mac) => Some(message!("audit.broken.wrongSeal")),
         Some(_) => None,
     }
 }

@@ -3,7 +3,9 @@
 use gatehouse_mcp_wire::json::Json;
 use gatehouse_model::approval::{ChoiceLifetime, ChoiceScope, Subject, Warning};
 use gatehouse_model::grant::{ClientScope, ConditionTest, FieldChange, Rule};
-use gatehouse_model::{Grant, GrantChoice, OfferedChoice, OfferedCondition, RuleEffect, Scope};
+use gatehouse_model::{
+    Grant, GrantChoice, Message, OfferedChoice, OfferedCondition, RuleEffect, Scope, message,
+};
 use gatehouse_policy::coverage::{Coverage, coverage, is_bound_to_other_program, is_in_scope, is_unbound};
 use gatehouse_policy::definition::is_cut;
 use gatehouse_policy::display::{clean_text, has_hidden, reveal};
@@ -11,6 +13,7 @@ use gatehouse_policy::rule_messages::{CallNames, describe_choice, describe_condi
 
 use super::proposals::{EarlierValues, proposals};
 use crate::call_types::shorten_name;
+use crate::catalog::tool_definition::ToolText;
 use crate::paths::path_lookup::KnownPaths;
 use crate::pending_call::PendingCall;
 use crate::permissions::current::CurrentPermissions;
@@ -39,14 +42,14 @@ pub(crate) fn warnings(
     }
     warnings.extend(unbound_grant(pending_call, permissions, rule));
     if let Some(definition) = pending_call.origin.tool() {
-        let places =
-            definition.cleaned.iter().map(ToString::to_string).chain(definition.flags.iter().cloned());
+        let flags =
+            definition.flags.iter().map(|pointer| message!("ask.place.definition", pointer = pointer));
+        let places = definition.cleaned.iter().copied().map(ToolText::message).chain(flags);
         warnings.extend(places.map(|place| Warning::HiddenCharacters { place }));
-        let confusable =
-            definition.confusable.iter().map(|place| Warning::LookAlikes { place: (*place).to_owned() });
-        warnings.extend(confusable);
+        let confusable = definition.confusable.iter().copied().map(ToolText::message);
+        warnings.extend(confusable.map(|place| Warning::LookAlikes { place }));
     } else if has_hidden(&pending_call.subject.rule_name()) {
-        warnings.push(Warning::HiddenCharacters { place: "name".to_owned() });
+        warnings.push(Warning::HiddenCharacters { place: ToolText::Name.message() });
     }
     warnings.extend(
         hidden_in(&pending_call.arguments).into_iter().map(|place| Warning::HiddenCharacters { place }),
@@ -77,14 +80,16 @@ fn unbound_grant(
 
 /// The arguments with invisible characters. A client controls their number and the length of their names, and
 /// warnings are announced to all listeners; so both are limited.
-fn hidden_in(arguments: &Json) -> Vec<String> {
+fn hidden_in(arguments: &Json) -> Vec<Message> {
     let Json::Object(members) = arguments else { return Vec::new() };
     let mut hidden = members.iter().filter(|(name, value)| has_hidden(name) || has_hidden_text(value));
-    let named =
-        hidden.by_ref().take(NAMED).map(|(name, _)| format!("argument {}", reveal(shorten_name(name))));
-    let mut places: Vec<String> = named.collect();
+    let named = hidden
+        .by_ref()
+        .take(NAMED)
+        .map(|(name, _)| message!("ask.place.argument", name = reveal(shorten_name(name)).into_owned()));
+    let mut places: Vec<Message> = named.collect();
     if hidden.next().is_some() {
-        places.push("more arguments".to_owned());
+        places.push(message!("ask.place.moreArguments"));
     }
     places
 }
@@ -311,7 +316,6 @@ pub(crate) fn is_offered(choice: &GrantChoice, offered: &[OfferedChoice]) -> boo
 #[cfg(test)]
 mod tests {
     use gatehouse_mcp_wire::json::read;
-    use gatehouse_model::Message;
     use gatehouse_model::grant::Condition;
     use gatehouse_policy::definition::diff;
 
@@ -320,12 +324,13 @@ mod tests {
     #[test]
     fn arguments_with_hidden_characters_are_named_but_not_without_end() {
         let places = |text: &str| hidden_in(&read(text).unwrap());
-        assert_eq!(places("{\"a\":\"x\",\"b\":[\"\u{202E}\"],\"c\":1}"), ["argument b"]);
+        let argument = |name: &str| message!("ask.place.argument", name = name);
+        assert_eq!(places("{\"a\":\"x\",\"b\":[\"\u{202E}\"],\"c\":1}"), [argument("b")]);
         let long = format!("{{\"\u{202E}{}\":1}}", "x".repeat(1000));
-        assert_eq!(places(&long), [format!("argument {}{}", reveal("\u{202E}"), "x".repeat(63))]);
+        assert_eq!(places(&long), [argument(&format!("{}{}", reveal("\u{202E}"), "x".repeat(63)))]);
         let many: Vec<String> = (0..NAMED + 2).map(|at| format!("\"a{at}\":\"\u{202E}\"")).collect();
         let many = places(&format!("{{{}}}", many.join(",")));
-        assert_eq!((many.len(), many.last().map(String::as_str)), (NAMED + 1, Some("more arguments")));
+        assert_eq!((many.len(), many.last()), (NAMED + 1, Some(&message!("ask.place.moreArguments"))));
         let eight: Vec<String> = (0..NAMED).map(|at| format!("\"a{at}\":\"\u{202E}\"")).collect();
         assert_eq!(places(&format!("{{{}}}", eight.join(","))).len(), NAMED);
     }
@@ -333,7 +338,7 @@ mod tests {
     #[test]
     fn a_changed_definition_can_be_approved_where_nothing_else_speaks_against_it() {
         let changed = Rule::ChangedDefinition { grant: "g".into() };
-        let hidden = Warning::HiddenCharacters { place: "title".to_owned() };
+        let hidden = Warning::HiddenCharacters { place: ToolText::Title.message() };
         let shown = diff("{}", r#"{"description":"d"}"#);
         for (rule, warnings, expected) in [
             (&Rule::DefaultAsk, vec![], PermanentScope::Any),

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use gatehouse_common::confusables::{mixes_alphabets, name_passes_for_another};
 use gatehouse_mcp_wire::headers::ParamHeader;
 use gatehouse_mcp_wire::raw::{Members, place, quoted, raw, splice};
-use gatehouse_model::Fingerprint;
 use gatehouse_model::grant::{AccessClass, AccessClassification};
 use gatehouse_model::server::TestedTool;
+use gatehouse_model::{Fingerprint, Message, message};
 use gatehouse_policy::access::{ToolFacts, classify};
 use gatehouse_policy::definition::{DefinitionKind, fingerprint, hidden_character_pointers};
 use gatehouse_policy::display::{clean_text, has_hidden};
@@ -18,6 +18,25 @@ use serde_json::value::RawValue;
 use crate::catalog::input_schema;
 use crate::catalog::output_schema::{OutputSchema, SchemaContext};
 use crate::catalog::task_support::TaskSupport;
+
+/// A text of a tool that people read where they decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToolText {
+    Name,
+    Title,
+    Description,
+}
+
+impl ToolText {
+    /// In the words of a warning.
+    pub(crate) fn message(self) -> Message {
+        match self {
+            Self::Name => message!("ask.place.name"),
+            Self::Title => message!("ask.place.title"),
+            Self::Description => message!("ask.place.description"),
+        }
+    }
+}
 
 /// What is parsed from a tool definition; cached as long as its bytes don't change.
 #[derive(Debug)]
@@ -38,9 +57,9 @@ pub(crate) struct ParsedDefinition {
     /// JSON Pointers to invisible characters that aren't removed.
     pub(crate) flags: Vec<String>,
     /// Those of `title` and `description` that invisible characters were removed from.
-    pub(crate) cleaned: Vec<&'static str>,
+    pub(crate) cleaned: Vec<ToolText>,
     /// Those of `name` and `title` that contain characters that can be confused with others.
-    pub(crate) confusable: Vec<&'static str>,
+    pub(crate) confusable: Vec<ToolText>,
     /// What the server says for tool search.
     pub(crate) hints: SearchHints,
     /// What the server says about running as a task.
@@ -143,7 +162,7 @@ impl ParsedDefinition {
             as_write: classify(&facts, Some(AccessClass::Write), false),
         };
         let mut cleaned = Vec::new();
-        let mut clean = |place: &'static str, text: Option<Cow<'_, str>>| {
+        let mut clean = |place: ToolText, text: Option<Cow<'_, str>>| {
             text.map(|text| {
                 if has_hidden(&text) {
                     cleaned.push(place);
@@ -151,15 +170,15 @@ impl ParsedDefinition {
                 clean_text(&text).into_owned()
             })
         };
-        let title = clean("title", title);
-        let description = clean("description", description);
+        let title = clean(ToolText::Title, title);
+        let description = clean(ToolText::Description, description);
         let flags = hidden_character_pointers(text)
             .into_iter()
             .filter(|place| !matches!(place.as_str(), "/title" | "/description" | "/annotations/title"))
             .collect();
         let confusable = [
-            ("name", name_passes_for_another(&name)),
-            ("title", title.as_deref().is_some_and(mixes_alphabets)),
+            (ToolText::Name, name_passes_for_another(&name)),
+            (ToolText::Title, title.as_deref().is_some_and(mixes_alphabets)),
         ];
         Ok(Self {
             confusable: confusable.into_iter().filter(|(_, found)| *found).map(|(place, _)| place).collect(),
@@ -258,7 +277,7 @@ mod tests {
         let tool = read("{\"name\":\"a\",\"description\":\"d\u{200B}\",\"annotations\":{\"title\":\"t\u{202E}\"},\"inputSchema\":{\"properties\":{\"k\u{200B}\":{\"enum\":[\"v\u{202E}\"]}}}}").unwrap();
         assert_eq!(tool.title.as_deref(), Some("t"));
         assert_eq!(tool.description.as_deref(), Some("d"));
-        assert_eq!(tool.cleaned, ["title", "description"]);
+        assert_eq!(tool.cleaned, [ToolText::Title, ToolText::Description]);
         assert!(!tool.flags.is_empty());
         assert!(tool.exposed("a").get().contains("k\u{200B}"));
         assert!(tool.exposed("a").get().contains("v\u{202E}"));

@@ -271,8 +271,8 @@ fn warning_text(warning: &Warning) -> Message {
     match warning {
         Warning::FirstUse => message!("ask.warn.first"),
         Warning::DefinitionChanged => message!("ask.warn.changed"),
-        Warning::HiddenCharacters { place } => message!("ask.warn.hidden", place = place),
-        Warning::LookAlikes { place } => message!("ask.warn.alike", place = place),
+        Warning::HiddenCharacters { place } => message!("ask.warn.hidden", place = place.clone()),
+        Warning::LookAlikes { place } => message!("ask.warn.alike", place = place.clone()),
         Warning::UnknownProgram => message!("ask.warn.unknownProgram"),
         Warning::OtherProgram { before } => message!("ask.warn.program", before = before),
         Warning::UnboundGrant { what, program, .. } => {
