@@ -129,7 +129,7 @@ fn shows_hidden_characters_in_arguments() -> Result<()> {
         let call = BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", arguments);
         let (question, lines) = one_approval(&gatehouse, "Notes", call)?;
         ensure!(lines.contains(shown), "{arguments}: {shown} is not in {lines}");
-        ensure!(lines.contains(&format!("hidden characters in {place}")), "{arguments}: {lines}");
+        ensure!(lines.contains(&format!("hidden characters in the {place}")), "{arguments}: {lines}");
         ensure!(!approvals::offers_always(&question)?, "{arguments}: {question:#}");
     }
     Ok(())

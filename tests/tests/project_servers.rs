@@ -82,7 +82,12 @@ fn shown<'a>(question: &'a Value, pointer: &str) -> Option<&'a str> {
 #[test]
 fn agreed_server_is_there_for_its_project_only() -> Result<()> {
     let world = World::start("shown")?;
-    world.write(&json!({ "local": fixture(&[])? }))?;
+    let mut entry = fixture(&[])?;
+    // As Claude Code writes it.
+    entry["env"]["PROJECT_HOME"] = json!("${HOME}");
+    entry["env"]["PROJECT_STAGE"] = json!("${NOT_SET_ANYWHERE:-development}");
+    entry["alwaysLoad"] = json!(true);
+    world.write(&json!({ "local": entry }))?;
     let mut bridge = world.bridge.start_in(&world.project, &[])?;
     bridge.initialize(&json!({}))?;
     let question = wait_for_pending(&world.gatehouse, 1)?.remove(0);
@@ -93,6 +98,8 @@ fn agreed_server_is_there_for_its_project_only() -> Result<()> {
     let command = json!(paths::program("fixture-server")?).to_string();
     ensure!(shown(&question, "/command") == Some(command.as_str()), "{question:#}");
     ensure!(shown(&question, "/env/PROJECT_MODE") == Some("\"shown-in-full\""), "{question:#}");
+    ensure!(shown(&question, "/env/PROJECT_HOME") == Some("\"${env:HOME}\""), "{question:#}");
+    ensure!(shown(&question, "/env/PROJECT_STAGE") == Some("\"development\""), "{question:#}");
     let folder = json!(world.project).to_string();
     ensure!(shown(&question, "/cwd") == Some(folder.as_str()), "{question:#}");
     ensure!(!world.servers()?.contains(&"local".to_owned()), "it is there before anybody agreed");

@@ -7,6 +7,7 @@ mod find;
 mod references;
 mod translate;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gatehouse_model::import::{ImportInput, ImportedApprovals, LeftOutSetting};
@@ -86,6 +87,30 @@ pub fn read_text(text: &str, folders: &BaseFolders) -> Result<ForeignSettings, U
     let text = read_document::without_byte_order_mark(text);
     let document = parse_any(text).map_err(|broken| broken.into_error(text, None))?;
     ForeignSettings::new(None, None, text.to_owned(), &document, folders)
+}
+
+/// An entry of a project's `.mcp.json` (GATE-4) in the shape of `servers.json`. Applications that read this file replace
+/// `${NAME}` and `${NAME:-default}` in it.
+///
+/// # Errors
+/// When it can't be translated whole: nobody is asked for values, and what only concerns the application's own window is
+/// all that may be left out.
+pub fn project_entry(name: &str, raw: Value, folders: &BaseFolders) -> Result<Map<String, Value>, Message> {
+    let found = find::FoundEntry { name: name.to_owned(), project: None, raw };
+    let mut server = translate::server(found, None, &[], folders);
+    if let Some(problem) = server.problem {
+        return Err(problem);
+    }
+    let is_lost = |left_out: &&LeftOutSetting| left_out.reason.key != translate::OF_APPLICATION;
+    if let Some(lost) = server.left_out.iter().find(is_lost) {
+        let (setting, reason) = (&lost.name, lost.reason.clone());
+        return Err(message!("import.problem.notTranslated", setting = setting, reason = reason));
+    }
+    // The defaults stand in the file, so they are no secrets of the user's.
+    for input in &mut server.inputs {
+        input.is_secret = false;
+    }
+    Ok(server.fill(&BTreeMap::new(), true)?.entry)
 }
 
 impl ForeignServer {

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gatehouse_integrations::import::project_entry;
 use gatehouse_model::approval::{ApprovalAnswer, ApprovalRequest};
 use gatehouse_model::event::ConfigCause;
 use gatehouse_model::profile::{OtherServers, ProjectEntry, ProjectFileReport};
@@ -17,6 +18,8 @@ use gatehouse_store::{PROJECT_FILE, ProjectFile, ProjectServerEntry, project_cha
 
 use super::free_name::free_name;
 use super::{AppState, server_draft, servers};
+use crate::app_folders;
+use crate::disk_work::on_disk;
 use crate::project_requests::ProjectRequest;
 use crate::removals::RemovedProfile;
 use crate::server_configs::secrets;
@@ -89,10 +92,9 @@ async fn read(
         problems: Vec::new(),
     };
     let path = folder.to_owned();
-    let read = tokio::task::spawn_blocking(move || read_project_file(&path)).await.unwrap_or_else(|error| {
-        Err(UserError::new(ErrorCode::Internal, message!("error.app.diskWorkEnded"))
-            .with_cause(format!("{error}.")))
-    });
+    let folders = app_folders::base_folders()?;
+    let read = on_disk(move || read_project_file(&path, &|name, entry| project_entry(name, entry, &folders)));
+    let read = read.await.flatten();
     match read {
         Ok(file) => project.compare(state, file, asks_again, &mut report).await?,
         // What was agreed stays as it is.

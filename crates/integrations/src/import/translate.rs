@@ -453,6 +453,9 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
+/// The reason for settings that are about the application's own window.
+pub(super) const OF_APPLICATION: &str = "import.leftOut.ofApplication";
+
 /// Why a setting is left out.
 fn reason(name: &str) -> Message {
     match name {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use gatehouse_integrations::App;
-use gatehouse_integrations::import::{FilledServer, has_plain_secret, read_file, read_text};
+use gatehouse_integrations::import::{FilledServer, has_plain_secret, project_entry, read_file, read_text};
 use serde_json::{Map, Value, json};
 
 use crate::TestHome;
@@ -154,7 +154,7 @@ fn settings_show_code_in_the_place_of_a_secret() {
         ("env.GIT_TOKEN", "$(evil)"),
         ("env.API_KEY", "${secret:API_KEY}"),
         ("env.AUTH_TOKEN", "${secret:AUTH_TOKEN}"),
-        ("env.OTHER_TOKEN", "${secret:OTHER_TOKEN}"),
+        ("env.OTHER_TOKEN", "${env:V}"),
     ]);
     assert_eq!(settings_of(&server), wanted);
 }
@@ -165,8 +165,34 @@ fn settings_show_what_a_built_in_server_reaches() {
         "b":{"type":"builtin","builtin":{"kind":"fetch","allowPrivate":true}}}}"#;
     let settings = read_text(text, &TestHome::new().folders).unwrap();
     let shown = settings.servers.iter().map(|server| settings_of(&server.fill_known().unwrap()));
-    let wanted = [pairs([("builtin.folder", "/")]), pairs([("builtin.allowPrivate", "true")])];
+    let wanted = [
+        pairs([("type", "builtin"), ("builtin.folder", "/")]),
+        pairs([("type", "builtin"), ("builtin.allowPrivate", "true")]),
+    ];
     assert_eq!(shown.collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn entries_of_projects_are_translated_whole_or_not_at_all() {
+    let home = TestHome::new();
+    let entry = |raw: Value| project_entry("a", raw, &home.folders).map(Value::Object);
+    let translated = entry(json!({
+        "type": "stdio", "command": "${TOOL:-npx}", "args": ["-y", "${PKG:-docs}"],
+        "env": { "API_KEY": "${API_KEY}", "STAGE_TOKEN": "${STAGE_TOKEN:-none}" }, "alwaysLoad": true
+    }));
+    let wanted = json!({
+        "command": "npx", "args": ["-y", "docs"],
+        "env": { "API_KEY": "${env:API_KEY}", "STAGE_TOKEN": "none" }
+    });
+    assert_eq!(translated, Ok(wanted));
+    for (raw, problem) in [
+        (json!({ "command": "x", "args": ["${NO_DEFAULT}"] }), "import.problem.inputMissing"),
+        (json!({ "command": "x", "disabledTools": ["y"] }), "import.problem.notTranslated"),
+        (json!({ "command": "x", "surprise": 1 }), "import.problem.notTranslated"),
+        (json!("x"), "import.problem.noObject"),
+    ] {
+        assert_eq!(entry(raw.clone()).unwrap_err().key, problem, "{raw}");
+    }
 }
 
 #[test]

@@ -6,9 +6,12 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use gatehouse_common::regular_file::{self, SymbolicLinks, UnreadFile};
+use gatehouse_mcp_wire::json;
 use gatehouse_model::approval::{ConfigChangeKind, ConfigChangeRequest};
 use gatehouse_model::server::ServerDraft;
-use gatehouse_model::{ErrorCode, ServerConfig, Transport, UserError, message};
+use gatehouse_model::{ErrorCode, Message, ServerConfig, Transport, UserError, message};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::changes::diff_fields;
@@ -46,11 +49,15 @@ pub struct ProjectServerEntry {
     pub draft: ServerDraft,
 }
 
-/// Reads the file of a folder; it has no entries if there is none. Blocks on the disk.
+/// Reads the file of a folder; it has no entries if there is none. `translate` puts an entry with its name into the shape of
+/// `servers.json`. Blocks on the disk.
 ///
 /// # Errors
 /// When the file can't be read, is a link, is too large, isn't JSON, or has too many servers.
-pub fn read_project_file(folder: &Path) -> Result<ProjectFile, UserError> {
+pub fn read_project_file(
+    folder: &Path,
+    translate: &dyn Fn(&str, Value) -> Result<Map<String, Value>, Message>,
+) -> Result<ProjectFile, UserError> {
     let shown = folder.join(PROJECT_FILE).display().to_string();
     let unreadable = |cause: String| {
         UserError::new(ErrorCode::BadConfig, message!("error.store.projectFileUnreadable", file = &shown))
@@ -81,7 +88,7 @@ pub fn read_project_file(folder: &Path) -> Result<ProjectFile, UserError> {
         let read = match validate_name(&name, None, &[]) {
             _ if !names.insert(fold_case(&name)) => Err(message!("problem.name.twice")),
             Some(problem) => Err(problem.sentence()),
-            None => entry::read_stored(&raw).map_err(|problems| all_sentences(&problems)),
+            None => read_entry(&name, &raw, translate),
         };
         match read {
             Ok(entry) => file.entries.push(ProjectServerEntry {
@@ -92,6 +99,19 @@ pub fn read_project_file(folder: &Path) -> Result<ProjectFile, UserError> {
         }
     }
     Ok(file)
+}
+
+fn read_entry(
+    name: &str,
+    raw: &RawValue,
+    translate: &dyn Fn(&str, Value) -> Result<Map<String, Value>, Message>,
+) -> Result<ServerEntry, Message> {
+    // Before it is translated: a member that stands twice is one value afterwards.
+    json::read(raw.get()).map_err(|defect| entry::defect_problem(defect).sentence())?;
+    let unreadable = |_| message!("problem.unreadable");
+    let value = serde_json::from_str(raw.get()).map_err(unreadable)?;
+    let translated = to_raw_value(&translate(name, value)?).map_err(unreadable)?;
+    entry::read_stored(&translated).map_err(|problems| all_sentences(&problems))
 }
 
 /// The text of a regular file, `None` if there is no file.
@@ -141,12 +161,19 @@ mod tests {
         folder
     }
 
+    fn read(folder: &Path) -> Result<ProjectFile, UserError> {
+        read_project_file(folder, &|_, value| match value {
+            Value::Object(entry) => Ok(entry),
+            _ => Err(message!("import.problem.noObject")),
+        })
+    }
+
     #[test]
     fn reads_programs_and_addresses() {
         let folder = folder_with(
             r#"{"mcpServers":{"a":{"command":"run","args":["x"]},"b":{"type":"http","url":"http://h/"},"c":{"command":"x","cwd":"/there"},"d":{}}}"#,
         );
-        let file = read_project_file(folder.path()).unwrap();
+        let file = read(folder.path()).unwrap();
         let cwd_of = |at: usize| match &file.entries[at].draft.transport {
             Transport::Stdio { cwd, .. } => cwd.clone(),
             _ => None,
@@ -162,7 +189,7 @@ mod tests {
     fn digest_changes_with_the_entry() {
         let digest = |text: &str| {
             let folder = folder_with(&format!(r#"{{"mcpServers":{{"a":{text}}}}}"#));
-            read_project_file(folder.path()).unwrap().entries[0].digest.clone()
+            read(folder.path()).unwrap().entries[0].digest.clone()
         };
         assert_eq!(digest(r#"{"command":"x"}"#), digest(r#"{"command":"x"}"#));
         assert_ne!(digest(r#"{"command":"x"}"#), digest(r#"{"command":"y"}"#));
@@ -173,16 +200,16 @@ mod tests {
         let many: Vec<String> = (0..65).map(|n| format!(r#""s{n}":{{"command":"x"}}"#)).collect();
         let large = format!(r#"{{"x":"{}"}}"#, "x".repeat(1024 * 1024));
         for text in [format!(r#"{{"mcpServers":{{{}}}}}"#, many.join(",")), large, "{".to_owned()] {
-            assert!(read_project_file(folder_with(&text).path()).is_err(), "{:.40}", text);
+            assert!(read(folder_with(&text).path()).is_err(), "{:.40}", text);
         }
         let empty = tempfile::tempdir().unwrap();
-        assert!(read_project_file(empty.path()).unwrap().entries.is_empty(), "no file");
+        assert!(read(empty.path()).unwrap().entries.is_empty(), "no file");
         #[cfg(unix)]
         {
             let outside = folder_with("{}");
             let link = empty.path().join(PROJECT_FILE);
             std::os::unix::fs::symlink(outside.path().join(PROJECT_FILE), link).unwrap();
-            assert!(read_project_file(empty.path()).is_err(), "a link");
+            assert!(read(empty.path()).is_err(), "a link");
         }
     }
 
