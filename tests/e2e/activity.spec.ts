@@ -33,6 +33,16 @@ test("calls appear as they end, open to all that is kept, and are filtered", asy
   await noViolations(main);
   await main.keyboard.press("Escape");
   await expect(details).toBeHidden();
+
+  await main.getByRole("button", { name: /list_notes of Notes, for Claude Code: Refused/ }).click();
+  await details.getByText("2 messages").click();
+  await expect(details.getByText("Nothing was sent to the server.")).toBeVisible();
+  await expect(details.getByRole("heading", { name: "Asked by the client" })).toBeVisible();
+  await expect(details.getByRole("heading", { name: "Answer to the client" })).toBeVisible();
+  await expect(details.getByRole("heading", { name: "Sent", exact: true })).toHaveCount(0);
+  await noViolations(main);
+  await main.keyboard.press("Escape");
+  await expect(details).toBeHidden();
   await main.getByLabel("Decision").selectOption("deny");
   await expect(row).toBeHidden();
   await main.getByLabel("Decision").selectOption("");

@@ -1,7 +1,7 @@
 import type { CallRecord } from "../generated/types";
 import { useMessages } from "../messages";
 import { MessageText } from "../results/MessageText";
-import { recordedMessages } from "./recordedMessages";
+import { hasReachedServer, recordedMessages } from "./recordedMessages";
 import styles from "./CallDetails.module.css";
 
 /** The messages of a call, folded; what is missing where its server's arguments and results aren't stored. */
@@ -21,9 +21,10 @@ export function RecordedMessages({ record }: { record: CallRecord }) {
   return (
     <details className={styles.messages}>
       <summary>{t("activity.messages", { count: messages.length })}</summary>
+      {!hasReachedServer(record.outcome) && <p>{t("activity.nothingSent")}</p>}
       <p className="dim">{t("activity.messagesText")}</p>
-      {messages.map(({ sent, text }) => (
-        <MessageText key={String(sent)} sent={sent} text={text} />
+      {messages.map(({ kind, text }) => (
+        <MessageText key={kind} kind={kind} text={text} />
       ))}
     </details>
   );

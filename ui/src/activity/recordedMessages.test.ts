@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { CallOutcome, Subject } from "../generated/types";
-import { recordedMessages } from "./recordedMessages";
+import { hasReachedServer, recordedMessages } from "./recordedMessages";
 
 const tool: Subject = { kind: "tool", name: "add" };
 const ok: CallOutcome = { outcome: "ok" };
@@ -39,10 +39,23 @@ describe("recorded messages", () => {
     ],
   ])("of %s", (_, record, sent, received) => {
     const messages = recordedMessages(record);
-    expect(messages.map((one) => one.sent)).toEqual([true, false]);
+    expect(messages.map(({ kind }) => kind)).toEqual(["sent", "received"]);
     expect(messages.map(({ text }): unknown => JSON.parse(text))).toEqual([
       { jsonrpc: "2.0", ...sent },
       { jsonrpc: "2.0", ...received },
     ]);
+  });
+
+  it.each<[string, CallOutcome]>([
+    ["was refused", { outcome: "refused" }],
+    ["waits for the user", { outcome: "still_waiting" }],
+    ["got an earlier result", { outcome: "repeated", call: "call-1" }],
+  ])("of a call that %s are the client's request and Gatehouse's answer", (_, outcome) => {
+    const messages = recordedMessages({ subject: tool, arguments: '{"a":1}', outcome, result: '{"isError":true}' });
+    expect(messages.map(({ kind, text }): unknown => [kind, JSON.parse(text)])).toEqual([
+      ["asked", { jsonrpc: "2.0", method: "tools/call", params: { name: "add", arguments: { a: 1 } } }],
+      ["answered", { jsonrpc: "2.0", result: { isError: true } }],
+    ]);
+    expect(hasReachedServer(outcome)).toBe(false);
   });
 });

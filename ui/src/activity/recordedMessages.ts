@@ -1,11 +1,11 @@
 // The messages of a recorded call, put together from its record. Their ids and metadata are not kept, so they are not what
 // stood on the wire byte for byte. Pure.
 
-import type { CallRecord, Subject } from "../generated/types";
+import type { CallOutcome, CallRecord, Subject } from "../generated/types";
+import type { MessageKind } from "../results/MessageText";
 
 type RecordedMessage = {
-  /** Whether it went to the server. */
-  sent: boolean;
+  kind: MessageKind;
   /** JSON text, indented. */
   text: string;
 };
@@ -16,11 +16,32 @@ export function recordedMessages(record: Pick<CallRecord, "subject" | "arguments
   const given = body(record.arguments);
   const params = subject.kind === "tool" ? { name: subject.name, arguments: given } : given;
   const isError = outcome.outcome === "rpc_error";
+  const reached = hasReachedServer(outcome);
   const messages: RecordedMessage[] = [
-    { sent: true, text: write({ jsonrpc: "2.0", method: methodOf(subject), params }) },
-    { sent: false, text: write({ jsonrpc: "2.0", [isError ? "error" : "result"]: body(record.result) }) },
+    { kind: reached ? "sent" : "asked", text: write({ jsonrpc: "2.0", method: methodOf(subject), params }) },
+    {
+      kind: reached ? "received" : "answered",
+      text: write({ jsonrpc: "2.0", [isError ? "error" : "result"]: body(record.result) }),
+    },
   ];
   return messages;
+}
+
+/** Whether a call that ended so may have reached its server; otherwise Gatehouse answered it alone. */
+export function hasReachedServer({ outcome }: CallOutcome): boolean {
+  switch (outcome) {
+    case "refused":
+    case "still_waiting":
+    case "repeated":
+      return false;
+    case "ok":
+    case "unfit":
+    case "tool_error":
+    case "rpc_error":
+    case "cancelled":
+    case "failed":
+      return true;
+  }
 }
 
 function methodOf(subject: Subject): string {

@@ -13,7 +13,7 @@ export function WireMessages({ messages }: { messages: readonly WireMessage[] })
       <summary>{t("result.messages", { count: messages.length })}</summary>
       {messages.length === 0 && <p className="dim">{t("result.noMessages")}</p>}
       {messages.map(({ sent, text: { text, wholeBytes } }, at) => (
-        <MessageText key={at} sent={sent} text={text}>
+        <MessageText key={at} kind={sent ? "sent" : "received"} text={text}>
           {wholeBytes !== null && (
             <p className="dim">{t("result.cut", { count: size(utf8Size(text)), all: size(wholeBytes) })}</p>
           )}
