@@ -9,11 +9,11 @@ import { answeredTogether, pendingIn } from "../approvals/queue";
 import { ApprovalItem } from "../approvals/ApprovalItem";
 import { useAnswerGuard } from "../approvals/useAnswerGuard";
 import { useApprovalQueue, type ApprovalCommands } from "../approvals/useApprovalQueue";
-import type { ApprovalsReveal } from "../generated/types";
+import type { ApprovalsReveal, UserError } from "../generated/types";
 import { isShortcut, isTyping } from "../keyboard/shortcuts";
 import { SpeechContext, useMessages } from "../messages";
 import { userErrorLine } from "../messages/userError";
-import { defaultPreferences, type PromptPlatform } from "../platform";
+import { defaultPreferences, toUserError, type PromptPlatform } from "../platform";
 import { useAppearance } from "../theme/useAppearance";
 import { catalogues } from "./catalogues";
 import answerButtonStyles from "../approvals/AnswerButton.module.css";
@@ -62,10 +62,28 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
   const awake = useAnswerGuard(queue.change);
   const [timesAway, setTimesAway] = useState(0);
 
-  useEffect(() => {
-    // What cannot be read cannot be answered: the core's own deadline is a no.
+  const [reading, setReading] = useState<Reading>("awaited");
+  const refetch = useMemo(() => {
     const questions = createPendingApprovalReader((known) => platform.pending(known));
-    const refetch = oneAtATime(() => questions().then(read, () => undefined));
+    return oneAtATime(() =>
+      questions().then(
+        (pending) => {
+          read(pending);
+          setReading("read");
+        },
+        // What cannot be read cannot be answered: the core's own deadline is a no.
+        (thrown: unknown) => {
+          setReading(toUserError(thrown));
+        },
+      ),
+    );
+  }, [platform, read]);
+  const readAgain = () => {
+    setReading("awaited");
+    refetch();
+  };
+
+  useEffect(() => {
     refetch();
     return platform.signals((signal) => {
       if (signal === "preferences") onLook();
@@ -73,7 +91,7 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
       else refetch();
       if (signal === "shown") shown();
     });
-  }, [platform, read, open, shown, onLook]);
+  }, [platform, refetch, open, shown, onLook]);
 
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
@@ -117,19 +135,40 @@ function PromptApprovals({ platform, onLook }: { platform: PromptPlatform; onLoo
             />
           </ApprovalModelsContext>
         ) : (
-          <div className={styles.none}>
-            <p>{t("ask.none")}</p>
-            <button
-              type="button"
-              className={answerButtonStyles.button}
-              onClick={() => void platform.openMain().catch(() => undefined)}
-            >
-              {t("ask.openMain")}
-            </button>
-          </div>
+          <NoApproval
+            reading={reading}
+            onAgain={readAgain}
+            onOpenMain={() => void platform.openMain().catch(() => undefined)}
+          />
         )}
       </main>
     </AnswerGuardContext>
+  );
+}
+
+/** What came of reading the pending approvals; awaited before the first reply, and while the user tries again. */
+type Reading = "awaited" | "read" | UserError;
+
+/** What is shown where there is no request: that none is pending only if they were read. */
+function NoApproval({
+  reading,
+  onAgain,
+  onOpenMain,
+}: {
+  reading: Reading;
+  onAgain: () => void;
+  onOpenMain: () => void;
+}) {
+  const t = useMessages();
+  if (reading === "awaited") return null;
+  const failed = reading !== "read";
+  return (
+    <div className={styles.none}>
+      {failed ? <p role="alert">{userErrorLine(t, reading)}</p> : <p>{t("ask.none")}</p>}
+      <button type="button" className={answerButtonStyles.button} onClick={failed ? onAgain : onOpenMain}>
+        {t(failed ? "ask.readAgain" : "ask.openMain")}
+      </button>
+    </div>
   );
 }
 
@@ -156,7 +195,9 @@ function useFitHeight(platform: PromptPlatform) {
     const element = area.current;
     if (!element) return;
     const observer = new ResizeObserver(() => {
-      platform.fit(Math.ceil(element.getBoundingClientRect().height)).catch(() => undefined);
+      const height = Math.ceil(element.getBoundingClientRect().height);
+      // Before anything is read there is nothing to fit to.
+      if (height > 0) platform.fit(height).catch(() => undefined);
     });
     observer.observe(element);
     return () => {
