@@ -1,18 +1,18 @@
 import { IconActivity, IconGauge, IconPlugConnected, IconServer2, IconShieldQuestion } from "@tabler/icons-react";
-import { useEffect, useRef, useState } from "react";
+import { useMemo, useState } from "react";
 
-import { useCore } from "../core/CoreProvider";
 import { useNames } from "../core/useNames";
 import { formatRoute } from "../navigation/route";
-import type { Event, EventEnvelope, UserError } from "../generated/types";
+import type { EventEnvelope } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
 import { EmptyState } from "../components/EmptyState";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { FilterBar, FilterSelect } from "../components/FilterBar";
 import { FollowingList } from "../components/FollowingList";
-import { toUserError } from "../platform";
+import { LoadingIndicator } from "../components/LoadingIndicator";
 import { eventKinds, eventLabel, eventKindOf, type EventKind } from "./labels";
+import { useEventJournal } from "./useEventJournal";
 import activityListStyles from "./ActivityList.module.css";
 import styles from "./EventsView.module.css";
 
@@ -24,14 +24,19 @@ const icons = {
   gatehouse: IconGauge,
 };
 
+const sequenceOf = ({ seq }: EventEnvelope) => seq;
+
 /** Events since Gatehouse started, newest at the bottom. */
 export function EventsView() {
   const t = useMessages();
   const { time, full } = useTimes();
   const names = useNames();
-  const { events, error } = useJournal();
+  const { events, error } = useEventJournal();
   const [kind, setKind] = useState<EventKind | "">("");
-  const shown = events.filter(({ event }) => kind === "" || eventKindOf(event) === kind);
+  const shown = useMemo(
+    () => (kind === "" ? events : events?.filter(({ event }) => eventKindOf(event) === kind)),
+    [events, kind],
+  );
   return (
     <>
       <FilterBar>
@@ -42,16 +47,21 @@ export function EventsView() {
           value={kind}
           onChange={setKind}
         />
-        <CopyButton text={shown.map((one) => JSON.stringify(one)).join("\n")} label={t("activity.copyEvents")} />
+        <CopyButton
+          text={() => (shown ?? []).map((one) => JSON.stringify(one)).join("\n")}
+          label={t("activity.copyEvents")}
+        />
       </FilterBar>
       {error && <ErrorAlert error={error} />}
-      {shown.length === 0 ? (
+      {shown === undefined && error === null && <LoadingIndicator />}
+      {shown?.length === 0 && (
         <EmptyState
           icon={<IconActivity size={26} />}
           title={t("activity.noEvents")}
           text={t("activity.noEventsText")}
         />
-      ) : (
+      )}
+      {shown !== undefined && shown.length > 0 && (
         <div className={activityListStyles.list}>
           <FollowingList
             role="list"
@@ -60,7 +70,7 @@ export function EventsView() {
             className={activityListStyles.scroll}
             rowClassName={styles.event}
             items={shown}
-            itemKey={({ seq }) => seq}
+            itemKey={sequenceOf}
             rowHeight={32}
           >
             {({ at, event }) => {
@@ -87,45 +97,4 @@ export function EventsView() {
       )}
     </>
   );
-}
-
-/** Kinds of events that the journal leaves out, because they would push everything else out. */
-const frequent: readonly Event["event"][] = ["log_line", "call_progress", "conversation_delta", "conversation_changed"];
-
-/** The journal, and what comes after it; read again where something was missed. */
-function useJournal(): { events: readonly EventEnvelope[]; error: UserError | null } {
-  const { platform, subscribe } = useCore();
-  const [events, setEvents] = useState<readonly EventEnvelope[]>([]);
-  const [error, setError] = useState<UserError | null>(null);
-  const late = useRef<EventEnvelope[]>([]);
-  useEffect(() => {
-    let gone = false;
-    const read = () => {
-      platform.command("events.list", {}).then(
-        (journal) => {
-          if (gone) return;
-          const last = journal.at(-1)?.seq ?? 0;
-          setEvents([...journal, ...late.current.filter(({ seq }) => seq > last)]);
-          setError(null);
-        },
-        (thrown: unknown) => {
-          if (!gone) setError(toUserError(thrown));
-        },
-      );
-    };
-    read();
-    const stop = subscribe((envelope) => {
-      if (!envelope) {
-        read();
-      } else if (!frequent.includes(envelope.event.event)) {
-        late.current.push(envelope);
-        setEvents((before) => [...before, envelope]);
-      }
-    });
-    return () => {
-      gone = true;
-      stop();
-    };
-  }, [platform, subscribe]);
-  return { events, error };
 }

@@ -60,7 +60,10 @@ export function LogsTab({ view: { config, declared }, time }: { view: ServerView
             value={level}
             onChange={setLevel}
           />
-          <CopyButton text={lines.map((line) => logText(config.name, line)).join("\n")} label={t("servers.log.copy")} />
+          <CopyButton
+            text={() => lines.map((line) => logText(config.name, line)).join("\n")}
+            label={t("servers.log.copy")}
+          />
           {ofServer}
         </FilterBar>
       </div>
