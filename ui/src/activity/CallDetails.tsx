@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-import { OWN_CLIENT } from "../core/useNames";
+import { OWN_CLIENT, recordedClientName } from "../core/useNames";
 import type { CallOutcome, CallRecord } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
 import { CopyButton } from "../components/CopyButton";
@@ -18,10 +18,11 @@ export function CallDetails({ record }: { record: CallRecord }) {
   const { full } = useTimes();
   const { verdict, outcome } = record;
   const failed = why(outcome);
+  const client = recordedClientName(t, record);
   const isForClient = record.byUser && record.client !== OWN_CLIENT;
   const facts: [string, ReactNode][] = [
     [t("activity.time"), full(record.at)],
-    [t("activity.client"), isForClient ? t("activity.byYou", { client: record.clientName }) : record.clientName],
+    [t("activity.client"), isForClient ? t("activity.byYou", { client }) : client],
     [t("activity.server"), record.serverName],
     [t("activity.exposed"), <code key="name">{record.exposedName}</code>],
     [t("activity.verdict"), t(`activity.verdict.${verdict.decision}`)],

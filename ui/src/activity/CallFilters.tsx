@@ -1,4 +1,5 @@
 import { useCoreQuery } from "../core/useCoreQuery";
+import { CHAT_CLIENT, OWN_CLIENT } from "../core/useNames";
 import { useMessages } from "../messages";
 import { FilterBar, FilterInput, FilterSelect } from "../components/FilterBar";
 import { decisions, outcomes, ranges, type CallChoice, type Range } from "./callFilter";
@@ -59,7 +60,11 @@ export function CallFilters({ choice, onChange, of, shown }: Props) {
       <FilterSelect
         label={t("activity.client")}
         all={any(t("activity.client"))}
-        options={clients.map(({ id, name }) => [id, name])}
+        options={[
+          [OWN_CLIENT, t("app.name")],
+          [CHAT_CLIENT, t("appShell.chat")],
+          ...clients.map(({ id, name }) => [id, name] as const),
+        ]}
         value={choice.client}
         onChange={(client) => {
           set({ client });

@@ -4,6 +4,7 @@ import { IconActivity, IconCheck, IconQuestionMark, IconX } from "@tabler/icons-
 import clsx from "clsx";
 import { memo, useMemo, useState } from "react";
 
+import { recordedClientName } from "../core/useNames";
 import type { CallRecord } from "../generated/types";
 import { useMessages, useTimes, type Translate } from "../messages";
 import { EmptyState } from "../components/EmptyState";
@@ -127,7 +128,8 @@ const CallRow = memo(function CallRow({
 }: { record: CallRecord } & Pick<ListProps, "ofOne" | "onOpen">) {
   const t = useMessages();
   const { time, full } = useTimes();
-  const { verdict, outcome, clientName, serverName } = record;
+  const { verdict, outcome, serverName } = record;
+  const client = recordedClientName(t, record);
   const Icon = icons[verdict.decision];
   const tool = subjectName(record.subject);
   return (
@@ -137,7 +139,7 @@ const CallRow = memo(function CallRow({
       aria-label={t("activity.open", {
         tool,
         server: serverName,
-        client: clientName,
+        client,
         outcome: outcomeLabel(t, outcome),
       })}
       onClick={() => {
@@ -145,7 +147,7 @@ const CallRow = memo(function CallRow({
       }}
     >
       <span title={full(record.at)}>{time(record.at)}</span>
-      <span>{clientName}</span>
+      <span>{client}</span>
       {!ofOne && <span>{serverName}</span>}
       <span className="mono">{tool}</span>
       <span className={clsx(styles.verdict, styles[verdict.decision])} title={ruleLabel(t, verdict.rule)}>

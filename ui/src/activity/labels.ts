@@ -1,6 +1,6 @@
 // Calls and events in words.
 
-import type { Names } from "../core/useNames";
+import { recordedClientName, type Names } from "../core/useNames";
 import type { CallOutcome, Event, Rule, ServerStatus, SignInState, StatusCause, Subject } from "../generated/types";
 import type { MessageKey, Translate } from "../messages";
 import { durationLabel } from "../messages/duration";
@@ -125,7 +125,7 @@ export function eventLabel(t: Translate, event: Event, names: Names): string {
       if (request.kind === "step_up") return t("event.approval_requested.step_up", { server: request.server.name });
       if (request.kind !== "call") return t("event.approval_requested.other");
       return t("event.approval_requested", {
-        client: request.client.name,
+        client: recordedClientName(t, { client: request.client.id, clientName: request.client.name }),
         title: request.title,
         server: request.server.name,
       });
