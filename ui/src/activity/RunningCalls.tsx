@@ -4,7 +4,7 @@ import { useAction } from "../core/useAction";
 import { useNames } from "../core/useNames";
 import type { RunningCall } from "../generated/types";
 import { useMessages, useTimes } from "../messages";
-import { CallProgress } from "./CallProgress";
+import { CallProgress } from "../running/CallProgress";
 import styles from "./RunningCalls.module.css";
 
 /** The calls that run now, each with its progress and a way to cancel it. */

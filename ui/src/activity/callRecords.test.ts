@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import type { CallRecord, EventEnvelope, Event, RunningCall } from "../generated/types";
-import { applyCallEvent, mergeRecords, progressFraction } from "./callRecords";
+import type { CallRecord } from "../generated/types";
+import { mergeRecords } from "./callRecords";
 
 /** Records with these ids. */
 const records = (...ids: string[]) => ids.map((id) => ({ id }) as CallRecord);
@@ -28,52 +28,5 @@ describe("call records", () => {
     const before = records("d", "c", "b", "a");
     expect(mergeRecords(records("d", "c"), before, 2)).toBe(before);
     expect(mergeRecords(records("e", "d"), before, 2)?.[1]).toBe(before[0]);
-  });
-});
-
-const running = (call: string, progress: RunningCall["progress"] = null): RunningCall => ({
-  call,
-  at: 0,
-  client: "c",
-  server: "s",
-  tool: "t",
-  sent: false,
-  progress,
-  task: null,
-  run: null,
-});
-const heard = (event: Event): EventEnvelope => ({ version: 1, seq: 1, at: 5, event });
-
-describe("running calls", () => {
-  it("take progress updates and disappear when they end", () => {
-    const begun = [running("a"), running("b")];
-    const moved = applyCallEvent(
-      begun,
-      heard({ event: "call_progress", call: "b", progress: 3, total: 10, message: "three" }),
-    );
-    expect(moved[0]).toBe(begun[0]);
-    expect(moved[1]).toMatchObject({ sent: true, progress: { progress: 3, total: 10, message: "three" } });
-    const finished = {
-      event: "call_finished",
-      call: "a",
-      verdict: { decision: "allow", rule: { rule: "by_user" } },
-      outcome: { outcome: "ok" },
-      durationMs: 1,
-    } as const;
-    expect(applyCallEvent(moved, heard(finished)).map(({ call }) => call)).toEqual(["b"]);
-    expect(
-      applyCallEvent(moved, heard({ event: "call_progress", call: "gone", progress: 1, total: null, message: null })),
-    ).toEqual(moved);
-  });
-
-  it.each([
-    [null, null],
-    [{ progress: 3, total: null, message: null }, null],
-    [{ progress: 3, total: 0, message: null }, null],
-    [{ progress: 3, total: 4, message: null }, 0.75],
-    [{ progress: 9, total: 4, message: null }, 1],
-    [{ progress: -1, total: 4, message: null }, 0],
-  ])("report the progress of %j as %j", (progress, part) => {
-    expect(progressFraction(running("a", progress))).toBe(part);
   });
 });

@@ -3,7 +3,7 @@ import { IconSend2 } from "@tabler/icons-react";
 import clsx from "clsx";
 import { useState } from "react";
 
-import { RunProgress } from "../activity/RunProgress";
+import { RunProgress } from "../running/RunProgress";
 import { useCore } from "../core/CoreProvider";
 import type { PromptView } from "../generated/types";
 import { useMessages } from "../messages";

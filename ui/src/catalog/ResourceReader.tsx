@@ -2,7 +2,7 @@ import { Button, Switch } from "@mantine/core";
 import { IconEye } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
 
-import { RunProgress } from "../activity/RunProgress";
+import { RunProgress } from "../running/RunProgress";
 import { useCore } from "../core/CoreProvider";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";

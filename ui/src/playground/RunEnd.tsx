@@ -1,5 +1,5 @@
 import { ruleLabel } from "../activity/labels";
-import { RunProgress } from "../activity/RunProgress";
+import { RunProgress } from "../running/RunProgress";
 import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { ResultParts } from "../results/ResultParts";

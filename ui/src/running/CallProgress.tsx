@@ -3,7 +3,7 @@ import { formatCountdown } from "../messages/countdown";
 import type { RunningCall } from "../generated/types";
 import { useMessages } from "../messages";
 import { useNow } from "../components/useNow";
-import { progressFraction } from "./callRecords";
+import { progressFraction } from "./runningCalls";
 import styles from "./CallProgress.module.css";
 
 /** Progress of a call: a bar if the total is known, the state of its task, the server's message, and the elapsed time. */

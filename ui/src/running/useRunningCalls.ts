@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { useCore } from "../core/CoreProvider";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { RunningCall } from "../generated/types";
-import { applyCallEvent } from "./callRecords";
+import { applyCallEvent } from "./runningCalls";
 
 const none: readonly RunningCall[] = [];
 
