@@ -9,7 +9,7 @@ import { useMessages, useSizes } from "../messages";
 import { isInCatalog } from "../core/uriTemplate";
 import { formatRoute } from "../navigation/route";
 import { ErrorAlert } from "../components/ErrorAlert";
-import { LoadingIndicator } from "../components/LoadingIndicator";
+import { RunProgress } from "../running/RunProgress";
 import { isJson, mediaKind } from "./contentText";
 import { TextContent } from "./TextContent";
 import { useSaveResult } from "./useSaveResult";
@@ -114,7 +114,7 @@ function ResourceLink({
   const t = useMessages();
   const { platform } = useCore();
   const catalog = useCoreQuery("servers.catalog", { server }).data;
-  const { shown, error, busy, run } = useResultRequest();
+  const { shown, error, running, busy, run, cancel } = useResultRequest();
   return (
     <>
       <div className={styles.file}>
@@ -136,6 +136,11 @@ function ResourceLink({
             {t("catalog.read")}
           </Button>
         )}
+        {busy && (
+          <Button size="compact-sm" variant="default" onClick={cancel}>
+            {t("catalog.cancel")}
+          </Button>
+        )}
         {catalog && isInCatalog(catalog, uri) && (
           <Button
             size="compact-sm"
@@ -148,7 +153,7 @@ function ResourceLink({
           </Button>
         )}
       </div>
-      {busy && shown === null && <LoadingIndicator />}
+      {running !== null && shown === null && <RunProgress run={running} />}
       {error && <ErrorAlert error={error} />}
       {shown && renderResult(shown)}
     </>
