@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import { CoreProvider } from "../core/CoreProvider";
 import type { App, AppView, ConnectionState, ConnectPreview } from "../generated/types";
-import { defaultPreferences, type Platform } from "../platform";
+import { defaultPreferences, toUserError, type Platform } from "../platform";
 import { ThemeProvider } from "../theme/ThemeProvider";
 import { ClientsPage } from "./ClientsPage";
 
@@ -38,14 +38,15 @@ const preview: ConnectPreview = {
   fingerprint: "f0",
 };
 
-/** Shows the page; returns the commands that changed something. */
-function show(apps: readonly AppView[]) {
+/** Shows the page; returns the commands that changed something. Connecting an application ends as `connecting` does. */
+function show(apps: readonly AppView[], connecting?: Promise<unknown>) {
   const command = vi.fn((name: string, args: unknown) => {
     const replies: Record<string, unknown> = {
       "clients.list": [],
       "clients.apps": apps,
       "clients.connectPreview": { ...preview, fingerprint: (args as { allowRule: boolean }).allowRule ? "f1" : "f0" },
     };
+    if (name === "clients.connect" && connecting) return connecting;
     return name in replies ? Promise.resolve(replies[name]) : new Promise(() => undefined);
   });
   render(
@@ -92,5 +93,28 @@ describe("applications on the clients page", () => {
     await vi.waitFor(() => {
       expect(command).toHaveBeenCalledWith("clients.connect", { app: "codex", allowRule: true, fingerprint: "f1" });
     });
+  });
+
+  it("can't be closed while it connects, and says why that failed", async () => {
+    let fail: (error: unknown) => void = () => undefined;
+    show([view("codex", "Codex", "not_connected")], new Promise((_, reject) => (fail = reject)));
+    fireEvent.click(await screen.findByRole("button", { name: "Connect Codex" }));
+    const dialog = await screen.findByRole("dialog");
+    await within(dialog).findByRole("region", { name: "Change of /home/ana/.codex/config.toml" });
+    const [connect, cancel, close] = ["Connect", "Cancel", "Close"].map((name) =>
+      within(dialog).getByRole("button", { name }),
+    );
+    if (!connect || !cancel || !close) throw new Error("no buttons");
+    fireEvent.click(connect);
+    await vi.waitFor(() => {
+      expect([cancel, close].map((button) => button.hasAttribute("disabled"))).toEqual([true, true]);
+    });
+    expect(connect.getAttribute("data-loading")).toBe("true");
+    fireEvent.keyDown(dialog, { key: "Escape" });
+    expect(screen.getByRole("dialog")).toBe(dialog);
+
+    fail(toUserError("the file is read-only"));
+    expect((await within(dialog).findByRole("alert")).textContent).toContain("the file is read-only");
+    expect([cancel, close].map((button) => button.hasAttribute("disabled"))).toEqual([false, false]);
   });
 });

@@ -24,6 +24,10 @@ export function AppConnections({ apps, onChanged }: { apps: CoreQuery<AppView[]>
   const [opened, setOpened] = useState(false);
   const [connecting, setConnecting] = useState<AppView | null>(null);
   const [dialogOpened, setDialogOpened] = useState(false);
+  const [dialogBusy, setDialogBusy] = useState(false);
+  const closeDialog = () => {
+    setDialogOpened(false);
+  };
   const [disconnected, setDisconnected] = useState<DisconnectResult | null>(null);
   const isShown = (view: AppView) => view.isInstalled || view.state !== "not_connected";
   const shown = data?.filter(isShown) ?? [];
@@ -68,20 +72,15 @@ export function AppConnections({ apps, onChanged }: { apps: CoreQuery<AppView[]>
       )}
       <Modal
         opened={dialogOpened}
-        onClose={() => {
-          setDialogOpened(false);
-        }}
+        onClose={closeDialog}
+        closeOnEscape={!dialogBusy}
+        closeOnClickOutside={!dialogBusy}
+        closeButtonProps={{ disabled: dialogBusy, "aria-label": t("appShell.close") }}
         size="xl"
         title={connecting && t("connect.dialogTitle", { name: connecting.name })}
       >
         {connecting && (
-          <ConnectDialog
-            app={connecting.app}
-            onConnected={onChanged}
-            onClose={() => {
-              setDialogOpened(false);
-            }}
-          />
+          <ConnectDialog app={connecting.app} onConnected={onChanged} onClose={closeDialog} onBusy={setDialogBusy} />
         )}
       </Modal>
     </section>

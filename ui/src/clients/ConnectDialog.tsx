@@ -1,8 +1,8 @@
 import { Alert, Badge, Button, Checkbox, Group, Stack, Text } from "@mantine/core";
 import { IconCheck } from "@tabler/icons-react";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
-import { useAction } from "../core/useAction";
+import { showError, useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { App, ConnectPreview, ConnectResult, UserError } from "../generated/types";
 import { useMessages } from "../messages";
@@ -12,10 +12,16 @@ import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
 import styles from "./ConnectDialog.module.css";
 
-type Props = { app: App; onConnected: () => void; onClose: () => void };
+type Props = {
+  app: App;
+  onConnected: () => void;
+  onClose: () => void;
+  /** The dialog must not be closed while it connects. */
+  onBusy: (busy: boolean) => void;
+};
 
 /** Shows what connecting an application changes, and does exactly that. */
-export function ConnectDialog({ app, onConnected, onClose }: Props) {
+export function ConnectDialog({ app, onConnected, onClose, onBusy }: Props) {
   const t = useMessages();
   const [allowRule, setAllowRule] = useState(false);
   const {
@@ -28,16 +34,29 @@ export function ConnectDialog({ app, onConnected, onClose }: Props) {
   const connect = useAction("clients.connect");
   const [failure, setFailure] = useState<UserError | null>(null);
   const [result, setResult] = useState<ConnectResult | null>(null);
+  const gone = useRef(false);
+  useEffect(() => {
+    gone.current = false;
+    return () => {
+      gone.current = true;
+    };
+  }, []);
   if (result) return <Connected result={result} onClose={onClose} />;
   const run = ({ fingerprint }: ConnectPreview) => {
     setFailure(null);
+    onBusy(true);
     connect.request({ app, allowRule, fingerprint }).then(
       (done) => {
+        onBusy(false);
         setResult(done);
         onConnected();
       },
       (thrown: unknown) => {
-        setFailure(toUserError(thrown));
+        onBusy(false);
+        const failed = toUserError(thrown);
+        // The page was left, and the dialog with it.
+        if (gone.current) showError(failed);
+        else setFailure(failed);
         // The file may have changed since it was read.
         void refetch();
       },
@@ -51,6 +70,7 @@ export function ConnectDialog({ app, onConnected, onClose }: Props) {
       {preview?.hasAllowRule && (
         <Checkbox
           checked={allowRule}
+          disabled={connect.busy}
           label={t("connect.allowRule", { name: preview.name })}
           description={t("connect.allowRuleHint")}
           onChange={(event) => {
@@ -60,11 +80,12 @@ export function ConnectDialog({ app, onConnected, onClose }: Props) {
       )}
       {failure && <ErrorAlert error={failure} />}
       <Group justify="flex-end" gap="xs">
-        <Button variant="default" onClick={onClose}>
+        <Button variant="default" disabled={connect.busy} onClick={onClose}>
           {t("appShell.cancel")}
         </Button>
         <Button
           loading={connect.busy}
+          aria-busy={connect.busy}
           disabled={preview === undefined || error !== null || outdated}
           onClick={() => {
             if (preview) run(preview);
