@@ -5,6 +5,8 @@ import { AnswerButton } from "./AnswerButton";
 import { GroupAnswer } from "./GroupAnswer";
 import { answersForBatch, batchesOf, type ApprovalGroup } from "./groups";
 import { ApprovalItem, type ApprovalActions } from "./ApprovalItem";
+import type { QueueSlot } from "./queue";
+import { useFocusSuccessor } from "../components/useFocusSuccessor";
 import { useMessages } from "../messages";
 import styles from "./ApprovalGroupSection.module.css";
 
@@ -16,8 +18,9 @@ export function ApprovalGroupSection({ group, onAnswer, ...acts }: ApprovalActio
   const sets = batchesOf(group);
   const calls = sets.reduce((sum, set) => sum + set.length, 0);
   const waiting = slots.filter(({ end }) => end === null).length;
+  const watched = useFocusSuccessor<HTMLElement>(waiting, RESOLUTION);
   return (
-    <section aria-labelledby={id} className={styles.group}>
+    <section aria-labelledby={id} className={styles.group} {...watched}>
       <header className={styles.head}>
         <h2 id={id}>{[client, server].filter((one) => one !== null).join(" → ") || t("app.name")}</h2>
         <span className="dim">{t("ask.waiting", { count: waiting })}</span>
@@ -35,10 +38,20 @@ export function ApprovalGroupSection({ group, onAnswer, ...acts }: ApprovalActio
       </header>
       {sets.map((set) => set.length > 1 && <GroupAnswer key={set[0]?.id} set={set} named onAnswer={onAnswer} />)}
       {slots.map((slot) => (
-        <div key={slot.pending.id} className={clsx("card", styles.card)}>
-          <ApprovalItem slot={slot} keys={false} onAnswer={onAnswer} {...acts} />
-        </div>
+        <SlotCard key={slot.pending.id} slot={slot} onAnswer={onAnswer} {...acts} />
       ))}
     </section>
+  );
+}
+
+/** The line of a resolved approval that says how it ended; it takes the focus of what was answered. */
+const RESOLUTION = "[data-resolution]";
+
+function SlotCard({ slot, ...actions }: ApprovalActions & { slot: QueueSlot }) {
+  const watched = useFocusSuccessor<HTMLDivElement>(slot.end, RESOLUTION);
+  return (
+    <div className={clsx("card", styles.card)} {...watched}>
+      <ApprovalItem slot={slot} keys={false} {...actions} />
+    </div>
   );
 }

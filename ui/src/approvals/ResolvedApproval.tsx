@@ -37,7 +37,7 @@ export function ResolvedApproval({
           <h2>{request.title}</h2>
         </div>
       )}
-      <p className={clsx(styles.resolution, styles[end])} role="status">
+      <p className={clsx(styles.resolution, styles[end])} role="status" tabIndex={-1} data-resolution>
         {end === "allowed" && <IconCheck size={18} aria-hidden />}
         {end === "denied" && <IconX size={18} aria-hidden />}
         {end === "ended" && <IconClock size={18} aria-hidden />}

@@ -3,6 +3,7 @@ import { IconCheck } from "@tabler/icons-react";
 import clsx from "clsx";
 import { Suspense, useEffect, useState, type ComponentType } from "react";
 
+import { useFocusSuccessor } from "../components/useFocusSuccessor";
 import { lazyWithPrefetch, prefetchWhenIdle } from "../components/lazyWithPrefetch";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { Page } from "../components/Page";
@@ -29,6 +30,7 @@ const steps: readonly Step[] = [
 export function FirstRunPage({ preferences, onPreferences }: PreferencesProps) {
   const t = useMessages();
   const [at, setAt] = useState(0);
+  const watched = useFocusSuccessor<HTMLOListElement>(at, "[aria-current=step] h2 button");
   useEffect(() => {
     prefetchWhenIdle([ClientStep, PracticeStep]);
   }, []);
@@ -46,7 +48,7 @@ export function FirstRunPage({ preferences, onPreferences }: PreferencesProps) {
       }
     >
       <p className={styles.text}>{t("firstRun.text")}</p>
-      <ol className={styles.steps}>
+      <ol className={styles.steps} {...watched}>
         {steps.map(({ name, Content }, index) => (
           <li
             key={name}
