@@ -25,12 +25,13 @@ export type Shortcut = keyof typeof shortcuts;
 /** Shortcuts that also work while a text is being edited, in which their keys do nothing. */
 export const worksWhileTyping: readonly Shortcut[] = ["palette", "newConversation"];
 
-type ShortcutGroup = { name: "main" | "approvals" | "everywhere"; shortcuts: readonly Shortcut[] };
+type ShortcutGroup = { name: "main" | "prompt" | "everywhere"; shortcuts: readonly Shortcut[] };
 
 /** The shortcuts as they are listed, by where they work. */
 export const shortcutGroups: readonly ShortcutGroup[] = [
   { name: "main", shortcuts: ["palette", "page", "undo", "newConversation", "help"] },
-  { name: "approvals", shortcuts: ["allow", "deny", "previous", "next", "away"] },
+  // The Approvals page shows many requests at once, so these keys do nothing there.
+  { name: "prompt", shortcuts: ["allow", "deny", "previous", "next", "away"] },
   { name: "everywhere", shortcuts: ["pause"] },
 ];
 
