@@ -33,6 +33,7 @@ mod servers;
 mod settings;
 mod sign_in;
 mod status;
+mod stored_connections;
 mod tools;
 mod user_requests;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatehouse_model::command::{ClientsSet, MintedClient, RequestSecret};
 use gatehouse_model::{ClientEntry, ClientId, ClientView, ErrorCode, Secret, UserError, message};
 
-use super::{AppState, connections};
+use super::{AppState, stored_connections};
 use crate::bridge_keychain;
 
 pub(super) async fn list(state: &Arc<AppState>) -> Result<Vec<ClientView>, UserError> {
@@ -49,7 +49,7 @@ pub(super) async fn add(state: &Arc<AppState>, name: &str) -> Result<MintedClien
 pub(super) async fn rotate(state: &Arc<AppState>, client: &str) -> Result<MintedClient, UserError> {
     let (entry, token) = state.clients.rotate(client).await?;
     // The settings of a connected application have no token: its bridge takes it from the keychain.
-    let is_connected = connections::is_client(state, &entry.id).await;
+    let is_connected = stored_connections::has_client(state, &entry.id).await;
     if is_connected {
         bridge_keychain::keep(&state.data_dir, &entry.name, &token).await?;
     }

@@ -23,6 +23,7 @@ use gatehouse_model::record::CallFilter;
 use gatehouse_model::{ClientId, ClientView, ErrorCode, Secret, Timestamp, UserError, message};
 
 use super::free_name::free_name;
+use super::stored_connections::load;
 use super::{AppState, clients};
 use crate::bridge_command::bridge_command;
 use crate::disk_work::on_disk;
@@ -215,17 +216,6 @@ async fn last_call(state: &Arc<AppState>, client: &ClientId) -> Result<Option<Ti
     let filter = CallFilter { client: Some(client.clone()), limit: Some(1), ..CallFilter::default() };
     let calls = state.with_store(move |store| store.activity().list(&filter)).await?;
     Ok(calls.first().map(|call| call.at))
-}
-
-/// Whether a client is that of a connected application.
-pub(super) async fn is_client(state: &Arc<AppState>, client: &ClientId) -> bool {
-    let is_its =
-        |stored: StoredConnections| stored.apps.values().any(|connection| connection.client == *client);
-    load(state).await.is_ok_and(is_its)
-}
-
-async fn load(state: &Arc<AppState>) -> Result<StoredConnections, UserError> {
-    state.with_store(|store| Ok(store.connections().load()?.unwrap_or_default())).await
 }
 
 /// Changes what is stored. A list that can't be verified begins anew: only the operator makes connections.

@@ -13,7 +13,7 @@ use gatehouse_policy::rule_messages::{CallNames, describe_choice, describe_condi
 
 use super::proposals::{EarlierValues, proposals};
 use crate::call_types::shorten_name;
-use crate::catalog::tool_definition::ToolText;
+use crate::catalog::tool_definition::DefinitionText;
 use crate::paths::path_lookup::KnownPaths;
 use crate::pending_call::PendingCall;
 use crate::permissions::current::CurrentPermissions;
@@ -44,12 +44,12 @@ pub(crate) fn warnings(
     if let Some(definition) = pending_call.origin.tool() {
         let flags =
             definition.flags.iter().map(|pointer| message!("ask.place.definition", pointer = pointer));
-        let places = definition.cleaned.iter().copied().map(ToolText::message).chain(flags);
+        let places = definition.cleaned.iter().copied().map(DefinitionText::message).chain(flags);
         warnings.extend(places.map(|place| Warning::HiddenCharacters { place }));
-        let confusable = definition.confusable.iter().copied().map(ToolText::message);
+        let confusable = definition.confusable.iter().copied().map(DefinitionText::message);
         warnings.extend(confusable.map(|place| Warning::LookAlikes { place }));
     } else if has_hidden(&pending_call.subject.rule_name()) {
-        warnings.push(Warning::HiddenCharacters { place: ToolText::Name.message() });
+        warnings.push(Warning::HiddenCharacters { place: DefinitionText::Name.message() });
     }
     warnings.extend(
         hidden_in(&pending_call.arguments).into_iter().map(|place| Warning::HiddenCharacters { place }),
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_changed_definition_can_be_approved_where_nothing_else_speaks_against_it() {
         let changed = Rule::ChangedDefinition { grant: "g".into() };
-        let hidden = Warning::HiddenCharacters { place: ToolText::Title.message() };
+        let hidden = Warning::HiddenCharacters { place: DefinitionText::Title.message() };
         let shown = diff("{}", r#"{"description":"d"}"#);
         for (rule, warnings, expected) in [
             (&Rule::DefaultAsk, vec![], PermanentScope::Any),

@@ -21,13 +21,13 @@ use crate::catalog::task_support::TaskSupport;
 
 /// A text of a tool that people read where they decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ToolText {
+pub(crate) enum DefinitionText {
     Name,
     Title,
     Description,
 }
 
-impl ToolText {
+impl DefinitionText {
     /// In the words of a warning.
     pub(crate) fn message(self) -> Message {
         match self {
@@ -57,9 +57,9 @@ pub(crate) struct ParsedDefinition {
     /// JSON Pointers to invisible characters that aren't removed.
     pub(crate) flags: Vec<String>,
     /// Those of `title` and `description` that invisible characters were removed from.
-    pub(crate) cleaned: Vec<ToolText>,
+    pub(crate) cleaned: Vec<DefinitionText>,
     /// Those of `name` and `title` that contain characters that can be confused with others.
-    pub(crate) confusable: Vec<ToolText>,
+    pub(crate) confusable: Vec<DefinitionText>,
     /// What the server says for tool search.
     pub(crate) hints: SearchHints,
     /// What the server says about running as a task.
@@ -162,7 +162,7 @@ impl ParsedDefinition {
             as_write: classify(&facts, Some(AccessClass::Write), false),
         };
         let mut cleaned = Vec::new();
-        let mut clean = |place: ToolText, text: Option<Cow<'_, str>>| {
+        let mut clean = |place: DefinitionText, text: Option<Cow<'_, str>>| {
             text.map(|text| {
                 if has_hidden(&text) {
                     cleaned.push(place);
@@ -170,15 +170,15 @@ impl ParsedDefinition {
                 clean_text(&text).into_owned()
             })
         };
-        let title = clean(ToolText::Title, title);
-        let description = clean(ToolText::Description, description);
+        let title = clean(DefinitionText::Title, title);
+        let description = clean(DefinitionText::Description, description);
         let flags = hidden_character_pointers(text)
             .into_iter()
             .filter(|place| !matches!(place.as_str(), "/title" | "/description" | "/annotations/title"))
             .collect();
         let confusable = [
-            (ToolText::Name, name_passes_for_another(&name)),
-            (ToolText::Title, title.as_deref().is_some_and(mixes_alphabets)),
+            (DefinitionText::Name, name_passes_for_another(&name)),
+            (DefinitionText::Title, title.as_deref().is_some_and(mixes_alphabets)),
         ];
         Ok(Self {
             confusable: confusable.into_iter().filter(|(_, found)| *found).map(|(place, _)| place).collect(),
@@ -277,7 +277,7 @@ mod tests {
         let tool = read("{\"name\":\"a\",\"description\":\"d\u{200B}\",\"annotations\":{\"title\":\"t\u{202E}\"},\"inputSchema\":{\"properties\":{\"k\u{200B}\":{\"enum\":[\"v\u{202E}\"]}}}}").unwrap();
         assert_eq!(tool.title.as_deref(), Some("t"));
         assert_eq!(tool.description.as_deref(), Some("d"));
-        assert_eq!(tool.cleaned, [ToolText::Title, ToolText::Description]);
+        assert_eq!(tool.cleaned, [DefinitionText::Title, DefinitionText::Description]);
         assert!(!tool.flags.is_empty());
         assert!(tool.exposed("a").get().contains("k\u{200B}"));
         assert!(tool.exposed("a").get().contains("v\u{202E}"));
