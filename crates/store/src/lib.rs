@@ -43,8 +43,8 @@ pub use secrets::{has_vault, make_vault, memory, open_keychain, open_vault, unlo
 pub use servers_file::{
     ConfigProblem, EntryText, HandEdit, LoadedServers, PROJECT_FILE, PortableEntry, ProjectFile,
     ProjectServerEntry, ServersFile, SettingsView, WatchGuard, diff_settings, fill_kept_values, holds_secret,
-    portable_entry, project_change, read_project_file, redact_transport, secret_reference, settings_text,
-    shown_value, to_server_name, validate_draft, validate_name, validate_secrets,
+    list_settings, portable_entry, project_change, read_project_file, redact_transport, secret_reference,
+    settings_text, shown_value, to_server_name, validate_draft, validate_name, validate_secrets,
 };
 pub use sessions::{SavedSession, SavedSessionId, SessionSeal, SessionStore};
 pub use store::{Store, StoreOptions};

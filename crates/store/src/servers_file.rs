@@ -38,7 +38,7 @@ use document::{InvalidDocument, ServersDocument};
 use merge::MergedServers;
 use watch::KnownContent;
 
-pub use changes::{diff_settings, holds_secret, shown_value};
+pub use changes::{diff_settings, holds_secret, list_settings, shown_value};
 pub use entry_text::EntryText;
 pub use kept_values::{fill_kept_values, settings_text};
 pub use name::to_server_name;

@@ -26,6 +26,12 @@ pub fn diff_settings(before: &ServerConfig, after: &ServerConfig) -> Vec<FieldCh
     diff(&fields(Some(before)), &fields(Some(after)))
 }
 
+/// All settings of a new server.
+#[must_use]
+pub fn list_settings(server: &ServerConfig) -> Vec<FieldChange> {
+    diff(&BTreeMap::new(), &fields(Some(server)))
+}
+
 /// The fields that only people see.
 const APPEARANCE: [&str; 3] = ["/description", "/icon", "/group"];
 

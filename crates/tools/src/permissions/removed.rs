@@ -31,6 +31,11 @@ impl RemovedPermissions {
         Self { successor: Some(successor), ..self }
     }
 
+    #[must_use]
+    pub fn rules(&self) -> &[Grant] {
+        &self.rules
+    }
+
     /// Drops the allows with a limited lifetime: a pause ends them for good (PERM-13).
     pub fn drop_temporary_allows(&mut self) {
         self.rules.retain(|rule| !is_temporary_allow(rule));

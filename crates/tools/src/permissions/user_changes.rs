@@ -1,5 +1,7 @@
 //! Orders of the user outside of approval requests: allow, block, revoke, classify, trust labels.
 
+use std::collections::HashMap;
+
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope, Subject};
 use gatehouse_model::command::Authority;
 use gatehouse_model::grant::{
@@ -64,6 +66,17 @@ impl PermissionStore {
         let draft = self.rule_draft(RuleEffect::Allow, order, None, RuleAuthor::Person)?;
         self.require_known_tool(&draft)?;
         self.insert_rule(draft, PermissionChange::widening()).await
+    }
+
+    /// What [`Self::grant`] would allow, in words.
+    ///
+    /// # Errors
+    /// If the order is invalid.
+    pub fn describe_grant(&self, order: RuleSpec) -> Result<Message, UserError> {
+        let draft = self.rule_draft(RuleEffect::Allow, order, None, RuleAuthor::Person)?;
+        self.require_known_tool(&draft)?;
+        let rule = self.rule(&draft)?.ok_or_else(empty_choice_error)?;
+        Ok(self.describe(&rule, &HashMap::new()).sentence)
     }
 
     /// Adds a block. A block replaces only blocks that end no later, and one made without the operator key
