@@ -2,11 +2,14 @@
 //! check made before every command. A caller that proved nothing never has the operator's authority.
 
 pub(crate) mod operator_key;
+mod proposable;
 
 use gatehouse_model::command::{Authority, Command, CommandRule};
 use gatehouse_model::{ErrorCode, UserError, message};
 use gatehouse_store::ControlKey;
 use parking_lot::RwLock;
+
+pub(crate) use self::proposable::can_be_proposed;
 
 /// The key that the peer of a connection proved to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

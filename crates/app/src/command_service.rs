@@ -3,7 +3,8 @@
 //! caller disconnects, except what can be cancelled: a tool call and the binding of a bridge end with their caller, and
 //! so does every command that can be given a name, which `servers.stopRun` cancels by it.
 //!
-//! Must never run a command before its authority was checked, and never decide about a tool call itself.
+//! Must never run a command before its authority was checked or the user confirmed it in the window, and never decide
+//! about a tool call itself.
 
 mod approvals;
 mod audit;
@@ -25,6 +26,7 @@ mod policy;
 mod practice;
 mod profiles;
 mod project_servers;
+mod proposals;
 mod registry;
 mod removals;
 mod server_draft;
@@ -41,14 +43,17 @@ use std::future::Future;
 use std::sync::Arc;
 
 use gatehouse_model::command::{Authority, Command, TypedCommand};
+use gatehouse_model::server::ServerView;
 use gatehouse_model::{ErrorCode, UserError, message};
-use gatehouse_store::ControlKey;
+use gatehouse_store::{ControlKey, Owner};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::proposals::Proposals;
 use crate::authority::{self, Credential};
 use crate::events::EventBus;
+use crate::redact;
 use crate::state::AppState;
 
 pub(crate) use sign_in::SignInReconnector;
@@ -57,11 +62,12 @@ pub(crate) use sign_in::SignInReconnector;
 pub(crate) struct CommandService {
     state: Arc<AppState>,
     tasks: TaskTracker,
+    proposals: Proposals,
 }
 
 impl CommandService {
     pub(crate) fn new(state: Arc<AppState>) -> Self {
-        Self { state, tasks: TaskTracker::new() }
+        Self { state, tasks: TaskTracker::new(), proposals: Proposals::default() }
     }
 
     pub(crate) fn state(&self) -> &Arc<AppState> {
@@ -89,7 +95,8 @@ impl CommandService {
         }
     }
 
-    /// Checks the authority and runs one command; `process` is the peer process of a control connection, if it
+    /// Checks the authority and runs one command. Without the authority that it needs, the window is asked to confirm it, if
+    /// there is one and the command can be proposed. `process` is the peer process of a control connection, if it
     /// is known.
     pub(crate) async fn execute(
         &self,
@@ -97,12 +104,20 @@ impl CommandService {
         authority: Authority,
         process: Option<u32>,
     ) -> Result<Box<RawValue>, UserError> {
-        authority::check(&command, authority)?;
+        let shown_to = authority;
+        let (command, authority) = match authority::check(&command, authority) {
+            Ok(()) => (command, authority),
+            Err(_) if self.state.owner == Owner::Window && authority::can_be_proposed(&command) => {
+                let confirmed = Box::pin(self.proposals.confirm(&self.state, command, process)).await?;
+                (confirmed, Authority::Operator)
+            }
+            Err(refused) => return Err(refused),
+        };
         tracing::debug!(command = command.name(), ?authority, "command");
         // Cancelled when this future is dropped because the caller disconnected.
         let gone = CancellationToken::new();
         let _cancel_on_drop = gone.clone().drop_guard();
-        let caller = CommandCaller { authority, process, gone };
+        let caller = CommandCaller { authority, shown_to, process, gone };
         // What a tool call or a binding gives is for this caller alone.
         if matches!(command, Command::Call(_) | Command::BridgeBind(_)) {
             return Box::pin(dispatch(&self.state, command, caller)).await;
@@ -125,6 +140,8 @@ impl CommandService {
 /// Who a command is run for.
 struct CommandCaller {
     authority: Authority,
+    /// The authority of who gets the reply, which is less if the user confirmed the command.
+    shown_to: Authority,
     /// The peer process of a control connection, if it is known.
     process: Option<u32>,
     /// Cancelled when nobody waits for the reply any more.
@@ -136,13 +153,20 @@ async fn dispatch(
     command: Command,
     caller: CommandCaller,
 ) -> Result<Box<RawValue>, UserError> {
-    let CommandCaller { authority: by, process, gone } = caller;
+    let CommandCaller { authority: by, shown_to, process, gone } = caller;
     match command {
         Command::Status(c) => encode_reply(&c, status::report(state)).await,
         Command::ServersList(c) => encode_reply(&c, servers::list(state, by)).await,
-        Command::ServersAdd(c) => Box::pin(encode_reply(&c.clone(), servers::add(state, c, &gone))).await,
-        Command::ServersEdit(c) => Box::pin(encode_reply(&c.clone(), servers::edit(state, c))).await,
-        Command::ServersDuplicate(c) => encode_reply(&c, servers::duplicate(state, &c)).await,
+        Command::ServersAdd(c) => {
+            let adding = as_shown(shown_to, servers::add(state, c.clone(), &gone));
+            Box::pin(encode_reply(&c, adding)).await
+        }
+        Command::ServersEdit(c) => {
+            Box::pin(encode_reply(&c.clone(), as_shown(shown_to, servers::edit(state, c)))).await
+        }
+        Command::ServersDuplicate(c) => {
+            encode_reply(&c, as_shown(shown_to, servers::duplicate(state, &c))).await
+        }
         Command::ServersTest(c) => encode_reply(&c.clone(), servers::test(state, c, &gone)).await,
         Command::ServersValidate(c) => encode_reply(&c.clone(), server_draft::validate(state, c)).await,
         Command::ServersSettingsText(c) => {
@@ -153,6 +177,9 @@ async fn dispatch(
         Command::ImportsSources(c) => encode_reply(&c, imports::sources(state)).await,
         Command::ImportsPreview(c) => encode_reply(&c.clone(), imports::preview(state, c.from)).await,
         Command::ImportsRun(c) => Box::pin(encode_reply(&c.clone(), imports::run(state, c, &gone))).await,
+        Command::ImportsRunByName(c) => {
+            Box::pin(encode_reply(&c.clone(), imports::run_by_name(state, c, &gone))).await
+        }
         Command::ServersRemove(c) => encode_reply(&c, servers::remove(state, &c)).await,
         Command::ServersStart(c) => encode_reply(&c, servers::start(state, &c.server)).await,
         Command::ServersStop(c) => encode_reply(&c, servers::stop(state, &c)).await,
@@ -183,7 +210,7 @@ async fn dispatch(
         Command::ServersTrustLabels(c) => encode_reply(&c, servers::trust_labels(state, &c)).await,
         Command::ServersSwitchOff(c) => encode_reply(&c, settings::switch_off(state)).await,
         Command::ServersSwitchOn(c) => encode_reply(&c, settings::switch_on(state)).await,
-        Command::ServersReset(c) => encode_reply(&c, servers::reset(state)).await,
+        Command::ServersReset(c) => encode_reply(&c, servers::reset(state, shown_to)).await,
         Command::RegistrySearch(c) => Box::pin(encode_reply(&c, registry::search(state, &c, &gone))).await,
         Command::RegistryVersions(c) => {
             Box::pin(encode_reply(&c, registry::versions(state, &c, &gone))).await
@@ -273,6 +300,18 @@ async fn dispatch(
         Command::Pause(c) => encode_reply(&c, status::pause(state)).await,
         Command::Resume(c) => encode_reply(&c, status::resume(state)).await,
     }
+}
+
+/// A server as whoever gets the reply may see it.
+async fn as_shown(
+    shown_to: Authority,
+    work: impl Future<Output = Result<ServerView, UserError>>,
+) -> Result<ServerView, UserError> {
+    let mut view = work.await?;
+    if shown_to < Authority::Operator {
+        redact::server(&mut view);
+    }
+    Ok(view)
 }
 
 /// Serializes the reply of a command; the command parameter only fixes the type of the reply.

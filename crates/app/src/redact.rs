@@ -6,8 +6,8 @@
 //! with its new fields too.
 
 use gatehouse_model::approval::{
-    ApprovalRequest, CallApprovalRequest, ClientAccessRequest, ConfigChangeRequest, ElicitationMode,
-    ElicitationRequest, SamplingRequest, ScopeUpgradeRequest, Subject,
+    ApprovalRequest, CallApprovalRequest, ClientAccessRequest, CommandRequest, ConfigChangeRequest,
+    ElicitationMode, ElicitationRequest, SamplingRequest, ScopeUpgradeRequest, Subject,
 };
 use gatehouse_model::grant::{Condition, ConditionTest};
 use gatehouse_model::server::ServerView;
@@ -143,6 +143,7 @@ pub(crate) fn audit(event: &mut AuditEvent) {
         | AuditEvent::SignIn { .. }
         | AuditEvent::ServerRequestAnswered { .. }
         | AuditEvent::ClientAccessAnswered { .. }
+        | AuditEvent::CommandAnswered { .. }
         | AuditEvent::Paused { .. }
         | AuditEvent::PermissionsRejected { .. }
         | AuditEvent::Lifecycle { .. } => {}
@@ -281,6 +282,17 @@ fn redact_pending(pending: PendingApproval) -> PendingApproval {
             seen_from,
             receiver,
         }),
+        ApprovalRequest::Command(CommandRequest {
+            command,
+            what,
+            notes: _,
+            changes: _,
+            files: _,
+            seen_from,
+        }) => {
+            let (notes, changes, files) = (Vec::new(), Vec::new(), Vec::new());
+            ApprovalRequest::Command(CommandRequest { command, what, notes, changes, files, seen_from })
+        }
         ApprovalRequest::ConfigChange(request) => {
             ApprovalRequest::ConfigChange(ConfigChangeRequest { changes: Vec::new(), ..request })
         }

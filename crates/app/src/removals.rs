@@ -81,16 +81,24 @@ impl Removals {
     /// [`ErrorCode::NotFound`] if there is none, or it is too late.
     pub(crate) fn take(&self, wanted: Option<&RemovalId>) -> Result<(RemovalId, RemovedItem), UserError> {
         let mut pending = self.pending.lock();
-        let place = match wanted {
-            Some(id) => pending.iter().position(|removal| removal.id == *id),
-            None => pending.len().checked_sub(1),
-        };
-        let place = place.ok_or_else(|| {
-            UserError::new(ErrorCode::NotFound, message!("error.app.noRemoval"))
-                .with_hint(message!("error.app.noRemovalHint"))
-        })?;
+        let place = place_of(&pending, wanted)?;
         let PendingRemoval { id, item } = pending.remove(place);
         Ok((id, item))
+    }
+
+    /// Looks at a removal that stays, the last one where none is named.
+    ///
+    /// # Errors
+    /// As for [`Removals::take`].
+    pub(crate) fn look_at<T>(
+        &self,
+        wanted: Option<&RemovalId>,
+        look: impl FnOnce(&RemovedItem) -> T,
+    ) -> Result<(RemovalId, T), UserError> {
+        let pending = self.pending.lock();
+        let place = place_of(&pending, wanted)?;
+        let removal = pending.get(place).ok_or_else(no_removal)?;
+        Ok((removal.id.clone(), look(&removal.item)))
     }
 
     /// Puts a removal back that couldn't be undone; it still ends when it would have.
@@ -143,4 +151,18 @@ impl Removals {
         self.tasks.close();
         self.tasks.wait().await;
     }
+}
+
+/// Where a removal is among those that can still be undone.
+fn place_of(pending: &[PendingRemoval], wanted: Option<&RemovalId>) -> Result<usize, UserError> {
+    let place = match wanted {
+        Some(id) => pending.iter().position(|removal| removal.id == *id),
+        None => pending.len().checked_sub(1),
+    };
+    place.ok_or_else(no_removal)
+}
+
+fn no_removal() -> UserError {
+    UserError::new(ErrorCode::NotFound, message!("error.app.noRemoval"))
+        .with_hint(message!("error.app.noRemovalHint"))
 }

@@ -1,14 +1,16 @@
 //! The connection to the running Gatehouse: the data folder, the control socket, and the operator key,
-//! which is prompted for only when a command needs it.
+//! which is prompted for only when a command needs it. A Gatehouse with a window has no such key: its window confirms
+//! commands instead.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use gatehouse_app::control::{ControlClient, ControlEvents};
-use gatehouse_model::command::{Authority, TypedCommand};
+use gatehouse_model::command::{Authority, Status, TypedCommand};
 use gatehouse_model::{ErrorCode, Secret, UserError, message};
 
 use crate::error::CliError;
-use crate::secret_input;
+use crate::{secret_input, terminal_text};
 
 /// One run of `gatehousectl` against one Gatehouse.
 pub(crate) struct ControlSession {
@@ -16,6 +18,10 @@ pub(crate) struct ControlSession {
     key_descriptor: Option<i32>,
     key: Option<Secret>,
     is_key_read: bool,
+    /// Whether the window confirms commands, since there is no key to give.
+    is_proposing: bool,
+    /// Whether it was said that a command waits for the window.
+    has_said_so: bool,
     /// Whether the key is used even for commands that do not need it: it was given on a descriptor, so
     /// no prompt is necessary.
     should_use_key: bool,
@@ -32,6 +38,8 @@ impl ControlSession {
             key_descriptor,
             key: None,
             is_key_read: false,
+            is_proposing: false,
+            has_said_so: false,
             should_use_key,
             token: None,
             client: None,
@@ -50,11 +58,12 @@ impl ControlSession {
     /// Fails if there is no operator key, before anything else is sent or typed; otherwise all commands use it. Without
     /// the key replies leave out what an answer or an edit has to be about.
     pub(crate) async fn require_operator_key(&mut self) -> Result<(), CliError> {
-        // No key is prompted for when Gatehouse does not run.
-        drop(ControlClient::connect(&self.data_dir).await?);
         self.should_use_key = true;
-        match self.key(true)? {
+        match self.key(true).await? {
             Some(_) => Ok(()),
+            None if self.is_proposing => {
+                Err(UserError::new(ErrorCode::NotPermitted, message!("error.ctl.onlyInWindow")).into())
+            }
             None => Err(UserError::new(ErrorCode::NotPermitted, message!("error.ctl.noOperatorKey")).into()),
         }
     }
@@ -68,7 +77,20 @@ impl ControlSession {
 
     pub(crate) async fn run<R: TypedCommand>(&mut self, request: &R) -> Result<R::Reply, CliError> {
         let operator = R::NEEDS == Authority::Operator || self.should_use_key;
+        let proposes = self.client(operator).await?.proposes(request);
+        if proposes && !self.has_said_so {
+            self.has_said_so = true;
+            let note = terminal_text::message(&message!("ctl.proposal.waits"));
+            // If standard error is closed, there is nowhere to say it.
+            writeln!(std::io::stderr(), "{note}").unwrap_or(());
+        }
         Ok(self.client(operator).await?.run(request).await?)
+    }
+
+    /// Whether the window confirms what needs the operator's authority: there is no key to give.
+    pub(crate) async fn is_proposing(&mut self) -> Result<bool, CliError> {
+        self.key(true).await?;
+        Ok(self.is_proposing)
     }
 
     /// Closes the connection. Gatehouse closes one that is idle for long, so this is for a wait for a person; the
@@ -80,14 +102,14 @@ impl ControlSession {
     /// Subscribes to what every program of the user may see of events, or to all of them if the operator key was
     /// given.
     pub(crate) async fn public_events(&mut self) -> Result<ControlEvents, CliError> {
-        let key = self.key(self.should_use_key)?;
+        let key = self.key(self.should_use_key).await?;
         let client = ControlClient::connect(&self.data_dir).await?.with_operator_key(key);
         Ok(client.events(None).await?)
     }
 
     /// Subscribes to events, with the operator key.
     pub(crate) async fn events(&mut self) -> Result<ControlEvents, CliError> {
-        let key = self.key(true)?;
+        let key = self.key(true).await?;
         let client = ControlClient::connect(&self.data_dir).await?.with_operator_key(key);
         Ok(client.events(None).await?)
     }
@@ -95,11 +117,9 @@ impl ControlSession {
     async fn client(&mut self, operator: bool) -> Result<&mut ControlClient, CliError> {
         let is_reusable = self.client.as_ref().is_some_and(|(_, with_key)| *with_key || !operator);
         if !is_reusable {
-            // A first connection, so that no key is prompted for when Gatehouse does not run; then
-            // another one, because the server closes an idle connection before a key is typed.
-            drop(ControlClient::connect(&self.data_dir).await?);
-            let key = self.key(operator)?;
+            let key = self.key(operator).await?;
             let client = ControlClient::connect(&self.data_dir).await?;
+            let client = if self.is_proposing { client.with_proposals() } else { client };
             let client = match (key, &self.token) {
                 (None, Some(token)) if !operator => client.with_client_token(token),
                 (key, _) => client.with_operator_key(key),
@@ -112,14 +132,25 @@ impl ControlSession {
         }
     }
 
-    /// The operator key if it is needed. Without one the command is not sent.
-    fn key(&mut self, operator: bool) -> Result<Option<Secret>, CliError> {
+    /// The operator key if it is needed. Without one the command is not sent, unless the window can confirm it.
+    async fn key(&mut self, operator: bool) -> Result<Option<Secret>, CliError> {
         if operator && !self.is_key_read {
+            // On a connection of its own: no key is prompted for when Gatehouse does not run, and the server closes an
+            // idle connection before a key is typed.
+            let mut client = ControlClient::connect(&self.data_dir).await?;
             self.key = match self.key_descriptor {
                 Some(descriptor) => {
                     Some(secret_input::read_secret(descriptor, message!("ctl.secret.operatorKey"))?)
                 }
-                None => secret_input::prompt_for_secret(&message!("ctl.prompt.operatorKey")),
+                None => {
+                    self.is_proposing = client.run(&Status {}).await?.answered_by == "window";
+                    drop(client);
+                    if self.is_proposing {
+                        None
+                    } else {
+                        secret_input::prompt_for_secret(&message!("ctl.prompt.operatorKey"))
+                    }
+                }
             };
             self.is_key_read = true;
         }

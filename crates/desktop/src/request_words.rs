@@ -19,6 +19,10 @@ pub(crate) enum RequestWords {
     },
     /// An unknown client asks for access.
     Access,
+    /// A program proposes a command.
+    Command {
+        command: String,
+    },
     /// The settings of a server were edited by hand.
     Config {
         server: String,
@@ -46,6 +50,7 @@ impl From<&ApprovalRequest> for RequestWords {
                 server: plain(&call.server.name),
             },
             ApprovalRequest::Client(_) => Self::Access,
+            ApprovalRequest::Command(proposed) => Self::Command { command: plain(&proposed.command) },
             ApprovalRequest::ConfigChange(change) => Self::Config { server: plain(&change.server) },
             ApprovalRequest::Elicitation(wanted) => Self::Input { server: plain(&wanted.server.name) },
             ApprovalRequest::Sampling(wanted) => Self::Sampling { server: plain(&wanted.server.name) },
@@ -63,6 +68,9 @@ impl RequestWords {
                 .with("tool", tool.as_str())
                 .with("server", server.as_str()),
             Self::Access => Message::new("shell.request.client"),
+            Self::Command { command } => {
+                Message::new("shell.request.command").with("command", command.as_str())
+            }
             Self::Config { server } => Message::new("shell.request.change").with("server", server.as_str()),
             Self::Input { server } => Message::new("shell.request.input").with("server", server.as_str()),
             Self::Sampling { server } => {

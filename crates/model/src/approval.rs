@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::connection::FileChange;
 use crate::grant::{AccessClassification, Condition, FieldChange};
 use crate::id::{ApprovalId, CallHash, ClientId, Generation, GrantId, ServerId, SessionId};
 use crate::message::Message;
@@ -21,6 +22,8 @@ pub enum ApprovalRequest {
     Call(CallApprovalRequest),
     /// An unknown client wants access.
     Client(ClientAccessRequest),
+    /// A program proposes a command.
+    Command(CommandRequest),
     /// A settings file was changed by hand in a way that matters.
     ConfigChange(ConfigChangeRequest),
     /// A server wants input (MCP `elicitation/create`).
@@ -341,6 +344,24 @@ pub struct ClientAccessRequest {
     pub seen_from: Option<PeerProcess>,
     /// The program that listens where the answer would go, never verified.
     pub receiver: Option<PeerProcess>,
+}
+
+/// A program that has no operator key proposes a command to the window (CTL-1). Accepted, exactly what is shown is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandRequest {
+    /// Name of the command, such as `servers.add`.
+    pub command: String,
+    /// What it does, with names in place of ids.
+    pub what: Message,
+    /// What else the user should know before answering, each a sentence.
+    pub notes: Vec<Message>,
+    /// What it sets, field by field and whole; secrets masked, unless they could be executed.
+    pub changes: Vec<FieldChange>,
+    /// What it writes to files of other applications.
+    pub files: Vec<FileChange>,
+    /// The program that proposes it, never verified.
+    pub seen_from: Option<PeerProcess>,
 }
 
 /// A settings file was changed by hand in a way that matters (PERM-16), or a project asks for a server (GATE-4).

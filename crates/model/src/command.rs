@@ -23,7 +23,7 @@ pub use self::authority::{Authority, CommandRule, TypedCommand};
 use self::client_commands::client_commands;
 pub use self::client_commands::*;
 pub use self::configuration_request::{ConfigurationChoice, ConfigurationOrigin};
-pub use self::import_request::{ImportAction, ImportChoice, ImportInputValue, ImportOrigin};
+pub use self::import_request::{ImportAction, ImportChoice, ImportInputValue, ImportOrigin, NameConflict};
 use self::model_commands::model_commands;
 pub use self::model_commands::*;
 use self::permission_commands::permission_commands;

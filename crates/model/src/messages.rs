@@ -43,6 +43,7 @@ macro_rules! catalog {
             include_str!(concat!("../../../locales/", $folder, "/gatewayErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/modelsErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/problems.json")),
+            include_str!(concat!("../../../locales/", $folder, "/proposals.json")),
             include_str!(concat!("../../../locales/", $folder, "/registryErrors.json")),
             include_str!(concat!("../../../locales/", $folder, "/rules.json")),
             include_str!(concat!("../../../locales/", $folder, "/serversErrors.json")),

@@ -374,6 +374,21 @@ pub enum AuditEvent {
         /// Who answered: `operator` or `window`; absent where nobody did.
         by: Option<String>,
     },
+    /// A command that a program proposed to the window was confirmed or declined, or nobody answered it. It has an entry of
+    /// its own for what it changed.
+    CommandAnswered {
+        /// The pending request.
+        ask: ApprovalId,
+        /// Name of the command.
+        command: String,
+        /// What it does, with names in place of ids.
+        what: Message,
+        /// The program that proposed it, never verified; absent where none was seen.
+        program: Option<String>,
+        answer: ServerRequestAnswer,
+        /// Who answered: `operator` or `window`; absent where nobody did.
+        by: Option<String>,
+    },
     /// A model provider was added, changed or removed. No key is part of it.
     ModelProviderChanged {
         provider: ProviderId,
@@ -517,7 +532,10 @@ impl ServerRequestKind {
                 wanted.client.as_ref().map(|client| client.id.clone()),
             )),
             ApprovalRequest::StepUp(wanted) => Some((Self::StepUp, wanted.server.id.clone(), None)),
-            ApprovalRequest::Call(_) | ApprovalRequest::Client(_) | ApprovalRequest::ConfigChange(_) => None,
+            ApprovalRequest::Call(_)
+            | ApprovalRequest::Client(_)
+            | ApprovalRequest::Command(_)
+            | ApprovalRequest::ConfigChange(_) => None,
         }
     }
 }

@@ -15,6 +15,7 @@ import { FormCard } from "./cards/FormCard";
 import { GroupAnswer } from "./GroupAnswer";
 import { UrlCard } from "./cards/UrlCard";
 import { ClientAccessCard } from "./cards/ClientAccessCard";
+import { CommandRequestCard } from "./cards/CommandRequestCard";
 import { ConfigChangeCard } from "./cards/ConfigChangeCard";
 import type { QueueSlot } from "./queue";
 import { SamplingCard } from "./cards/SamplingCard";
@@ -116,6 +117,8 @@ function NonCallItem({ id, model, request, onLink, ...rest }: OtherProps) {
       return <ScopeUpgradeCard request={request} {...rest} />;
     case "client":
       return <ClientAccessCard request={request} {...rest} />;
+    case "command":
+      return <CommandRequestCard request={request} place={rest.place} onAnswer={rest.onAnswer} />;
     case "config_change":
       return <ConfigChangeCard request={request} place={rest.place} onAnswer={rest.onAnswer} />;
   }

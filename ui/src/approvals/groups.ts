@@ -29,6 +29,7 @@ function partiesOf(request: ApprovalRequest) {
     case "step_up":
       return { client: null, server: request.server };
     case "client":
+    case "command":
     case "config_change":
       return { client: null, server: null };
   }

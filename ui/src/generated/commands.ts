@@ -75,6 +75,7 @@ import type {
   ImportSource,
   ImportsPreview,
   ImportsRun,
+  ImportsRunByName,
   ImportsSources,
   LinkContent,
   LinksRead,
@@ -195,6 +196,7 @@ export type Commands = {
   "imports.sources": { args: ImportsSources; reply: Array<ImportSource> };
   "imports.preview": { args: ImportsPreview; reply: ImportPreview };
   "imports.run": { args: ImportsRun; reply: Array<ImportOutcome> };
+  "imports.runByName": { args: ImportsRunByName; reply: Array<ImportOutcome> };
   "servers.remove": { args: ServersRemove; reply: Removal | null };
   "servers.start": { args: ServersStart; reply: null };
   "servers.stop": { args: ServersStop; reply: null };

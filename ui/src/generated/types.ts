@@ -51,7 +51,7 @@ content: string | null, } | { "answer": "decline" } | { "answer": "cancel" };
 export type ApprovalId = string;
 
 /** A request to a person. */
-export type ApprovalRequest = { "kind": "call" } & CallApprovalRequest | { "kind": "client" } & ClientAccessRequest | { "kind": "config_change" } & ConfigChangeRequest | { "kind": "elicitation" } & ElicitationRequest | { "kind": "sampling" } & SamplingRequest | { "kind": "step_up" } & ScopeUpgradeRequest;
+export type ApprovalRequest = { "kind": "call" } & CallApprovalRequest | { "kind": "client" } & ClientAccessRequest | { "kind": "command" } & CommandRequest | { "kind": "config_change" } & ConfigChangeRequest | { "kind": "elicitation" } & ElicitationRequest | { "kind": "sampling" } & SamplingRequest | { "kind": "step_up" } & ScopeUpgradeRequest;
 
 /** Answers approval requests. All answers of one request are for approval requests that were shown together. */
 export type ApprovalsAnswer = { answers: Array<SubmittedAnswer>, };
@@ -173,6 +173,16 @@ ask: ApprovalId,
 name: string,
 /** Its OAuth client id. */
 clientId: string, answer: ServerRequestAnswer,
+/** Who answered: `operator` or `window`; absent where nobody did. */
+by: string | null, } | { "audit": "command_answered",
+/** The pending request. */
+ask: ApprovalId,
+/** Name of the command. */
+command: string,
+/** What it does, with names in place of ids. */
+what: Message,
+/** The program that proposed it, never verified; absent where none was seen. */
+program: string | null, answer: ServerRequestAnswer,
 /** Who answered: `operator` or `window`; absent where nobody did. */
 by: string | null, } | { "audit": "model_provider_changed", provider: ProviderId, name: string,
 /** Where it is reached now, or was reached. */
@@ -715,8 +725,8 @@ export type ClientsApps = Record<symbol, never>;
 export type ClientsConnect = { app: App,
 /** Whether the application's own rule for Gatehouse is added. */
 allowRule: boolean,
-/** That of the preview. */
-fingerprint: string, };
+/** That of the preview. Absent only where the window shows the change before it confirms the command. */
+fingerprint: string | null, };
 
 /** What connecting an application would change. Nothing is written. */
 export type ClientsConnectPreview = { app: App,
@@ -755,6 +765,21 @@ export type ClientsSet = {
 client: string,
 /** Id or name of the profile; none where absent. */
 profile: string | null, };
+
+/** A program that has no operator key proposes a command to the window (CTL-1). Accepted, exactly what is shown is run. */
+export type CommandRequest = {
+/** Name of the command, such as `servers.add`. */
+command: string,
+/** What it does, with names in place of ids. */
+what: Message,
+/** What else the user should know before answering, each a sentence. */
+notes: Array<Message>,
+/** What it sets, field by field and whole; secrets masked, unless they could be executed. */
+changes: Array<FieldChange>,
+/** What it writes to files of other applications. */
+files: Array<FileChange>,
+/** The program that proposes it, never verified. */
+seenFrom: PeerProcess | null, };
 
 /** Values that an argument can have. */
 export type Completion = {
@@ -1363,6 +1388,19 @@ fingerprint: string, servers: Array<ImportChoice>,
 /** What `servers.stopRun` is to call this run; it is not stopped by itself where absent. */
 run: string | null, };
 
+/** Imports servers by their names, without a preview: those that are here with the same settings are left out. */
+export type ImportsRunByName = { from: ImportOrigin,
+/** Names of the servers; all of them where empty. */
+only: Array<string>,
+/** What is done where another server has the name. */
+onConflict: NameConflict,
+/** Whether values that look like secrets stay in plain text instead of going to the keychain. */
+keepPlain: boolean,
+/** Whether what runs there without asking also does here. */
+autoApprove: boolean,
+/** Values of inputs. */
+inputs: Array<ImportInputValue>, };
+
 /** The settings files of other applications on this computer, with the number of servers in each. */
 export type ImportsSources = Record<symbol, never>;
 
@@ -1486,6 +1524,9 @@ export type ModelsView = { providers: Array<ProviderView>,
 sampling: ModelChoice | null,
 /** The model that gives an opinion about the risk of calls (PERM-17); none is asked where absent. */
 opinion: ModelChoice | null, };
+
+/** What is done with a server whose name another one has. */
+export type NameConflict = "skip" | "overwrite" | "rename";
 
 /** A choice that an approval request offers. One of the width `tool` can be narrowed by conditions. */
 export type OfferedChoice = {

@@ -14,6 +14,7 @@ import overviewEn from "../../../locales/en/overview.json";
 import permissionsEn from "../../../locales/en/permissions.json";
 import playgroundEn from "../../../locales/en/playground.json";
 import problemsEn from "../../../locales/en/problems.json";
+import proposalsEn from "../../../locales/en/proposals.json";
 import registryEn from "../../../locales/en/registry.json";
 import rulesEn from "../../../locales/en/rules.json";
 import serversEn from "../../../locales/en/servers.json";
@@ -40,6 +41,7 @@ export const en = {
   ...permissionsEn,
   ...playgroundEn,
   ...problemsEn,
+  ...proposalsEn,
   ...registryEn,
   ...rulesEn,
   ...serversEn,

@@ -14,6 +14,7 @@ import overviewZh from "../../../locales/zh-CN/overview.json";
 import permissionsZh from "../../../locales/zh-CN/permissions.json";
 import playgroundZh from "../../../locales/zh-CN/playground.json";
 import problemsZh from "../../../locales/zh-CN/problems.json";
+import proposalsZh from "../../../locales/zh-CN/proposals.json";
 import registryZh from "../../../locales/zh-CN/registry.json";
 import rulesZh from "../../../locales/zh-CN/rules.json";
 import serversZh from "../../../locales/zh-CN/servers.json";
@@ -41,6 +42,7 @@ export const zhCn: Messages = {
   ...permissionsZh,
   ...playgroundZh,
   ...problemsZh,
+  ...proposalsZh,
   ...registryZh,
   ...rulesZh,
   ...serversZh,

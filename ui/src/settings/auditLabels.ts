@@ -89,6 +89,10 @@ export function auditLabel(
     }
     case "client_access_answered":
       return t(`audit.answer.${event.answer}`, { request: t("audit.request.access", { client: event.name }) });
+    case "command_answered":
+      return t(`audit.answer.${event.answer}`, {
+        request: t("audit.request.command", { command: event.command, what: render(event.what) }),
+      });
     case "model_provider_changed":
       return t(`audit.provider.${event.change}`, { name: event.name, address: event.baseUrl });
     case "models_assigned":
@@ -118,7 +122,8 @@ export function auditDetail(
     event.audit === "decided" ||
     event.audit === "labels_trusted" ||
     event.audit === "server_request_answered" ||
-    event.audit === "client_access_answered"
+    event.audit === "client_access_answered" ||
+    event.audit === "command_answered"
   ) {
     if (event.by === "operator" || event.by === "window") parts.push(t(`audit.by.${event.by}`));
   }

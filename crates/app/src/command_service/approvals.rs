@@ -22,6 +22,7 @@ pub(super) async fn list(
             ApprovalRequest::Sampling(_) => sampling.clone(),
             ApprovalRequest::Call(_) => opinion.clone(),
             ApprovalRequest::Client(_)
+            | ApprovalRequest::Command(_)
             | ApprovalRequest::ConfigChange(_)
             | ApprovalRequest::Elicitation(_)
             | ApprovalRequest::StepUp(_) => None,

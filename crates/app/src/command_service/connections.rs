@@ -79,8 +79,12 @@ pub(super) async fn connect(
 ) -> Result<ConnectResult, UserError> {
     let _connecting = state.connecting.lock().await;
     let app = wanted.app;
+    let Some(fingerprint) = &wanted.fingerprint else {
+        return Err(UserError::new(ErrorCode::BadRequest, message!("error.connect.notShown"))
+            .with_hint(message!("error.connect.notShownHint")));
+    };
     let draft = ConnectDraft::make(state, app, wanted.allow_rule).await?;
-    if draft.plan.fingerprint() != wanted.fingerprint {
+    if draft.plan.fingerprint() != *fingerprint {
         let file = draft.plan.changes().into_iter().next().map(|file| file.path).unwrap_or_default();
         let what = message!("error.connect.changedMeanwhile", path = file);
         return Err(UserError::new(ErrorCode::BadConfig, what)
@@ -135,9 +139,7 @@ async fn finish(
 pub(super) async fn disconnect(state: &Arc<AppState>, app: App) -> Result<DisconnectResult, UserError> {
     let _connecting = state.connecting.lock().await;
     let name = app.display_name();
-    let Some(connection) = load(state).await?.apps.remove(&app) else {
-        return Err(UserError::new(ErrorCode::NotFound, message!("error.connect.notConnected", app = name)));
-    };
+    let connection = load(state).await?.apps.remove(&app).ok_or_else(|| not_connected(app))?;
     let (files, backups) = (connection.files, backups(state));
     let files = on_disk(move || RestorePlan::new(app, &files, &backups)?.write()).await??;
     let revoked = match state.clients.get(connection.client.as_str()) {
@@ -216,6 +218,16 @@ async fn last_call(state: &Arc<AppState>, client: &ClientId) -> Result<Option<Ti
     let filter = CallFilter { client: Some(client.clone()), limit: Some(1), ..CallFilter::default() };
     let calls = state.with_store(move |store| store.activity().list(&filter)).await?;
     Ok(calls.first().map(|call| call.at))
+}
+
+/// Fails if an application isn't connected.
+pub(super) async fn ensure_connected(state: &Arc<AppState>, app: App) -> Result<(), UserError> {
+    if load(state).await?.apps.contains_key(&app) { Ok(()) } else { Err(not_connected(app)) }
+}
+
+fn not_connected(app: App) -> UserError {
+    let what = message!("error.connect.notConnected", app = app.display_name());
+    UserError::new(ErrorCode::NotFound, what)
 }
 
 /// Changes what is stored. A list that can't be verified begins anew: only the operator makes connections.

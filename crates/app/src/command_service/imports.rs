@@ -5,6 +5,8 @@
 //! the handling of secrets are those of `servers.add` and `servers.edit`. Nothing that ran without asking there does here
 //! unless the user chose so.
 
+mod planned;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -37,6 +39,8 @@ use super::named_runs::NamedRun;
 use super::{AppState, lookup, server_draft, servers};
 use crate::app_folders;
 use crate::disk_work::on_disk;
+
+pub(super) use self::planned::{PlannedImport, choose, plan, run_by_name};
 
 /// Longest name of a tool in a message, in characters.
 const LONGEST_NAME: usize = 64;
@@ -119,38 +123,21 @@ pub(super) async fn run(
     gone: &CancellationToken,
 ) -> Result<Vec<ImportOutcome>, UserError> {
     let named = NamedRun::begin(state, wanted.run.as_deref(), gone)?;
-    let settings = read(wanted.from).await?;
-    if fingerprint(&settings) != wanted.fingerprint {
-        return Err(UserError::new(ErrorCode::StaleAnswer, message!("error.import.changed"))
-            .with_hint(message!("error.import.changedHint")));
-    }
+    let settings = read(wanted.from.clone()).await?;
     let names = names(&settings.servers);
-    let mut chosen = HashSet::new();
-    let mut picked = Vec::new();
-    for choice in &wanted.servers {
-        let server = settings.servers.get(choice.index as usize).zip(names.get(choice.index as usize));
-        let server = server.filter(|(server, _)| !is_gatehouse(server, &state.endpoint));
-        let Some((server, name)) = server.filter(|_| chosen.insert(choice.index)) else {
-            return Err(UserError::new(ErrorCode::BadRequest, message!("error.import.noSuchServer")));
-        };
-        picked.push((choice, server, name));
-    }
+    let picked = picked(state, &wanted, &settings, &names)?;
     let mut outcomes = Vec::with_capacity(picked.len());
     // One after the other, so that two servers never get the same name.
     for (choice, server, name) in &picked {
-        let name = match &choice.action {
-            ImportAction::Rename(name) => name.clone(),
-            ImportAction::Add | ImportAction::Overwrite => (*name).clone(),
-        };
         let imported = match named.ensure_not_cancelled() {
-            Ok(()) => import(state, server, &name, choice).await,
+            Ok(()) => import(state, server, name, choice).await,
             Err(error) => Err(error),
         };
         let (server, problem) = match imported {
             Ok(id) => (Some(id), None),
             Err(problem) => (None, Some(problem)),
         };
-        outcomes.push(ImportOutcome { index: choice.index, name, server, problem });
+        outcomes.push(ImportOutcome { index: choice.index, name: name.clone(), server, problem });
     }
     let approvals = picked.iter().zip(&outcomes).map(|((choice, foreign, _), outcome)| {
         let approvals = foreign.auto_approve.as_ref().filter(|_| choice.auto_approve);
@@ -161,6 +148,34 @@ pub(super) async fn run(
         outcome.problem = outcome.problem.take().or(approved.err());
     }
     Ok(outcomes)
+}
+
+/// The chosen servers, each with the name that it gets.
+fn picked<'a>(
+    state: &AppState,
+    wanted: &'a ImportsRun,
+    settings: &'a ForeignSettings,
+    names: &[String],
+) -> Result<Vec<(&'a ImportChoice, &'a ForeignServer, String)>, UserError> {
+    if fingerprint(settings) != wanted.fingerprint {
+        return Err(UserError::new(ErrorCode::StaleAnswer, message!("error.import.changed"))
+            .with_hint(message!("error.import.changedHint")));
+    }
+    let mut chosen = HashSet::new();
+    let mut picked = Vec::new();
+    for choice in &wanted.servers {
+        let server = settings.servers.get(choice.index as usize).zip(names.get(choice.index as usize));
+        let server = server.filter(|(server, _)| !is_gatehouse(server, &state.endpoint));
+        let Some((server, name)) = server.filter(|_| chosen.insert(choice.index)) else {
+            return Err(UserError::new(ErrorCode::BadRequest, message!("error.import.noSuchServer")));
+        };
+        let name = match &choice.action {
+            ImportAction::Rename(name) => name,
+            ImportAction::Add | ImportAction::Overwrite => name,
+        };
+        picked.push((choice, server, name.clone()));
+    }
+    Ok(picked)
 }
 
 /// Reads what is imported from.
@@ -336,6 +351,14 @@ pub(super) fn draft(name: &str, entry: Map<String, Value>) -> Result<ServerDraft
     draft.map_err(|problems| problems.iter().map(ConfigProblem::sentence).collect())
 }
 
+/// A server with what is needed to import it.
+struct ReadyServer {
+    /// The server whose settings are replaced.
+    before: Option<Arc<ServerConfig>>,
+    draft: ServerDraft,
+    secrets: Vec<FieldSecret>,
+}
+
 /// Adds one server, or replaces the settings of the one that has its name.
 async fn import(
     state: &Arc<AppState>,
@@ -343,6 +366,23 @@ async fn import(
     name: &str,
     choice: &ImportChoice,
 ) -> Result<ServerId, UserError> {
+    let ReadyServer { before, draft, secrets } = prepare(state, server, name, choice)?;
+    let Some(before) = before else {
+        let added = ServersAdd { draft, trust_labels: false, secrets, run: None };
+        // The import is cancelled between two servers.
+        return Ok(servers::add(state, added, &CancellationToken::new()).await?.config.id);
+    };
+    let edited = ServersEdit { server: before.id.as_str().to_owned(), draft, secrets };
+    Ok(servers::edit(state, edited).await?.config.id)
+}
+
+/// The settings that a server gets, and its secrets.
+fn prepare(
+    state: &AppState,
+    server: &ForeignServer,
+    name: &str,
+    choice: &ImportChoice,
+) -> Result<ReadyServer, UserError> {
     let refused = |what: Message| UserError::new(ErrorCode::BadRequest, what);
     let known = server.fill_known().map_err(refused)?;
     if let Some(problem) = server.problem.clone().or_else(|| too_long(&known)) {
@@ -362,15 +402,12 @@ async fn import(
         refused(first)
     })?;
     if choice.action != ImportAction::Overwrite {
-        let added = ServersAdd { draft, trust_labels: false, secrets, run: None };
-        // The import is cancelled between two servers.
-        return Ok(servers::add(state, added, &CancellationToken::new()).await?.config.id);
+        return Ok(ReadyServer { before: None, draft, secrets });
     }
     let before = lookup::find(state, name)?;
     let enabled = if says_whether_enabled { draft.enabled } else { before.enabled };
     let draft = ServerDraft { enabled, ..over(&before, draft) };
-    let edited = ServersEdit { server: before.id.as_str().to_owned(), draft, secrets };
-    Ok(servers::edit(state, edited).await?.config.id)
+    Ok(ReadyServer { before: Some(before), draft, secrets })
 }
 
 /// The imported settings in place of a server's own. What other applications don't know stays as it is.

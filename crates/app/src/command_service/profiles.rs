@@ -20,17 +20,14 @@ pub(super) async fn list(state: &Arc<AppState>) -> Result<Vec<ProfileView>, User
 }
 
 pub(super) async fn add(state: &Arc<AppState>, wanted: ProfilesAdd) -> Result<ProfileView, UserError> {
-    let settings = with_server_ids(state, wanted.settings, &HashSet::new())?;
-    let settings = with_real_folders(settings, Vec::new()).await?;
+    let settings = resolve(state, wanted.settings, None).await?;
     let profile = state.tools.add_profile(settings).await?;
     Ok(view(state, profile))
 }
 
 pub(super) async fn set(state: &Arc<AppState>, wanted: ProfilesSet) -> Result<ProfileView, UserError> {
     let before = state.tools.profiles().get(&wanted.profile)?;
-    let known = before.settings.servers.into_iter().map(|shown| shown.server).collect();
-    let settings = with_server_ids(state, wanted.settings, &known)?;
-    let settings = with_real_folders(settings, before.settings.folders).await?;
+    let settings = resolve(state, wanted.settings, Some(&before)).await?;
     let profile = state.tools.set_profile(before.id.as_str(), settings).await?;
     Ok(view(state, profile))
 }
@@ -44,6 +41,19 @@ pub(super) async fn remove(state: &Arc<AppState>, profile: &str) -> Result<Optio
         return Err(error);
     }
     Ok(removals::keep(state, RemovedItem::Profile(Box::new(removed))).await)
+}
+
+/// The settings with ids of servers and real folders. What `before`, the profile that they are for, has of either may be
+/// gone.
+pub(super) async fn resolve(
+    state: &AppState,
+    settings: ProfileSettings,
+    before: Option<&Profile>,
+) -> Result<ProfileSettings, UserError> {
+    let before = before.map(|before| before.settings.clone()).unwrap_or_default();
+    let known = before.servers.into_iter().map(|shown| shown.server).collect();
+    let settings = with_server_ids(state, settings, &known)?;
+    with_real_folders(settings, before.folders).await
 }
 
 /// The settings with the ids of the servers that they name. A server that is gone is left out if it is one of `known`.

@@ -262,7 +262,7 @@ pub(super) async fn take_out(state: &Arc<AppState>, server: &str) -> Result<Remo
 
 /// Restores the default servers. Those that still exist keep their ids and permissions; all others are
 /// removed with their permissions and secrets.
-pub(super) async fn reset(state: &Arc<AppState>) -> Result<Vec<ServerView>, UserError> {
+pub(super) async fn reset(state: &Arc<AppState>, shown_to: Authority) -> Result<Vec<ServerView>, UserError> {
     let mut configs = state.configs.lock().await;
     let mut wanted = first_start::servers()?;
     for config in &mut wanted {
@@ -290,7 +290,7 @@ pub(super) async fn reset(state: &Arc<AppState>) -> Result<Vec<ServerView>, User
         state.config_changed(*cause, Some(config));
     }
     drop(configs);
-    list(state, Authority::Operator).await
+    list(state, shown_to).await
 }
 
 pub(super) async fn start(state: &Arc<AppState>, server: &str) -> Result<(), UserError> {

@@ -46,6 +46,16 @@ pub(super) async fn set(state: &Arc<AppState>, wanted: &SettingsSet) -> Result<S
     Ok(set)
 }
 
+/// The settings before and after a change. Nothing changes.
+pub(super) async fn change(
+    state: &Arc<AppState>,
+    wanted: &SettingsSet,
+) -> Result<(Settings, Settings), UserError> {
+    let now = state.settings.lock().await.settings.clone();
+    let after = with(&now, wanted)?;
+    Ok((now, after))
+}
+
 /// Checks settings that are to be set. Nothing changes.
 pub(super) async fn validate(state: &Arc<AppState>, wanted: &SettingsSet) -> Result<(), UserError> {
     with(&state.settings.lock().await.settings, wanted).map(drop)

@@ -1,6 +1,6 @@
 //! Client side of the control socket, for `gatehousectl` and tests. The process that listens at the
 //! socket's path may not be Gatehouse: with a key, nothing is sent before the peer has proved that it
-//! knows the key too; without one, only commands that need no authority are sent.
+//! knows the key too; without one, only commands that need no authority are sent, and proposals to a window.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use gatehouse_model::command::{Authority, COMMANDS, TypedCommand};
+use gatehouse_model::command::{Authority, COMMANDS, Command, TypedCommand};
 use gatehouse_model::{ErrorCode, Secret, UserError, message};
 use gatehouse_store::ControlKey;
 use serde_json::value::{RawValue, to_raw_value};
@@ -19,7 +19,7 @@ use tokio_util::codec::{FramedRead, LinesCodec};
 use super::channel::{self, ChannelError, KeyOwner, LineOpener, LineSealer, Welcome};
 use super::listen;
 use super::wire::{EVENTS, EventsArgs, MAX_SEALED_LINE_BYTES, OutgoingRequest, ResponseLine};
-use crate::authority::not_permitted;
+use crate::authority::{can_be_proposed, not_permitted};
 use crate::events::StreamEvent;
 
 /// Time limit for the peer's proof that it knows the key.
@@ -34,6 +34,8 @@ pub struct ControlClient {
     writer: ControlWriter,
     last_id: u64,
     key: Option<(KeyOwner, ControlKey)>,
+    /// Whether commands that need the operator's authority are sent without it, where the window can confirm them.
+    is_proposing: bool,
     sealer: Option<LineSealer>,
 }
 
@@ -48,7 +50,7 @@ impl ControlClient {
         let reader: BoxedReader = Box::new(reader);
         let framed = FramedRead::new(reader, LinesCodec::new_with_max_length(MAX_SEALED_LINE_BYTES));
         let lines = ControlLineReader { framed, opener: None };
-        Ok(Self { lines, writer: Box::new(writer), last_id: 0, key: None, sealer: None })
+        Ok(Self { lines, writer: Box::new(writer), last_id: 0, key: None, is_proposing: false, sealer: None })
     }
 
     /// Authenticates as the operator from now on, over a channel to which only a holder of the same key
@@ -57,6 +59,25 @@ impl ControlClient {
     pub fn with_operator_key(mut self, key: Option<Secret>) -> Self {
         self.key = key.map(|key| (KeyOwner::Operator, ControlKey::of_operator_key(&key)));
         self
+    }
+
+    /// Proposes to the window what needs the operator's authority, as long as there is no key. The peer proves nothing then:
+    /// it gets what it is sent, whatever program it is.
+    #[must_use]
+    pub fn with_proposals(mut self) -> Self {
+        self.is_proposing = true;
+        self
+    }
+
+    /// Whether a command waits for the user to confirm it in the window.
+    pub fn proposes<R: TypedCommand>(&self, request: &R) -> bool {
+        let args = to_raw_value(request);
+        R::NEEDS == Authority::Operator && args.is_ok_and(|args| self.proposes_raw(R::NAME, &args))
+    }
+
+    fn proposes_raw(&self, command: &str, args: &RawValue) -> bool {
+        let can_be = || Command::parse(command, args).is_ok_and(|command| can_be_proposed(&command));
+        self.key.is_none() && self.is_proposing && can_be()
     }
 
     /// Authenticates as a client from now on, over a channel to which only a process that knows the
@@ -85,6 +106,7 @@ impl ControlClient {
         if self.key.is_none()
             && let Some(rule) = COMMANDS.iter().find(|rule| rule.name == command)
             && rule.needs > Authority::Anyone
+            && !self.proposes_raw(command, args)
         {
             return Err(not_permitted(*rule));
         }

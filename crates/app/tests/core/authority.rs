@@ -11,7 +11,7 @@ use gatehouse_model::{ApprovalRequest, ErrorCode, Event, GrantChoice, Secret, Su
 use serde_json::value::RawValue;
 
 /// One command of each kind, by name and arguments.
-const COMMANDS: &[(&str, &str)] = &[
+pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("status", "{}"),
     ("servers.list", "{}"),
     (
@@ -34,6 +34,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("imports.sources", "{}"),
     ("imports.preview", r#"{"from":{"text":"{}"}}"#),
     ("imports.run", r#"{"from":{"text":"{}"},"fingerprint":"","servers":[]}"#),
+    ("imports.runByName", r#"{"from":{"text":"{}"}}"#),
     ("servers.start", r#"{"server":"Time"}"#),
     ("servers.reconnect", r#"{"server":"Time"}"#),
     ("servers.log", r#"{"server":"Time"}"#),
@@ -129,7 +130,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("servers.remove", r#"{"server":"Time"}"#),
 ];
 
-fn args(text: &str) -> Box<RawValue> {
+pub(crate) fn args(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 

@@ -9,6 +9,7 @@ mod configuration;
 mod lifecycle;
 mod models;
 mod practice;
+mod proposals;
 mod queries;
 mod removals;
 mod servers;

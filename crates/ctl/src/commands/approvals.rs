@@ -172,6 +172,7 @@ fn answer_for_all(
             call.warnings.iter().any(|warning| matches!(warning, Warning::UnboundGrant { .. }))
         }
         ApprovalRequest::Client(_)
+        | ApprovalRequest::Command(_)
         | ApprovalRequest::ConfigChange(_)
         | ApprovalRequest::Elicitation(_)
         | ApprovalRequest::Sampling(_)

@@ -227,6 +227,12 @@ fn describe_event(entry: &AuditEntryView, names: &AuditNames) -> String {
             let by = by.as_ref().map(|by| format!(" by the {by}")).unwrap_or_default();
             format!("request of the client {name} for access: {}{by}", answer_word(*answer))
         }
+        AuditEvent::CommandAnswered { command, what, program, answer, by, .. } => {
+            let by = by.as_ref().map(|by| format!(" by the {by}")).unwrap_or_default();
+            let program = program.as_ref().map(|program| format!(" of {program}")).unwrap_or_default();
+            let what = terminal_text::message(what);
+            format!("command {command}{program}: {}{by}: {what}", answer_word(*answer))
+        }
         AuditEvent::ModelProviderChanged { provider, name, base_url, change, has_key } => {
             let change = match change {
                 ModelProviderChange::Added => "added",

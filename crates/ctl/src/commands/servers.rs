@@ -235,6 +235,8 @@ async fn edit(
     session: &mut ControlSession,
     change: impl FnOnce(&mut ServerDraft),
 ) -> Result<ServerView, CliError> {
+    // Without the key, values in the settings are masked.
+    session.require_operator_key().await?;
     let config = find(server, session).await?.config;
     let server = config.id.as_str().to_owned();
     let mut draft = ServerDraft::from(config);

@@ -89,8 +89,9 @@ commands! {
             /// Whether the application's own rule for Gatehouse is added.
             #[serde(default)]
             allow_rule: bool,
-            /// That of the preview.
-            fingerprint: String,
+            /// That of the preview. Absent only where the window shows the change before it confirms the command.
+            #[serde(default)]
+            fingerprint: Option<String>,
         } -> ConnectResult, Operator: "It mints a token, and writes another application's settings.";
         /// Takes Gatehouse out of an application's settings, and revokes its client.
         "clients.disconnect" ClientsDisconnect {

@@ -48,6 +48,19 @@ pub enum ImportAction {
     Rename(String),
 }
 
+/// What is done with a server whose name another one has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum NameConflict {
+    /// It is not imported.
+    #[default]
+    Skip,
+    /// It is imported in place of the other's settings.
+    Overwrite,
+    /// It is imported under a name that is free.
+    Rename,
+}
+
 /// The value of one input.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use super::authority::{Authority, TypedCommand};
-use super::import_request::{ImportChoice, ImportOrigin};
+use super::import_request::{ImportChoice, ImportInputValue, ImportOrigin, NameConflict};
 use super::table::commands;
 use super::values::{ExportedText, FieldSecret, Removal, RequestSecret, StatusReport};
 use crate::bundle::{BundlePreview, BundleServer};
@@ -120,6 +120,26 @@ commands! {
             /// What `servers.stopRun` is to call this run; it is not stopped by itself where absent.
             #[serde(default)]
             run: Option<String>,
+        } -> Vec<ImportOutcome>,
+            Operator: "It starts programs, opens connections, keeps secrets, and may let tools run without asking.";
+        /// Imports servers by their names, without a preview: those that are here with the same settings are left out.
+        "imports.runByName" ImportsRunByName {
+            from: ImportOrigin,
+            /// Names of the servers; all of them where empty.
+            #[serde(default)]
+            only: Vec<String>,
+            /// What is done where another server has the name.
+            #[serde(default)]
+            on_conflict: NameConflict,
+            /// Whether values that look like secrets stay in plain text instead of going to the keychain.
+            #[serde(default)]
+            keep_plain: bool,
+            /// Whether what runs there without asking also does here.
+            #[serde(default)]
+            auto_approve: bool,
+            /// Values of inputs.
+            #[serde(default)]
+            inputs: Vec<ImportInputValue>,
         } -> Vec<ImportOutcome>,
             Operator: "It starts programs, opens connections, keeps secrets, and may let tools run without asking.";
         /// Removes a server and every right that it had.

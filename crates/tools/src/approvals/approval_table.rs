@@ -186,6 +186,11 @@ pub(super) fn request_answered(
         let (name, client_id) = (access.says.clone(), access.client_id.clone());
         return Some(AuditEvent::ClientAccessAnswered { ask: id.clone(), name, client_id, answer, by });
     }
+    if let ApprovalRequest::Command(proposed) = approval_request {
+        let program = proposed.seen_from.as_ref().map(|seen| seen.program.name.clone());
+        let (command, what) = (proposed.command.clone(), proposed.what.clone());
+        return Some(AuditEvent::CommandAnswered { ask: id.clone(), command, what, program, answer, by });
+    }
     let (request, server, client) = ServerRequestKind::of(approval_request)?;
     Some(AuditEvent::ServerRequestAnswered { ask: id.clone(), request, server, client, answer, by })
 }

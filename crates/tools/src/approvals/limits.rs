@@ -47,7 +47,7 @@ pub(super) const REPLY_BYTES: usize = 16 * 1024 * 1024;
 /// arguments take memory too.
 const ARGUMENT_OVERHEAD: usize = 64;
 
-/// Most bytes of all pending requests of servers (not about calls). A server may send 64 of 1 MiB each.
+/// Most bytes of all pending requests that aren't about calls. A server may send 64 of 1 MiB each.
 pub(super) const SERVER_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The queue has no room for another request.
@@ -88,6 +88,10 @@ pub(super) fn request_size(request: &ApprovalRequest) -> usize {
         ApprovalRequest::Sampling(sampling) => {
             let shown = sampling.messages.iter().chain(&sampling.system).map(String::len).sum::<usize>();
             sampling.request.len().saturating_add(shown)
+        }
+        // A request that can't be serialized counts as too large.
+        ApprovalRequest::Command(command) => {
+            serde_json::to_vec(command).map_or(SERVER_REQUEST_BYTES, |text| text.len())
         }
         ApprovalRequest::Call(_)
         | ApprovalRequest::Client(_)

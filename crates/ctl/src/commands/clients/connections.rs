@@ -35,12 +35,18 @@ pub(super) async fn connect(
     session: &mut ControlSession,
     output: &Printer,
 ) -> Result<(), CliError> {
-    let preview = session.run(&ClientsConnectPreview { app, allow_rule }).await?;
-    // The reply on standard output is the connection.
-    for line in describe(&preview, allow_rule) {
-        output.note(&line);
-    }
-    let connect = ClientsConnect { app, allow_rule, fingerprint: preview.fingerprint };
+    let fingerprint = if session.is_proposing().await? {
+        // The window shows the change.
+        None
+    } else {
+        let preview = session.run(&ClientsConnectPreview { app, allow_rule }).await?;
+        // The reply on standard output is the connection.
+        for line in describe(&preview, allow_rule) {
+            output.note(&line);
+        }
+        Some(preview.fingerprint)
+    };
+    let connect = ClientsConnect { app, allow_rule, fingerprint };
     let connected = session.run(&connect).await?;
     output.show(&connected, connected_lines)
 }

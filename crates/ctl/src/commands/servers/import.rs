@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use gatehouse_model::command::{
-    ImportAction, ImportChoice, ImportInputValue, ImportOrigin, ImportsPreview, ImportsRun, ImportsSources,
-    RequestSecret,
+    ImportAction, ImportChoice, ImportInputValue, ImportOrigin, ImportsPreview, ImportsRun, ImportsRunByName,
+    ImportsSources, NameConflict, RequestSecret,
 };
 use gatehouse_model::import::{
     ImportCandidate, ImportInput, ImportOutcome, ImportPreview, ImportSource, ImportedApprovals,
@@ -30,6 +30,9 @@ pub(super) async fn run(
         return output.show(&sources, |sources| list_sources(sources));
     };
     let from = origin(from)?;
+    if !wanted.list && session.is_proposing().await? {
+        return propose(wanted, from, session, output).await;
+    }
     let preview = session.run(&ImportsPreview { from: from.clone() }).await?;
     if wanted.list {
         return output.show(&preview, |preview| {
@@ -50,6 +53,36 @@ pub(super) async fn run(
     let servers = picked.into_iter().map(choice).collect();
     let outcomes =
         session.run(&ImportsRun { from, fingerprint: preview.fingerprint, servers, run: None }).await?;
+    show_outcomes(&outcomes, output)
+}
+
+/// Has the window show what would be imported, and import it if the user accepts it.
+async fn propose(
+    wanted: &ImportServersArgs,
+    from: ImportOrigin,
+    session: &mut ControlSession,
+    output: &Printer,
+) -> Result<(), CliError> {
+    let input = |(id, value): (String, String)| {
+        let value = RequestSecret::new(&Secret::new(value));
+        ImportInputValue { id, value }
+    };
+    let import = ImportsRunByName {
+        from,
+        only: wanted.only.clone(),
+        on_conflict: match wanted.on_conflict {
+            NameConflictArg::Skip => NameConflict::Skip,
+            NameConflictArg::Overwrite => NameConflict::Overwrite,
+            NameConflictArg::Rename => NameConflict::Rename,
+        },
+        keep_plain: wanted.keep_plain,
+        auto_approve: wanted.auto_approve,
+        inputs: parse_pairs(&wanted.input, "--input")?.into_iter().map(input).collect(),
+    };
+    show_outcomes(&session.run(&import).await?, output)
+}
+
+fn show_outcomes(outcomes: &[ImportOutcome], output: &Printer) -> Result<(), CliError> {
     output.show(&outcomes, |outcomes| list_outcomes(outcomes))?;
     let is_done = outcomes.iter().all(|outcome| outcome.problem.is_none());
     if is_done { Ok(()) } else { Err(CliError::NotImported) }

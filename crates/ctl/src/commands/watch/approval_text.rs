@@ -2,8 +2,9 @@
 //! Text from a client or a server is shown with its hidden characters, and nothing is cut.
 
 use gatehouse_model::approval::{
-    ApprovalRequest, CallApprovalRequest, ClientAccessRequest, ClientSummary, ConfigChangeKind,
-    ElicitationMode, ElicitationRequest, PeerProcess, SamplingRequest, ServerSummary, Warning,
+    ApprovalRequest, CallApprovalRequest, ClientAccessRequest, ClientSummary, CommandRequest,
+    ConfigChangeKind, ElicitationMode, ElicitationRequest, PeerProcess, SamplingRequest, ServerSummary,
+    Warning,
 };
 use gatehouse_model::grant::FieldChange;
 use gatehouse_model::provider::SamplingDraft;
@@ -38,6 +39,7 @@ pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<
     match &pending.request {
         ApprovalRequest::Call(ask) => call(&mut lines, ask),
         ApprovalRequest::Client(ask) => client_access(&mut lines, ask),
+        ApprovalRequest::Command(ask) => command(&mut lines, ask),
         ApprovalRequest::ConfigChange(ask) => {
             if let Some(profile) = &ask.profile {
                 field(&mut lines, &message!("ctl.request.forProfile"), &terminal_text::line(profile));
@@ -74,6 +76,16 @@ pub(crate) fn lines(pending: &PendingApproval, number: usize, of: usize) -> Vec<
     );
     says(&mut lines, &message!("ctl.request.timeLeft"), &left);
     lines
+}
+
+fn command(lines: &mut Vec<String>, ask: &CommandRequest) {
+    field(lines, &message!("ctl.request.command"), &terminal_text::line(&ask.command));
+    lines.extend(std::iter::once(&ask.what).chain(&ask.notes).map(terminal_text::message));
+    lines.extend(change_lines(&ask.changes));
+    for file in &ask.files {
+        lines.push(terminal_text::line(&file.path));
+        lines.extend(file.lines.iter().map(|line| terminal_text::line(&line.text)));
+    }
 }
 
 fn call(lines: &mut Vec<String>, ask: &CallApprovalRequest) {

@@ -43,6 +43,7 @@ impl ContentDialogue {
             ApprovalRequest::Sampling(_) => Some(Ok(Self::Reply { lines: Vec::new(), has_ended: false })),
             ApprovalRequest::Call(_)
             | ApprovalRequest::Client(_)
+            | ApprovalRequest::Command(_)
             | ApprovalRequest::ConfigChange(_)
             | ApprovalRequest::StepUp(_) => None,
         }

