@@ -108,6 +108,7 @@ fn attempts(rule: &Value, question: &Value, token: &str) -> Vec<(&'static str, V
         ("imports.sources", json!({})),
         ("imports.preview", json!({ "from": { "file": "/etc/passwd" } })),
         ("imports.run", json!({ "from": { "text": "{}" }, "fingerprint": "x", "servers": [] })),
+        ("imports.runByName", json!({ "from": { "file": "/etc/passwd" } })),
         ("configuration.export", json!({ "save": true })),
         ("configuration.preview", json!({ "from": { "file": "/etc/passwd" } })),
         ("configuration.import", json!({ "from": { "text": "{}" }, "fingerprint": "x", "items": [] })),
