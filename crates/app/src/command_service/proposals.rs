@@ -10,6 +10,7 @@ mod permissions;
 mod servers;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gatehouse_gateway::peer_process;
 use gatehouse_model::approval::{ApprovalAnswer, ApprovalRequest, CommandRequest};
@@ -17,23 +18,30 @@ use gatehouse_model::command::Command;
 use gatehouse_model::connection::FileChange;
 use gatehouse_model::grant::FieldChange;
 use gatehouse_model::{AskUser as _, ErrorCode, Message, UserError, message};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::AppState;
 
 /// Most proposals that wait at the same time.
 const MOST_PENDING: usize = 4;
+/// So many declined proposals, and nobody is asked again for [`DECLINED_FOR`]: else a program could repeat one until it is
+/// accepted by mistake.
+const MOST_DECLINED: usize = 3;
+const DECLINED_FOR: Duration = Duration::from_secs(600);
 /// Most bytes that a proposal shows. Nobody reads more, and nothing is left out.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// Puts proposals to the user.
 pub(super) struct Proposals {
     slots: Semaphore,
+    /// When proposals were declined since one was accepted.
+    declined: Mutex<Vec<Instant>>,
 }
 
 impl Default for Proposals {
     fn default() -> Self {
-        Self { slots: Semaphore::new(MOST_PENDING) }
+        Self { slots: Semaphore::new(MOST_PENDING), declined: Mutex::default() }
     }
 }
 
@@ -54,6 +62,10 @@ impl Proposals {
             return Err(UserError::new(ErrorCode::NotPermitted, message!("error.app.tooManyProposals"))
                 .with_hint(message!("error.app.tooManyProposalsHint")));
         };
+        if self.is_declined() {
+            return Err(UserError::new(ErrorCode::NotPermitted, message!("error.app.proposalsDeclined"))
+                .with_hint(message!("error.app.proposalsDeclinedHint")));
+        }
         let name = command.name();
         let proposal = Box::pin(description::describe(state, command)).await?;
         let peer = match process {
@@ -76,8 +88,9 @@ impl Proposals {
         }
         let not_confirmed = |what: Message| UserError::new(ErrorCode::NotPermitted, what);
         match state.tools.approvals().ask(ApprovalRequest::Command(request)).await {
-            ApprovalAnswer::Accept { .. } => {}
+            ApprovalAnswer::Accept { .. } => self.declined.lock().clear(),
             ApprovalAnswer::Decline => {
+                self.declined.lock().push(Instant::now());
                 return Err(not_confirmed(message!("error.app.proposalDeclined", command = name)));
             }
             ApprovalAnswer::Allow { .. } | ApprovalAnswer::Deny { .. } | ApprovalAnswer::Cancel => {
@@ -91,6 +104,13 @@ impl Proposals {
                 .with_hint(message!("error.app.proposalStaleHint")));
         }
         Ok(proposal.command)
+    }
+
+    /// Whether the user declined too many proposals to be asked again now.
+    fn is_declined(&self) -> bool {
+        let mut declined = self.declined.lock();
+        declined.retain(|at| at.elapsed() < DECLINED_FOR);
+        declined.len() >= MOST_DECLINED
     }
 }
 

@@ -247,7 +247,7 @@ async fn every_command_is_proposed_or_refused() {
         let declined = async {
             let (id, request) = proposal(&core).await;
             assert_eq!(request.command, *name);
-            answer(&core, &id, ApprovalAnswer::Decline).await;
+            answer(&core, &id, ApprovalAnswer::Cancel).await;
             std::future::pending::<()>().await;
         };
         let outcome = tokio::select! {
@@ -286,7 +286,7 @@ async fn fifth_proposal_is_refused() {
     assert_eq!(fifth.message.to_string(), "Other commands already wait for an answer in Gatehouse's window.");
     for (id, request) in proposals(&core).await {
         assert!(request.notes.iter().any(|note| note.key == "proposal.clients.getsToken"), "{request:?}");
-        answer(&core, &id, ApprovalAnswer::Decline).await;
+        answer(&core, &id, ApprovalAnswer::Cancel).await;
     }
     for proposed in proposed {
         assert!(proposed.await.unwrap().is_err());
@@ -295,6 +295,25 @@ async fn fifth_proposal_is_refused() {
     let (id, _) = proposal(&core).await;
     accept(&core, &id).await;
     assert_eq!(again.await.unwrap().unwrap().client.name, "Agent");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn nobody_is_asked_again_after_three_declined_proposals() {
+    let home = TestHome::new();
+    let core = window(&home).await;
+    let remove = || ServersRemove { server: "Time".into(), undoable: false };
+    for _ in 0..3 {
+        let proposed = propose(&home, remove());
+        let (id, _) = proposal(&core).await;
+        answer(&core, &id, ApprovalAnswer::Decline).await;
+        assert!(proposed.await.unwrap().is_err());
+    }
+    let refused = core.run(&remove(), Authority::Anyone).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::NotPermitted);
+    assert!(refused.message.to_string().starts_with("Several commands were declined"), "{refused:?}");
+    assert!(proposals(&core).await.is_empty());
+    run(&core, remove()).await.unwrap();
     core.shutdown().await;
 }
 
