@@ -27,11 +27,11 @@ test("a command runs once the prompt accepts it, and not if it is declined", asy
   await accept.click();
   expect(JSON.parse((await adding).stdout)).toMatchObject({ config: { name: "Clock" } });
 
-  const removing = gatehousectl(gatehouse, "servers", "remove", "Clock");
+  const refused = expect(gatehousectl(gatehouse, "servers", "remove", "Clock")).rejects.toMatchObject({ code: 4 });
   const removal = prompt.getByRole("article", { name: "A program wants to run servers.remove" });
   const decline = removal.getByRole("button", { name: "Don't run" });
   await expect(decline).toHaveAttribute("aria-disabled", "false");
   await decline.click();
-  await expect(removing).rejects.toMatchObject({ code: 4 });
+  await refused;
   expect(await names()).toContain("Clock");
 });
