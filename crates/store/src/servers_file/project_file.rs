@@ -49,15 +49,14 @@ pub struct ProjectServerEntry {
     pub draft: ServerDraft,
 }
 
-/// Reads the file of a folder; it has no entries if there is none. `translate` puts an entry with its name into the shape of
-/// `servers.json`. Blocks on the disk.
+/// Puts an entry with its name into the shape of `servers.json`, or says why it can't be.
+type TranslateEntry<'a> = dyn Fn(&str, Value) -> Result<Map<String, Value>, Message> + 'a;
+
+/// Reads the file of a folder; it has no entries if there is none. Blocks on the disk.
 ///
 /// # Errors
 /// When the file can't be read, is a link, is too large, isn't JSON, or has too many servers.
-pub fn read_project_file(
-    folder: &Path,
-    translate: &dyn Fn(&str, Value) -> Result<Map<String, Value>, Message>,
-) -> Result<ProjectFile, UserError> {
+pub fn read_project_file(folder: &Path, translate: &TranslateEntry<'_>) -> Result<ProjectFile, UserError> {
     let shown = folder.join(PROJECT_FILE).display().to_string();
     let unreadable = |cause: String| {
         UserError::new(ErrorCode::BadConfig, message!("error.store.projectFileUnreadable", file = &shown))
@@ -101,11 +100,7 @@ pub fn read_project_file(
     Ok(file)
 }
 
-fn read_entry(
-    name: &str,
-    raw: &RawValue,
-    translate: &dyn Fn(&str, Value) -> Result<Map<String, Value>, Message>,
-) -> Result<ServerEntry, Message> {
+fn read_entry(name: &str, raw: &RawValue, translate: &TranslateEntry<'_>) -> Result<ServerEntry, Message> {
     // Before it is translated: a member that stands twice is one value afterwards.
     json::read(raw.get()).map_err(|defect| entry::defect_problem(defect).sentence())?;
     let unreadable = |_| message!("problem.unreadable");
