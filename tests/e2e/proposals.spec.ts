@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { expect, noViolations, test, type Gatehouse } from "./base.ts";
+import { expect, noViolations, pictures, test, type Gatehouse } from "./base.ts";
 
 /** Runs a command line of a program that has no operator key. */
 function gatehousectl(gatehouse: Gatehouse, ...words: string[]) {
@@ -21,6 +21,7 @@ test("a command runs once the prompt accepts it, and not if it is declined", asy
   await expect(card).toContainText("via node");
   await expect(card.getByRole("region", { name: "What it sets" })).toContainText('"time"');
   await noViolations(prompt);
+  await pictures(gatehouse, prompt, "prompt-command", [{ width: 440, height: 520 }]);
   expect(await names()).not.toContain("Clock");
   const accept = card.getByRole("button", { name: "Run command" });
   await expect(accept).toHaveAttribute("aria-disabled", "false");
