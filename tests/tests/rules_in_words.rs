@@ -59,8 +59,8 @@ fn approval_requests_are_printed_in_the_language_of_the_terminal() -> Result<()>
     let call = http::BackgroundCall::call(&gatehouse.endpoint, &token, "add_note", arguments);
     let question = approvals::wait_for_pending(&gatehouse, 1)?.remove(0);
     let english =
-        ["Client      agent", "Warning     There are hidden characters in argument text", "Time left   "];
-    let chinese = ["客户端      agent", "警告        发现隐藏字符：argument text", "剩余时间    "];
+        ["Client      agent", "Warning     There are hidden characters in the argument text", "Time left   "];
+    let chinese = ["客户端      agent", "警告        发现隐藏字符：参数 text", "剩余时间    "];
     for (variable, expected, others) in
         [(("LC_ALL", "C.UTF-8"), english, chinese), (CHINESE, chinese, english)]
     {
