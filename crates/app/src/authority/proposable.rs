@@ -31,7 +31,6 @@ pub(crate) fn can_be_proposed(command: &Command) -> bool {
         | Command::ProfilesRemove(_)
         | Command::PolicyAutoApprove(_)
         | Command::PolicyGrant(_)
-        | Command::PolicyConfirm(_)
         | Command::PolicyRevoke(_)
         | Command::PolicyNarrow(_)
         | Command::PolicyUnblock(_)
@@ -69,6 +68,8 @@ pub(crate) fn can_be_proposed(command: &Command) -> bool {
         | Command::AuditExport(_)
         | Command::SettingsShow(_)
         | Command::Pause(_) => false,
+        // What was changed behind Gatehouse's back is looked at in the window.
+        Command::PolicyConfirm(_) => false,
         // These give contents or keys, answer requests, or act in the user's name outside of Gatehouse.
         Command::ServersTest(_)
         | Command::ServersValidate(_)

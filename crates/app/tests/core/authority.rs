@@ -109,6 +109,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "policy.deny",
         r#"{"server":"Time","tool":null,"client":null,"choice":{"lifetime":"always","width":"server"},"reason":null}"#,
     ),
+    ("policy.confirm", "{}"),
     ("policy.revoke", r#"{"rule":"grt-0"}"#),
     ("policy.findings", "{}"),
     ("policy.narrow", r#"{"rule":"grt-0"}"#),

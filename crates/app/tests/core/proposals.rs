@@ -226,6 +226,7 @@ const REFUSED: &[&str] = &[
     "chat.retry",
     "chat.stop",
     "chat.export",
+    "policy.confirm",
     "calls.export",
     "servers.stopRun",
     "configuration.export",

@@ -78,7 +78,6 @@ pub(super) async fn describe(state: &Arc<AppState>, command: Command) -> Result<
         }
         Command::PolicyAutoApprove(c) => permissions::auto_approve(state, c),
         Command::PolicyGrant(c) => permissions::grant(state, c).await,
-        Command::PolicyConfirm(c) => permissions::confirm(state, c),
         Command::PolicyRevoke(c) => permissions::revoke(state, c),
         Command::PolicyNarrow(c) => permissions::narrow(state, c),
         Command::PolicyUnblock(c) => permissions::unblock(state, c),

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use gatehouse_model::approval::AutoApprove;
 use gatehouse_model::command::{
-    Command, PolicyAutoApprove, PolicyConfirm, PolicyGrant, PolicyNarrow, PolicyRevoke, PolicyUnblock,
-    ToolsClassify,
+    Command, PolicyAutoApprove, PolicyGrant, PolicyNarrow, PolicyRevoke, PolicyUnblock, ToolsClassify,
 };
 use gatehouse_model::grant::AccessClass;
 use gatehouse_model::{ErrorCode, Grant, GrantId, Message, RuleEffect, UserError, message};
@@ -87,18 +86,6 @@ pub(super) async fn grant(state: &Arc<AppState>, wanted: PolicyGrant) -> Result<
         ..wanted
     };
     Ok(ProposedCommand { command: Command::PolicyGrant(resolved), shown })
-}
-
-pub(super) fn confirm(state: &AppState, wanted: PolicyConfirm) -> Result<ProposedCommand, UserError> {
-    let suspended = state.tools.permissions().suspended();
-    let is_wanted = |rule: &GrantId| wanted.rules.as_ref().is_none_or(|rules| rules.contains(rule));
-    let what = match &wanted.rules {
-        Some(_) => message!("proposal.policy.confirm"),
-        None => message!("proposal.policy.confirmAll"),
-    };
-    let notes = suspended.into_iter().filter(|view| is_wanted(&view.rule.id)).map(|view| view.sentence);
-    let shown = ShownCommand { notes: notes.collect(), ..ShownCommand::new(what) };
-    Ok(ProposedCommand { command: Command::PolicyConfirm(wanted), shown })
 }
 
 pub(super) fn revoke(state: &AppState, wanted: PolicyRevoke) -> Result<ProposedCommand, UserError> {
