@@ -9,7 +9,7 @@ mod pointer;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 pub use desktop::Desktop;
@@ -193,11 +193,19 @@ impl WebPage<'_> {
         self.driver.post(&format!("element/{element}/click"), &json!({})).map(drop)
     }
 
-    /// Clears the field with this label and types into it.
+    /// Clicks on the field with this label, selects its text and replaces it in one edit, as pasting does. Typing would
+    /// have to clear the field first, and the driver clears it without an event that React hears: if the page renders
+    /// before the first key, the old text is back.
     pub fn fill(&self, label: &str, text: &str) -> Result<()> {
         let element = self.element(&labelled("input, textarea", label))?;
-        self.driver.post(&format!("element/{element}/clear"), &json!({}))?;
-        self.driver.post(&format!("element/{element}/value"), &json!({ "text": text })).map(drop)
+        self.driver.post(&format!("element/{element}/click"), &json!({}))?;
+        let text = json!(text);
+        let edit = format!(
+            "document.activeElement.select(); return document.execCommand('insertText', false, {text})"
+        );
+        let is_replaced = self.run(&edit)?;
+        ensure!(is_replaced == true, "{label} takes no text");
+        Ok(())
     }
 
     /// Chooses an option of the list with this label.
