@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use gatehouse_model::profile::ProjectEntry;
-use gatehouse_model::{ErrorCode, Profile, RemovalId, ServerConfig, UserError, message};
+use gatehouse_model::{ErrorCode, Profile, RemovalId, ServerConfig, ServerId, UserError, message};
+use gatehouse_servers::{LastState, ListPosition};
 use gatehouse_tools::RemovedPermissions;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,9 @@ pub(crate) enum RemovedItem {
 /// A server that was removed; its secrets and its sign-in are still stored.
 pub(crate) struct RemovedServer {
     pub(crate) config: ServerConfig,
+    /// Where it was in the list of servers.
+    pub(crate) position: ListPosition,
+    pub(crate) last: LastState,
     pub(crate) permissions: RemovedPermissions,
 }
 
@@ -120,6 +124,16 @@ impl Removals {
         servers.map(|removed| removed.config.clone()).collect()
     }
 
+    /// The list of servers as it would be if every removal was undone, the last one first.
+    pub(crate) fn full_list(&self, servers: &[ServerConfig]) -> Vec<ServerId> {
+        let mut list = ids(servers);
+        let pending = self.pending.lock();
+        for removed in pending.iter().flat_map(|removal| removal.item.servers()).rev() {
+            list.insert(removed.position.index_in(&list), removed.config.id.clone());
+        }
+        list
+    }
+
     /// Adds a removal, unless there are too many or the random numbers fail.
     pub(crate) fn add(&self, item: RemovedItem) -> Result<RemovalId, RemovedItem> {
         let mut pending = self.pending.lock();
@@ -151,6 +165,11 @@ impl Removals {
         self.tasks.close();
         self.tasks.wait().await;
     }
+}
+
+/// The ids of servers, in their order.
+pub(crate) fn ids(servers: &[ServerConfig]) -> Vec<ServerId> {
+    servers.iter().map(|config| config.id.clone()).collect()
 }
 
 /// Where a removal is among those that can still be undone.

@@ -67,7 +67,7 @@ pub(crate) struct ServerActor {
     applied: Arc<ServerConfig>,
     /// The lifecycle that the last handshake negotiated.
     lifecycle: LifecycleHint,
-    /// Whether the lists were read from the server in this run, and not stored in an earlier one.
+    /// Whether the lists were read from the server by this actor, and not before.
     has_own_lists: bool,
     /// Ends the current attempt or connection.
     connection_attempt: Option<CancellationToken>,
@@ -106,7 +106,11 @@ impl ServerActor {
     ) -> Self {
         let applied = shared.config.load_full();
         Self {
-            state: ServerState { on: shared.is_on(), ..ServerState::new(applied.enabled) },
+            state: ServerState {
+                on: shared.is_on(),
+                is_held: shared.is_held.load(Ordering::SeqCst),
+                ..ServerState::new(applied.enabled)
+            },
             shared,
             deps,
             shutdown,

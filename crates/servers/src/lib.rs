@@ -38,4 +38,4 @@ pub use handle::ServerHandle;
 pub use helper_process::run_helper_if_requested;
 pub use icons::{IconFetcher, IconSources, restore_icon};
 pub use managed_policy::PolicyFile;
-pub use manager::{ServerDeps, ServerManager, ServerSnapshot, ServerTestResult};
+pub use manager::{LastState, ListPosition, ServerDeps, ServerManager, ServerSnapshot, ServerTestResult};

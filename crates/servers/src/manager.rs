@@ -5,6 +5,7 @@
 //! `global_settings`.
 
 mod global_settings;
+mod list_position;
 mod server_table;
 mod test_connection;
 
@@ -27,6 +28,8 @@ use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::list_position::ListPosition;
+pub use self::server_table::LastState;
 use self::server_table::ServerTable;
 pub use self::test_connection::ServerTestResult;
 use crate::actor::ActorDeps;
@@ -288,7 +291,7 @@ impl ServerManager {
         send(&handle, ActorMessage::ServerInput(ServerInput::Reconnect)).await
     }
 
-    /// All servers, in the order in which they were added.
+    /// All servers, in the order in which they were added; a restored one is at its old position.
     pub fn list(&self) -> Vec<ServerSnapshot> {
         let (handles, now) = (self.handles(), self.shared.deps.clock.now());
         handles
@@ -308,7 +311,7 @@ impl ServerManager {
         self.shared.entries.read().by_id.get(id).map(|entry| entry.handle.clone())
     }
 
-    /// All servers, in the order in which they were added.
+    /// All servers, in the order in which they were added; a restored one is at its old position.
     pub fn handles(&self) -> Vec<ServerHandle> {
         self.shared.entries.read().handles()
     }

@@ -176,7 +176,7 @@ impl LiveConnection {
 impl ServerShared {
     pub(crate) fn new(
         config: Arc<ServerConfig>,
-        lists: ServerLists,
+        lists: Arc<ServerLists>,
         status: ServerStatus,
         inbox: mpsc::Sender<ActorMessage>,
         common: Arc<GlobalServerState>,
@@ -185,7 +185,7 @@ impl ServerShared {
             id: config.id.clone(),
             config: ArcSwap::new(config),
             status: ArcSwap::from_pointee(status),
-            lists: ArcSwap::from_pointee(lists),
+            lists: ArcSwap::new(lists),
             live: ArcSwapOption::empty(),
             redactor: ArcSwap::default(),
             log: Mutex::new(VecDeque::with_capacity(LOG_LINES)),

@@ -1,11 +1,10 @@
 //! Undoing removals: what was removed comes back as it was, with its id, its secrets and the permissions that are still
-//! bound to it.
+//! bound to it. A server is at its old position in the list, with its known tools, and runs if it ran.
 
 use std::sync::Arc;
 
 use gatehouse_model::UserError;
 use gatehouse_model::command::RemovalsUndo;
-use gatehouse_model::event::ConfigCause;
 use gatehouse_tools::{RemovedPermissions, is_chat};
 
 use super::approvals::answered_by;
@@ -36,7 +35,8 @@ async fn restore(
             if !is_there {
                 state.tools.restore_profile(removed.profile.clone(), removed.entries.clone()).await?;
             }
-            for server in &removed.servers {
+            // The last one first, so that each finds its position as it left it.
+            for server in removed.servers.iter().rev() {
                 restore_server(state, configs, server).await?;
             }
             Ok(())
@@ -54,7 +54,7 @@ async fn restore_server(
     if !configs.iter().any(|known| known.id == config.id) {
         server_draft::check_name(&config.name, None, configs)?;
         servers::check_admin_policy(state, config).await?;
-        servers::put(state, configs, config.clone(), ConfigCause::Restored).await?;
+        servers::restore(state, configs, removed).await?;
     }
     // The catalog knows the server again before its permissions are bound to it; until then its calls ask.
     state.tools.refresh().await;

@@ -17,7 +17,7 @@ use gatehouse_model::server::{DeclaredCapabilities, LogLine, ServerOrigin, Serve
 use gatehouse_model::{
     ErrorCode, Generation, Message, ServerConfig, ServerId, ServerStatus, UserError, message,
 };
-use gatehouse_servers::ServerSnapshot;
+use gatehouse_servers::{ListPosition, ServerSnapshot};
 use gatehouse_tools::LabelTrust;
 use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ use super::lookup::{find, find_config, server_not_found};
 use super::named_runs::NamedRun;
 use super::{AppState, server_draft, sign_in};
 use crate::redact;
-use crate::removals::{RemovedItem, RemovedServer};
+use crate::removals::{RemovedItem, RemovedServer, ids};
 use crate::server_configs::apply::{apply_configs, forget_stored};
 use crate::server_configs::secrets::SecretChanges;
 use crate::server_configs::{bundles, first_start, removals, secrets};
@@ -241,12 +241,11 @@ pub(super) async fn remove(
 pub(super) async fn take_out(state: &Arc<AppState>, server: &str) -> Result<RemovedServer, UserError> {
     let mut configs = state.configs.lock().await;
     let gone = find_config(&configs, server)?.clone();
+    let position = ListPosition::of(&gone.id, &state.removals.full_list(&configs));
     let left: Vec<_> = configs.iter().filter(|config| config.id != gone.id).cloned().collect();
-    record(state, &gone, ConfigCause::Removed).await?;
-    write(state, &left).await?;
-    *configs = left;
+    write_list(state, &mut configs, left, &gone, ConfigCause::Removed).await?;
     let permissions = state.tools.permissions().of_server(&gone.id);
-    state.servers.remove(&gone.id).await;
+    let last = state.servers.remove(&gone.id).await.unwrap_or_default();
     state.sign_ins.cancel(&gone.id);
     let taken = state.tools.permissions().server_removed(&gone.id).await;
     // The catalog has to know that the server is gone before it can come back.
@@ -257,7 +256,7 @@ pub(super) async fn take_out(state: &Arc<AppState>, server: &str) -> Result<Remo
         bundles::sweep(state, &configs, std::slice::from_ref(&gone)).await;
         return Err(error);
     }
-    Ok(RemovedServer { config: gone, permissions })
+    Ok(RemovedServer { config: gone, position, last, permissions })
 }
 
 /// Restores the default servers. Those that still exist keep their ids and permissions; all others are
@@ -368,12 +367,40 @@ pub(super) async fn put(
         Some(place) => *place = config.clone(),
         None => all.push(config.clone()),
     }
-    record(state, &config, cause).await?;
-    write(state, &all).await?;
-    **configs = all;
+    write_list(state, configs, all, &config, cause).await?;
     let put = state.servers.put(config.clone()).await.map(drop);
     state.config_changed(cause, Some(&config));
     put
+}
+
+/// Writes a removed server again, at its old position, and then adds it to the running servers as it was.
+pub(super) async fn restore(
+    state: &AppState,
+    configs: &mut Configs<'_>,
+    removed: &RemovedServer,
+) -> Result<(), UserError> {
+    let RemovedServer { config, position, last, permissions: _ } = removed;
+    let cause = ConfigCause::Restored;
+    let mut all = (**configs).clone();
+    all.insert(position.index_in(&ids(&all)), config.clone());
+    write_list(state, configs, all, config, cause).await?;
+    let restored = state.servers.restore(config.clone(), position, last.clone()).await.map(drop);
+    state.config_changed(cause, Some(config));
+    restored
+}
+
+/// Records the change of a server and writes the list that has it.
+async fn write_list(
+    state: &AppState,
+    configs: &mut Configs<'_>,
+    all: Vec<ServerConfig>,
+    changed: &ServerConfig,
+    cause: ConfigCause,
+) -> Result<(), UserError> {
+    record(state, changed, cause).await?;
+    write(state, &all).await?;
+    **configs = all;
+    Ok(())
 }
 
 async fn write(state: &AppState, configs: &[ServerConfig]) -> Result<(), UserError> {

@@ -3,13 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::common::{LockableSecrets, TestHome, add, draft, run, server, wait_until_state};
-use gatehouse_app::Core;
+use crate::common::{
+    LockableSecrets, TestHome, add, draft, run, server, servers, wait_until, wait_until_state,
+};
+use gatehouse_app::{Core, StreamEvent};
 use gatehouse_model::approval::{AutoApprove, ChoiceLifetime, ChoiceScope};
 use gatehouse_model::command::*;
 use gatehouse_model::grant::{AccessClass, PolicyView};
 use gatehouse_model::server::{Builtin, ServerDraft};
-use gatehouse_model::{ErrorCode, GrantChoice, ProfileSettings, RemovalId, Secret, Transport, UserError};
+use gatehouse_model::{
+    ErrorCode, Event, GrantChoice, ProfileSettings, RemovalId, Secret, ServerId, ServerStatus, Transport,
+    UserError,
+};
 
 async fn remove(core: &Core, name: &str) -> RemovalId {
     let wanted = ServersRemove { server: name.into(), undoable: true };
@@ -18,6 +23,19 @@ async fn remove(core: &Core, name: &str) -> RemovalId {
 
 async fn undo(core: &Core, removal: &RemovalId) -> Result<(), UserError> {
     run(core, RemovalsUndo { removal: Some(removal.clone()) }).await
+}
+
+async fn stop(core: &Core, name: &str) {
+    run(core, ServersStop { server: name.into(), disable: false }).await.unwrap();
+}
+
+async fn names(core: &Core) -> Vec<String> {
+    servers(core).await.into_iter().map(|view| view.config.name).collect()
+}
+
+/// A server that only starts when something needs it.
+fn by_hand(name: &str) -> ServerDraft {
+    ServerDraft { autostart: false, ..draft(name, Builtin::Time) }
 }
 
 /// A server that is off and has a secret.
@@ -59,6 +77,126 @@ async fn undo_restores_server_with_permissions() {
 
     let again = undo(&core, &removal).await.unwrap_err();
     assert_eq!(again.code, ErrorCode::NotFound, "it is undone once");
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn undo_restores_place_in_list() {
+    let home = TestHome::new();
+    let core = home.start().await;
+    for name in ["A", "B"] {
+        add(&core, by_hand(name)).await.unwrap();
+    }
+    let before = names(&core).await;
+    assert_eq!(before, ["Time", "Notes", "A", "B"]);
+    for first in &before {
+        for second in before.iter().filter(|second| *second != first) {
+            for is_last_undone_first in [true, false] {
+                let mut removals = [remove(&core, first).await, remove(&core, second).await];
+                if is_last_undone_first {
+                    removals.reverse();
+                }
+                for removal in &removals {
+                    undo(&core, removal).await.unwrap();
+                }
+                assert_eq!(names(&core).await, before, "{first}, {second}, {is_last_undone_first}");
+            }
+        }
+    }
+
+    // Its neighbours are gone for good, and there is another server.
+    let removal = remove(&core, "A").await;
+    for gone in ["Notes", "B"] {
+        run(&core, ServersRemove { server: gone.into(), undoable: false }).await.unwrap();
+    }
+    add(&core, by_hand("New")).await.unwrap();
+    undo(&core, &removal).await.unwrap();
+    assert_eq!(names(&core).await, ["Time", "A", "New"]);
+    core.shutdown().await;
+    let core = home.start().await;
+    assert_eq!(names(&core).await, ["Time", "A", "New"], "the stored list is another");
+    core.shutdown().await;
+}
+
+/// The statuses of a server from here on until it is removed, which is done here.
+async fn statuses_until_removed(core: &Core, name: &str, work: impl AsyncFnOnce()) -> Vec<&'static str> {
+    let mut events = core.events();
+    work().await;
+    let id: ServerId = server(core, name).await.unwrap().config.id;
+    // Answered when the server has handled everything that came before.
+    stop(core, name).await;
+    run(core, ServersRemove { server: name.into(), undoable: false }).await.unwrap();
+    let mut statuses = Vec::new();
+    loop {
+        let Some(StreamEvent::Event(envelope)) = events.next().await else { panic!("events were missed") };
+        match &envelope.event {
+            Event::StatusChanged { server, status, .. } if *server == id => statuses.push(status.as_str()),
+            Event::ServerRemoved { server, .. } if *server == id => return statuses,
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn undo_starts_only_server_that_ran() {
+    let home = TestHome::new();
+    let core = home.start().await;
+
+    // Stopped by the user.
+    wait_until_state(&core, "Notes", "connected").await;
+    stop(&core, "Notes").await;
+    let removal = remove(&core, "Notes").await;
+    let statuses = statuses_until_removed(&core, "Notes", async || {
+        undo(&core, &removal).await.unwrap();
+        assert_eq!(server(&core, "Notes").await.unwrap().status, ServerStatus::Stopped);
+    });
+    let statuses = statuses.await;
+    assert!(statuses.iter().all(|status| *status == "stopped"), "{statuses:?}");
+
+    // Running, though it doesn't start by itself.
+    add(&core, by_hand("Clock")).await.unwrap();
+    run(&core, ServersStart { server: "Clock".into() }).await.unwrap();
+    wait_until_state(&core, "Clock", "connected").await;
+    undo(&core, &remove(&core, "Clock").await).await.unwrap();
+    wait_until_state(&core, "Clock", "connected").await;
+
+    // Off.
+    add(&core, ServerDraft { enabled: false, ..draft("Off", Builtin::Time) }).await.unwrap();
+    undo(&core, &remove(&core, "Off").await).await.unwrap();
+    assert_eq!(server(&core, "Off").await.unwrap().status, ServerStatus::Disabled);
+    core.shutdown().await;
+}
+
+#[tokio::test]
+async fn undo_restores_known_lists() {
+    let home = TestHome::with_secrets(Arc::new(LockableSecrets::default()));
+    let core = home.start().await;
+    add(&core, by_hand("Clock")).await.unwrap();
+    run(&core, ServersStart { server: "Clock".into() }).await.unwrap();
+    wait_until_state(&core, "Clock", "connected").await;
+    let to_all = PolicyAutoApprove { server: Some("Clock".into()), client: None, to: AutoApprove::All };
+    run(&core, to_all).await.unwrap();
+    stop(&core, "Clock").await;
+    let tools = async |core: &Core| run(core, ToolsList { server: Some("Clock".into()) }).await.unwrap();
+    let counts = async |core: &Core| server(core, "Clock").await.unwrap().counts;
+    let (tools_before, counts_before) = (tools(&core).await, counts(&core).await);
+    assert!(!tools_before.is_empty() && tools_before.iter().all(|tool| tool.approved_versions == 1));
+
+    let stored = home.data_dir().join("known-lists/serve");
+    let await_stored = async |number: usize| {
+        let is_number = async || (std::fs::read_dir(&stored).ok()?.count() == number).then_some(());
+        wait_until(&core, &format!("the lists of {number} servers to be stored"), is_number).await;
+    };
+    await_stored(3).await;
+    let removal = remove(&core, "Clock").await;
+    await_stored(2).await;
+    undo(&core, &removal).await.unwrap();
+    assert_eq!(server(&core, "Clock").await.unwrap().status, ServerStatus::Stopped);
+    assert_eq!(tools(&core).await, tools_before, "with the same definitions and approvals");
+    assert_eq!(counts(&core).await, counts_before);
+    core.shutdown().await;
+    let core = home.start().await;
+    assert_eq!(tools(&core).await, tools_before, "the lists were not stored again");
     core.shutdown().await;
 }
 

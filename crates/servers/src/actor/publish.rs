@@ -56,7 +56,7 @@ impl ServerActor {
         self.lifecycle = connection.handshake().lifecycle;
         let before = self.shared.lists.load_full();
         for UnreadList { kind, again } in unread {
-            // Calls are judged by these lists. What was stored in an earlier run may be an old copy.
+            // Calls are judged by these lists. What was known before, such as in an earlier run, may be an old copy.
             if self.has_own_lists {
                 kind.carry_over(&before, &mut lists);
             }

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use gatehouse_mcp_client::lists::ServerLists;
-use gatehouse_model::{ErrorCode, Event, ServerConfig, ServerId, StatusCause, UserError, message};
+use gatehouse_model::{
+    ErrorCode, Event, ServerConfig, ServerId, ServerStatus, StatusCause, UserError, message,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{STOP_TIMEOUT, ServerManager, send};
+use super::{ListPosition, STOP_TIMEOUT, ServerManager, send};
 use crate::actor::{ActorShutdown, INBOX, ServerActor};
 use crate::handle::ServerHandle;
 use crate::shared::{ActorMessage, ServerShared};
@@ -18,12 +21,12 @@ use crate::transition::{ServerInput, ServerState};
 #[derive(Default)]
 pub(super) struct ServerTable {
     pub(super) by_id: HashMap<ServerId, ManagedServer>,
-    /// In the order in which the servers were added.
+    /// In the order in which the servers were added. A restored server is at its old position.
     pub(super) order: Vec<ServerId>,
 }
 
 impl ServerTable {
-    /// In the order in which the servers were added.
+    /// In the order of the table.
     pub(super) fn handles(&self) -> Vec<ServerHandle> {
         self.order.iter().filter_map(|id| self.by_id.get(id)).map(|entry| entry.handle.clone()).collect()
     }
@@ -44,6 +47,41 @@ enum PutOutcome {
     Edited,
 }
 
+/// What a server was like when it was removed, beside its settings. The default is that of a server that never ran.
+#[derive(Clone, Debug, Default)]
+pub struct LastState {
+    /// What was known of its lists.
+    lists: Arc<ServerLists>,
+    run: RunState,
+}
+
+/// Whether a server runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum RunState {
+    /// Nothing needs it; a call starts it.
+    #[default]
+    Idle,
+    /// The user stopped it; a call doesn't start it.
+    Held,
+    /// It runs, or would if it could.
+    Active,
+}
+
+impl LastState {
+    fn of(handle: &ServerHandle) -> Self {
+        let run = match handle.status() {
+            _ if handle.is_held() => RunState::Held,
+            ServerStatus::Disabled | ServerStatus::Stopped => RunState::Idle,
+            ServerStatus::Connecting { .. }
+            | ServerStatus::Connected { .. }
+            | ServerStatus::NeedsAuth { .. }
+            | ServerStatus::NeedsClientRegistration { .. }
+            | ServerStatus::Failed { .. } => RunState::Active,
+        };
+        Self { lists: handle.lists(), run }
+    }
+}
+
 impl ServerManager {
     /// Adds the servers that there are at the start of Gatehouse, without starting any; that is done by
     /// [`Self::start_all`]. `known` has lists of an earlier run, which count until the server connects. A
@@ -58,8 +96,8 @@ impl ServerManager {
         }
         let mut problems = Vec::new();
         for config in configs {
-            let lists = known.remove(&config.id);
-            match self.insert_or_update(config, lists) {
+            let lists = known.remove(&config.id).map(Arc::new).unwrap_or_default();
+            match self.insert_or_update(config, None, LastState { lists, run: RunState::Idle }) {
                 Ok((handle, _)) => self.announce_added(&handle),
                 Err(problem) => {
                     tracing::warn!(%problem, "a server was left out");
@@ -98,27 +136,56 @@ impl ServerManager {
     /// [`ErrorCode::NameTaken`] if another server has the name.
     pub async fn put(&self, config: ServerConfig) -> Result<Arc<ServerConfig>, UserError> {
         self.ensure_running()?;
-        let (handle, put) = self.insert_or_update(config, None)?;
+        let run = if config.autostart { RunState::Active } else { RunState::Idle };
+        let (handle, put) = self.insert_or_update(config, None, LastState::default())?;
+        self.apply_put(&handle, put, run).await
+    }
+
+    /// Adds a removed server again as it was: at its position, and with the lists that were known of it, which count
+    /// until it connects. It is started only if it ran.
+    ///
+    /// # Errors
+    /// As for [`Self::put`].
+    pub async fn restore(
+        &self,
+        config: ServerConfig,
+        position: &ListPosition,
+        last: LastState,
+    ) -> Result<Arc<ServerConfig>, UserError> {
+        self.ensure_running()?;
+        let run = last.run;
+        let (handle, put) = self.insert_or_update(config, Some(position), last)?;
+        self.apply_put(&handle, put, run).await
+    }
+
+    /// Starts a new server if it should run and is enabled, and applies the settings of an edited one.
+    async fn apply_put(
+        &self,
+        handle: &ServerHandle,
+        put: PutOutcome,
+        run: RunState,
+    ) -> Result<Arc<ServerConfig>, UserError> {
         let config = handle.config();
         match put {
             PutOutcome::Added => {
-                self.announce_added(&handle);
-                if config.enabled && config.autostart {
+                self.announce_added(handle);
+                if config.enabled && run == RunState::Active {
                     let start = ServerInput::Start { cause: StatusCause::User };
-                    send(&handle, ActorMessage::ServerInput(start)).await?;
+                    send(handle, ActorMessage::ServerInput(start)).await?;
                 }
             }
-            PutOutcome::Edited => send(&handle, ActorMessage::Edited).await?,
+            PutOutcome::Edited => send(handle, ActorMessage::Edited).await?,
         }
         Ok(config)
     }
 
-    /// Adds or replaces the entry under the lock; nothing is started here. A new server begins with the
-    /// lists of an earlier run, if there are any of its generation.
+    /// Adds or replaces the entry under the lock; nothing is started here. A new server is added at `position`, or
+    /// else at the end. It begins with the lists of `last`, if these are of its generation.
     fn insert_or_update(
         &self,
         mut config: ServerConfig,
-        known: Option<ServerLists>,
+        position: Option<&ListPosition>,
+        last: LastState,
     ) -> Result<(ServerHandle, PutOutcome), UserError> {
         let mut entries = self.shared.entries.write();
         let taken = entries.by_id.values().any(|entry| {
@@ -140,11 +207,14 @@ impl ServerManager {
         let config = Arc::new(config);
         let (inbox, messages) = mpsc::channel(INBOX);
         let status = ServerState::new(config.enabled).status();
-        let lists = known.filter(|known| known.generation == config.generation);
-        let lists =
-            lists.unwrap_or_else(|| ServerLists { generation: config.generation, ..ServerLists::default() });
+        let lists = if last.lists.generation == config.generation {
+            last.lists
+        } else {
+            Arc::new(ServerLists { generation: config.generation, ..ServerLists::default() })
+        };
         let common = Arc::clone(&self.shared.common);
         let shared = Arc::new(ServerShared::new(Arc::clone(&config), lists, status, inbox, common));
+        shared.is_held.store(last.run == RunState::Held, Ordering::SeqCst);
         let (stop, done) = (CancellationToken::new(), CancellationToken::new());
         let shutdown = ActorShutdown { stop: stop.clone(), hard: self.shared.hard.clone() };
         let actor = ServerActor::new(Arc::clone(&shared), messages, self.shared.deps.clone(), shutdown);
@@ -155,16 +225,18 @@ impl ServerManager {
         });
         let handle = ServerHandle { shared };
         let entry = ManagedServer { handle: handle.clone(), stop: stop.drop_guard(), done };
-        entries.order.push(config.id.clone());
+        let index = position.map_or(entries.order.len(), |position| position.index_in(&entries.order));
+        entries.order.insert(index, config.id.clone());
         entries.by_id.insert(config.id.clone(), entry);
         Ok((handle, PutOutcome::Added))
     }
 
-    /// Removes a server and waits until nothing of it runs.
-    pub async fn remove(&self, id: &ServerId) {
-        if let Some(entry) = self.detach(id) {
-            self.await_shutdown(entry).await;
-        }
+    /// Removes a server and waits until nothing of it runs. Returns what it was like, for [`Self::restore`].
+    pub async fn remove(&self, id: &ServerId) -> Option<LastState> {
+        let entry = self.detach(id)?;
+        let last = LastState::of(&entry.handle);
+        self.await_shutdown(entry).await;
+        Some(last)
     }
 
     /// Takes a server out of the table.

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 
 use gatehouse_mcp_client::{Inbound, UpstreamErrorKind};
 use gatehouse_mcp_wire::ProtocolFamily;
+use gatehouse_model::ServerConfig;
 use gatehouse_model::status::FailureKind;
 
 use super::scripted_server::{ActorHarness, ScriptedServer, http, secs};
+use crate::manager::ListPosition;
 use crate::transition::ConnectFailure;
 
 #[tokio::test(start_paused = true)]
@@ -302,6 +304,60 @@ async fn call_does_not_start_server_stopped_by_user() {
     harness.wait_for_event("one connected").await;
     assert!(!harness.handle("one").is_held());
     harness.call("one").await.unwrap();
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn restored_server_is_as_it_was_removed() {
+    let harness = ActorHarness::connected("one").await;
+    let server = harness.server("one");
+    let id = "one".into();
+    let restore = async |last| {
+        let config = http("one").by_hand().config;
+        harness.manager.restore(config, &ListPosition::default(), last).await.unwrap();
+        harness.settle().await;
+    };
+    // It ran.
+    let last = harness.manager.remove(&id).await.unwrap();
+    restore(last).await;
+    harness.wait_for_event("one connected").await;
+
+    // The user stopped it, so a call doesn't start it.
+    harness.manager.stop(&id).await.unwrap();
+    let attempts = server.attempts();
+    let last = harness.manager.remove(&id).await.unwrap();
+    restore(last).await;
+    let handle = harness.handle("one");
+    assert_eq!((handle.status().as_str(), handle.is_held()), ("stopped", true));
+    assert_eq!(handle.lists().tools[0].name, "echo");
+    assert!(matches!(harness.call("one").await.unwrap_err().kind, UpstreamErrorKind::Unavailable { .. }));
+    assert_eq!(server.attempts(), attempts);
+
+    // Nothing needed it yet.
+    harness.manager.remove(&id).await.unwrap();
+    harness.put(http("one").by_hand()).await;
+    let last = harness.manager.remove(&id).await.unwrap();
+    restore(last).await;
+    assert!(harness.handle("one").starts_when_called());
+    assert_eq!(server.attempts(), attempts);
+    harness.call("one").await.unwrap();
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn restored_server_of_another_generation_has_no_known_lists() {
+    let harness = ActorHarness::connected("one").await;
+    let last = harness.manager.remove(&"one".into()).await.unwrap();
+    let config = http("one").config;
+    let config = ServerConfig { generation: config.generation.next(), enabled: false, ..config };
+    harness.manager.restore(config, &ListPosition::default(), last).await.unwrap();
+    assert!(harness.handle("one").lists().is_unread());
+    harness.settle().await;
+    assert_eq!(
+        harness.handle("one").status().as_str(),
+        "disabled",
+        "a restored server isn't enabled by that"
+    );
     harness.end().await;
 }
 

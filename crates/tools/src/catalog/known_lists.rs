@@ -130,8 +130,9 @@ fn save(
         let (config, lists) = (handle.config(), handle.lists());
         let is_new = match stored.remove(&config.id) {
             Some(before) => !Arc::ptr_eq(&before, &lists),
-            // What a server has before its first connection was loaded, or is nothing.
-            None => handle.is_connected(),
+            // Before its first connection, a server that was restored has lists whose file may be deleted by now.
+            // What was loaded isn't written again.
+            None => handle.is_connected() || !lists.is_unread(),
         };
         // Lists of an earlier generation belong to no server.
         if is_new && lists.generation == config.generation {
