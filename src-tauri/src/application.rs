@@ -51,6 +51,8 @@ pub(crate) fn run(process_start: ProcessStart) -> Result<(), StartError> {
             of_main::change_passphrase,
             of_main::preferences,
             of_main::set_preferences,
+            of_main::page_state,
+            of_main::set_page_state,
             of_main::starts_at_login,
             of_main::set_starts_at_login,
             of_main::update_status,

@@ -30,6 +30,8 @@ fn of_main() -> Vec<(&'static str, Value)> {
             "set_preferences",
             json!({"preferences": {"theme": "dark", "language": "en", "saidKeepsRunning": true, "firstRunDone": true}}),
         ),
+        ("page_state", json!({})),
+        ("set_page_state", json!({"name": "chat.draft", "value": null})),
         ("starts_at_login", json!({})),
         ("set_starts_at_login", json!({"starts": false})),
         ("update_status", json!({})),
@@ -63,6 +65,9 @@ fn of_prompt() -> Vec<(&'static str, Value)> {
         ("prompt_open_link", json!({ "address": "https://example.org" })),
     ]
 }
+
+/// Label of the field that filters the calls.
+const SEARCH: &str = "Search tools, arguments and results";
 
 /// Commands of the framework that no page may use.
 const OF_NOBODY: [&str; 8] = [
@@ -280,7 +285,7 @@ fn global_shortcut_pauses_everything() -> Result<()> {
 
 /// Closing the main window frees its page; it comes back where it was, or where a notice leads.
 #[test]
-fn closed_window_comes_back_at_its_page() -> Result<()> {
+fn closed_window_comes_back_as_it_was() -> Result<()> {
     let desktop = Desktop::start()?;
     let window = AppWindow::start(&desktop)?;
     let main = window.main();
@@ -299,6 +304,18 @@ fn closed_window_comes_back_at_its_page() -> Result<()> {
         assert!(main.address()?.ends_with(route), "{}", main.address()?);
         assert_eq!(main.run("return window.stayed ?? null")?, Value::Null, "the page was kept");
     }
+    main.run("location.hash = '#/activity/calls'; return null")?;
+    main.fill(SEARCH, "vienna")?;
+    eventually_holds("the shell's knowledge of the filter", || {
+        Ok(main.invoke("page_state", &json!({}))?["activity.calls"].is_string())
+    })?;
+    close(main)?;
+    desktop.until_visible("Gatehouse", false)?;
+    eventually_holds("the end of the page", || Ok(window.count()? == 1))?;
+    ensure!(desktop.command(paths::program("gatehouse")?).status()?.success());
+    main.wait_until(&format!(
+        "return document.querySelector('input[aria-label=\"{SEARCH}\"]')?.value === 'vienna'"
+    ))?;
     close(main)?;
     desktop.until_visible("Gatehouse", false)?;
     window.prompt().invoke("prompt_open_main", &json!({}))?;

@@ -6,6 +6,7 @@ import "./theme/utilities.css";
 
 import { platform } from "#base";
 import { connectCore } from "./core/connectCore";
+import { restorePageState } from "./core/pageState";
 import { readForFirstPaint } from "./core/readForFirstPaint";
 import { languageOf } from "./messages/language";
 import { loadCatalogue } from "./messages/loadCatalogue";
@@ -18,7 +19,7 @@ if (window.location.hash === "") import("./servers/ServersPage").catch(() => und
 const connection = connectCore(platform);
 // Before anything is read: what happens in between is not missed.
 connection.listen();
-const first = Promise.all([initialPreferences(platform), readForFirstPaint(connection)]);
+const first = Promise.all([initialPreferences(platform), restorePageState(platform), readForFirstPaint(connection)]);
 void page.then(async ({ renderMain }) => {
   const [preferences] = await first;
   await renderMain(connection, preferences);

@@ -1,6 +1,8 @@
 //! The commands that windows may run. Each is listed with its window in `window_commands`; the toolkit
 //! checks the window with [`WindowCommand::ensure_from`] before it runs the command.
 
+use std::collections::BTreeMap;
+
 use gatehouse_model::approval::ElicitationMode;
 use gatehouse_model::command::{
     ApprovalsAnswer, ApprovalsGenerate, ApprovalsList, ApprovalsOpinion, ApprovalsReveal, Command,
@@ -102,6 +104,20 @@ impl Desktop {
     /// The stored preferences. The prompt window may read them too.
     pub fn preferences(&self) -> Result<Preferences, UserError> {
         self.platform().load_preferences()
+    }
+
+    /// What the user has begun in the main page and not finished: JSON values by name, that a new page begins with.
+    #[must_use]
+    pub fn page_state(&self) -> BTreeMap<String, String> {
+        self.kept_page_state().entries()
+    }
+
+    /// Keeps one such value in memory, or removes it.
+    ///
+    /// # Errors
+    /// If there is no room for it; then nothing changes.
+    pub fn set_page_state(&self, name: String, value: Option<String>) -> Result<(), UserError> {
+        self.kept_page_state().set(name, value)
     }
 
     /// Where an update is in its course.

@@ -17,6 +17,7 @@ use crate::i18n::Locale;
 use crate::links::Browser;
 use crate::main_page::{MainPage, PageTarget};
 use crate::notifications::{NotificationTag, Notifier, NotifierDriver};
+use crate::page_state::PageState;
 use crate::platform::Platform;
 use crate::preferences::Preferences;
 use crate::prompt::{Prompt, PromptDriver, PromptInput, PromptWindow};
@@ -44,6 +45,7 @@ pub struct Desktop {
     receivers: EventReceivers,
     browser: Browser,
     updates: Updates,
+    page_state: Arc<PageState>,
     platform: Arc<dyn Platform>,
 }
 
@@ -73,7 +75,8 @@ impl Desktop {
         let (notifier, notifier_driver) = Notifier::new(host.clone(), prompt.clone(), display, &preferences);
         let receivers = EventReceivers { host, page: MainPage::default(), prompt, tray, notifier };
         let updates = Updates::new(Arc::<dyn Platform>::clone(&platform));
-        Ok((Self { receivers, browser, updates, platform }, DesktopStart { permit, driver, notifier_driver }))
+        let desktop = Self { receivers, browser, updates, page_state: Arc::default(), platform };
+        Ok((desktop, DesktopStart { permit, driver, notifier_driver }))
     }
 
     /// Starts the core, or leaves it stopped where the vault is locked or the start fails; windows are
@@ -245,6 +248,10 @@ impl Desktop {
 
     pub(crate) fn updates(&self) -> &Updates {
         &self.updates
+    }
+
+    pub(crate) fn kept_page_state(&self) -> &PageState {
+        &self.page_state
     }
 
     pub(crate) fn platform(&self) -> &Arc<dyn Platform> {

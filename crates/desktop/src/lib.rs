@@ -14,6 +14,7 @@ mod links;
 mod listen_address;
 mod main_page;
 mod notifications;
+mod page_state;
 mod platform;
 mod preferences;
 mod prompt;

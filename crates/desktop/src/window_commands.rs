@@ -68,6 +68,8 @@ window_commands! {
         ChangePassphrase "change_passphrase",
         Preferences "preferences",
         SetPreferences "set_preferences",
+        PageState "page_state",
+        SetPageState "set_page_state",
         StartsAtLogin "starts_at_login",
         SetStartsAtLogin "set_starts_at_login",
         UpdateStatus "update_status",

@@ -1,6 +1,8 @@
 //! Commands for the main window.
 #![allow(clippy::let_underscore_must_use, reason = "the toolkit's macro for async commands writes one")]
 
+use std::collections::BTreeMap;
+
 use gatehouse_desktop::{
     Desktop, MainPageSignal, PassphraseResult, Preferences, UpdateStatus, VaultView, WindowCommand,
 };
@@ -127,6 +129,28 @@ pub(crate) fn set_preferences(
 ) -> Result<(), UserError> {
     ensure_window(&window, WindowCommand::SetPreferences)?;
     desktop.set_preferences(preferences)
+}
+
+/// What the user has begun in the page and not finished.
+#[tauri::command]
+pub(crate) fn page_state(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+) -> Result<BTreeMap<String, String>, UserError> {
+    ensure_window(&window, WindowCommand::PageState)?;
+    Ok(desktop.page_state())
+}
+
+/// Keeps something of that for the next page, or removes it.
+#[tauri::command]
+pub(crate) fn set_page_state(
+    window: WebviewWindow,
+    desktop: State<'_, Desktop>,
+    name: String,
+    value: Option<String>,
+) -> Result<(), UserError> {
+    ensure_window(&window, WindowCommand::SetPageState)?;
+    desktop.set_page_state(name, value)
 }
 
 /// Where an update is in its course.

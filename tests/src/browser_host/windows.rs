@@ -73,6 +73,10 @@ async fn reply(host: &BrowserHost, command: &str, args: &Value) -> Result<Box<Ra
         }
         WindowCommand::Preferences | WindowCommand::PromptPreferences => raw(&desktop.preferences()?),
         WindowCommand::SetPreferences => raw(&desktop.set_preferences(argument(args, "preferences")?)?),
+        WindowCommand::PageState => raw(&desktop.page_state()),
+        WindowCommand::SetPageState => {
+            raw(&desktop.set_page_state(argument(args, "name")?, argument(args, "value")?)?)
+        }
         WindowCommand::StartsAtLogin => raw(&desktop.starts_at_login()?),
         WindowCommand::SetStartsAtLogin => raw(&desktop.set_starts_at_login(argument(args, "starts")?)?),
         WindowCommand::UpdateStatus => raw(&desktop.update_status()),

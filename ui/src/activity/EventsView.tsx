@@ -1,6 +1,7 @@
 import { IconActivity, IconGauge, IconPlugConnected, IconServer2, IconShieldQuestion } from "@tabler/icons-react";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 
+import { usePageState } from "../core/pageState";
 import { useNames } from "../core/useNames";
 import { formatRoute } from "../navigation/route";
 import type { EventEnvelope } from "../generated/types";
@@ -32,7 +33,7 @@ export function EventsView() {
   const { time, full } = useTimes();
   const names = useNames();
   const { events, error } = useEventJournal();
-  const [kind, setKind] = useState<EventKind | "">("");
+  const [kind, setKind] = usePageState<EventKind | "">("activity.events", "");
   const shown = useMemo(
     () => (kind === "" ? events : events?.filter(({ event }) => eventKindOf(event) === kind)),
     [events, kind],

@@ -1,17 +1,19 @@
-// Messages that were begun and not sent, by conversation, for as long as the window is open.
+// Messages that were begun and not sent, by conversation.
 
+import { keepPageState, pageStateOf } from "../core/pageState";
 import type { ChatImage } from "../generated/types";
 
 export type Draft = { text: string; images: readonly ChatImage[] };
 
-const empty: Draft = { text: "", images: [] };
-const drafts = new Map<string, Draft>();
+// Apart, since images are large and seldom change.
+const textName = (key: string) => `chat.text/${key}`;
+const imagesName = (key: string) => `chat.images/${key}`;
 
 export function draftOf(key: string): Draft {
-  return drafts.get(key) ?? empty;
+  return { text: pageStateOf(textName(key), ""), images: pageStateOf<readonly ChatImage[]>(imagesName(key), []) };
 }
 
-export function keepDraft(key: string, draft: Draft): void {
-  if (draft.text === "" && draft.images.length === 0) drafts.delete(key);
-  else drafts.set(key, draft);
+export function keepDraft(key: string, { text, images }: Draft): void {
+  keepPageState(textName(key), text === "" ? undefined : text);
+  keepPageState(imagesName(key), images.length === 0 ? undefined : images);
 }

@@ -1,6 +1,7 @@
 import { SegmentedControl } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense } from "react";
 
+import { usePageState } from "../core/pageState";
 import { useNames, type Names } from "../core/useNames";
 import { useStatistics, utcOffset } from "../core/useStatistics";
 import type { CallStatistics, StatisticsGroup } from "../generated/types";
@@ -36,8 +37,8 @@ const outcomeColors = {
 export function CallsChart() {
   const t = useMessages();
   const names = useNames();
-  const [range, setRange] = useState<OverviewRange>("day");
-  const [group, setGroup] = useState<StatisticsGroup>("all");
+  const [range, setRange] = usePageState<OverviewRange>("overview.range", "day");
+  const [group, setGroup] = usePageState<StatisticsGroup>("overview.group", "all");
   const now = useNow(30_000);
   const query = queryOf(range, group, { now, utcOffset: utcOffset() });
   const { data, error, loading } = useStatistics(query);

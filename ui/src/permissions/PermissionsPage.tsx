@@ -4,6 +4,7 @@ import clsx from "clsx";
 import { useEffect, useRef, useState } from "react";
 
 import { useCore } from "../core/CoreProvider";
+import { usePageState } from "../core/pageState";
 import { useCoreQuery } from "../core/useCoreQuery";
 import { formatRoute } from "../navigation/route";
 import type { PolicyView } from "../generated/types";
@@ -103,7 +104,7 @@ function Rules({ policy, onWhatIf, onOver }: RulesProps) {
   const { full } = useTimes();
   const servers = useCoreQuery("servers.list", {}).data ?? [];
   const clients = useCoreQuery("clients.list", {}).data ?? [];
-  const [filter, setFilter] = useState(emptyFilter);
+  const [filter, setFilter] = usePageState("permissions.rules", emptyFilter);
   const change = (part: Partial<RuleFilter>) => {
     setFilter((before) => ({ ...before, ...part }));
   };

@@ -102,6 +102,10 @@ export type Platform = {
   changePassphrase(old: string, wanted: string): Promise<PassphraseOutcome>;
   preferences(): Promise<Preferences>;
   setPreferences(preferences: Preferences): Promise<void>;
+  /** What the page before left unfinished: JSON by name. */
+  pageState(): Promise<Record<string, string>>;
+  /** Keeps something of that in memory for the next page; `null` removes it. */
+  setPageState(name: string, value: string | null): Promise<void>;
   updateStatus(): Promise<UpdateStatus>;
   /** Looks for an update; resolves to what came of it. */
   checkUpdate(): Promise<UpdateStatus>;

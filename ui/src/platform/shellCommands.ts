@@ -21,6 +21,8 @@ export function createMainPlatform({ invoke, listen }: ShellTransport): Platform
     changePassphrase: (old, wanted) => invoke("change_passphrase", { old, new: wanted }),
     preferences: () => invoke("preferences"),
     setPreferences: (preferences) => invoke("set_preferences", { preferences }),
+    pageState: () => invoke("page_state"),
+    setPageState: (name, value) => invoke("set_page_state", { name, value }),
     updateStatus: () => invoke("update_status"),
     checkUpdate: () => invoke("check_update"),
     installUpdate: () => invoke("install_update"),

@@ -1,6 +1,5 @@
 import { SegmentedControl } from "@mantine/core";
-import { useState } from "react";
-
+import { usePageState } from "../core/pageState";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
 import type { PlaygroundKind } from "../navigation/route";
@@ -14,19 +13,17 @@ type Props = {
   servers: readonly ServerView[];
   /** Key of the selected item. */
   picked: string | null;
-  /** The server that the list begins with; all where absent. */
-  server: string | undefined;
   onPick: (item: PlaygroundItem) => void;
 };
 
 const kinds: readonly Exclude<PlaygroundKind, "template">[] = ["tool", "prompt", "resource"];
 
 /** What can be tried, of all servers or one. */
-export function ItemList({ items, servers, picked, server: first, onPick }: Props) {
+export function ItemList({ items, servers, picked, onPick }: Props) {
   const t = useMessages();
-  const [words, setWords] = useState("");
-  const [server, setServer] = useState(first ?? "");
-  const [kind, setKind] = useState<PlaygroundKind | "">("");
+  const [words, setWords] = usePageState("playground.words", "");
+  const [server, setServer] = usePageState("playground.server", "");
+  const [kind, setKind] = usePageState<PlaygroundKind | "">("playground.kind", "");
   const wanted = servers.some(({ config }) => config.id === server) ? server : "";
   const picks = filterItems(items, { words, server: wanted, kind }).map((item) => ({
     key: item.key,

@@ -60,7 +60,6 @@ export function PlaygroundPage({ route }: { route: PlaygroundRoute }) {
             items={items}
             servers={servers}
             picked={key}
-            server={key === null ? server : undefined}
             onPick={(one) => {
               navigate({
                 page: "playground",

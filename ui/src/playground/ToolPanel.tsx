@@ -4,6 +4,7 @@ import clsx from "clsx";
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 
 import { CallDetails } from "../activity/CallDetails";
+import { keepPageState, pageStateOf } from "../core/pageState";
 import { useCore } from "../core/CoreProvider";
 import { schemaErrors, type SchemaError } from "../forms/schemaErrors";
 import type { CallRecord, ToolView } from "../generated/types";
@@ -12,6 +13,7 @@ import { formatJson } from "../results/contentText";
 import { ArgumentsEditor } from "./ArgumentsEditor";
 import { argumentsSchema } from "../forms/argumentsSchema";
 import { formLock, startWith, withText, type ArgumentsState } from "./argumentsState";
+import { itemKey } from "./items";
 import { AsClient } from "./AsClient";
 import { recordedArguments } from "../activity/recordedArguments";
 import { RunEnd } from "./RunEnd";
@@ -39,9 +41,15 @@ export default function ToolPanel({ tool, isGone, client, onClient, record }: Pr
   const { server, name, title, description, inputSchema } = tool;
   const schema = useMemo(() => argumentsSchema(inputSchema), [inputSchema]);
   const [recorded] = useState(() => (record ? recordedArguments(record) : null));
+  const unfinished = `playground.arguments/${itemKey(server, "tool", name)}`;
   const [state, setState] = useState<ArgumentsState>(() =>
-    recorded?.text == null ? startWith(withDefaults(schema)) : withText(startWith({}), formatJson(recorded.text)),
+    recorded?.text == null
+      ? pageStateOf(unfinished, startWith(withDefaults(schema)))
+      : withText(startWith({}), formatJson(recorded.text)),
   );
+  useEffect(() => {
+    if (state.source !== "start") keepPageState(unfinished, state);
+  }, [unfinished, state]);
   const [started, setStarted] = useState<string | null>(null);
   const [tried, setTried] = useState(false);
   const lock = formLock(state.text);

@@ -2,6 +2,7 @@ import { Alert, Button, Group, Loader, Stack } from "@mantine/core";
 import { IconLink } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 
+import { keepPageState, pageStateOf } from "../core/pageState";
 import { useAction } from "../core/useAction";
 import { useNamedRun } from "../core/useNamedRun";
 import type { ImportOrigin, UserError } from "../generated/types";
@@ -14,6 +15,7 @@ import {
   appearanceFields,
   filledForm,
   toDraft,
+  withoutSecrets,
   type FilledServer,
   type ServerForm,
 } from "./serverForm";
@@ -34,10 +36,15 @@ type Props = {
   onImport: (from: ImportOrigin) => void;
 };
 
-/** The form for a new server, with a connection test. */
+/** Name of the unfinished form in what outlives the window. */
+const UNFINISHED = "servers.form";
+
+/** The form for a new server, with a connection test. It is still there, without secrets, if the window is closed meanwhile. */
 export function AddServerForm({ onClose, filled = null, onImport }: Props) {
   const t = useMessages();
-  const [form, setForm] = useState<ServerForm>(() => (filled === null ? emptyServerForm : filledForm(filled)));
+  const [form, setForm] = useState<ServerForm>(() =>
+    filled === null ? pageStateOf(UNFINISHED, emptyServerForm) : filledForm(filled),
+  );
   const [trust, setTrust] = useState(false);
   const [error, setError] = useState<UserError | null>(null);
   const { test, run, forget } = useConnectionTest();
@@ -52,6 +59,18 @@ export function AddServerForm({ onClose, filled = null, onImport }: Props) {
   useEffect(() => {
     if (test.report !== null || failed !== null) outcome.current?.scrollIntoView({ block: "end" });
   }, [test.report, failed]);
+
+  // What a link filled in must not come back without the word that a link did.
+  const isKept = filled?.link === undefined;
+  useEffect(() => {
+    if (isKept) keepPageState(UNFINISHED, form === emptyServerForm ? undefined : withoutSecrets(form));
+  }, [form, isKept]);
+  useEffect(
+    () => () => {
+      keepPageState(UNFINISHED, undefined);
+    },
+    [],
+  );
 
   const change = (part: Partial<ServerForm>) => {
     setForm((before) => ({ ...before, ...part }));

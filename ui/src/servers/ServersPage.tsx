@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import { IconPlus, IconServer2 } from "@tabler/icons-react";
-import { useState } from "react";
 
 import { useAction } from "../core/useAction";
+import { usePageState } from "../core/pageState";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { ServerView } from "../generated/types";
 import { useMessages } from "../messages";
@@ -26,9 +26,9 @@ const FEW = 5;
 export function ServersPage() {
   const t = useMessages();
   const { data, error, loading } = useCoreQuery("servers.list", {});
-  const [adding, setAdding] = useState<"form" | "import" | null>(null);
+  const [adding, setAdding] = usePageState<"form" | "import" | null>("servers.adding", null);
   const offer = useServerOffer();
-  const [filter, setFilter] = useState("");
+  const [filter, setFilter] = usePageState("servers.filter", "");
   const all = data ?? [];
   const taken = all.map(({ config }) => config.name);
   const hasFilter = all.length > FEW;

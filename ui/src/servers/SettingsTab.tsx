@@ -4,6 +4,7 @@ import { IconArrowUp } from "@tabler/icons-react";
 import clsx from "clsx";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
+import { keepPageState, pageStateOf } from "../core/pageState";
 import { useAction } from "../core/useAction";
 import { useCoreQuery } from "../core/useCoreQuery";
 import type { RegistryUpdate, UserError, ServerConfig } from "../generated/types";
@@ -12,7 +13,7 @@ import { useMessages } from "../messages";
 import { ErrorAlert } from "../components/ErrorAlert";
 import { LoadingIndicator } from "../components/LoadingIndicator";
 import { toUserError } from "../platform";
-import { fromConfig, toDraft, updatedForm, type ServerForm } from "./serverForm";
+import { fromConfig, toDraft, updatedForm, withoutSecrets, type ServerForm } from "./serverForm";
 import { useFormValidation } from "./useFormValidation";
 import { ServerFields } from "./ServerFields";
 import collapseStyles from "../components/Collapse.module.css";
@@ -20,6 +21,12 @@ import styles from "./SettingsTab.module.css";
 
 /** Brings an editor, which nobody else needs. */
 const JsonSettings = lazy(() => import("./JsonSettings"));
+
+/** Name of the form that is not saved in what outlives the page. */
+const unfinishedName = ({ id }: ServerConfig) => `servers.settings/${id}`;
+
+/** The form that was not saved, without secrets; null where there is none. */
+const unfinished = (config: ServerConfig) => pageStateOf<ServerForm | null>(unfinishedName(config), null);
 
 type View = "form" | "json";
 type Props = {
@@ -35,7 +42,7 @@ export function SettingsTab({ config, at, onRemove }: Props) {
   const [chosen, setView] = useState<View>("form");
   // A newer version is filled into the form.
   const view = at === "update" ? "form" : chosen;
-  const [edited, setEdited] = useState(false);
+  const [edited, setEdited] = useState(() => unfinished(config) !== null);
   // A change of looks alone makes no event.
   const { refetch } = useCoreQuery("servers.list", {});
   const onSaved = () => {
@@ -84,9 +91,10 @@ type FormProps = Props & {
 /** The settings of a server in a form. It reconnects only when the connection is another one. */
 function FormSettings({ config, at, onRemove, onEdited, onSaved, onUpdate }: FormProps) {
   const t = useMessages();
-  const [edited, change] = useState<ServerForm | null>(null);
+  const [edited, change] = useState(() => unfinished(config));
   const setEdited = (form: ServerForm | null) => {
     change(form);
+    keepPageState(unfinishedName(config), form === null ? undefined : withoutSecrets(form));
     onEdited(form !== null);
   };
   const [error, setError] = useState<UserError | null>(null);

@@ -13,9 +13,10 @@ import {
   updatedForm,
   defaultLimits,
   protocolVersions,
+  withoutSecrets,
   type ServerForm,
 } from "./serverForm";
-import { defaultSignIn } from "./signInForm";
+import { defaultSignIn, noSecret } from "./signInForm";
 import { joinCommand, splitCommand } from "./commandLine";
 
 describe("a command line", () => {
@@ -45,6 +46,23 @@ describe("the server form", () => {
       { name: "A", value: "1", secret: false, kept: false },
     ],
   };
+
+  it("without its secrets has none that was typed, and all else", () => {
+    const typed = { value: "s3cr3t", kept: "${secret:key}" };
+    const signIn = { ...form.signIn, id: "app", secret: typed, key: typed, companySecret: typed };
+    const left = withoutSecrets({ ...form, signIn });
+    expect(JSON.stringify(left)).not.toMatch(/s3/);
+    expect(left.lines).toEqual([
+      { name: "TOKEN", value: "", secret: true, kept: false },
+      { name: "A", value: "1", secret: false, kept: false },
+    ]);
+    const empty = { ...noSecret, kept: "${secret:key}" };
+    expect(left).toEqual({
+      ...form,
+      lines: left.lines,
+      signIn: { ...signIn, secret: empty, key: empty, companySecret: empty },
+    });
+  });
 
   it("keeps only the secrets that the server has when a newer version is filled in", () => {
     const config = { ...toDraft(form).draft, id: "srv-1", generation: 1, origin: "user" } as const;

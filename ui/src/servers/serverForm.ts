@@ -21,6 +21,7 @@ import {
   signInForm,
   signInSecrets,
   signInSettings,
+  withoutSignInSecrets,
   type SignInField,
   type SignInForm,
 } from "./signInForm";
@@ -295,6 +296,12 @@ function givenSecrets(form: ServerForm): FieldSecret[] {
     .filter(({ secret, value }) => secret && value !== "")
     .map(({ name, value }) => ({ field: `${place}/${name.trim()}`, value }));
   return form.kind === "http" ? [...ofLines, ...signInSecrets(form.signIn)] : ofLines;
+}
+
+/** The form without the secrets that were typed into it, which must be typed again. */
+export function withoutSecrets(form: ServerForm): ServerForm {
+  const lines = form.lines.map((line) => (line.secret ? { ...line, value: "" } : line));
+  return { ...form, lines, signIn: withoutSignInSecrets(form.signIn) };
 }
 
 /** The draft and the secrets that go with it. */

@@ -160,6 +160,17 @@ export function signInSecrets(form: SignInForm): FieldSecret[] {
     .map((name) => ({ field: `signIn/${name}`, value: form[name].value }));
 }
 
+/** The form without the secrets that were typed into it. */
+export function withoutSignInSecrets(form: SignInForm): SignInForm {
+  const empty = (secret: SecretForm): SecretForm => ({ ...secret, value: "" });
+  return {
+    ...form,
+    secret: empty(form.secret),
+    key: empty(form.key),
+    companySecret: empty(form.companySecret),
+  };
+}
+
 export type SignInField =
   | "clientId"
   | "clientSecret"

@@ -1,0 +1,70 @@
+// What was begun in the main window and not finished is in the next one: its page ends when it is closed.
+
+import type { Page } from "@playwright/test";
+
+import { expect, test, type Gatehouse } from "./base.ts";
+
+/** Ends the page as closing the window does, once the shell has these words, and begins the next one. */
+async function reopen(gatehouse: Gatehouse, main: Page, words: readonly string[]): Promise<void> {
+  const kept = expect.poll(async () => JSON.stringify(await gatehouse.send("page_state", {})));
+  for (const word of words) await kept.toContain(word);
+  await main.reload();
+}
+
+test("filters and arguments are there again", async ({ gatehouse, main }) => {
+  await gatehouse.addFixture("fixture");
+  await main.getByRole("link", { name: "Activity", exact: true }).click();
+  await main.getByLabel("Search tools, arguments and results").fill("vienna");
+  await main.getByLabel("Decision").selectOption("deny");
+  await reopen(gatehouse, main, ["vienna", "deny"]);
+  await expect(main.getByLabel("Search tools, arguments and results")).toHaveValue("vienna");
+  await expect(main.getByLabel("Decision")).toHaveValue("deny");
+
+  await main.getByRole("link", { name: "Playground", exact: true }).click();
+  await main.getByLabel("Search tools, prompts and resources").fill("write note");
+  await main.getByRole("option", { name: /^Write note/ }).click();
+  await main.getByRole("textbox", { name: /^text/ }).fill("half a thou");
+  await reopen(gatehouse, main, ["half a thou"]);
+  await expect(main.getByLabel("Search tools, prompts and resources")).toHaveValue("write note");
+  await expect(main.getByRole("textbox", { name: /^text/ })).toHaveValue("half a thou");
+  await expect(main.getByRole("textbox", { name: "Arguments" })).toContainText("half a thou");
+});
+
+test("an unfinished form is there again without its secrets, and not once it was cancelled", async ({
+  gatehouse,
+  main,
+}) => {
+  const command = main.getByRole("textbox", { name: "Command", exact: true });
+  const dialog = main.getByRole("dialog", { name: "Add a server" });
+  await main.getByRole("button", { name: "Add server" }).click();
+  await dialog
+    .getByLabel("Paste a command, a URL, or JSON from any client's settings")
+    .fill('{"mcpServers": {"mail": {"command": "mail-server", "env": {"API_TOKEN": "s3cr3t", "REGION": "eu"}}}}');
+  await expect(command).toHaveValue("mail-server");
+  await expect(dialog.locator("input[type=password]")).toHaveValue("s3cr3t");
+  await reopen(gatehouse, main, ["servers.adding", "REGION"]);
+  expect(JSON.stringify(await gatehouse.send("page_state", {}))).not.toContain("s3cr3t");
+  await expect(command).toHaveValue("mail-server");
+  await expect(dialog.locator("input[type=password]")).toHaveValue("");
+  const values = await dialog.locator("input").evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value));
+  expect(values).toEqual(expect.arrayContaining(["mail", "API_TOKEN", "REGION", "eu"]));
+
+  await dialog.getByRole("button", { name: "Cancel", exact: true }).click();
+  await expect(dialog).toBeHidden();
+  await expect.poll(() => gatehouse.send("page_state", {})).toEqual({});
+  await main.reload();
+  await main.getByRole("button", { name: "Add server" }).click();
+  await expect(command).toHaveValue("");
+});
+
+test("a server's settings that were not saved are there again, and saving ends that", async ({ gatehouse, main }) => {
+  await gatehouse.addFixture("fixture");
+  await main.getByRole("link", { name: "fixture", exact: true }).click();
+  await main.getByRole("tab", { name: "Settings" }).click();
+  await main.getByLabel("Name", { exact: true }).fill("renamed");
+  await reopen(gatehouse, main, ["renamed"]);
+  await expect(main.getByLabel("Name", { exact: true })).toHaveValue("renamed");
+  await main.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(main.getByRole("heading", { name: "renamed" })).toBeVisible();
+  await expect.poll(() => gatehouse.send("page_state", {})).toEqual({});
+});
